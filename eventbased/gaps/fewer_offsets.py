@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from confidence.shared.held import Offsets, OwnTimes
 
-__all__ = ["Apart", "Clocks", "ends_of_segments", "one_by_one"]
+__all__ = ["Clocks", "SplitOffsets", "ends_of_segments", "one_by_one"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -50,7 +50,7 @@ class Clocks(NamedTuple):
         return np.asarray(chance)
 
 
-class Apart(NamedTuple):
+class SplitOffsets(NamedTuple):
     """Offsets of a match's own clocks, given which it is certain, and those of each other clock."""
 
     clocks: Int64
@@ -141,7 +141,7 @@ def ends_of_segments(
 
 def one_by_one(
     clocks: Clocks, match: Int64, forbidden: Int64, held: Int64, window: int, is_cut: bool, most: float
-) -> Apart | None:
+) -> SplitOffsets | None:
     """Return how to go through the offsets of what is forbidden one clock after the other.
 
     None if the match is not certain by its clocks, or if that takes ``most`` steps or more.
@@ -188,4 +188,4 @@ def one_by_one(
             continue
         begins, lengths = _segments(times, cut_at, window, first, last)
         parts.append((begins, _chances(clocks, clock, begins, lengths)))
-    return Apart(np.append(mine, others), value, weight, tuple(parts))
+    return SplitOffsets(np.append(mine, others), value, weight, tuple(parts))

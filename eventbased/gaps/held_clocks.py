@@ -25,7 +25,7 @@ from confidence.gaps.chains import Limits
 from confidence.gaps.describing import numbered
 from confidence.predicates.conditions import Conditions, Scratch
 from confidence.shared.held import tight_range
-from eventbased.gaps.fewer_offsets import Apart, Clocks, ends_of_segments, one_by_one
+from eventbased.gaps.fewer_offsets import Clocks, SplitOffsets, ends_of_segments, one_by_one
 from eventbased.gaps.gap_events import (
     NOT_HELD,
     ForbiddenEvents,
@@ -202,9 +202,9 @@ class HeldConfidences:
         for n in np.flatnonzero(dear).tolist():
             checkpoint()
             sums.put(n, self._estimated(choices.clocks[:, n], matches, candidates, int(rest[n]), now, inner))
-        for n, apart in split.items():
+        for n, offsets in split.items():
             checkpoint()
-            sums.put(n, self._one_by_one(apart, matches, int(rest[n]), now, inner))
+            sums.put(n, self._one_by_one(offsets, matches, int(rest[n]), now, inner))
         possible = sums.lower <= sums.upper
         out[0][rest] = np.where(possible, sums.lower, 0)
         out[1][rest] = np.where(possible, sums.upper, -1)
@@ -229,7 +229,7 @@ class HeldConfidences:
 
     def _choices(self, rest: Int64, reach: InReach, is_boxed: bool) -> _Choices:
         """Return the choices of offsets of some matches."""
-        start, together = reach.start, reach.together & (not is_boxed)
+        start = reach.start
         counts = (start[rest + 1] - start[rest]).astype(np.int64)
         held = np.full((int(counts.max()), len(rest)), -1)
         for place in range(len(held)):
@@ -239,19 +239,19 @@ class HeldConfidences:
         known = np.where(there, held, 0)
         lower, upper = self.clocks.offsets.lower[known], self.clocks.offsets.upper[known]
         uniform = ((self.clocks.offsets.offset[known] < 0) | ~there).all(axis=0)
-        apart = together[rest] & (uniform | (counts == 1)) & (not self.is_anchored)
-        first = np.where(apart, lower - upper[0], lower)
-        last = np.where(apart, upper - lower[0], upper)
-        first[0], last[0] = np.where(apart, 0, first[0]), np.where(apart, 0, last[0])
+        together = reach.together[rest] & (uniform | (counts == 1)) & (not (is_boxed or self.is_anchored))
+        first = np.where(together, lower - upper[0], lower)
+        last = np.where(together, upper - lower[0], upper)
+        first[0], last[0] = np.where(together, 0, first[0]), np.where(together, 0, last[0])
         sizes = np.where(there, last - first + 1, 1)
         total = np.prod(sizes.astype(np.float64), axis=0)
-        single = (counts == np.where(apart, 2, 1)) & (total > _FEW_CHOICES)
+        single = (counts == np.where(together, 2, 1)) & (total > _FEW_CHOICES)
         many = np.flatnonzero(single) if not (is_boxed or self.is_timed) else rest[:0]
-        pieces = self._pieces(rest, many, reach, held, apart, total)
+        pieces = self._pieces(rest, many, reach, held, together, total)
         numbers = np.diff(pieces.start)
         sizes = np.where(numbers > 0, 1, sizes)
         total = np.where(numbers > 0, numbers, np.minimum(total, float(self.most) + 1.0))
-        return _Choices(held, first, sizes, total.astype(np.int64), apart, pieces)
+        return _Choices(held, first, sizes, total.astype(np.int64), together, pieces)
 
     def _pieces(
         self,
@@ -259,14 +259,14 @@ class HeldConfidences:
         some: Int64,
         reach: InReach,
         held: Int64,
-        apart: NDArray[np.bool_],
+        together: NDArray[np.bool_],
         total: Float64,
     ) -> _Pieces:
         """Return the pieces of those matches, among some, whose events are certain given one offset."""
         parts: dict[int, tuple[Int64, Float64]] = {}
         for n in some.tolist():
             rows = np.unique(reach.events[reach.begin[rest[n]] : reach.begin[rest[n] + 1]])
-            moving, other = held[[1, 0], n].tolist() if apart[n] else (held[0, n], -1)
+            moving, other = held[[1, 0], n].tolist() if together[n] else (held[0, n], -1)
             ends = ends_of_segments(self.clocks, rows, moving, other, self.window, float(total[n]))
             if ends is not None:
                 parts[n] = ends
@@ -278,53 +278,53 @@ class HeldConfidences:
 
     def _split(
         self, rest: Int64, reach: InReach, matches: MatchEvents, choices: _Choices
-    ) -> dict[int, Apart]:
+    ) -> dict[int, SplitOffsets]:
         """Return the matches that take fewer steps with the clocks of forbidden events one by one."""
         found = {}
         for n in np.flatnonzero(choices.total > _FEW_CHOICES).tolist():
             begin, end = reach.begin[rest[n] : rest[n] + 2]
             behind = begin + matches.start[rest[n] + 1] - matches.start[rest[n]]
             held = choices.clocks[:, n]
-            apart = one_by_one(
+            split = one_by_one(
                 self.clocks, reach.events[begin:behind], reach.events[behind:end], held[held >= 0],
                 self.window, not self.is_timed, float(choices.total[n]),
             )  # fmt: skip
-            if apart is not None:
-                found[n] = apart
+            if split is not None:
+                found[n] = split
         return found
 
     def _one_by_one(
-        self, apart: Apart, matches: MatchEvents, match: int, now: Int64, inner: Inner
+        self, split: SplitOffsets, matches: MatchEvents, match: int, now: Int64, inner: Inner
     ) -> tuple[float, ...]:
         """Return range, confidence and standard error of a match, going through clocks one by one."""
         own = self.clocks.own
-        cases, mine = apart.value.shape
+        cases, mine = split.value.shape
         # Where the other clocks are out of reach.
         tops = np.where(own.clock >= 0, own.upper + self.clocks.offsets.upper[own.clock], own.upper)
         far = int(tops.max()) + self.window + 1 - int(own.lower.min())
-        without = np.concatenate((apart.value, np.full((cases, len(apart.others)), far)), axis=1)
+        without = np.concatenate((split.value, np.full((cases, len(split.others)), far)), axis=1)
         parts = [(without, np.zeros(cases, np.int64), np.arange(cases), np.ones(cases))]
-        for number, (offsets, chances) in enumerate(apart.others):
+        for number, (offsets, chances) in enumerate(split.others):
             case, place = np.nonzero(chances)
             given = without[case]
             given[:, mine + number] = offsets[case, place]
             parts.append((given, np.full(len(case), number + 1), case, chances[case, place]))
         values, kind, case, chance = (np.concatenate(column) for column in zip(*parts, strict=True))
-        found = self._given(match, apart.clocks, values, matches, now, inner)
+        found = self._given(match, split.clocks, values, matches, now, inner)
         lower, upper, confidence, error = (np.concatenate(column) for column in zip(*found, strict=True))
-        shape = len(apart.others) + 1, cases
+        shape = len(split.others) + 1, cases
         means, errors, possible = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.bool_)
         np.add.at(means, (kind, case), chance * confidence)
         np.add.at(errors, (kind, case), chance * error)
         np.logical_or.at(possible, (kind, case), lower <= upper)
         # Each factor is given the match, whose confidence without them is the first one.
         shares = np.divide(means[1:], means[0], out=np.zeros_like(means[1:]), where=means[0] > 0.0)
-        good = possible.all(axis=0) & (apart.weight > 0.0)
+        good = possible.all(axis=0) & (split.weight > 0.0)
         if not good.any():
             return 1, 0, 0.0, 0.0
-        total = apart.weight @ (means[0] * shares.prod(axis=0))
+        total = split.weight @ (means[0] * shares.prod(axis=0))
         least, most = lower[:cases][good].min(), upper[:cases][good].max()
-        return int(least), int(most), float(total), float(apart.weight @ errors.sum(axis=0))
+        return int(least), int(most), float(total), float(split.weight @ errors.sum(axis=0))
 
     def _given(
         self, match: int, clocks: Int64, values: Int64, matches: MatchEvents, now: Int64, inner: Inner
@@ -351,7 +351,7 @@ class HeldConfidences:
         inner: Inner,
     ) -> tuple[Int64, Float64, tuple[NDArray[Any], ...]]:
         """Return matches, weights, and what is found for some choices."""
-        held, sizes, apart, number = choices.clocks[:, n], choices.sizes[:, n], choices.together[n], digit
+        held, sizes, together, number = choices.clocks[:, n], choices.sizes[:, n], choices.together[n], digit
         there = held >= 0
         clock = np.where(there, held, 0)
         lower, upper = self.clocks.offsets.lower[clock], self.clocks.offsets.upper[clock]
@@ -361,16 +361,16 @@ class HeldConfidences:
             digit = digit // sizes[place]
         at, pieces = choices.pieces.start[n] + number, choices.pieces
         cut = np.flatnonzero(pieces.start[n + 1] > pieces.start[n])
-        value[apart[cut].astype(np.int64), cut] = pieces.value[at[cut]]
+        value[together[cut].astype(np.int64), cut] = pieces.value[at[cut]]
         # Where the first clock's offset can be, with others at differences to it. At its least all are within
         # bounds, which say where forbidden events are looked for.
-        low = np.where(there, lower - np.where(apart, value, 0), lower[0]).max(axis=0)
-        high = np.where(there, upper - np.where(apart, value, 0), upper[0]).min(axis=0)
-        value = np.where(apart, value + low, value)
+        low = np.where(there, lower - np.where(together, value, 0), lower[0]).max(axis=0)
+        high = np.where(there, upper - np.where(together, value, 0), upper[0]).min(axis=0)
+        value = np.where(together, value + low, value)
         weight = np.where(there, self.clocks.chance(clock, value), 1.0).prod(axis=0)
         widths = np.where(there, upper - lower + 1, 1).prod(axis=0, dtype=np.float64)
         chance = np.maximum(high - low + 1, 0) / widths
-        weight = np.where(apart, np.where(there.sum(axis=0) == 1, 1.0, chance), weight)
+        weight = np.where(together, np.where(there.sum(axis=0) == 1, 1.0, chance), weight)
         weight[cut] *= pieces.share[at[cut]]
         kept = np.flatnonzero(weight > 0.0)
         count = there[:, kept].sum(axis=0)
@@ -380,7 +380,7 @@ class HeldConfidences:
         which = rest[n[kept]]
         lowest, highest, *columns = inner(some_of(matches, which), which, given)
         # An empty range stays empty.
-        highest = np.where(lowest <= highest, highest + np.where(apart, high - low, 0)[kept], highest)
+        highest = np.where(lowest <= highest, highest + np.where(together, high - low, 0)[kept], highest)
         return n[kept], weight[kept], (lowest, highest, *columns)
 
     def _estimated(

@@ -107,11 +107,6 @@ class Kernel:
             _spent += perf_counter() - started
 
     @property
-    def is_loaded(self) -> bool:
-        """Whether there is compiled code of it, for arguments of some types, in this process."""
-        return self._compiled is not None and bool(self._compiled.overloads)
-
-    @property
     def compiled(self) -> Any:
         """What Numba makes of the function; the first kernel that is asked for it loads Numba."""
         if self._compiled is None:

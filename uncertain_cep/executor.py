@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import NamedTuple, NoReturn, TypeVar
+from functools import cache, partial
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -56,7 +56,6 @@ __all__ = [
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Batches = Callable[[], Iterator[pa.RecordBatch]]
-FoundT = TypeVar("FoundT")
 
 
 def execute_within(
@@ -138,21 +137,9 @@ def execute(
         check_table(plan, table, file)
     if diagnostics is not None:
         diagnostics.look(table)
-    times = _once(partial(_times, plan, table))
+    times = cache(partial(_times, plan, table))
     given = _Given(table, slicing, batch_rows, owned, diagnostics, threads, LookedUp(), times, file)
     yield from _asked(plan, given, counters)()
-
-
-def _once(work: Callable[[], FoundT]) -> Callable[[], FoundT]:
-    """Return a function that does some work when it is first asked, and is made faster than a cache."""
-    done: list[FoundT] = []
-
-    def found() -> FoundT:
-        if not done:
-            done.append(work())
-        return done[0]
-
-    return found
 
 
 class _Times(NamedTuple):
@@ -248,7 +235,7 @@ def _by_slice(
         begin = slicing.origin + number * slicing.length
         lower = ticks_of(part, plan.names.lower, plan)
         mine = (lower >= begin) & (lower < begin + slicing.length)
-        times = _once(partial(_times, plan, part))
+        times = cache(partial(_times, plan, part))
         one = _Given(part, None, given.batch_rows, mine, None, 1, LookedUp(), times, given.file)
         yield from _evaluated(plan, one, counters)()
 
@@ -374,7 +361,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
 
     rising = _rising(plan, pmfs)
 
-    @_once
+    @cache
     def with_tree() -> ExecutionContext:
         if not operator.plans_joins:
             return context

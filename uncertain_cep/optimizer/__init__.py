@@ -1,1 +1,1 @@
-"""In which order the events of a pattern are put together, and why: statistics, costs, planners."""
+"""In which order the events of a pattern are joined, and why: statistics, costs, planners."""

@@ -1,7 +1,7 @@
 """How many partial matches any set of components has, by statistics of the data.
 
 The model of Kolchinsky and Schuster (PVLDB 2018, sections 4 to 6) for events whose times are intervals. There
-events of a window of W ticks meet with probability 1; here what meets is a matter of the intervals too. With
+all events of a window of W ticks meet; here that depends on the intervals too. With
 positions subtracted, ``A_j = lower_j - j`` and ``B_j = upper_j - j``, k events can be in order within the
 window iff ``A_i <= B_j`` for all i < j and ``max A <= min B + w``. With ``u_j = B_j - A_j``, the number of
 placements of that kind on a line of ticks, those that are shifts of each other counted once, is exactly
@@ -9,12 +9,13 @@ placements of that kind on a line of ticks, those that are shifts of each other 
     V(u) = sum over r = 0..k-1 of  e_{k-1-r}(u) * C(w + r, r),
 
 ``e`` the elementary symmetric polynomials: ``C(w + k - 1, k - 1)`` orders within the window for certain
-times, overlaps of intervals for long ones. It is linear in each ``u_j``: mean lengths are all that matters.
+times, overlaps of intervals for long ones. It is linear in each ``u_j``, so mean lengths are enough.
 
-Real events come in bursts and in partitions. How many times more often than on such a line two components
-meet, g, is measured. A further component then meets k others ``g + s (k - 1) (g - 1)`` times more often, with
-the largest g for the first and the sum over the others for the rest: s = 0 is right where all are together or
-not at all, s = 1 where the rate of all varies like a gamma distribution. Counts of some triples tell it.
+Real events come in bursts and in partitions, so two components meet g times more often than on such a line; g
+is measured. A further component meets k others ``g + s (k - 1) (g - 1)`` times more often. Where g differs
+between the others, the first g is the largest one, and the second term sums over the rest. s = 0 is right
+where all are together or not at all, s = 1 where the rate of all varies like a gamma distribution. Counts of
+some triples measure s.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ class Cardinalities:
     kleene : sequence of bool, optional
         Which components take one or more events.
     next_to : sequence of int, optional
-        The components whose event has to be one that can come next after that of the component before, since
-        the strategy is skip till next match and no predicate ties them to others.
+        The components whose event must be able to come next after that of the component before: the strategy
+        is skip till next match, and no predicate ties them to others.
 
     Attributes
     ----------
@@ -71,9 +72,9 @@ class Cardinalities:
     lengths : (l,) float64
         Mean of ``upper - lower``, ticks.
     predicates : list of tuple
-        The components that each predicate speaks of, as bits, and its statistics.
+        The components that each predicate mentions, as bits, and its statistics.
     met : (l, l) float64
-        The share of the second component's candidates that some of the first are in reach of.
+        ``met[i, j]`` is the share of the candidates of component j that are in reach of some of component i.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Cardinalities:
         return min(_MOST_LOG, float(np.log(self._ticks / window) + together * np.log(2.0)))
 
     def _selectivities(self) -> list[tuple[int, float]]:
-        """Return sets of components and the logarithm of what their predicates let through together."""
+        """Return sets of components, and log of the share for which all their predicates are true."""
         found = [((1 << pair.first) | (1 << pair.second), pair.joined) for pair in self.statistics.pairs]
         found += [(mask, part.selectivity) for mask, part in self.predicates if len(part.components) != 2]
         return [(mask, float(np.log(max(share, 1e-300)))) for mask, share in found if share < 1.0]
@@ -158,7 +159,7 @@ class Cardinalities:
         return numbers
 
     def _measured_spread(self) -> float:
-        """Return how much the ties of a component beside its strongest one count, from 0 to 2."""
+        """Return s, the weight of all ties of a component but its strongest one, from 0 to 2."""
         triples = self.statistics.triples
         if not triples:
             return 1.0
@@ -179,7 +180,7 @@ class Cardinalities:
         """Return log of the share of choices that can be in order within the window on an even line."""
         bits = self._bits(masks)
         size = bits.sum(axis=0)
-        # In units of the whole line, so that no product of lengths overflows.
+        # Lengths are in units of the whole line, so that no product overflows.
         lengths, w = self.lengths / self._ticks, self.window
         symmetric = np.zeros((self.length + 1, len(masks)))
         symmetric[0] = 1.0
@@ -220,8 +221,8 @@ class Cardinalities:
             numbers += np.where(bits[j - 1] & bits[j], self._log_next(j), 0.0)
         grouped = np.zeros(len(masks))
         for shares in self._equal:
-            # Each event is equal to the others if it is to one; where values differ in frequency, that one
-            # tells the most which makes it likeliest.
+            # An event that equals one of the others equals all of them. Where values differ in frequency, the
+            # largest share of a pair tells the most.
             for j in range(1, self.length):
                 likeliest = np.where(bits[:j], shares[:j, j, None], -np.inf).max(axis=0)
                 grouped += np.where(bits[j] & (likeliest > -np.inf), likeliest, 0.0)
@@ -234,8 +235,8 @@ class Cardinalities:
     def _log_next(self, j: int) -> float:
         """Return log of the share of the pairs of two neighbours in which the second can come next.
 
-        Of certain times one can, of uncertain ones all that overlap the time until the first one has ended
-        for certain. Other than in section 6.2 an event can be next to several: matches do not use it up.
+        Of certain times one event can; of uncertain ones, all that overlap the time until the first has
+        certainly ended. Unlike in section 6.2, an event can be next to several, as matches do not consume it.
         """
         pair = mask_of((j - 1, j))
         together = self._log_one[[j - 1, j]].sum() + float(self._log_even(np.array([pair]))[0])
@@ -246,12 +247,12 @@ class Cardinalities:
         return float(np.log(min(1.0, max(can_be_next, 1e-300) / max(found, 1e-300))))
 
     def looked_at(self, first: int, masks: Int64) -> Float:
-        """Return which share of the partial matches of components a tree comes to see, (m,) float64.
+        """Return the share of the partial matches of sets of components that a tree makes, (m,) float64.
 
-        Sets, (m,) int64 as bits, with the component ``first`` of the tree's first leaf are seen whole, and so
-        are the candidates of single components. Others are what right subtrees put together near the
-        candidates of the first leaf: as large a share of them as of the candidates they consist of, on
-        average.
+        ``first`` is the component of the tree's first leaf; sets are (m,) int64, as bits. All partial matches
+        that hold ``first`` are made, and all candidates of single components are looked at. Right subtrees
+        make the others near the candidates of the first leaf alone: their share is the mean share of their
+        components' candidates that lie there.
         """
         bits = self._bits(masks)
         near = self.met[first] @ bits / np.bitwise_count(masks)
@@ -276,7 +277,7 @@ class Cardinalities:
         equal
             Those of them that are equal in all that equalities ask, by themselves or in chains.
         matches
-            Those of these for which every predicate over them is true: partial matches.
+            Those of the equal ones for which every predicate over them is true: partial matches.
         """
         if self.length <= MOST_TABLED:
             feasible, equal, matches = self._table

@@ -51,7 +51,7 @@ BACKTRACKING: Final = "backtracking"
 """Among the costs of a choice, the backtracking search."""
 
 _MERIT: Final[Mapping[str, str]] = MappingProxyType({
-    PIVOT: "has no dead ends as far as order and window go", BACKTRACKING: "meets few that can be next",
+    PIVOT: "has no dead ends as far as order and window go", BACKTRACKING: "finds few events to go on with",
 })  # fmt: skip
 
 
@@ -64,14 +64,14 @@ class Choice:
     statistics: Statistics | None
     """What the choice rests on; None if there was nothing to choose."""
     costs: Mapping[str, float]
-    """What each alternative that was looked at is expected to cost, ns, latency as it is weighed included;
-    the pivot join's as ``pivot``, the backtracking search's as ``backtracking``."""
+    """What each alternative is expected to cost, ns, weighted latency included; that of the pivot join is
+    ``pivot``, that of the backtracking search ``backtracking``."""
     why: str
     model: CostModel | None = field(default=None, repr=False, compare=False)
 
 
 CHOICES: Final[Recent[Choice]] = Recent()
-"""Those made before in this process, by a digest of the candidates and by what was asked of them."""
+"""The choices of this process, by a digest of the candidates, the planner and its options."""
 
 
 def choose(
@@ -79,8 +79,13 @@ def choose(
 ) -> Choice:
     """Choose how the events of an OR-free pattern are put together, as its planner and latency weight say.
 
-    With ``search`` a tree over the single components has to be better than adding events one by one, else
-    than the pivot join. Under 50 ms for up to 7 components, statistics included.
+    A tree over the single components has to be cheaper than the backtracking search ``search``; without one,
+    than the pivot join. Takes less than 50 ms for up to 7 components, statistics included.
+
+    Raises
+    ------
+    OptionError
+        If a planner is named for more components than it takes.
     """
     reason = _unplanned(plan, selection)
     if reason is not None:
@@ -98,7 +103,7 @@ def choose(
         sampled = max(map(len, selection.rows)) > COARSE_SAMPLE // len(plan.components)
         if sampled and min(choice.costs.values()) >= LONG_EVALUATION:
             choice = planned(plan, remembered(plan, table, selection, sampled=FINE_SAMPLE, key=key), search)
-        # The tables of a model are large, and only who explains a choice looks at them.
+        # The tables of a model are large, and only an explanation needs them.
         CHOICES.put(asked, replace(choice, model=None))
     return choice
 
@@ -115,18 +120,18 @@ def _unplanned(plan: EvaluationPlan, selection: Selection) -> str | None:
         return "some component has no candidate: there is no match"
     if plan.planner != "auto":
         return None
-    # Which order takes the least work may be plain; which one leaves the least to wait for is not.
+    # It may be plain which order takes the least work, but not which one has the least latency.
     if not plan.latency_weight and math.prod(selection.sizes) <= FEW_CHOICES:
-        return "so few candidates are joined in pattern order sooner than planned for"
+        return "with so few candidates the join in pattern order takes less time than planning"
     if not plan.latency_weight and not plan.joined:
-        return "without a predicate across components the pattern's order has no dead end"
+        return "without a predicate across components the join in pattern order has no dead ends"
     if len(plan.components) > MOST_PLANNED:
         return f"more than {MOST_PLANNED} components are joined in pattern order"
     return None
 
 
 def planned(plan: EvaluationPlan, statistics: Statistics, search: SearchCost | None = None) -> Choice:
-    """Choose by given statistics; parameters are those of :func:`choose`."""
+    """Choose by given statistics; the other parameters are those of :func:`choose`."""
     model = CostModel.of(plan, statistics)
     variables = [component.variable for component in plan.components]
     if plan.planner != "auto":
@@ -143,7 +148,7 @@ def planned(plan: EvaluationPlan, statistics: Statistics, search: SearchCost | N
     }.get(best, f"what {best} found")
     shown = format_tree(trees[best], variables)
     expected = "expected to cost, with latency," if plan.latency_weight else "expected to take"
-    what = "the join in pattern order" if search is None else "adding events one by one"
+    what = "the join in pattern order" if search is None else "the backtracking search"
     if costs[best] < CLEARLY_CHEAPER * other:
         why = (
             f"{shown}, {searched}, is {expected} {time_text(costs[best])}, "
@@ -158,24 +163,24 @@ def planned(plan: EvaluationPlan, statistics: Statistics, search: SearchCost | N
 
 
 def _best_trees(model: CostModel, search: SearchCost | None) -> tuple[dict[str, Tree], dict[str, float]]:
-    """Return what the planners that are asked choose, and what it costs with all that is left to do then."""
+    """Return the trees that planners choose, and what each costs with all that is left to do then, ns."""
     trees = {name: BY_NAME[name](model) for name in _planners(model.length)}
     return trees, {name: _with_rest(model, tree, search) for name, tree in trees.items()}
 
 
 def _with_rest(model: CostModel, tree: Tree, search: SearchCost | None) -> float:
-    """Return what a tree costs, and all that is left to do then."""
+    """Return what a tree costs with all that is left to do then, ns."""
     rest = 0.0 if search is None else search.after_joining(model, model.partial_matches(range(model.length)))
     return model.cost(tree) + rest
 
 
 def _without_tree(model: CostModel, search: SearchCost | None) -> tuple[str, float]:
-    """Return what else there is, and what it costs."""
+    """Return the alternative to trees, and what it costs, ns."""
     return (PIVOT, pivot_cost(model)) if search is None else (BACKTRACKING, search.cost(model))
 
 
 def estimated(plan: EvaluationPlan, table: pa.Table, selection: Selection, choice: Choice) -> Choice:
-    """Return what :func:`choose` did with the statistics and estimates that its plan did not need."""
+    """Return a choice of :func:`choose` with statistics and estimates, which planning may have left out."""
     if choice.model is not None or len(plan.components) > MOST_BITS:
         return choice
     statistics = choice.statistics or remembered(plan, table, selection)
@@ -191,8 +196,8 @@ def regret(
 ) -> float:
     """Return how many times more a tree costs than the best choice under other statistics, at least 1.
 
-    A stream plans anew when this is large: what the statistics themselves did does not matter, as long as the
-    plan stays good.
+    A stream plans anew when this is large. As long as the plan stays good, it does not matter how the
+    statistics changed.
     """
     model = CostModel.of(plan, statistics)
     _, costs = _best_trees(model, search)
@@ -202,7 +207,7 @@ def regret(
 
 
 def _planners(length: int) -> tuple[str, ...]:
-    """Return whom to ask about so many components: every plan while that is quick, else improvements."""
+    """Return the planners for so many components: all plans while that is quick, else local search."""
     if length <= MOST_BUSHY:
         return ("dp_bushy",)
     if length <= MOST_LEFT_DEEP:

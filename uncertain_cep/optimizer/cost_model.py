@@ -2,7 +2,7 @@
 
 The cost functions of Kolchinsky and Schuster (PVLDB 2018): the partial matches of all nodes (sections 4.1 and
 4.2) and latency (section 6.1), with negations where what they depend on is bound (section 5.3). Numbers are
-weighed with what the joins take for each, so that plans can be compared with the join that has no tree.
+multiplied by prices, what a join takes for each, so that plans can be compared with the join without a tree.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A negation, checked where all that it depends on is bound (section 5.3)."""
+    """A negation, checked once all that it depends on is bound (section 5.3)."""
 
     needs: int
-    """Those positive components, as bits."""
+    """The positive components that it depends on, as bits."""
     candidates: float
     """Events of the negated component that can happen within a window."""
 
@@ -62,7 +62,7 @@ class CostModel(Cardinalities):
 
     @classmethod
     def of(cls, plan: EvaluationPlan, statistics: Statistics, prices: Prices = TREE_PRICES) -> CostModel:
-        """Return the model of an OR-free plan, latency weighed as that says."""
+        """Return the model of an OR-free plan, with its weight of latency."""
         number = {component.variable: j for j, component in enumerate(plan.components)}
         checks = []
         for found, part in zip(plan.negations, statistics.negated, strict=True):
@@ -90,23 +90,23 @@ class CostModel(Cardinalities):
         )
 
     def join_costs(self, left: Int64, right: Int64) -> tuple[Float, Float]:
-        """Return what joins of disjoint sets of components cost, their inputs given and all that they hold.
+        """Return what joins of disjoint sets of components cost beside making their inputs.
 
         Sets are (m,) int64, as bits.
 
         Returns
         -------
         joining : (m,) float64
-            ns, with the latency of what the last component of the pattern waits for, times alpha.
+            ns, with alpha times the latency of what the last component of the pattern waits for.
         sorting : (m,) float64
             What it takes besides to have the right side sorted, ns; 0 for single components.
         """
         _, equal_left, left_matches = self.numbers(left)
         _, equal_right, right_matches = self.numbers(right)
         _, equal, matches = self.numbers(left | right)
-        # What is not equal in what it has to be is not even looked at.
+        # An index finds the pairs that meet the equalities; no other pair is looked at.
         with np.errstate(over="ignore"):
-            # Where next to none are equal, the quotient leaves float64, and all that are there meet.
+            # Where almost none are equal, the quotient overflows: then all pairs meet.
             meet = np.minimum(1.0, equal / equal_left / equal_right)
         pairs = left_matches * meet * right_matches
         asked = np.zeros(len(left), dtype=np.bool_)
@@ -139,14 +139,14 @@ class CostModel(Cardinalities):
     def latency(self, tree: Tree) -> float:
         """Return how many partial matches the events of the last component wait for, ``Cost_lat``.
 
-        Those of the siblings of all nodes from the last component's leaf up to the root.
+        These are the partial matches of the siblings of all nodes from the last component's leaf to the root.
         """
         left, right = _sides(tree)
         waiting = self._waiting(left, right, self.numbers(left)[2], self.numbers(right)[2])
         return float((self.looked_at(leaves_of(tree)[0], left | right) * waiting).sum())
 
     def cost(self, tree: Tree) -> float:
-        """Return what a tree costs, ns: ``Cost_ord`` or ``Cost_tree``, and the steps behind them."""
+        """Return what a tree costs, ns: ``Cost_ord`` or ``Cost_tree``, with prices."""
         left, right = _sides(tree)
         joins = self.costs_behind(leaves_of(tree)[0], left, right)
         return self.prices.candidate * self.candidates + float(joins.sum())
@@ -176,7 +176,7 @@ def _first_bound(left: Int64, right: Int64, needs: int) -> NDArray[np.bool_]:
 
 
 def _next_to(plan: EvaluationPlan, number: Mapping[str, int]) -> list[int]:
-    """Return the components for whose event the one before limits how late it may begin."""
+    """Return the components whose event the event before keeps from beginning late."""
     if plan.query.strategy == "skip_till_any_match":
         return []
     bound_last = {

@@ -1,7 +1,7 @@
-"""Planners: from a cost model to the order or tree in which events are put together.
+"""Planners: from a cost model to the order or tree in which events are joined.
 
-Those of Kolchinsky and Schuster (PVLDB 2018, section 7.1). Orders: the pattern's, by frequency, greedy,
-iterative improvement from a random or the greedy order, dynamic programming. Trees: ZStream over the
+They are those of Kolchinsky and Schuster (PVLDB 2018, section 7.1). Orders: the pattern's, by frequency,
+greedy, iterative improvement from a random or the greedy order, dynamic programming. Trees: ZStream over the
 pattern's or the greedy order of leaves, dynamic programming over all sets of components.
 """
 

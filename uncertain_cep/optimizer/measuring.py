@@ -1,8 +1,8 @@
 """Statistics of the candidates of a pattern, from counts over all and from a sample.
 
-Each component's candidates are thinned on their own, a rare component's not at all: a pair survives with the
-product of two known probabilities, so that what is counted among the survivors estimates the whole without
-bias. Nothing of the order of the rows is relied on.
+Each component is sampled by itself, a rare one as a whole. So a pair is in the sample with the product of two
+known probabilities, and counts on the sample estimate those on all candidates without bias, whatever the
+order of the rows.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class _Shares:
     def of(self, component: PlannedComponent, candidates: int = 0) -> tuple[float, tuple[float, ...]]:
         """Return the share of a component's types, and of each of its local predicates.
 
-        Where the sample has no event of its types, it is taken to have no more than its candidates.
+        Where the sample has no event of its types, there are taken to be as many as its candidates.
         """
         rows = self._table.num_rows
         if not rows:
@@ -158,7 +158,7 @@ class _Shares:
     def events(self, component: PlannedComponent) -> tuple[float, pa.Table]:
         """Return the share of a component's types, and a sample of their events.
 
-        If a sample of all events has few of them, they are looked for among all events.
+        If the sample of all events has few of them, they are sampled from all events of these types.
         """
         mask = type_mask(self._table, self._type, component.types, self._seen)
         if mask is None:
@@ -175,7 +175,7 @@ class _Shares:
 def _negated(
     plan: EvaluationPlan, component: PlannedComponent, shares: _Shares, rows: int, ticks: int
 ) -> ComponentStatistics:
-    """Return the statistics of a negated component, whose candidates nobody selects before they are asked."""
+    """Return the statistics of a negated component, whose candidates are not selected yet."""
     share, events = shares.events(component)
     masks = [evaluate_mask(predicate, events) for predicate in component.local]
     local = tuple(float(mask.mean()) if len(mask) else 1.0 for mask in masks)

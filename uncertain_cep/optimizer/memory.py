@@ -1,9 +1,8 @@
-"""Statistics that were measured before, of the same candidates for the same plan.
+"""A cache of statistics, by plan and candidates.
 
 The key is a digest of what they are measured on: numbers of candidates, and a sample of their intervals and
-attributes. So it does not matter in which object or file the events are, and nothing is kept alive. Should
-two traces ever agree in all that, one would be planned for with the statistics of the other: a plan is never
-wrong, at worst slow.
+attributes. So it does not matter in which object or file the events are, and no event is kept in memory. Two
+traces that agree in all that share their statistics; a plan made with those of the other is at worst slow.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ Held = TypeVar("Held")
 
 
 class Recent(Generic[Held]):
-    """What was asked for last, by its key; at most ``MOST_HELD``, and safe in several threads."""
+    """A cache of the ``MOST_HELD`` values used last, by key; several threads may use it."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[str, Held] = OrderedDict()
@@ -45,14 +44,14 @@ class Recent(Generic[Held]):
         return len(self._held)
 
     def get(self, key: str) -> Held | None:
-        """Return what is held for a key; None if nothing is."""
+        """Return the value of a key; None if there is none."""
         found = self._held.get(key)
         if found is not None:
             Recent.put(self, key, found)
         return found
 
     def put(self, key: str, held: Held) -> None:
-        """Hold something for a key."""
+        """Keep the value of a key."""
         with self._lock:
             self._held[key] = held
             self._held.move_to_end(key)
@@ -66,9 +65,9 @@ class Recent(Generic[Held]):
 
 
 class StatisticsMemory(Recent[Statistics]):
-    """A bounded memory of statistics by their key; as JSON on disk too once ``folder`` is set.
+    """A cache of statistics by key; once ``folder`` is set, also as JSON on disk.
 
-    Problems with files are passed over.
+    A file that cannot be read or written is passed over.
     """
 
     def __init__(self) -> None:
@@ -93,7 +92,7 @@ class StatisticsMemory(Recent[Statistics]):
 
     def _write(self, folder: Path, key: str, statistics: Statistics) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        # Written aside and moved, so that no other process reads half of it.
+        # Written aside and moved into place, so that no other process reads half of it.
         with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False) as file:
             file.write(statistics.to_json())
         os.replace(file.name, folder / f"{key}.json")
@@ -103,11 +102,11 @@ class StatisticsMemory(Recent[Statistics]):
 
 
 MEMORY: Final = StatisticsMemory()
-"""That of this process."""
+"""The cache of this process."""
 
 
 def keep_on_disk() -> None:
-    """Have the statistics of this process kept in the user's cache directory, for programs to come."""
+    """Keep the statistics of this process in the user's cache directory, for later processes."""
     MEMORY.folder = cache_folder() / "statistics"
 
 
@@ -119,7 +118,7 @@ def remembered(
     sampled: int = COARSE_SAMPLE,
     key: str | None = None,
 ) -> Statistics:
-    """Return the statistics of candidates, measured unless that was done before.
+    """Return the statistics of candidates, from the cache or measured.
 
     ``key`` is their :func:`fingerprint`, if it is known.
     """
@@ -132,7 +131,7 @@ def remembered(
 
 
 def fingerprint(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> str:
-    """Return a digest of what statistics of a plan's candidates depend on, as far as a sample tells it.
+    """Return a digest of what the statistics of a plan's candidates depend on, of a sample of the candidates.
 
     O(components), whatever the number of events.
     """
@@ -154,7 +153,7 @@ def fingerprint(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> 
     digest.update(np.concatenate(sampled).tobytes())
     names = sorted({name for predicate in plan.joined for name in attribute_names(predicate)})
     if plan.negations:
-        # Nobody selects the events of negated components before they are asked.
+        # The events of negated components are not selected yet.
         model = [plan.names.type, plan.names.lower, plan.names.upper]
         rows = np.linspace(0, table.num_rows - 1, min(table.num_rows, SAMPLED_ROWS)).astype(np.int64)
         digest.update(repr(table.select(model).take(pa.array(rows)).to_pydict()).encode())

@@ -1,7 +1,7 @@
 """What the join without a tree costs: pivoted on the component whose event ends first.
 
-It binds the component p that attains min B first, then those before it, backwards, then those behind, and
-only what order and window let be completed, see :mod:`eventbased.joins.pivot_join`.
+It binds the component p that attains min B first, then those before it, backwards, then those behind it. It
+keeps only partial matches that order and window let be completed, see :mod:`eventbased.joins.pivot_join`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class PivotPasses:
-    """What the pivot join is expected to do, by the component at which the minimum is."""
+    """What the pivot join is expected to do, for each pivot: the component that attains min B."""
 
     orders: Int64
     """(l, l) int64. For each pivot the order in which components are bound."""
     found: Float
-    """(l, l) float64. For each pivot the partial matches of the first one, two and so on of them; at last the
-    matches."""
+    """(l, l) float64. For each pivot the partial matches of the first component, the first two, and so on; in
+    the last column the matches."""
     probes: Float
-    """(l, l - 1) float64. For each pivot the candidates of the second component, the third and so on that
-    these meet."""
+    """(l, l - 1) float64. For each pivot the candidates of the second component, the third, and so on that
+    partial matches meet."""
     waiting: Float
     """(l,) float64. For each pivot the partial matches that the events of the last component wait for."""
 
@@ -40,8 +40,8 @@ class PivotPasses:
 def pivot_passes(model: CostModel) -> PivotPasses:
     """Return what the pivot join is expected to do. O(l^3).
 
-    Every partial match of a tree is looked at whatever its future; here only those whose minimum is at the
-    pivot, and which some candidates of each other component can complete in time.
+    A tree makes every partial match, whether it can be completed or not. The pivot join makes only those
+    whose minimum is at the pivot and which candidates of each other component can complete in time.
     """
     length = model.length
     shape = length, length
@@ -50,7 +50,7 @@ def pivot_passes(model: CostModel) -> PivotPasses:
     bound = np.cumsum(singles[orders], axis=1)
     feasible, equal, matches = (part.reshape(shape) for part in model.numbers(bound.reshape(-1)))
     one = model.numbers(singles)[2]
-    # Only what the query states is asked, not what follows from it.
+    # The join evaluates the equalities that the query states, not those that follow from them.
     matches = matches * np.maximum(1.0, feasible / equal) * _stated(model, bound)
     share = _shares(model, orders)
     more = model.numbers(np.asarray(bound[:, :, None] | singles, dtype=np.int64).reshape(-1))[0].reshape(
@@ -118,7 +118,7 @@ def _shares(model: CostModel, orders: Int64) -> Float:
 
 
 def _stated(model: CostModel, bound: Int64) -> Float:
-    """Return for sets of components the share of choices equal in what predicates over them state."""
+    """Return for sets of components the share of choices that meet the equalities stated over them."""
     stated = [part for part in model.statistics.equalities if part.stated]
     shares = np.ones(bound.shape)
     if not stated:

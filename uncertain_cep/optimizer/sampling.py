@@ -1,4 +1,4 @@
-"""What is counted and tried among the candidates of several components in a sample."""
+"""How candidates of several components go together, counted on a sample."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Mask = NDArray[np.bool_]
 
 
 class JointSample:
-    """Some candidates of each component, and what of the plan's conditions holds among them.
+    """Some candidates of each component, and how often the plan's conditions hold among them.
 
     ``samples`` and ``sizes`` are each component's sample and number of candidates; ``window`` is the ticks w
     of ``max A <= min B + w``.
@@ -65,7 +65,7 @@ class JointSample:
         groups, count = dense([part.group for part in samples])
         self._samples = [replace(part, group=group) for part, group in zip(samples, groups, strict=True)]
         self._lifted = [lift(part, count, self._span, window) for part in self._samples]
-        # By which values the samples are apart, their groups and who has such values.
+        # For each set of equated values: the groups of the samples, and which events have these values.
         everybody = {
             j: (part.group, np.ones(len(part.rows), dtype=np.bool_)) for j, part in enumerate(self._samples)
         }
@@ -73,7 +73,7 @@ class JointSample:
         self._equal_lifted: dict[tuple[int, tuple[int, ...]], Lifted] = {}
 
     def triples(self, pairs: Sequence[PairStatistics]) -> tuple[TripleStatistics, ...]:
-        """Return how often neighbours meet a third component, of those in order that share no events."""
+        """Return how often neighbours meet a third component, where all are in order and share no events."""
         length = len(self._samples)
         chosen = {(j, j + 1, k) for j in range(length - 2) for k in (j + 2, length - 1)}
         sizes = [len(part.rows) for part in self._samples]
@@ -103,7 +103,7 @@ class JointSample:
         for i, j in combinations(range(len(self._samples)), 2):
             near = self._counted(i, j, self._lifted[i], self._lifted[j])
             everything = len(self._samples[i].rows) * len(self._samples[j].rows)
-            # What a sample does not show may still be there, half as often as it could show once.
+            # What the sample does not show may still occur: it counts as half an occurrence.
             in_time = max(near, 0.5) / everything if everything else 0.0
             equal, reach = self._equal(i, j, near)
             equalities += equal
@@ -121,7 +121,7 @@ class JointSample:
     def _unmeasured(self, predicate: TypedExpression) -> PredicateStatistics:
         variables = variables_of(predicate)
         components = sorted(self._number[variable] for variable in variables if variable in self._number)
-        # What speaks of a negated component says nothing of which choices of the others there are.
+        # A predicate that mentions a negated component leaves out no choice of the others.
         unknown = UNKNOWN_SELECTIVITY if len(components) == len(variables) else 1.0
         return PredicateStatistics(tuple(components), unknown)
 
@@ -138,7 +138,7 @@ class JointSample:
             ahead = behind = apart
         met = met_by_any(other.sorted_low, self._latest[j], part.low, part.high, ahead, behind)
         missed = 1.0 - max(int(met.sum()), 0.5) / len(part.rows)
-        # Each of the others that is not in the sample would have missed as many.
+        # As many more candidates of the other component would miss the same share of the rest.
         return float(1.0 - missed ** (self._sizes[j] / len(other.rows)))
 
     def _counted(self, i: int, j: int, first: Lifted, second: Lifted) -> int:
@@ -155,9 +155,9 @@ class JointSample:
         return not first or not second or bool({*first} & {*second})
 
     def _equal(self, i: int, j: int, near: int) -> tuple[list[EqualityStatistics], tuple[Lifted, Lifted]]:
-        """Return how many of the pairs in reach are equal in what they have to be, and those pairs' reach.
+        """Return the share of the pairs in reach that are equal, by value, and the samples of those equal.
 
-        Counted by sorting, over all pairs of the sample, since few are equal.
+        All pairs of the sample are counted, by sorting, since few are equal.
         """
         reach, held = (self._lifted[i], self._lifted[j]), float(near)
         everything = all(len(self._samples[component].rows) for component in (i, j))
@@ -180,7 +180,7 @@ class JointSample:
         return found, reach
 
     def _by_values(self, component: int, values: tuple[int, ...]) -> Lifted:
-        """Return a component's sample, those apart that differ in what is equated."""
+        """Return a component's sample, in groups of events that are equal in the equated values."""
         if (component, values) not in self._equal_lifted:
             *before, last = values
             nodes = self._values_equated[last].nodes
@@ -259,12 +259,12 @@ class JointSample:
 
 @dataclass(slots=True)
 class _Equated:
-    """Expressions that equalities make the same, one for each component, and which predicates say so."""
+    """A value that equalities equate: its expression in each component, and the predicates."""
 
     nodes: dict[int, TypedExpression]
     """The expression of each component."""
     stated: dict[tuple[int, int], list[int]]
-    """For pairs of components the numbers of the predicates."""
+    """For each pair of components the numbers of the predicates that state it."""
 
 
 def _values_equated(predicates: Sequence[TypedExpression], number: Mapping[str, int]) -> list[_Equated]:
@@ -307,7 +307,7 @@ def _sides(predicate: TypedExpression, number: Mapping[str, int]) -> dict[int, T
 
 
 def _codes(values: Sequence[Values]) -> tuple[list[tuple[Int64, Mask]], int]:
-    """Return numbers from 0 for values, equal ones alike, which are no nulls, and how many there are."""
+    """Return numbers from 0 for values, the same for equal ones, which are not null, and how many."""
     # A constant expression has one value for all.
     several = [
         Values(
@@ -321,5 +321,5 @@ def _codes(values: Sequence[Values]) -> tuple[list[tuple[Int64, Mask]], int]:
 
 
 def _share(mask: NDArray[np.bool_]) -> float:
-    """Return the share of what is true, not below half of what would show once."""
+    """Return the share of the entries that are true, at least that of half an entry."""
     return max(float(mask.sum()), 0.5) / len(mask)

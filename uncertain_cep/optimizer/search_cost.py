@@ -1,10 +1,10 @@
 """What the backtracking search costs, where the strategy leaves few events that can be next.
 
-Under skip till next match, of the events that pass a component's conditions and certainly follow, none is
-looked at that begins behind the end of the first; under contiguity the same of all events. So a partial match
-has about as many continuations as events overlap the time in which the next one can be, and a Kleene
-component takes the events of a window one after the other. Its every prefix is gone on from: that is what
-joining the single components first can save.
+Under skip till next match, consider the events that meet a component's conditions and certainly follow. The
+search looks at none that begins after the first of them has ended. Under contiguity the same holds for all
+events. So a partial match has about as many continuations as there are events that overlap the time in which
+the next one can be. A Kleene component takes the events of a window one after the other, and the search goes
+on from each prefix: that is what joining the single components first can save.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class SearchCost:
 
     steps: tuple[SearchStep, ...]
     adjacent: bool
-    """Whether every event of the stream, or of the partition, keeps those behind it from being next."""
+    """Whether the strategy is a contiguity: any event keeps those behind it from being next."""
     by_partition: bool
-    """Whether only the events of the partition do."""
+    """Whether only events of the same partition do."""
 
     @classmethod
     def of(cls, plan: EvaluationPlan, selection: Selection) -> SearchCost:
@@ -63,7 +63,7 @@ class SearchCost:
         return cls(steps, strategy.endswith("contiguity"), strategy == "partition_contiguity")
 
     def cost(self, model: CostModel) -> float:
-        """Return what searching everything is expected to cost, ns.
+        """Return what the whole search is expected to cost, ns.
 
         ``model`` is that of the sequence of the single components, under skip till any match.
         """
@@ -71,7 +71,7 @@ class SearchCost:
         return min(cost + BACKTRACKING_PRICES.match * found, LARGEST_ESTIMATE)
 
     def after_joining(self, model: CostModel, joined: float) -> float:
-        """Return what is left to do, ns, once the single components are joined to so many choices."""
+        """Return what the rest costs, ns, once the single components are joined to so many choices."""
         chains = [self._chain(model, step) for step in self.steps if step.single < 0]
         if not chains:
             return min(BACKTRACKING_PRICES.match * joined, LARGEST_ESTIMATE)
@@ -82,7 +82,7 @@ class SearchCost:
         return min(cost + BACKTRACKING_PRICES.match * min(found, self._searched(model)[1]), LARGEST_ESTIMATE)
 
     def _searched(self, model: CostModel) -> tuple[float, float]:
-        """Return what it costs to add the events one by one, and how many matches come out."""
+        """Return what it costs to add events one by one, ns, and how many matches that gives."""
         bound: list[int] = []
         found, cost = 1.0, 0.0
         for place, step in enumerate(self.steps):
@@ -97,7 +97,7 @@ class SearchCost:
             if step.single >= 0:
                 bound.append(step.single)
             else:
-                # One prefix after the other, each of them gone on from.
+                # The search goes on from each prefix.
                 links, looks = self._chain(model, step)
                 cost += found * links * looks
                 found *= links
@@ -105,7 +105,7 @@ class SearchCost:
         return cost, found
 
     def _chain(self, model: CostModel, step: SearchStep) -> tuple[float, float]:
-        """Return how many prefixes the events of a Kleene component have, and what looking for one costs."""
+        """Return how many prefixes a Kleene component has, and what finding the next event costs, ns."""
         nearby = self._nearby(model, step)
         seen, taken = self._limited(model, step, nearby, UNKNOWN_SELECTIVITY**step.asked)
         most = min(max(nearby, taken), MOST_TAKEN)
@@ -113,7 +113,7 @@ class SearchCost:
         return links, seen * _look(step)
 
     def _continuations(self, model: CostModel, bound: list[int], step: SearchStep) -> tuple[float, float]:
-        """Return how many events of a single component order and window, and then predicates, leave."""
+        """Return how many events of a single component order and window allow, and of these predicates."""
         if not bound:
             return float(step.candidates), float(step.candidates)
         masks = np.array([mask_of(bound), mask_of([*bound, step.single])], dtype=np.int64)
@@ -122,14 +122,14 @@ class SearchCost:
         return seen, min(seen, float(matches[1] / max(matches[0], 1e-300)))
 
     def _nearby(self, model: CostModel, step: SearchStep) -> float:
-        """Return how many events of a component are about in half a window of one partition."""
+        """Return how many events of a component lie in half a window of one partition, about."""
         span = min(1.0, 0.5 * (model.window + 1.0) / max(1.0, model.statistics.ticks))
         return step.candidates * span / max(1.0, model.statistics.keys.effective)
 
     def _limited(self, model: CostModel, step: SearchStep, seen: float, share: float) -> tuple[float, float]:
         """Return how many events are looked at for a partial match, and taken, before none can be next.
 
-        ``seen`` are in reach, and for ``share`` of them the predicates are true.
+        ``seen`` events are in reach; for ``share`` of them the predicates are true.
         """
         statistics = model.statistics
         length = float(model.lengths.mean())
@@ -144,5 +144,5 @@ class SearchCost:
 
 
 def _look(step: SearchStep) -> float:
-    """Return what it costs to look at a candidate."""
+    """Return what it costs to look at a candidate, ns."""
     return BACKTRACKING_PRICES.probe + (BACKTRACKING_PRICES.ask if step.asked else 0.0)

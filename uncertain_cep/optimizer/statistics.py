@@ -25,7 +25,7 @@ class LengthStatistics:
     mean: float
     median: float
     most: float
-    """What nine of ten do not exceed."""
+    """The 0.9 quantile."""
     longest: float
 
 
@@ -41,7 +41,7 @@ class ComponentStatistics:
     type_share: float
     """Share of the events that have one of its types."""
     local: tuple[float, ...]
-    """For each local predicate the share of these for which it is true."""
+    """For each local predicate the share of the events of these types for which it is true."""
     lengths: LengthStatistics
     """Of the candidates' intervals."""
 
@@ -57,15 +57,16 @@ class PairStatistics:
     """Share of all pairs of candidates that are of one partition and can be in order within the window; in
     any order if they stand in one AND."""
     joined: float
-    """Share of these, their equalities given, for which every other predicate over the two is true."""
+    """Share of these pairs, where they meet the equalities, for which every other predicate over the two is
+    true."""
     first_met: float = 1.0
     second_met: float = 1.0
-    """Share of each one's candidates for which there is at least one of the other's in this sense."""
+    """Share of each component's candidates that are in time with at least one candidate of the other."""
 
 
 @dataclass(frozen=True, slots=True)
 class TripleStatistics:
-    """How three components go together; only of some, to tell how bursts add up."""
+    """How three components go together. Some triples are counted, to tell how bursts add up."""
 
     components: tuple[int, ...]
     in_time: float
@@ -76,18 +77,18 @@ class TripleStatistics:
 
 @dataclass(frozen=True, slots=True)
 class EqualityStatistics:
-    """What two components have to have the same of."""
+    """A value that must be equal in two components."""
 
     first: int
     second: int
     """The components, in pattern order."""
     value: int
-    """What is the same has one number, whatever the components: ``a.k = b.k AND b.k = c.k`` is one."""
+    """The number of the value, the same for all components: ``a.k = b.k AND b.k = c.k`` equates one value."""
     share: float
-    """Share of the pairs in reach of each other, equal in what has a smaller number, that are equal in
-    this."""
+    """Share of the pairs that are equal in this value, among those in reach of each other and equal in all
+    values of smaller numbers."""
     stated: bool
-    """Whether a predicate says so, and not only a chain of predicates."""
+    """Whether one predicate states it; else it follows from a chain of predicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +96,11 @@ class PredicateStatistics:
     """A predicate across components."""
 
     components: tuple[int, ...]
-    """Those that it speaks of."""
+    """Those that it mentions."""
     selectivity: float
     """Share of the combinations of candidates in reach of each other for which it is true."""
     equates: bool = False
-    """Whether it is one of the equalities, by which joins of trees look partners up."""
+    """Whether it is one of the equalities that joins of trees use as an index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class KeyStatistics:
     largest: float
     """The largest partition's share of all candidates."""
     effective: float
-    """So many partitions of one size would make two candidates meet as often."""
+    """The number of partitions of equal size in which two candidates would meet as often."""
     shares: tuple[tuple[float, ...], ...]
     """For each of the largest partitions its share of each component's candidates."""
 
@@ -128,7 +129,7 @@ class Statistics:
     negated: tuple[ComponentStatistics, ...]
     """The negated ones, in pattern order."""
     pairs: tuple[PairStatistics, ...]
-    """Every two positive components."""
+    """One for every two positive components."""
     triples: tuple[TripleStatistics, ...]
     equalities: tuple[EqualityStatistics, ...]
     """By pair, then by value."""

@@ -1,1 +1,1 @@
-"""Events as they arrive: the matcher, micro-batches, what is kept, and when the plan changes."""
+"""Matching of events as they arrive: the matcher, micro-batches, state, and changes of the plan."""

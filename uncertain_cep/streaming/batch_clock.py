@@ -1,6 +1,6 @@
 """What a stream that is cut into batches knows of the events to come, and which events are late.
 
-No order is known within a batch, so that lateness is judged by what held when the batch began.
+The order of events within a batch is not known. So an event is late by the bounds from before the batch.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class News:
     Attributes
     ----------
     latest : mapping of str to int
-        The largest `lower` of the events of each type, those longer than the largest interval left out.
+        The largest `lower` of the events of each type, but for events longer than the largest interval.
     said : int
         The latest heartbeat for all types.
     of_type : mapping of str to int
-        The latest heartbeat for each type that there is one for.
+        The latest heartbeat of each type that has one.
     """
 
     latest: Mapping[str, int] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class News:
     of_type: Mapping[str, int] = field(default_factory=dict)
 
     def joined(self, other: News) -> News:
-        """Return what both say."""
+        """Return what both parts say together."""
         return News(
             _latest(self.latest, other.latest),
             max(self.said, other.said),
@@ -78,34 +78,34 @@ class BatchClock:
 
     @classmethod
     def of(cls, domain: TimeDomain, largest: int) -> BatchClock:
-        """Return the clock of a stream of which nothing has come."""
+        """Return the clock of a stream before its first event."""
         length = domain.tick_nanoseconds
         short = domain.unit != "tick" and length is not None and _MILLISECOND % length == 0
         return cls(largest, _MILLISECOND // length if short and length else 1)
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> BatchClock:
-        """Return what `written` gave."""
+        """Return the clock that `written` has written."""
         return cls(**given)
 
     def written(self) -> dict[str, Any]:
-        """Return the clock as what JSON can hold."""
+        """Return the clock as values that JSON can hold."""
         return asdict(self)
 
     @property
     def arrival(self) -> int:
-        """The bound that arrival alone puts on `lower`, ticks."""
+        """The bound on `lower` by arrival alone, ticks."""
         if self.now == NOTHING_KNOWN:
             return NOTHING_KNOWN
         return (self.now - self.largest) // self.step * self.step
 
     @property
     def safe(self) -> int:
-        """No event to come of any type that is not late has ``lower < safe``, ticks."""
+        """The bound for all types, ticks: no event to come has ``lower < safe``, unless it is late."""
         return max(self.arrival, self.said)
 
     def bound(self, types: frozenset[str]) -> int:
-        """Return what `safe` is for the events of some types, those that matter; empty: of any type."""
+        """Return the bound for the events of some types, ticks; with no types, for those of any type."""
         said = [self.of_type.get(name, NOTHING_KNOWN) for name in types]
         return max(self.safe, min(said, default=NOTHING_KNOWN))
 
@@ -115,7 +115,7 @@ class BatchClock:
         return any(said > self.safe for said in self.of_type.values())
 
     def may_be_late(self, lower: int, upper: int) -> bool:
-        """Return whether an event may be late that is among those with these least bounds."""
+        """Return whether some event may be late, by the least bounds of all, ticks."""
         return self.has_types or lower < self.safe or upper < self._seen
 
     def late(self, lower: Int64, upper: Int64, types: pa.ChunkedArray) -> NDArray[np.bool_]:
@@ -128,22 +128,22 @@ class BatchClock:
 
     @property
     def _seen(self) -> int:
-        """No event ends earlier that is not late."""
+        """Events that end before this tick are late."""
         return NOTHING_KNOWN if self.now == NOTHING_KNOWN else self.arrival + self.largest
 
     def learned(self, news: Iterable[News]) -> BatchClock:
-        """Return the clock behind a batch, of whose parts these are the news."""
+        """Return the clock after a batch, by the news of its parts."""
         now, said, of_type = self.now, self.said, self.of_type
         for one in news:
             for name, latest in one.latest.items():
-                # What is late does not move the bound. If the latest one is late, all of its type are.
+                # A late event does not move the bound. If the latest of a type is late, all of the type are.
                 if latest >= max(self.safe, self.of_type.get(name, NOTHING_KNOWN)):
                     now = max(now, latest)
             said, of_type = max(said, one.said), _latest(of_type, one.of_type)
         return replace(self, now=now, said=said, of_type=of_type)
 
     def moved(self, ticks: int) -> BatchClock:
-        """Return the clock with its bound so much later; nothing changes before the first event."""
+        """Return the clock with its bound moved on by some ticks; before the first event it has none."""
         if self.safe in (NOTHING_KNOWN, EVER):
             return self
         return replace(self, said=min(self.safe + ticks, EVER))

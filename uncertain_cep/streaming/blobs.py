@@ -1,4 +1,4 @@
-"""Tables as blobs of compressed Arrow, which say what stream they are of."""
+"""Tables as blobs of compressed Arrow, marked with the stream that they belong to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def packed(table: pa.Table, mark: bytes = b"") -> bytes:
 
 
 def unpacked(blob: bytes) -> tuple[pa.Table, bytes]:
-    """Return the table of a blob, and what it is marked with."""
+    """Return the table of a blob, and its mark."""
     with pa.ipc.open_stream(blob) as reader:
         table = reader.read_all()
     return table.replace_schema_metadata(None), (table.schema.metadata or {}).get(_MARK, b"")

@@ -1,4 +1,4 @@
-"""Events of a batch as pieces: those of one slice of time in one part of the state, as a blob of Arrow."""
+"""Cuts the events of a batch into pieces: those of one slice and one part of the state, as an Arrow blob."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 CLOCK: Final = 0
-"""A piece that says what is known of the events to come. Each part of the state gets all of a batch."""
+"""A piece that says what is known of events to come. Each part of the state gets all of these."""
 EVENTS: Final = 1
 """A piece with events that matter to a slice."""
 OTHERS: Final = 2
-"""A piece with events that are looked at in case they are late, and not kept."""
+"""A piece with events that matter to no slice, and are looked at only since they may be late."""
 IDS: Final = 3
-"""A piece with the ids of events, which are compared with those of other slices."""
+"""A piece with the ids of events, to be compared with those of other slices."""
 
 PIECES: Final = pa.schema(
     [
@@ -47,15 +47,20 @@ PIECES: Final = pa.schema(
     ]
     + [("blob", pa.binary())]
 )
-"""``rows`` says how many events there are, and ``own`` how many of them begin in this slice; the bounds are
-the least, that of owners the largest, in ticks."""
+"""``rows`` is the number of events, ``own`` the number of those that begin in this slice. The bounds are the
+least ones, that of owners the largest one, in ticks."""
 
 
 def cut(batches: Iterable[pa.RecordBatch], layout: StreamLayout) -> Iterator[pa.RecordBatch]:
     """Yield the pieces of some events of a batch, of the schema ``PIECES``.
 
-    The batches have the columns of ``layout.schema``, under any names, and last the hash of the key. Rows of
-    reserved types are no events. A TraceError says which events are none of the model.
+    The batches have the columns of ``layout.schema``, under any names, and last the hash of the key.
+    Rows of reserved types are heartbeats.
+
+    Raises
+    ------
+    TraceError
+        With the events that are not sound.
     """
     news = News()
     some = False
@@ -75,7 +80,7 @@ def cut(batches: Iterable[pa.RecordBatch], layout: StreamLayout) -> Iterator[pa.
 
 
 def _gathered(batches: Iterable[pa.RecordBatch], layout: StreamLayout) -> Iterator[pa.Table]:
-    """Yield the rows in tables of a few that are cut at once, with the hash as last column."""
+    """Yield tables of rows that are cut at once, with the hash as last column."""
     held: list[pa.RecordBatch] = []
     rows = 0
     schema = layout.schema.remove_metadata().append(pa.field("hash", pa.int64()))
@@ -95,7 +100,7 @@ def _gathered(batches: Iterable[pa.RecordBatch], layout: StreamLayout) -> Iterat
 
 
 def _without_heartbeats(table: pa.Table, layout: StreamLayout) -> tuple[pa.Table, Int64, News]:
-    """Return the events, the hashes of their keys, and what the other rows say."""
+    """Return the events, the hashes of their keys, and what the heartbeats say."""
     names, domain = layout.plan.names, layout.plan.domain
     place = len(layout.schema)
     types = table.column(names.type)
@@ -139,7 +144,7 @@ def _pieces(
 
 
 def _check_tick(table: pa.Table, layout: StreamLayout) -> None:
-    """Check that events which say how long a tick is agree with the layout."""
+    """Check that the ticks of events, if they say how long these are, are those of the layout."""
     noted = with_noted_tick(table.replace_schema_metadata(None), layout.plan.names).schema.metadata
     if noted is None:
         return
@@ -151,14 +156,14 @@ def _check_tick(table: pa.Table, layout: StreamLayout) -> None:
 
 
 class _Roles(NamedTuple):
-    """What n events are to the matches of a stream, each (n,) bool."""
+    """The roles of n events in the matches of a stream, each (n,) bool."""
 
     first: Mask
-    """Matches may belong to them."""
+    """Whether matches may belong to the event."""
     later: Mask
-    """They matter in any other way."""
+    """Whether the event matters to matches in another way."""
     used: dict[tuple[str, ...], Mask]
-    """By the attributes within which ids are used once: they are components there."""
+    """By the attributes within which ids are unique: whether the event is of a component there."""
 
 
 def _roles(table: pa.Table, layout: StreamLayout) -> _Roles:
@@ -198,7 +203,7 @@ def _cut(
     length, names = layout.length, layout.plan.names
     first, later, used = roles
     own = lower // length
-    # Counts belong to a slice by a time within the interval, matches by its beginning.
+    # A count belongs to a slice by any time within the interval, a match by the begin of the interval.
     begin = np.where(later, (lower - layout.reach) // length, own)
     end = np.where(later, (upper + layout.back) // length, upper // length if layout.plan.counts else own)
     kept = first | later
@@ -239,7 +244,7 @@ def _cut(
                 "rows": len(places),
                 "own": len(places),
                 "lower": int(lower[places].min()),
-                # One that is too long is late in any case.
+                # An event that is too long is late in any case.
                 "upper": int(np.where(upper - lower > layout.largest, NEVER, upper)[places].min()),
                 "owner_upper": NOTHING_KNOWN,
                 "blob": packed(others),

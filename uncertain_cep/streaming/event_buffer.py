@@ -1,4 +1,4 @@
-"""What is kept of the events of a stream while a match may still name them."""
+"""The events of a stream that matches to come may still name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Int64 = NDArray[np.int64]
 
 
 class UniqueIds:
-    """The check that new events have ids of their own."""
+    """The check that new events have ids that no other event has."""
 
     def __init__(self, plan: EvaluationPlan) -> None:
         self._names = plan.names
@@ -36,14 +36,14 @@ class UniqueIds:
         Parameters
         ----------
         known : callable
-            Returns the known events; called only if the ids alone do not tell.
+            Returns the known events; called only if the ids alone leave it open.
         new : pyarrow.Table
             Their ids are unique among themselves.
 
         Raises
         ------
         TraceError
-            With each event that has.
+            With each event whose id is known.
 
         Notes
         -----
@@ -55,11 +55,11 @@ class UniqueIds:
         both = pa.concat_tables([known().select(names), new.select(names)])
         faults = check_ids(both, self._names, partition=self._partition)
         if faults:
-            # The row would be one of what is known: the value says which event it is.
+            # The row would be that of the known event; the value says which event is meant.
             raise TraceError([replace(fault, row=None) for fault in faults])
 
     def takes(self, id: int) -> bool:
-        """Return whether an id alone tells that it is new, and learn it then."""
+        """Return whether an id is new by its value alone, and learn it then."""
         if self._largest is not None and id <= self._largest:
             return False
         self._largest = id
@@ -75,7 +75,7 @@ class UniqueIds:
 
 
 class RetainedEvents:
-    """The events in reach, with the columns that the result shows, numbered as they come.
+    """The events in reach, numbered as they come, with the columns that the result shows.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class RetainedEvents:
         self._alone: tuple[list[Any], ...] = tuple([] for _ in wanted)
         self._numbers: Int64 = np.zeros(0, dtype=np.int64)
         self._next = 0
-        # By number, from one on; None where more is shown of an event than that.
+        # Ids by number, from a first number on; None where the result shows more of an event than its id.
         ids_alone = shows_ids_alone(plan, schema) and plan.names.probability not in schema.names
         ids_alone = ids_alone and not plan.bound.times
         self._shown: Int64 | None = self._numbers if ids_alone else None
@@ -114,7 +114,7 @@ class RetainedEvents:
         return self._table
 
     def _gather(self) -> None:
-        """Put the events that came one by one with the others."""
+        """Add the events that came one by one to the table."""
         if self._alone[0]:
             schema = self._table.schema
             columns = [
@@ -140,7 +140,7 @@ class RetainedEvents:
         return numbers
 
     def append_alone(self, event: Mapping[str, Any]) -> int | None:
-        """Retain one event and return its number; None, and nothing retained, if its id may not be new."""
+        """Retain one event and return its number; None, without retaining it, if its id may not be new."""
         if not self._ids.takes(event[self._id]):
             return None
         for name, values in zip(self._names, self._alone, strict=True):
@@ -156,7 +156,7 @@ class RetainedEvents:
             self._shown[numbers - self._shown_from] = ids
 
     def named(self, numbers: Int64) -> tuple[Int64, bool]:
-        """Return what stands for the events of these numbers in a batch, and whether that is their ids."""
+        """Return the ids of these events, or else their rows in ``table``; and whether these are ids."""
         if self._shown is None:
             return self.rows(numbers), False
         return self._shown[numbers - self._shown_from], True
@@ -171,7 +171,7 @@ class RetainedEvents:
 
     @property
     def crowded(self) -> bool:
-        """Whether so many events came that most may be out of reach."""
+        """Whether so many events came that most of those retained may be out of reach."""
         return len(self) > 2 * self._settled + FEW_HELD
 
     def keep(self, numbers: Int64) -> None:

@@ -1,4 +1,4 @@
-"""Events and times as the callers of a stream give them: as tables of its schema, and as ticks."""
+"""Events and times that callers of a stream give, made tables of its schema and ticks."""
 
 from __future__ import annotations
 

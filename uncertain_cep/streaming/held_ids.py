@@ -1,8 +1,8 @@
-"""Which ids the events of a stream have, so that one that is used twice is found whatever slices it is in.
+"""The ids of the events that a stream holds, so that one used twice is found across slices.
 
-An id is kept in the part of the state that its value says, until its event is in no slice any more. All ids
-of a part are compared whenever some of them are dropped: two events that are held at the same time are
-together then.
+The value of an id says in which part of the state it is kept; it is kept as long as its event is in a slice.
+All ids of a part are compared whenever some of them are dropped. So two events that are held at the same time
+are compared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OF: Final = "uncertain_cep.of"
 
 
 class BlobStore(Protocol):
-    """What keeps blobs between batches."""
+    """A store of blobs, kept between batches."""
 
     def read(self, slice: int, part: int) -> bytes:
         """Return a blob."""
@@ -49,7 +49,7 @@ class BlobStore(Protocol):
 def id_pieces(
     table: pa.Table, until: Int64, used: Mapping[tuple[str, ...], Mask], layout: StreamLayout
 ) -> list[dict[str, Any]]:
-    """Return the ids of some events, for each part of the state those that it is to know.
+    """Return the ids of some events, as pieces for the parts of the state that keep them.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ def id_pieces(
     until : (n,) int64
         The last slice that each event matters to.
     used : mapping of tuple of str to (n,) bool
-        Within which attributes ids are used once, and which events are components of matches there.
+        The attributes within which ids are unique, and which events are of components there.
 
     Returns
     -------
     list of dict
-        Of ``bucket``, ``rows`` and ``blob``.
+        With the keys ``bucket``, ``rows`` and ``blob``.
     """
     rows = np.flatnonzero(np.logical_or.reduce([*used.values(), np.zeros(table.num_rows, np.bool_)]))
     if not len(rows):
@@ -90,7 +90,7 @@ def id_pieces(
 
 @dataclass(slots=True)
 class HeldIds:
-    """The ids that a part of the state knows: in how many blobs and bytes, and when the first one ends.
+    """The ids that a part of the state keeps: how many blobs and bytes, and when the first one ends.
 
     The blobs stand in the store with negative numbers, beside those of slice 0.
     """
@@ -102,7 +102,10 @@ class HeldIds:
     def learn(self, layout: StreamLayout, store: BlobStore, new: Sequence[pa.Table], bound: int) -> None:
         """Keep the ids of new events, and drop those whose events are in no slice any more.
 
-        TraceError says which are used twice.
+        Raises
+        ------
+        TraceError
+            With the ids that are used twice.
         """
         last = layout.last_over(bound)
         tables = [_kept_columns(table, layout) for table in new if table.num_rows]
@@ -126,7 +129,7 @@ class HeldIds:
 
 
 def _kept_columns(table: pa.Table, layout: StreamLayout) -> pa.Table:
-    """Return the columns that are looked at once no event is late any more."""
+    """Return the columns that are needed once it is known which events are late."""
     names = layout.plan.names
     keys = [key for keys in layout.id_keys for key in keys]
     bounds = () if layout.drops else (names.lower, names.upper)
@@ -139,7 +142,7 @@ def _check(every: pa.Table, layout: StreamLayout) -> None:
         some = every.filter(every.column(f"{_OF}{number}"))
         faults = check_ids(some, names, partition=keys)
         if faults and layout.drops:
-            # Rows of the same time are in the same slices, where all of them is compared.
+            # Rows of the same time are in the same slices, where whole rows are compared.
             columns = dict.fromkeys([names.id, names.lower, names.upper, *keys])
             faults = check_ids(some.group_by([*columns]).aggregate([]), names, partition=keys)
         if faults:

@@ -1,6 +1,6 @@
 """A part of a stream's state: slices of time are held until they are final, then matched and dropped.
 
-Nothing here knows Spark: what is kept between batches goes through a `Store`.
+Nothing here depends on Spark: a `Store` keeps the state between batches.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 COUNTED: Final = ("events", "matches", "late", "duplicates", "state_rows", "state_bytes", "bound", "newest")
-"""What is counted of a batch. The last two are ticks."""
+"""The counters of a batch. The last two are ticks."""
 
 
 class Store(BlobStore, Protocol):
-    """What a part of the state keeps between batches."""
+    """The store of a part of the state, kept between batches."""
 
     def read_index(self) -> str | None:
-        """Return what `write_index` kept."""
+        """Return the text that `write_index` kept."""
 
     def write_index(self, index: str) -> None:
         """Keep a text."""
 
 
 class Report(NamedTuple):
-    """What comes out of a batch: tables of ``layout.output_schema`` as blobs, and what was counted."""
+    """The results of a batch: tables of ``layout.output_schema`` as blobs, and the counters."""
 
     blobs: list[bytes]
     counts: Mapping[str, int]
@@ -55,7 +55,7 @@ class Report(NamedTuple):
 
 @dataclass(slots=True)
 class _Held:
-    """A slice: how many blobs are kept of it, with how many events and bytes, and its latest owner's end."""
+    """A slice: the number of its blobs, their events and bytes, and the largest `upper` of an owner."""
 
     parts: int = 0
     rows: int = 0
@@ -65,7 +65,7 @@ class _Held:
 
 @dataclass(slots=True)
 class _State:
-    """What is known of a part of the state beside the blobs themselves."""
+    """A part of the state but for its blobs."""
 
     clock: BatchClock
     slices: dict[int, _Held] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class _State:
         index = json.loads(text)
         check_fingerprint(index["fingerprint"], layout.fingerprint)
         slices = {int(number): _Held(*held) for number, held in index["slices"].items()}
-        # What an older version kept has no ids.
+        # State of an older version has no ids.
         return cls(BatchClock.read(index["clock"]), slices, HeldIds(**index.get("ids", {})))
 
     def keep(self, layout: StreamLayout, store: Store) -> None:
@@ -92,19 +92,19 @@ class _State:
 
 
 def take(layout: StreamLayout, store: Store, pieces: Iterable[Mapping[str, Any]]) -> Report:
-    """Take the pieces of a batch that are of a part of the state, and return what comes of them.
+    """Take the pieces of a batch for a part of the state, and return the results.
 
     Parameters
     ----------
     pieces : iterable of mapping
-        Rows of ``PIECES`` in any order, among them the news of all parts of the batch.
+        Rows of ``PIECES`` in any order, the news of all parts of the batch among them.
 
     Raises
     ------
     TraceError
         If an id is used twice among the events of a slice, or among those whose ids this part knows.
     OptionError
-        If the state is one of another stream.
+        If the state is that of another stream.
     """
     state = _State.of(layout, store)
     begin = state.clock
@@ -138,7 +138,7 @@ def take(layout: StreamLayout, store: Store, pieces: Iterable[Mapping[str, Any]]
 
 
 def pass_time(layout: StreamLayout, store: Store) -> Report:
-    """Move the bound on by the ticks that the layout's idle time stands for; return what becomes final."""
+    """Move the bound on by the ticks of the layout's idle time, and return the results that become final."""
     state = _State.of(layout, store)
     assert layout.idle is not None
     state.clock = state.clock.moved(layout.idle[1])
@@ -152,7 +152,7 @@ def _on_time(
     blobs: list[bytes],
     counts: Counter[str],
 ) -> Mapping[str, Any]:
-    """Return what of a piece is not late, and put what is late, if it begins in this slice, to the blobs."""
+    """Return the events of a piece that are not late; add late ones that begin in this slice to the blobs."""
     plan = layout.plan
     table, _ = unpacked(piece["blob"])
     late, lower, upper = _late(table, clock, layout)
@@ -188,7 +188,7 @@ def _advanced(
     blobs: list[bytes],
     counts: Counter[str],
 ) -> Report:
-    """Keep what is new, match what is final, and return what came out."""
+    """Keep new events, match final slices, and return the results."""
     bound = state.clock.bound(layout.types)
     final = []
     for number, held in sorted(state.slices.items()):
@@ -223,7 +223,7 @@ def _groups(
     rows = 0
     for number in final:
         held = state.slices[number]
-        # Copies are counted in the slice that they begin in, whether it has matches or not.
+        # A copy is counted in the slice that it begins in, whether this has matches or not.
         if held.owner_upper == NOTHING_KNOWN and not layout.drops:
             continue
         blobs = [store.read(number, part) for part in range(held.parts)] + list(new.get(number, ()))
@@ -263,7 +263,7 @@ def _evaluated(
         ]
         yield from execute(plan, pa.concat_tables(numbered), slicing=Slicing(column, 0, layout.length))
     except TraceError as error:
-        # Events are sound by now but for their ids and clocks. A row would be one of what is held.
+        # All but ids and clocks has been checked. A row number would be that of a held table.
         again = used_again(plan.partition_attributes)
         raise TraceError(
             [
@@ -274,7 +274,7 @@ def _evaluated(
 
 
 def _without_copies(layout: StreamLayout, number: int, table: pa.Table, counts: Counter[str]) -> pa.Table:
-    """Return the events of a slice with identical rows once, and count those that begin in it."""
+    """Return the events of a slice without copies of rows, and count the copies that begin in it."""
     ids = table.column(layout.plan.names.id)
     used = pc.value_counts(ids.combine_chunks())
     again = used.field("values").filter(pc.greater(used.field("counts"), 1))
@@ -293,7 +293,7 @@ def _without_copies(layout: StreamLayout, number: int, table: pa.Table, counts: 
 
 
 def _packed_rows(kind: str, told: Mapping[str, Any], rows: int, layout: StreamLayout) -> bytes:
-    """Return rows of the output schema as a blob: what is told, null elsewhere."""
+    """Return rows of the output schema as a blob; columns that are not given are null."""
     told = {KIND: pa.repeat(pa.scalar(kind), rows), **told}
     columns = [
         told[field.name].cast(field.type) if field.name in told else pa.nulls(rows, field.type)

@@ -55,11 +55,11 @@ __all__ = ["IncrementalMatcher"]
 Int64 = NDArray[np.int64]
 
 _HELD: Final = ("late_count", "_length_of_tick", "_late", "_promise", "_retained", "_partitions", "_sliced")
-"""What changes with the events, beside runs."""
+"""The attributes that change with the events, beside those of runs."""
 
 
 class IncrementalMatcher:
-    """Finds the matches of a query in events that come bit by bit.
+    """Finds the matches of a query in events as they arrive.
 
     All matches returned until :meth:`close` together are the answer of :func:`uncertain_cep.match` on all
     events but the late ones, whatever the order of arrival (within the promise), the calls they come in, and
@@ -79,37 +79,37 @@ class IncrementalMatcher:
         The method; all give the same matches. ``any_state`` and ``selectivity`` return a match with the
         event that completes it; ``query_order`` waits until no event to come can precede one in it, and
         holds the fewest runs. These take sequences of single events. ``sliced`` takes every pattern, with
-        Kleene and negated components, contiguity, AND and OR: it holds the events, and evaluates those whose
-        matches became final together as a table, by a plan that it changes when the data do (``plans``); a
-        match waits until no event to come can be within the window of its first component's, and at most
-        ``slice_length`` ticks more. ``point`` does so by the point-based framework, for every pattern without
-        AND. ``auto`` is ``selectivity`` where that will do, else ``sliced``.
+        Kleene and negated components, contiguity, AND and OR. It holds the events, and evaluates those whose
+        matches become final together as a table, by a plan that follows the data (``plans``). A match waits
+        until no event to come can be within the window of its first component's event, and at most
+        ``slice_length`` ticks more. ``point`` does the same by the point-based framework, for every pattern
+        without AND. ``auto`` is ``selectivity`` where it takes the query, else ``sliced``.
     confidence : bool
         Whether to return confidences.
     approximate : Approximation or float, optional
         Allow estimates where an exact confidence costs too much, as for :func:`uncertain_cep.match`.
     sources : bool
-        Whether events that name one clock move together, as for :func:`uncertain_cep.match`; they are then
-        evaluated by ``sliced`` or ``point``.
+        Whether events that name one clock move together, as for :func:`uncertain_cep.match`; queries on such
+        events are evaluated by ``sliced`` or ``point``.
     largest_interval : int, optional
         Largest ``upper - lower`` of any event, in ticks. With it, arrival order moves the bound on unseen
         events (``lower >= largest lower seen - largest_interval``), and an event that ends before an earlier
-        one begins is late. Without it only heartbeats move that bound: without them nothing is
-        forgotten, nor emitted by ``query_order`` and ``sliced``, until :meth:`close`.
+        one begins is late. Without it only heartbeats move that bound. Without either, nothing is dropped,
+        and ``query_order`` and ``sliced`` return no match, until :meth:`close`.
     slice_length : int, optional
         For ``point`` and ``sliced``, which it chooses if ``evaluation`` is ``auto``: how far, in ticks, the
         bound on unseen events (``safe``) moves on before what has become final is evaluated. With 1 every
-        match comes out at once; the longer, the fewer events are looked at again in the next slice. Calls
-        with many events make longer slices by themselves. Default: the window.
+        match is returned at once. The longer the slices, the fewer events are evaluated in two of them.
+        Calls with many events make longer slices by themselves. Default: the window.
     parameters : mapping, optional
         The values of the query's parameters, as for :func:`uncertain_cep.match`.
     timeout : float, optional
         Seconds that one call of :meth:`push`, :meth:`heartbeat` or :meth:`close` may take to compute matches.
-        Beyond it ends with a :class:`uncertain_cep.TimeLimitError`. Those matches are lost, and the matcher
-        takes no more events.
+        Beyond that the call ends with a :class:`uncertain_cep.TimeLimitError`, its matches are lost, and the
+        matcher takes no more events.
     memory_limit : str or int, optional
-        What this process may hold in memory while such a call computes matches, such as ``"4GB"``. Beyond it
-        ends with a :class:`uncertain_cep.MemoryLimitError`, as beyond ``timeout``.
+        What this process may hold in memory while such a call computes matches, such as ``"4GB"``. Beyond
+        that the call ends with a :class:`uncertain_cep.MemoryLimitError`, with the same consequences.
 
     Attributes
     ----------
@@ -129,8 +129,8 @@ class IncrementalMatcher:
 
     Notes
     -----
-    State is what is in reach of the window of the events to come. Source: Zhang, Diao, Immerman, PVLDB 3(1),
-    2010, sections 2.2, 4 and C.
+    The state is the events in reach of the window of events to come, and runs. Source: Zhang, Diao, Immerman,
+    PVLDB 3(1), 2010, sections 2.2, 4 and C.
 
     Examples
     --------
@@ -218,7 +218,7 @@ class IncrementalMatcher:
 
     @property
     def safe(self) -> int:
-        """No event to come that a component can take, and that is not late, begins earlier, ticks."""
+        """No unseen event that a component can take begins before this tick, unless it is late."""
         return self._promise.bound
 
     @property
@@ -230,12 +230,12 @@ class IncrementalMatcher:
 
     @property
     def plans(self) -> tuple[UsedPlan, ...]:
-        """The plans that ``sliced`` has gone over to, the first one first; at most the last 1,000."""
+        """The plans that ``sliced`` has used, in order; at most the last 1,000."""
         return () if self._sliced is None else tuple(self._sliced.planning.used)
 
     @public
     def take_late(self) -> pa.Table:
-        """Return the late events that were not taken before, and hold them no longer."""
+        """Return the late events since the last call, and drop them."""
         taken = self.late
         self._late.clear()
         return taken
@@ -259,8 +259,8 @@ class IncrementalMatcher:
         ------
         TraceError
             If the events are not as described, or one has the id of another one in reach (in its
-            partition): none of them was taken then. Or if a match with an explicit pmf reaches over too
-            many ticks.
+            partition); no event of the call is taken then. Or if a match with an explicit pmf reaches over
+            too many ticks.
         ConfidenceCostError
             If a confidence costs too much and no estimate is allowed.
         OptionError
@@ -295,13 +295,13 @@ class IncrementalMatcher:
         ----------
         time : int (ticks) or, for timestamp columns, a datetime, pandas Timestamp or numpy datetime64
         of_type : str, optional
-            The type of events that this is true of. Matches become final, and events are dropped, once it
-            is known of every type that the pattern names.
+            The type of the events that the heartbeat is about. Matches become final, and events are
+            dropped, once the bounds of all types that the pattern names allow it.
 
         Raises
         ------
         OptionError
-            If it is no such time, or the stream was closed.
+            If the time is none of these, or the stream was closed.
         TraceError, ConfidenceCostError
             As for :meth:`push`, for what became final.
         """
@@ -313,7 +313,7 @@ class IncrementalMatcher:
 
     @public
     def snapshot(self) -> bytes:
-        """Return all that the matcher holds, to go on from in another process.
+        """Return all that the matcher holds, as bytes from which another process can go on.
 
         Raises
         ------
@@ -337,7 +337,7 @@ class IncrementalMatcher:
         Raises
         ------
         OptionError
-            If it is no snapshot, or that of another version, query, schema or options.
+            If these are no snapshot, or one of another version, query, schema or options.
         """
         self._check_open()
         held = unpacked_snapshot(self._fingerprint, snapshot)
@@ -348,7 +348,7 @@ class IncrementalMatcher:
 
     @public
     def close(self) -> pa.RecordBatch:
-        """Learn that no event is to come at all; return the last matches. Nothing can be pushed then.
+        """End the stream, and return the last matches. No event can be pushed afterwards.
 
         Raises
         ------
@@ -360,7 +360,7 @@ class IncrementalMatcher:
         return self._advance(EVER)
 
     def _take(self, table: pa.Table, lower: Int64, upper: Int64, promise: ArrivalPromise) -> pa.RecordBatch:
-        """Take events that are on time, and what their arrival promises, once they are found to be sound."""
+        """Take events that are on time, and the new promise, once the events are checked."""
         if not table.num_rows:
             self._promise = promise
             return self._advance(promise.bound)
@@ -388,7 +388,7 @@ class IncrementalMatcher:
         return batch
 
     def _push_alone(self, event: Mapping[str, Any]) -> pa.RecordBatch | None:
-        """Take one event by its plain values; return None, with nothing done, if that is left to tables."""
+        """Take one event by its plain values; return None, with nothing done, if it needs a table."""
         assert self._single is not None
         assert self._evaluation is not None
         taken = self._single.look(event)
@@ -426,7 +426,7 @@ class IncrementalMatcher:
 
     @contextmanager
     def _answering(self, events: int) -> Iterator[None]:
-        """Take no more events once matches could not be computed: runs and slices have moved on by then."""
+        """Refuse all further events if matches cannot be computed: runs and slices have moved on by then."""
         limit = Limits.of(*self._limits)
         seconds = plain_seconds(events, self._kernels)
         try:
@@ -470,7 +470,7 @@ class IncrementalMatcher:
         return had(self.plan, to_batch(self.plan, table, kept, table is None))
 
     def _tidy(self) -> None:
-        """Drop events, partitions and strings that nothing in the method names any more."""
+        """Drop events, partitions and strings that the method no longer refers to."""
         assert self._evaluation is not None
         method = self._evaluation.method
         if self._retained.crowded or self._partitions.crowded or self._closed:
@@ -483,13 +483,13 @@ class IncrementalMatcher:
         if self._failed:
             raise OptionError(
                 "an earlier call failed while it computed matches, and these are lost: make another "
-                "IncrementalMatcher, with what the error said allowed or left out"
+                "IncrementalMatcher, with the change that the error asked for"
             )
         if self._closed:
             raise OptionError("the stream was closed: make another IncrementalMatcher")
 
     def _given(self, events: Any) -> pa.Table:
-        """Return events as a table of the schema, whose ticks are as long as those before."""
+        """Return events as a table of the schema, with ticks as long as those before."""
         table = events_given(events, self.schema)
         self._length_of_tick = length_of_tick(table, self.plan.names, self._length_of_tick)
         return table

@@ -1,4 +1,4 @@
-"""A stream evaluated slice by slice: what became final together is matched by the engine for whole tables."""
+"""A stream evaluated slice by slice: matches that become final together are those of one table."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class _Events(NamedTuple):
     lower, upper : (n,) int64
         Their intervals, ticks.
     waits : (n,) bool
-        Which may be the first component's in matches that are not yielded yet.
+        Which may be the first component's event in matches that are not yielded yet.
     positive : (n,) bool
-        Which some component takes, and not only a negated one or a gap.
+        Which a positive component can take; others matter to negated components or gaps.
     """
 
     table: pa.Table
@@ -65,8 +65,8 @@ class SlicedEvaluation:
     """The events in reach, and the matches that are final among them.
 
     A match is owned by the event of its first component. Once no unseen event is within the window of such an
-    event, all its matches are final; the events of which that is so make up a slice, which is evaluated at
-    once together with what is in reach of it.
+    event, all its matches are final. The events of which this became true together are a slice, which is
+    evaluated as one table with the events in reach of it.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ class SlicedEvaluation:
     schema : pyarrow.Schema
         Of the events.
     slice_length : int
-        How many ticks the bound on unseen events moves on, from when the matches of an event are final, until
-        they are yielded: at least 1, and then they are at once.
+        How many ticks the bound on unseen events moves on between the time when matches are final and the
+        time when they are yielded; at least 1, with which they are yielded at once.
 
     Attributes
     ----------
@@ -108,16 +108,16 @@ class SlicedEvaluation:
 
     @property
     def crowded(self) -> bool:
-        """Whether so many events came that most may be out of reach."""
+        """Whether so many events came that most of those held may be out of reach."""
         return self.size > 2 * self._settled + FEW_HELD
 
     def take(self, table: pa.Table, lower: Int64, upper: Int64) -> None:
-        """Take those of some events that matter; ``lower`` and ``upper`` are their intervals, ticks.
+        """Take the events that matter among those given; ``lower`` and ``upper`` are their intervals, ticks.
 
         Raises
         ------
         TraceError
-            If an event has the id of another one in reach: then none was taken.
+            If an event has the id of another one in reach; then none is taken.
         """
         waits = np.zeros(table.num_rows, dtype=np.bool_)
         positive, needed = waits.copy(), waits.copy()
@@ -142,7 +142,7 @@ class SlicedEvaluation:
         return _Events.joined(self._parts).candidates
 
     def advance(self, safe: int) -> Iterator[pa.RecordBatch]:
-        """Yield the matches that are to be yielded now: no event to come begins before the tick ``safe``."""
+        """Yield the matches that are due, as no event to come begins before the tick ``safe``."""
         last = safe == EVER
         if not last and safe - self._earliest_end - self._reach < self._length and not self.crowded:
             return
@@ -157,7 +157,7 @@ class SlicedEvaluation:
             yield from self.planning.execute(events.table.filter(pa.array(near)), owned[near])
 
     def _keep(self, events: _Events, waits: Mask, safe: int) -> None:
-        """Keep what is in reach of the first events of matches to come."""
+        """Keep the events in reach of the first events of matches to come."""
         first = EVER if safe == EVER else min(int(events.lower[waits].min(initial=EVER)), safe)
         self._parts = [events._replace(waits=waits).keep(events.upper >= first - self._back)]
         self.size = self._settled = len(self._parts[0].lower)

@@ -1,4 +1,4 @@
-"""Which plan the slices of a stream are evaluated by: chosen by the first, changed when the data have."""
+"""The plan that evaluates the slices of a stream: chosen on the first slice, changed with the data."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = ["Replanning", "UsedPlan"]
 
 @dataclass(frozen=True, slots=True)
 class UsedPlan:
-    """A plan that a stream went over to.
+    """A plan that a stream has used.
 
     Attributes
     ----------
     first_event : int
-        How many first events of matches had been looked at before.
+        How many first events of matches were evaluated before it.
     branch : int
-        Which OR-free pattern it is for, from 0.
+        The OR-free pattern that it is for, counted from 0.
     tree : str or None
         In brackets over the variables; None for the join in pattern order, or for a backtracking search.
     why : str
@@ -50,7 +50,7 @@ class UsedPlan:
 
 @dataclass(slots=True)
 class _State:
-    """The plan of one branch; the seconds spent on slices since it was looked at, and on looking."""
+    """The plan of one branch, the seconds spent on slices since it was checked, and those on checking."""
 
     known: bool = False
     tree: Tree | None = None
@@ -59,13 +59,13 @@ class _State:
 
 
 class Replanning:
-    """Evaluates slices of a stream, each by the plan that suits the data at the time.
+    """Evaluates slices of a stream, each by a plan that suits the current data.
 
-    The first slice with candidates chooses a plan for each OR-free pattern: how its events are put together
-    and, where it is no plain sequence, whether those of its single components are first. Statistics are
-    measured again whenever evaluating has taken 20 times as long as measuring them did, so that a plan that
-    has become slow is soon looked at. It is changed if by the new statistics it costs at least half as much
-    again as the best plan. Whatever the plan, a slice has the same matches.
+    A plan is chosen on the first slice with candidates, for each OR-free pattern: how its events are joined
+    and, where it is no sequence of single events, whether its single components are joined first. Statistics
+    are measured again whenever evaluation has taken 20 times as long as measuring them, so that a plan that
+    has become slow is soon checked. The plan is changed if, by the new statistics, it costs at least 1.5
+    times as much as the best one. Whatever the plan, a slice has the same matches.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Replanning:
     Attributes
     ----------
     used : deque of UsedPlan
-        In the order in which they were taken up.
+        In the order of their use.
     """
 
     def __init__(self, plan: EvaluationPlan) -> None:
@@ -84,9 +84,9 @@ class Replanning:
         self.used: deque[UsedPlan] = deque(maxlen=PLANS_LISTED)
 
     def execute(self, table: pa.Table, owned: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
-        """Yield the matches of a slice: of the events they depend on, ``owned`` are the first components'."""
+        """Yield the matches of a slice: a table of events, ``owned`` those that matches may begin with."""
         plan = self._plan
-        # Which readings there are is known only from the slice, each of them is planned by it.
+        # The slice tells which readings there are; each is planned on it.
         if not plan.is_open:
             branches = [
                 self._with_tree(number, branch, table) for number, branch in enumerate(self._branches)
@@ -109,7 +109,7 @@ class Replanning:
             state.spent += seconds
 
     def _with_tree(self, number: int, branch: EvaluationPlan, table: pa.Table) -> EvaluationPlan:
-        """Return the plan of a branch, with a tree or without one; if it is time, chosen anew."""
+        """Return the plan of a branch, with or without a tree, chosen anew if it is time."""
         if branch.planner == "none":
             return branch
         if not 1 < len(branch.singles) <= MOST_REPLANNED or (not branch.is_plain and why_not_joined(branch)):

@@ -1,4 +1,4 @@
-"""What runs leave to be evaluated of the matches that they find: conditions on times, and existence."""
+"""Evaluates what runs leave open of the matches that they find: conditions on times, and existence."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["residual"]
 
 
 def residual(plan: EvaluationPlan, chunk: MatchBatch, table: pa.Table) -> MatchBatch:
-    """Return the matches with the ranges and confidences that conditions on times and existence leave.
+    """Return matches with ranges and confidences under conditions on times and existence.
 
     Parameters
     ----------
     plan : EvaluationPlan
     chunk : MatchBatch
-        Their events are rows.
+        Its events are rows of ``table``.
     table : pyarrow.Table
     """
     rows = chunk.events
@@ -50,7 +50,7 @@ def _happened(plan: EvaluationPlan, chunk: MatchBatch, table: pa.Table) -> Match
     name = plan.names.probability
     if name not in table.column_names:
         return chunk
-    # Of those matched alone: others are held, too.
+    # Only of matched events, as the table holds others, too.
     exists = existence(table.select([name]).take(pa.array(chunk.events.ravel())), name)
     if exists is None:
         return chunk

@@ -23,20 +23,20 @@ _KINDS: Final = (
 
 
 class Taken(NamedTuple):
-    """An event, and what can take it."""
+    """An event, and the components that can take it."""
 
     lower: int
     upper: int
     components: list[int]
     keys: list[tuple[Any, ...]]
-    """Of each of the components the values that a partition has in common; none without partitions."""
+    """For each of these components the values of the partition attributes; none without partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class SingleEvents:
-    """Looks at events that are given as mappings, where all columns hold plain values.
+    """Checks events that are given as mappings, where all columns hold plain values.
 
-    What is not plain, or not sound, is left to the tables of one row that everything can be said of.
+    An event with other values, or with faults, goes through a table of one row, whose checks name all faults.
     """
 
     plan: EvaluationPlan
@@ -47,11 +47,11 @@ class SingleEvents:
     of_type: Mapping[str, tuple[int, ...]]
     """The components that take events of each type that the pattern names."""
     of_any: tuple[int, ...]
-    """Those that take events of all other types."""
+    """The components that take events of all other types."""
 
     @classmethod
     def of(cls, plan: EvaluationPlan, schema: pa.Schema) -> SingleEvents | None:
-        """Return what looks at events of a schema; None if a column or a predicate is not that plain."""
+        """Return the checker of events of a schema; None if a column or a predicate needs a table."""
         kinds = {}
         for field in schema:
             found = next((kind for is_kind, kind in _KINDS if is_kind(field.type)), None)
@@ -86,7 +86,7 @@ class SingleEvents:
         )
 
     def look(self, event: Mapping[str, Any]) -> Taken | None:
-        """Return what can take an event; None if it is not plain."""
+        """Return the components that can take an event; None if it has to go through a table."""
         names, kinds = self.plan.names, self.kinds
         for name, value in event.items():
             kind = kinds.get(name)

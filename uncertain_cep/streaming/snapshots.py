@@ -1,4 +1,4 @@
-"""What a matcher holds, as bytes that a matcher of the same making takes over."""
+"""The state of a matcher as bytes, for a matcher made in the same way."""
 
 from __future__ import annotations
 
@@ -16,13 +16,19 @@ _MAGIC: Final = b"uncertain-cep snapshot\n"
 
 
 def packed_snapshot(fingerprint: Mapping[str, Any], held: Mapping[str, Any]) -> bytes:
-    """Return what is held, marked with what it is of."""
+    """Return the state as bytes, marked with the fingerprint of its matcher."""
     mark = json.dumps(fingerprint, sort_keys=True).encode()
     return b"".join((_MAGIC, mark, b"\n", pickle.dumps(dict(held), protocol=5)))
 
 
 def unpacked_snapshot(fingerprint: Mapping[str, Any], snapshot: bytes) -> dict[str, Any]:
-    """Return what a snapshot holds; an OptionError says that it is none, or of something else."""
+    """Return the state in a snapshot.
+
+    Raises
+    ------
+    OptionError
+        If it is no snapshot, or one of another matcher.
+    """
     given: Any = snapshot
     if not isinstance(given, bytes | bytearray | memoryview) or not bytes(given).startswith(_MAGIC):
         raise OptionError("this is no snapshot of an IncrementalMatcher: give what snapshot() returned")

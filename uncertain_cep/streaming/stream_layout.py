@@ -1,4 +1,4 @@
-"""How a stream is kept between batches, and when what is kept is evaluated: what workers are told."""
+"""How the state of a stream is laid out, and when its slices are evaluated: what workers are told."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ __all__ = [
 ]
 
 HEARTBEAT: Final = "uncertain_cep.heartbeat"
-"""The type of rows that say that nothing before their `lower` is to come; for one type ``HEARTBEAT:TYPE``."""
+"""The type of heartbeats: no event before their `lower` is to come; ``HEARTBEAT:TYPE`` is for one type."""
 
 CLOSE: Final = "uncertain_cep.close"
-"""The type of rows that say that nothing is to come."""
+"""The type of rows that end the stream: no event is to come."""
 
 KIND: Final = "kind"
 LATE_TYPE: Final = "late_type"
 LATE_ID: Final = "late_id"
 METRICS: Final = "uncertain_cep"
-"""By what name the progress of a streaming query tells, by default, what was counted in a batch."""
+"""The default name of the counters of a batch in the progress of a streaming query."""
 FORMAT: Final = 1
-"""Of what is kept. Another one cannot be read."""
+"""The version of the state's format. State of another version cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,15 @@ class StreamOptions:
     largest_interval : str, timedelta or int
         Largest ``upper - lower`` of an event that is not late; an int is ticks.
     idle_after : str or timedelta or None
-        How long nothing may come before the bound on the events to come moves on by as much.
+        After how long without events the bound on events to come moves on by the same length.
     duplicates : {"error", "drop"}
-        What is done about a row that is the same as another one.
+        Whether a row that equals another one is an error, or is dropped.
     slice_length : int or None
         Length of the slices of time in which the events are kept, ticks.
     buckets : int or None
         How many parts the state has.
     metrics : str
-        The name of what the progress of the query tells.
+        The name of the counters in the progress of the query.
     """
 
     largest_interval: Duration | int | None = None
@@ -97,12 +97,12 @@ class StreamOptions:
 
     @property
     def given(self) -> bool:
-        """Whether something is not as by default."""
+        """Whether an option differs from its default."""
         return self != StreamOptions()
 
 
 def refuse_what_needs_all(plan: EvaluationPlan) -> None:
-    """Refuse by an OptionError what has no meaning before a stream has ended."""
+    """Raise OptionError if a query asks for what has no meaning before the end of a stream."""
     query = plan.query
     if query.order_by_confidence or query.limit is not None:
         raise OptionError(
@@ -122,18 +122,18 @@ def refuse_what_needs_all(plan: EvaluationPlan) -> None:
 
 @dataclass(frozen=True)
 class StreamLayout:
-    """What the parts of a stream's evaluation agree on.
+    """What all parts of the evaluation of a stream agree on.
 
     Attributes
     ----------
     plan : EvaluationPlan
     schema : pyarrow.Schema
-        Of the events as they are cut: the columns that the plan reads, and the tick if there is one.
+        The columns of the events that are kept: those that the plan reads, and the tick if there is one.
     largest : int
         Largest ``upper - lower`` of an event that is not late, ticks.
     length : int
         Length of a slice, ticks. Slice s reports the matches whose owner's `lower` is in ``[s * length,
-        (s + 1) * length)``; of counts those whose first time is.
+        (s + 1) * length)``, or the counts whose first time is.
     buckets : int
         How many parts the state has: slice s of a key of hash h is in part ``(h + s) % buckets``.
     drops : bool
@@ -152,7 +152,13 @@ class StreamLayout:
 
     @classmethod
     def of(cls, plan: EvaluationPlan, schema: pa.Schema, options: StreamOptions) -> StreamLayout:
-        """Return the layout of a stream; an OptionError says what does not fit the query or the tick."""
+        """Return the layout of a stream.
+
+        Raises
+        ------
+        OptionError
+            If an option does not fit the query or the tick.
+        """
         refuse_what_needs_all(plan)
         if options.largest_interval is None:
             raise OptionError(
@@ -181,41 +187,41 @@ class StreamLayout:
 
     @property
     def reach(self) -> int:
-        """How many ticks behind the end of its slice a match can reach."""
+        """How many ticks a match can reach beyond the end of its slice."""
         return min(self.plan.window - 1, 2 * MAX_TICK) + (0 if self.plan.counts else self.largest)
 
     @property
     def back(self) -> int:
-        """How many ticks before its slice what a match depends on can reach."""
+        """How many ticks before its slice an event that matters to its matches can end."""
         looks = any(map(looks_back, self.plan.branches or (self.plan,)))
         return min(self.plan.window - 1, 2 * MAX_TICK) if looks else 0
 
     @property
     def spread_by(self) -> tuple[str, ...]:
-        """The columns by whose hash events are spread: counts of a group are added up in one place."""
+        """The columns whose hash spreads events over parts; counts of a group are added up in one part."""
         keys = self.plan.shared_keys
         return tuple(key for key in keys if key in self.plan.bound.by) if self.plan.counts else keys
 
     @property
     def clock(self) -> BatchClock:
-        """The clock of a stream of which nothing has come."""
+        """The clock of a stream before its first event."""
         return BatchClock.of(self.plan.domain, self.largest)
 
     @cached_property
     def types(self) -> frozenset[str]:
-        """The types of the events that matter; empty if those of any type do."""
+        """The types of the events that matter; empty if all types do."""
         return types_that_matter(self.plan)
 
     @cached_property
     def slice_column(self) -> str:
-        """A name that the events do not use."""
+        """The name of a column that the events do not have."""
         name = "slice"
         while name in self.schema.names:
             name += "_"
         return name
 
     def is_final(self, number: int, owner_upper: int, bound: int) -> bool:
-        """Return whether no event to come, none of which begins before ``bound``, changes a slice's matches.
+        """Return whether a slice's matches are final, as no event to come begins before ``bound``.
 
         ``owner_upper`` is the largest `upper` of the events that matches belong to.
         """
@@ -225,17 +231,17 @@ class StreamLayout:
         return bound >= end and bound > owner_upper + self.reach - self.largest
 
     def last_over(self, bound: int) -> int:
-        """Return the last slice that is final whatever is in it; no event to come begins before ``bound``."""
+        """Return the last slice that is final whatever it holds; no event to come begins before ``bound``."""
         return (bound - self.reach) // self.length - 1
 
     @property
     def id_keys(self) -> tuple[tuple[str, ...], ...]:
-        """Within which attributes ids are used once: those of each branch."""
+        """The attributes within which ids are unique, of each branch."""
         return tuple({branch.partition_attributes: None for branch in self.plan.branches or (self.plan,)})
 
     @cached_property
     def output_schema(self) -> pa.Schema:
-        """Columns of the result: the kind, those of matches, and what a late event has beside its bounds."""
+        """The columns of the result: the kind, those of matches, and the type and id of late events."""
         names, domain = self.plan.names, self.plan.domain
         found = self.plan.output_schema
         for name in ("range_lower", "range_upper"):
@@ -252,7 +258,7 @@ class StreamLayout:
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
-        """What state of one layout must agree on with another one's."""
+        """What two layouts must agree on, if one is to read the state of the other."""
         plan = self.plan
         return {
             "format": FORMAT,
@@ -273,13 +279,13 @@ class StreamLayout:
 
 
 def differences(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """Return in words what differs between two fingerprints; an empty text if nothing does."""
+    """Return the differences between two fingerprints in words, an empty text if there are none."""
     names = [name for name in {**held, **wanted} if held.get(name) != wanted.get(name)]
     return "; ".join(f"{name} was {held.get(name)!r} and is {wanted.get(name)!r}" for name in names)
 
 
 def check_fingerprint(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Refuse what was kept for something else, and say what differs."""
+    """Raise OptionError, with the differences, if state is that of another stream."""
     if told := differences(held, wanted):
         raise OptionError(
             f"the checkpoint is of another stream: {told}. Go on with what it was made for, or begin with a "

@@ -1,4 +1,4 @@
-"""How a query is evaluated over a stream, and which cannot be."""
+"""The method by which a query is evaluated over a stream, and the queries that no method takes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BY_SLICES: Final = ("sliced", "point")
 
 
 def refuse(query: Query, evaluation: str) -> None:
-    """Refuse with an OptionError what no stream can do."""
+    """Raise OptionError if a query or method is not for streams."""
     if evaluation not in INCREMENTAL_EVALUATIONS:
         known = ", ".join(INCREMENTAL_EVALUATIONS)
         raise OptionError(f"evaluation={evaluation!r} is unknown for streams: use one of {known}")
@@ -33,9 +33,14 @@ def refuse(query: Query, evaluation: str) -> None:
 
 
 def method_of(query: Query, evaluation: str, slice_length: int | None, clocks: bool, doubtful: bool) -> str:
-    """Return how a stream is evaluated; an OptionError says that options do not go together.
+    """Return the method by which a stream is evaluated.
 
-    ``clocks`` says that events may share clocks, ``doubtful`` that some may not have happened.
+    ``clocks`` says whether events may share clocks, ``doubtful`` whether some may not have happened.
+
+    Raises
+    ------
+    OptionError
+        If options do not go together.
     """
     more = "events of one clock (sources=False takes their times as independent)" if clocks else None
     if doubtful and query.strategy != "skip_till_any_match":

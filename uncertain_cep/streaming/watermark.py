@@ -1,4 +1,4 @@
-"""The arrival promise of a stream: what is known of the events not seen yet, and who breaks it."""
+"""The arrival promise of a stream: what it says of unseen events, and which events break it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOTHING_KNOWN: Final = -(2**62)
 
 
 def types_that_matter(plan: EvaluationPlan) -> frozenset[str]:
-    """Return the types of the events that matter to a plan; empty if those of any type do."""
+    """Return the types of the events that matter to a plan; empty if all types do."""
     named = [component.types for component in plan.components]
     named += [negation.component.types for negation in plan.negations]
     any_type = not all(named) or plan.query.strategy.endswith("contiguity")
@@ -32,14 +32,14 @@ class ArrivalPromise:
     """The bound that arrival order and heartbeats put on unseen events.
 
     If e1 arrives before e2 then ``e1.lower <= e2.upper``. With ``now`` the largest lower bound seen and Umax
-    the largest ``upper - lower``, unseen events have ``lower >= now - Umax``; a heartbeat says so outright.
+    the largest ``upper - lower``, unseen events have ``lower >= now - Umax``. A heartbeat states a bound.
 
     Parameters
     ----------
     largest_interval : int or None
-        Umax, ticks. None: arrival order is not relied on, only heartbeats move the bound.
+        Umax, ticks. With None the promise says nothing of arrival order, and only heartbeats move the bound.
     types : frozenset of str, optional
-        The types of the events that matter; empty if those of any type do.
+        The types of the events that matter; empty if all types do.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class ArrivalPromise:
 
     @property
     def bound(self) -> int:
-        """No unseen event that matters and keeps the promise has a smaller ``lower``, ticks."""
+        """The bound on unseen events that matter, ticks: none is earlier as long as the promise is kept."""
         if not self._of_type:
             return self.safe
         said = [self._of_type.get(name, _NOTHING_KNOWN) for name in self._types]
@@ -81,7 +81,7 @@ class ArrivalPromise:
         lower, upper : (n,) int64
             Ticks, inclusive.
         types : (n,) ChunkedArray of string
-            Looked at only after a heartbeat for one type.
+            Used only after a heartbeat for one type.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class ArrivalPromise:
         for name, said in self._of_type.items():
             late |= (lower < said) & np.asarray(pc.equal(types, name).to_numpy())
         if self._largest is not None and len(lower):
-            # What is late behind another event never moves the bound, and what is late for its type must not.
+            # An event that ends too early never moves the bound; one that is late for its type must not.
             moving = np.where(late, _NOTHING_KNOWN, lower)
             reached = np.maximum.accumulate(np.concatenate(([self._now], moving)))
             before = reached[:-1]
@@ -103,13 +103,13 @@ class ArrivalPromise:
         return late
 
     def takes_alone(self, lower: int, upper: int) -> bool:
-        """Return whether one event is on time, and no type has a bound of its own: :meth:`arrive` for one."""
+        """Return whether :meth:`arrive_alone` may take an event: on time, while no type has its own bound."""
         if self._of_type or lower < self.safe:
             return False
         return self._largest is None or (upper >= self._now and lower >= self._now - self._largest)
 
     def arrive_alone(self, lower: int) -> None:
-        """Take the event that :meth:`takes_alone` was asked of."""
+        """Take an event of which :meth:`takes_alone` was true."""
         if self._largest is not None:
             self._now = max(self._now, lower)
             self.safe = max(self.safe, self._now - self._largest)

@@ -29,7 +29,7 @@ from uncertain_cep.expressions.vectorised import evaluate as evaluate_expression
 from uncertain_cep.limits import within
 from uncertain_cep.meter import current_meter
 from uncertain_cep.operators.batch import MatchBatch, happened
-from uncertain_cep.operators.context import ExecutionContext, Threshold
+from uncertain_cep.operators.context import ExecutionContext, InOrder, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.table import kernels_of, operator_of
 from uncertain_cep.optimizer.choice import choose
@@ -304,12 +304,15 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     ranked = query.order_by_confidence and query.limit is not None and not query.non_overlapping
     best_only = ranked and not plan.compressed
     # Sequences that forbid nothing are weighed behind the search, all of them where times are not uniform.
-    weighed = clocks = likely = None
+    weighed = clocks = likely = in_order = None
     while_found = plan.needs_confidence
     if sequences is not None:
         from uncertain_cep.operators.sequenced_matches import sequence_weigher
 
-        weighed = sequence_weigher(sequences, asked, table)
+        if sequences.is_spoiled_in_time(asked):
+            in_order = InOrder(sequences, asked)
+        else:
+            weighed = sequence_weigher(sequences, asked, table)
         pmfs, while_found = None, while_found and sequences.is_total
     elif plan.clocks:
         clocks, pmfs = shared_clocks(plan, table, pmfs, *ticks)
@@ -335,6 +338,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         counters=counters,
         clocks=clocks,
         existence=exists,
+        order=in_order,
     )
     operator = operator_of(plan)
 

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from confidence.shared.records import Records
 
-__all__ = ["Apart", "Node", "TooManyCellsError", "contracted", "reversed_nodes", "without_implied"]
+__all__ = [
+    "Apart",
+    "Node",
+    "TooManyCellsError",
+    "contracted",
+    "reversed_nodes",
+    "step_between",
+    "without_implied",
+]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -178,11 +186,17 @@ def contracted(
     return found.sum(axis=-1) if len(axes) > 1 else found
 
 
+def step_between(one: Node, other: Node) -> Float64:
+    """Return the law of a record's tick, by columns, given that of an earlier one of its source, by rows."""
+    assert other.records is not None
+    return _between(other.records, one, other, one.first, other.first)
+
+
 def _step(other: Node, node: Node) -> Float64:
     """Return the law of a record's tick given that of the one of the same source ahead of it in the match."""
     assert node.records is not None
     if not node.backward:
-        return _between(node.records, other, node, other.first, node.first)
+        return step_between(other, node)
     found = _between(node.records, node, other, -node.last, -other.last)
     # Only whether it can be is asked of times that run backward.
     return ((found[::-1, ::-1].T > 0.0) & (node.law > 0.0)).astype(np.float64)

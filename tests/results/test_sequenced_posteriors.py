@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -10,10 +11,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from tests.executor.test_sequences import table_of, times_of, traces
-from tests.oracle import Event
+from tests.executor.test_sequences import IN_ORDER, table_of, times_of, traces
+from tests.oracle import Event, Predicate, Query, answer_literally
+from tests.oracle.strategies import Apart
 from tests.reporting.test_facts import data_of
 from tests.results.test_posteriors import check_law
+from uncertain_cep.testing.model import Mention
 
 
 def _check(table: pa.Table, query: str, window: int, events: list[Event], listed: bool) -> None:
@@ -53,6 +56,45 @@ def test_where_the_order_of_all_is_known(
     names = ", ".join(part.split()[-1] for part in pattern.split(", ") if "!" not in part)
     query = f"PATTERN SEQ({pattern}) WHERE skip_till_next_match({names}) WITHIN {window}"
     _check(table_of(events), query, window, events, listed)
+
+
+@given(
+    st.sampled_from(["A v0, B v1, !A n", "!B n, A v0, B v1"]),
+    st.integers(1, 6),
+    traces(sources=1, total=True, most=4),
+    st.booleans(),
+    st.integers(1, 5),
+)
+def test_what_spoils_matches_at_an_end(
+    pattern: str, window: int, events: list[Event], listed: bool, every: int
+) -> None:
+    """The law of a time is that of confidences on the condition that it is at each of its ticks."""
+    table, text = table_of(events), f"PATTERN SEQ({pattern}) WITHIN {window}"
+    try:
+        matches = uc.match(table, text)
+    except uc.TraceError:
+        assume(False)
+        raise
+    laws: dict[tuple[Any, Any], dict[int, Fraction]] = {}
+    for name in ("v0", "v1"):
+        for tick in range(min(event.lower for event in events), max(event.upper for event in events) + 1):
+            at = Predicate((Mention.read(name),), Apart("=", tick))
+            for found in answer_literally(Query(IN_ORDER[pattern], window, times=(at,)), events):
+                laws.setdefault((found.ids, name), {})[tick] = found.confidence
+    rows = iter(uc.posteriors(matches, table, text, pmf_ticks=1000 if listed else 0).to_pylist())
+    lower = {event.id: event.lower for event in events}
+    counts: dict[int, Fraction] = {}
+    for match in matches.to_pylist():
+        for name in ("v0", "v1"):
+            law = laws[(match["v0"], match["v1"]), name]
+            shares = {tick: share / sum(law.values()) for tick, share in law.items()}
+            row = next(rows)
+            check_law({**row, "lower": lower[row["id"]]}, shares, listed)
+        for tick, share in laws[(match["v0"], match["v1"]), "v0"].items():
+            counts[tick // every * every] = counts.get(tick // every * every, Fraction(0)) + share
+    assert next(rows, None) is None
+    buckets = uc.match(table, f"{text} RETURN EXPECTED COUNT EVERY {every}").to_pylist()
+    assert {row["bucket"]: pytest.approx(row["expected_count"], rel=1e-9) for row in buckets} == counts
 
 
 def _day(**columns: list[Any]) -> pa.Table:

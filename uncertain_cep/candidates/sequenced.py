@@ -78,6 +78,19 @@ class SequencedEvents:
         bound = replace(plan.bound, window=window, times=())
         return replace(plan, bound=bound, distances=None), lower, upper
 
+    def is_spoiled_in_time(self, plan: EvaluationPlan) -> bool:
+        """Return whether the order of all is known, and times tell besides what lies in a match's gaps.
+
+        They do where a gap ends with the window, and where there are conditions on times.
+        """
+        if plan.order is None:
+            at_an_end = any(found.after in (0, len(plan.components)) for found in plan.negations)
+        else:
+            at_an_end = any(gap.place != "between" for gap in plan.order.gaps)
+        several = len(plan.components) > 1 or plan.components[0].kleene
+        gaps = bool(plan.negations) or plan.order is not None or (plan.forbids and several)
+        return self.is_total and (at_an_end or (bool(plan.bound.times) and gaps))
+
     def in_order(self, rows: Int64) -> Int64:
         """Return the places of the events of matches, (l, k) rows, in the order that is total."""
         return np.asarray(np.lexsort((self.tie[rows], self.lower[rows]), axis=0))
@@ -218,15 +231,10 @@ def _check(plan: EvaluationPlan, found: SequencedEvents) -> None:
     """Refuse a pattern that takes no events that sequences put in order."""
     if plan.compressed:
         _refuse(found, 'kleene="compressed"')
-    ends = {0, len(plan.components)} & {negation.after for negation in plan.negations}
-    if plan.bound.times and (plan.order is not None or plan.forbids):
-        _refuse(found, "TIME(...) beside AND(...) and what forbids events")
     if not found.is_total and plan.order is not None:
         _refuse(found, "AND(...) with events of several sources, or uncertain by theirs,")
     if not found.is_total and plan.forbids:
         _refuse(found, "what forbids events, some of other sources or uncertain by theirs,")
-    if ends:
-        _refuse(found, "a negation at the end of a pattern")
 
 
 def _clusters(rows: Int64, source: Int64, lower: Int64, upper: Int64) -> list[Int64]:

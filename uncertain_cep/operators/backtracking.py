@@ -48,6 +48,7 @@ from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.join_prefix import choice_of_singles, choices_of_singles
 from uncertain_cep.operators.next_match import ids_by_component, too_dear
+from uncertain_cep.operators.ordered_gaps import OrderedGaps
 from uncertain_cep.operators.partial_orders import order_confidences, sides_of_gap, sorted_by_id
 from uncertain_cep.operators.series import by_component, event_by_event
 from uncertain_cep.operators.shared_clocks import LikelyMatches, too_many_offsets
@@ -122,8 +123,13 @@ class BacktrackingSearch:
         limits = Limits(float(MOST_CONFIDENCE_STEPS), *plan.estimates)
         self._before: Int64 | None = None
         self._confidences: Any
-        timed = bool(plan.bound.times)
-        if timed:
+        self._asked = plan if context.order is None else context.order.plan
+        timed = bool(self._asked.bound.times)
+        if context.order is not None:
+            self._confidences = OrderedGaps(
+                context.order, table, self._forbidden.rules, self._conditions, window, context.existence
+            )
+        elif timed:
             self._confidences = TimedConfidences(
                 plan, table, self._forbidden.rules, self._conditions, window, context.existence
             )
@@ -132,7 +138,7 @@ class BacktrackingSearch:
         if plan.order is not None:
             is_set = self._kleene & np.array(plan.order.is_set)
             self._before = np.array(plan.order.before, dtype=np.int64)
-            if not timed:
+            if not timed and context.order is None:
                 self._confidences = order_confidences(plan.order, self._kleene, window, table.num_rows)
         # Others of sets are never estimated.
         self._has_errors = plan.order is None or (timed and clocks is None)
@@ -140,6 +146,8 @@ class BacktrackingSearch:
         # What bounds confidences while searching takes times as independent.
         self._threshold = context.threshold
         self._likely: Callable[[Int64, Int64], NDArray[np.bool_]] | None = None
+        if context.order is not None:
+            self._threshold = None
         if clocks is not None:
             self._threshold = None
             if plan.order is None and context.threshold is not None:
@@ -361,7 +369,7 @@ class BacktrackingSearch:
             if not all(number in term.negations for term, _ in self._terms):
                 behind = ahead = 0
             own = plan.negations[number].component.variable
-            if any(own in found.variables for found in plan.bound.times):
+            if any(own in found.variables for found in self._asked.bound.times):
                 behind = ahead = 0
             needed = {name for found in asked if own in found for name in found if name != own}
             last_side = (behind | ahead).bit_length() - 1

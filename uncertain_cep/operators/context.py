@@ -12,11 +12,12 @@ from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.candidates.sequenced import SequencedEvents
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree
 
-__all__ = ["ExecutionContext", "Threshold"]
+__all__ = ["ExecutionContext", "InOrder", "Threshold"]
 
 Int64 = NDArray[np.int64]
 
@@ -35,6 +36,14 @@ class Threshold:
     """(n,) int64 or None. For each row of the table a number that is in order as the ids are."""
     last_rank: int | None = None
     """Matches whose first event has a larger rank are not wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """Events in a known order, by whose places matches are searched for, and the plan as it was asked."""
+
+    events: SequencedEvents
+    plan: EvaluationPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +77,8 @@ class ExecutionContext:
     existence: Existence | None = None
     """The probabilities that events happened; None if all did. Operators weigh what gaps forbid by it. That
     the events of a match happened is a factor of its confidence that is put in behind them."""
+    order: InOrder | None = None
+    """The known order that tells what lies in gaps where times do so besides."""
     tree: Tree | None = None
     """Along which single events are joined; None: by the pivot join."""
 

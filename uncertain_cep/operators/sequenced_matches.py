@@ -271,7 +271,7 @@ class SequenceWeigher:
         """Yield the choices of offsets of a match's sources: the probability, and those of its events."""
         events = self._events
         several = {int(events.source[row]): row for row in rows if events.low[row] < events.high[row]}
-        laws = [self._offset_law(row) for row in several.values()]
+        laws = [self.offset_law(row) for row in several.values()]
         choices = math.prod(map(len, laws))
         if choices > MOST_OFFSETS // 100:
             raise _too_many([events.names[source] for source in several], choices)
@@ -283,7 +283,7 @@ class SequenceWeigher:
             if weight > 0.0:
                 yield weight, moved
 
-    def _offset_law(self, row: int) -> Float64:
+    def offset_law(self, row: int) -> Float64:
         """Return the law of the offset of an event's source."""
         clocks, number = self._clocks, int(self._clocks.own.clock[row])
         size = int(self._events.high[row] - self._events.low[row]) + 1
@@ -316,9 +316,12 @@ class SequenceWeigher:
         try:
             yield
         except TooManyCellsError as error:
-            sources = np.unique(self._events.source[rows])
-            names = [self._events.names[source] for source in sources[sources >= 0].tolist()]
-            raise _too_many(names, error.cells) from None
+            raise self.too_many(rows, error.cells) from None
+
+    def too_many(self, rows: Int64, cells: float) -> ConfidenceCostError:
+        """Return an error that says that a match of events of some rows takes so many cells."""
+        sources = np.unique(self._events.source[rows])
+        return _too_many([self._events.names[source] for source in sources[sources >= 0].tolist()], cells)
 
     def _nodes(
         self, rows: Int64, moved: Int64, least: Int64, asked: Asked
@@ -328,7 +331,7 @@ class SequenceWeigher:
         What these agree on counts from a tick, which is the last that is returned.
         """
         nodes = [
-            self._node(row, offset, step)
+            self.node(row, offset, step)
             for row, offset, step in zip(rows.tolist(), moved.tolist(), [1, *least.tolist()], strict=True)
         ]
         base = nodes[0].first
@@ -381,7 +384,7 @@ class SequenceWeigher:
             return first + low, found
         # The offset is that of all, so it is independent of whether they are a match.
         law = self._by_tick(rows, np.zeros_like(rows), least, by, asked)
-        return first + low, np.convolve(law, self._offset_law(own))
+        return first + low, np.convolve(law, self.offset_law(own))
 
     def _by_tick(self, rows: Int64, moved: Int64, least: Int64, by: int, asked: Asked) -> Float64:
         """Return P(match, and one of its events at a tick) for all ticks that it has alone."""
@@ -431,7 +434,8 @@ class SequenceWeigher:
             begin, end = nodes[0].last - int(begins[-1]), nodes[-1].first + int(ends[-1])
         return min(float(self._contracted(nodes, asked).sum()), 1.0), begin, end
 
-    def _node(self, row: int, moved: int, least: int) -> Node:
+    def node(self, row: int, moved: int, least: int = 1) -> Node:
+        """Return an event whose source has an offset, and that comes so far behind the one ahead of it."""
         events = self._events
         lower, upper, cluster = int(events.lower[row]), int(events.upper[row]), int(events.cluster[row])
         if cluster < 0:
@@ -470,11 +474,11 @@ def _ranges(first: Int64, last: Int64, least: Int64, window: int) -> tuple[Int64
     return begin, end + steps[-1], possible
 
 
-def _too_many(names: list[str], choices: int) -> ConfidenceCostError:
+def _too_many(names: list[str], choices: float) -> ConfidenceCostError:
     return ConfidenceCostError(
         f"the confidence of a match with events of the sources {', '.join(names)}, which sequences put in "
         f"order, is a sum over {choices:.1e} choices of times and offsets: give a longer tick or tighter "
         "bounds of the offsets, or take times as independent, sources=False",
-        choices,
+        int(choices),
         MOST_RECORD_CELLS,
     )

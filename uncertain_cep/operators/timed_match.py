@@ -16,10 +16,10 @@ from confidence.timed.forbidden_spans import Grid, Span
 from confidence.timed.members import Member, members_of
 from eventbased.gaps.gap_events import NO_OFFSETS, HeldOffsets, MatchEvents, Placed, intervals_given
 from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_TIMED_CELLS
-from uncertain_cep.operators.time_templates import OTHER, Instance, TimeTemplates
+from uncertain_cep.operators.time_templates import OTHER, TimeTemplates
 from uncertain_cep.operators.timed_shapes import Rule, Shape
 
-__all__ = ["Gather", "TimedMatch"]
+__all__ = ["Gather", "TimedMatch", "own_bounds", "span_of", "tie"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -120,7 +120,8 @@ class TimedMatch:
         lower, upper = self._lower, self._upper
         if self._box is not None:
             lower, upper = np.maximum(lower, self._box[0]), np.minimum(upper, self._box[1])
-        if (lower > upper).any() or not self._add(bounds, self._shape.own):
+        own = own_bounds(self._templates, self._shape, self._rows, bounds)
+        if own is None or (lower > upper).any():
             return None
         tight = tightened(lower, upper, bounds)
         return None if tight is None else (bounds, Grid(*tight))
@@ -146,15 +147,6 @@ class TimedMatch:
         first = min(int(grid.first[time] + ends[time][0]) for time in self._shape.firsts)
         last = max(int(grid.first[time] + ends[time][-1]) for time in self._shape.lasts)
         return first, last
-
-    def _add(self, bounds: Bounds, instances: Sequence[Instance]) -> bool:
-        """Add what is asked of the match's own times to some bounds; return whether that can be met."""
-        for instance in instances:
-            found = self._templates.bounds(instance, self._rows)
-            if found is None:
-                return False
-            _tie(bounds, instance.later, instance.earlier, *found)
-        return all(low <= high for low, high in bounds.values())
 
     def _weights(self, k: int, grid: Grid) -> Float64:
         """Return P(t) for the ticks of an event of the match."""
@@ -189,34 +181,52 @@ class TimedMatch:
         events, forbids = gather(rule_rows)
         found = []
         for (row, law, low, high), which in zip(events, forbids, strict=True):
-            spans = [self._span(rules[k], row) for k in np.flatnonzero(which).tolist()]
+            chosen = [rules[k] for k in np.flatnonzero(which).tolist()]
+            spans = [span_of(self._templates, rule, self._rows, row) for rule in chosen]
             possible = [span for span in spans if span is not None and _possible(span, low, high, grid)]
             if possible:
                 found.append((row, law, low, high, possible))
         return found
 
-    def _span(self, rule: Rule, row: int) -> Span | None:
-        """Return the span of a rule for an event; None if a condition is not true of it."""
-        lowers, uppers, _ = rule.span
-        guards: Bounds = {}
-        for instance in rule.instances:
-            bounds = self._templates.bounds(instance, self._rows, row)
-            if bounds is None or bounds[0] > bounds[1]:
+
+def own_bounds(templates: TimeTemplates, shape: Shape, rows: Sequence[int], bounds: Bounds) -> Bounds | None:
+    """Add what conditions ask of a match's own times to some bounds; None if that cannot be met.
+
+    ``rows`` are those of the match's events.
+    """
+    for instance in shape.own:
+        found = templates.bounds(instance, rows)
+        if found is None:
+            return None
+        tie(bounds, instance.later, instance.earlier, *found)
+    return bounds if all(low <= high for low, high in bounds.values()) else None
+
+
+def span_of(templates: TimeTemplates, rule: Rule, rows: Sequence[int], row: int) -> Span | None:
+    """Return the span of a rule for an event; None if a condition is not true of it.
+
+    ``rows`` are those of the match's events.
+    """
+    lowers, uppers, _ = rule.span
+    guards: Bounds = {}
+    for instance in rule.instances:
+        bounds = templates.bounds(instance, rows, row)
+        if bounds is None or bounds[0] > bounds[1]:
+            return None
+        low, high = bounds
+        later, earlier = instance.later, instance.earlier
+        if later == OTHER and earlier == OTHER:
+            if not low <= 0 <= high:
                 return None
-            low, high = bounds
-            later, earlier = instance.later, instance.earlier
-            if later == OTHER and earlier == OTHER:
-                if not low <= 0 <= high:
-                    return None
-            elif later == OTHER:
-                lowers += ((earlier, low),) if low > -UNBOUND else ()
-                uppers += ((earlier, high),) if high < UNBOUND else ()
-            elif earlier == OTHER:
-                lowers += ((later, -high),) if high < UNBOUND else ()
-                uppers += ((later, -low),) if low > -UNBOUND else ()
-            else:
-                _tie(guards, later, earlier, low, high)
-        return Span(lowers, uppers, guards)
+        elif later == OTHER:
+            lowers += ((earlier, low),) if low > -UNBOUND else ()
+            uppers += ((earlier, high),) if high < UNBOUND else ()
+        elif earlier == OTHER:
+            lowers += ((later, -high),) if high < UNBOUND else ()
+            uppers += ((later, -low),) if low > -UNBOUND else ()
+        else:
+            tie(guards, later, earlier, low, high)
+    return Span(lowers, uppers, guards)
 
 
 def _possible(span: Span, low: int, high: int, grid: Grid) -> bool:
@@ -226,7 +236,7 @@ def _possible(span: Span, low: int, high: int, grid: Grid) -> bool:
     return max([low, *lowers]) <= min([high, *uppers])
 
 
-def _tie(bounds: Bounds, later: int, earlier: int, low: int, high: int) -> None:
+def tie(bounds: Bounds, later: int, earlier: int, low: int, high: int) -> None:
     """Add a bound of a time or a difference to others."""
     if (earlier, later) in bounds:
         later, earlier, low, high = earlier, later, -high, -low

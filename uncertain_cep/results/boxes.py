@@ -29,7 +29,7 @@ from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
 from uncertain_cep.config import BOXES_AT_ONCE, LONGEST_PMF_CHAIN
 from uncertain_cep.operators.backtracking import BacktrackingSearch
-from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.operators.context import ExecutionContext, InOrder
 from uncertain_cep.operators.description import long_chain
 from uncertain_cep.operators.partial_orders import order_confidences
 from uncertain_cep.operators.sequenced_matches import SequenceWeigher
@@ -99,6 +99,9 @@ def groups_in_order(
     """Yield matches of an OR-free plan, of events that sequences put in order, with their confidences."""
     if not len(events.row):
         return
+    if sequences.is_spoiled_in_time(plan):
+        yield from _searched_in_order(plan, table, events, sequences, exists)
+        return
     weigher = SequenceWeigher.of(sequences, plan, table)
     times = sequences.lower + sequences.low, sequences.upper + sequences.high
     _, others = shared_clocks(plan, table, sequences.pmfs, *times)
@@ -136,16 +139,29 @@ def _unspoiled(
     exists: Existence | None,
 ) -> Float64:
     """Return P(a match is one but for its window), (k,) float64, where the order of all events is known."""
-    plan, lower, upper = sequences.searched(plan)
+    found = np.zeros(len(events.start) - 1)
+    _, lower, upper = sequences.searched(plan)
     placed = events._replace(
         lower=lower[events.row], upper=upper[events.row], offset=np.full_like(events.row, -1)
     )
-    selected = partial(select, plan, table, lower, upper, lower, None)
-    found = np.zeros(len(events.start) - 1)
-    for some, confidences in _engines(plan, table, placed, (lower, upper), selected, None, None, exists):
+    for some, confidences in _searched_in_order(plan, table, placed, sequences, exists):
         first = events.start[some]
         found[some] = confidences.of(Boxes(some, first, placed.lower[first], placed.upper[first]))
     return found
+
+
+def _searched_in_order(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    events: Events,
+    sequences: SequencedEvents,
+    exists: Existence | None,
+) -> Iterator[tuple[Int64, Confidences]]:
+    """Yield matches of events whose order is known, by whose places they are searched for."""
+    order = InOrder(sequences, plan) if sequences.is_spoiled_in_time(plan) else None
+    plan, lower, upper = sequences.searched(plan)
+    selected = partial(select, plan, table, lower, upper, lower, None)
+    yield from _engines(plan, table, events, (lower, upper), selected, None, None, exists, order)
 
 
 def _engines(
@@ -157,6 +173,7 @@ def _engines(
     pmfs: ExplicitPmfs | None,
     clocks: SharedClocks | None,
     exists: Existence | None,
+    in_order: InOrder | None = None,
 ) -> Iterator[tuple[Int64, Confidences]]:
     """Yield the matches of one branch in groups, each with what gives their confidences.
 
@@ -165,7 +182,8 @@ def _engines(
     if not len(events.row):
         return
     free = not plan.negations and not plan.bound.times
-    independent = plan.order is None and free and plan.query.strategy == "skip_till_any_match"
+    plain = plan.order is None and in_order is None and free
+    independent = plain and plan.query.strategy == "skip_till_any_match"
     sizes = np.diff(events.start)
     searched = np.full(len(sizes), not independent)
     if independent:
@@ -187,8 +205,9 @@ def _engines(
         return
     selection = selected()
     context = ExecutionContext(
-        plan, table, selection, ticks, pmfs, None, True, BOXES_AT_ONCE, clocks=clocks, existence=exists
-    )
+        plan, table, selection, ticks, pmfs, None, True, BOXES_AT_ONCE, clocks=clocks, existence=exists,
+        order=in_order,
+    )  # fmt: skip
     window = context.span
     for part, candidates, rows in laid_out(selection, window + 2, step=0):
         places = np.full(len(events.row), -1)
@@ -313,9 +332,9 @@ class BoxedSearch(BacktrackingSearch):
         return rows
 
     @property
-    def holds_offsets(self) -> bool:
-        """Whether events share clocks, so that laws are sums over offsets."""
-        return self._by_clocks is not None
+    def sums_over_ticks(self) -> bool:
+        """Whether times of events depend on each other, so that laws are sums over ticks."""
+        return self._by_clocks is not None or self._context.order is not None
 
     def confidences(self, matches: FoundMatches, boxes: Int64) -> Float64:
         """Return P(match, and its events in their boxes), (k,) float64."""
@@ -412,8 +431,8 @@ class Searched:
         for n in range(len(match)):
             row, first = int(self._events.row[event[n]]), int(self._events.lower[event[n]])
             size = int(self._events.upper[event[n]]) - first
-            checkpoint(8 * size if self._search.holds_offsets else 0)
-            if self._search.holds_offsets:
+            checkpoint(8 * size if self._search.sums_over_ticks else 0)
+            if self._search.sums_over_ticks:
                 behind = np.arange(size + 1)
                 one = np.full(size + 1, match[n]), np.full(size + 1, event[n])
                 found[n] = (self.of(Boxes(*one, first + behind, first + behind)) * behind).sum()

@@ -1,0 +1,442 @@
+"""Matches of records in a known order whose times decide what spoils them.
+
+Where the order of all events is certain, it tells which of them lie in a gap. Times are left to ask for where
+a gap ends with the window, behind a match or before it, and where there are conditions on times: what may
+spoil the match then takes part in the sum over the ticks of its events. Records that are not spoken of are
+summed out beforehand, as those of a source are a Markov chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence import Pmfs
+from confidence.budget import checkpoint
+from confidence.predicates.conditions import Conditions, Scratch
+from confidence.shared.contracted import Node, step_between
+from confidence.timed.bounds import UNBOUND, Bounds, tightened
+from confidence.timed.factors import Cells, Factor, TooManyCellsError, law_of
+from confidence.timed.forbidden_spans import Grid, Span
+from eventbased.gaps.gap_events import (
+    NO_OFFSETS,
+    ForbiddenEvents,
+    GapRules,
+    HeldOffsets,
+    MatchEvents,
+    Placed,
+    by_counts,
+)
+from uncertain_cep.candidates.existence import Existence
+from uncertain_cep.config import MOST_RECORD_CELLS, MOST_TIMED_CELLS
+from uncertain_cep.operators.context import InOrder
+from uncertain_cep.operators.sequenced_matches import SequenceWeigher
+from uncertain_cep.operators.timed_match import own_bounds, span_of, tie
+from uncertain_cep.operators.timed_matches import TimedConfidences
+from uncertain_cep.operators.timed_shapes import Rule, Shape
+
+__all__ = ["OrderedGaps"]
+
+Int64 = NDArray[np.int64]
+
+Float64 = NDArray[np.float64]
+
+Described = tuple[int, int, float]
+"""Range and confidence of a match."""
+
+
+class _Other(NamedTuple):
+    """An event that may spoil a match."""
+
+    row: int
+    happened: float
+    spans: tuple[Span, ...]
+    """Where it does; of the ends of gaps those alone that the order does not decide."""
+
+
+class _Asked(NamedTuple):
+    """What is asked of the times of events, by their places in the known order."""
+
+    rows: list[int]
+    ends: tuple[int, int]
+    """The first and the last event of the match."""
+    bounds: Bounds
+    others: dict[int, _Other]
+    boxes: dict[int, tuple[int, int]]
+
+    @property
+    def is_anchored(self) -> bool:
+        """Whether more than differences counts."""
+        spans = [span for other in self.others.values() for span in other.spans]
+        bounds = [pair for found in (self.bounds, *(span.guards for span in spans)) for pair in found]
+        ends = [time for span in spans for time, _ in (*span.lowers, *span.uppers)]
+        return bool(self.boxes) or any(j < 0 for _, j in bounds) or min(ends, default=0) < 0
+
+
+class OrderedGaps(TimedConfidences):
+    """Ranges and confidences of matches among events in a known order.
+
+    Parameters
+    ----------
+    order : InOrder
+    table : pyarrow.Table
+    rules : GapRules
+    conditions : Conditions
+    window : int
+        That of the search, in the ticks that it tells the order by.
+    existence : Existence or None
+    """
+
+    def __init__(
+        self,
+        order: InOrder,
+        table: pa.Table,
+        rules: GapRules,
+        conditions: Conditions,
+        window: int,
+        existence: Existence | None,
+    ) -> None:
+        super().__init__(order.plan, table, rules, conditions, window, existence)
+        self._events = order.events
+        self._weigher = SequenceWeigher.of(order.events, order.plan, table)
+
+    def describe(
+        self,
+        matches: MatchEvents,
+        candidates: Placed,
+        offsets: Int64,
+        pools: ForbiddenEvents | None,
+        _rules: Any,
+        _conditions: Conditions | None,
+        _pmfs: Pmfs,
+        _wanted: bool,
+        scratch: Scratch | None,
+        out: tuple[NDArray[Any], ...],
+        _held: HeldOffsets = NO_OFFSETS,
+    ) -> None:
+        """Fill ranges, confidences and, where there is room, standard errors, which are 0.
+
+        Raises
+        ------
+        ConfidenceCostError
+            If the sum over the ticks of a match has too many cells.
+        """
+        assert pools is not None
+        assert scratch is not None
+        for column in out[3:]:
+            column[:] = 0.0
+        for counts, chosen in by_counts(matches, len(self._plan.components)):
+            shape = self._shapes.of(counts)
+            for n in chosen.tolist():
+                checkpoint()
+                own = slice(int(matches.start[n]), int(matches.start[n + 1]))
+                place = matches.place[own]
+                found = None
+                asked = self._own(shape, candidates.row[place].tolist())
+                if asked is not None:
+                    at = (candidates.lower[place] - candidates.base[place]).tolist()
+                    rule_rows = _rule_rows(shape.rules, at)
+                    rows, forbids = self._gathered(
+                        pools, matches, n, candidates, scratch, offsets, NO_OFFSETS, rule_rows
+                    )
+                    boxes = matches.boxes[:, own].T.tolist() if matches.boxes.shape[1] else None
+                    found = self._weighed(shape, asked, [row for row, *_ in rows], forbids, boxes)
+                out[0][n], out[1][n], out[2][n] = found or (0, -1, 0.0)
+
+    def _own(self, shape: Shape, rows: list[int]) -> tuple[list[int], Bounds] | None:
+        """Return the rows of a match, and what conditions ask of its times; None if that cannot be met."""
+        bounds = own_bounds(self._templates, shape, rows, {})
+        return None if bounds is None else (rows, bounds)
+
+    def _weighed(
+        self,
+        shape: Shape,
+        own: tuple[list[int], Bounds],
+        others: list[int],
+        forbids: NDArray[np.bool_],
+        boxes: list[list[int]] | None,
+    ) -> Described | None:
+        """Return range and confidence of a match; None if it cannot be.
+
+        ``others`` are the rows of what may spoil it, and ``forbids``, (x, k) bool, by which rules.
+        """
+        rows, bounds = own
+        sorted_own = self._events.in_order(np.array(rows)[:, None])[:, 0].tolist()
+        first, last = sorted_own[0], sorted_own[-1]
+        window = self._plan.window
+        if first != last:
+            tie(bounds, last, first, -UNBOUND, window - 1)
+        spoiling, share = [], 1.0
+        for row, which in zip(others, forbids, strict=True):
+            happened = 1.0 if self._probability is None else float(self._probability[row])
+            spans = []
+            for k in np.flatnonzero(which).tolist():
+                rule = _without_order(shape.rules[k], first, last, window)
+                span = span_of(self._templates, rule, rows, row)
+                if span is not None and self._can_lie_in(span, row, rows):
+                    spans.append(span)
+            if any(not (span.lowers or span.uppers or span.guards) for span in spans):
+                share *= 1.0 - happened
+            elif spans and happened > 0.0:
+                spoiling.append(_Other(row, happened, tuple(spans)))
+        if not share > 0.0:
+            return None
+        spoiling = self._decisive(spoiling)
+        kept = {first, last}
+        for pair in (*bounds, *(pair for other in spoiling for span in other.spans for pair in span.guards)):
+            kept.update(pair)
+        for other in spoiling:
+            kept.update(*(span.times for span in other.spans))
+        boxed = {
+            event: (low, high)
+            for event, (low, high) in enumerate(boxes or ())
+            if low > self._lower(rows[event]) or high < self._upper(rows[event])
+        }
+        kept.update(boxed)
+        kept.discard(-1)
+        asked = self._numbered(rows, (first, last), sorted(kept), bounds, spoiling, boxed)
+        found = self._over_offsets(asked)
+        return found and (found[0], found[1], min(found[2], 1.0) * share)
+
+    def _can_lie_in(self, span: Span, row: int, rows: list[int]) -> bool:
+        """Return whether an event can lie in a span, as far as own times tell."""
+        lower, upper = self._events.lower, self._events.upper
+        lows = [int(lower[rows[event]]) + by for event, by in span.lowers if event >= 0]
+        highs = [int(upper[rows[event]]) + by for event, by in span.uppers if event >= 0]
+        return max([int(lower[row]), *lows]) <= min([int(upper[row]), *highs])
+
+    def _lower(self, row: int) -> int:
+        return int(self._events.lower[row] + self._events.low[row])
+
+    def _upper(self, row: int) -> int:
+        return int(self._events.upper[row] + self._events.high[row])
+
+    def _decisive(self, others: list[_Other]) -> list[_Other]:
+        """Return, in their order, those of the others that decide.
+
+        An event is at most as late as one behind it in the order. So where the one behind it happened, and
+        spoils the match from some tick on, one ahead of it that spoils it at none before that adds nothing;
+        and the other way round.
+        """
+        if not others:
+            return others
+        order = self._events.in_order(np.array([other.row for other in others])[:, None])[:, 0]
+        found = [others[n] for n in order.tolist()]
+        for side in (0, 1):
+            # The first time from the last event to the first one.
+            deciding: list[Span] = []
+            kept = []
+            for other in reversed(found):
+                if any(all(_implies(span, one, side) for span in other.spans) for one in deciding):
+                    continue
+                kept.append(other)
+                if other.happened >= 1.0:
+                    deciding += [span for span in other.spans if not (span[1 - side] or span.guards)]
+            found = kept
+        return found
+
+    def _numbered(
+        self,
+        rows: list[int],
+        ends: tuple[int, int],
+        kept: Sequence[int],
+        bounds: Bounds,
+        others: Sequence[_Other],
+        boxes: dict[int, tuple[int, int]],
+    ) -> _Asked:
+        """Return what is asked of times by the places of events in the known order."""
+        some = [rows[event] for event in kept] + [other.row for other in others]
+        order = self._events.in_order(np.array(some)[:, None])[:, 0].tolist()
+        place = {number: at for at, number in enumerate(order)}
+        of = {event: place[number] for number, event in enumerate(kept)} | {-1: -1}
+
+        def moved(asked: Bounds) -> Bounds:
+            return {(of[i], of[j]): found for (i, j), found in asked.items()}
+
+        numbered = {}
+        for number, other in enumerate(others, start=len(kept)):
+            spans = tuple(
+                Span(
+                    tuple((of[event], by) for event, by in span.lowers),
+                    tuple((of[event], by) for event, by in span.uppers),
+                    moved(span.guards),
+                )
+                for span in other.spans
+            )
+            numbered[place[number]] = other._replace(spans=spans)
+        return _Asked(
+            [some[number] for number in order],
+            (of[ends[0]], of[ends[1]]),
+            moved(bounds),
+            numbered,
+            {of[event]: box for event, box in boxes.items()},
+        )
+
+    def _over_offsets(self, asked: _Asked) -> Described | None:
+        """Return range and confidence of a match, whatever its source's offset may be."""
+        row = asked.rows[0]
+        low, high = int(self._events.low[row]), int(self._events.high[row])
+        if low == high or not asked.is_anchored:
+            found = self._summed(asked, low)
+            return found and (found[0], found[1] + high - low, found[2])
+        total, begins, ends = 0.0, [], []
+        for offset, share in enumerate(self._weigher.offset_law(row).tolist()):
+            checkpoint()
+            found = self._summed(asked, low + offset) if share > 0.0 else None
+            if found is not None:
+                begins.append(found[0])
+                ends.append(found[1])
+                total += share * found[2]
+        return (min(begins), max(ends), total) if begins else None
+
+    def _summed(self, asked: _Asked, offset: int) -> Described | None:
+        """Return range and confidence of a match given its source's offset; None if it cannot be."""
+        try:
+            nodes = [self._weigher.node(row, offset) for row in asked.rows]
+            system = _cut(nodes, asked)
+            if system is None:
+                return None
+            nodes, grid = system
+            cells = Cells(float(MOST_TIMED_CELLS), float(MOST_RECORD_CELLS))
+            summed = _summed_out(nodes, asked, grid, cells)
+            laws = _laws(nodes, summed.keys(), cells)
+            factors = [*summed.values(), *laws, *_conditions_of(asked, summed.keys(), grid, cells)]
+            first, last = asked.ends
+            law = law_of([first], grid.sizes, factors, cells)
+            # However small they are.
+            possible = [Factor(axes, (values > 0.0).astype(np.float64)) for axes, values in factors]
+            begins, ends = (np.flatnonzero(law_of([end], grid.sizes, possible, cells)) for end in asked.ends)
+        except TooManyCellsError as error:
+            raise self._weigher.too_many(np.array(asked.rows), error.cells) from None
+        if not len(begins):
+            return None
+        return nodes[first].first + int(begins[0]), nodes[last].first + int(ends[-1]), float(law.sum())
+
+
+def _rule_rows(rules: Sequence[Rule], at: Sequence[int]) -> Int64:
+    """Return what :func:`eventbased.gaps.shape_rules.forbidden_by_rule` takes, by places in the order."""
+    found = np.empty((len(rules), 9), dtype=np.int64)
+    for k, rule in enumerate(rules):
+        above = max(at[event] + offset for event, offset in rule.span.lowers) - 1
+        until = min(at[event] + offset for event, offset in rule.span.uppers) + 1
+        found[k] = rule.pool, above, until, *rule.conditions, rule.component, rule.stop
+    return found
+
+
+def _without_order(rule: Rule, first: int, last: int, window: int) -> Rule:
+    """Return a rule without the ends of its gap that the order decides; the window's end is in ticks."""
+    lowers = ((last, 1 - window),) if any(offset != 1 for _, offset in rule.span.lowers) else ()
+    uppers = ((first, window - 1),) if any(offset != -1 for _, offset in rule.span.uppers) else ()
+    return replace(rule, span=Span(lowers, uppers, {}))
+
+
+def _implies(span: Span, other: Span, side: int) -> bool:
+    """Return whether a span begins nowhere before another one does, or, with 1 for ``side``, ends so."""
+    sign = 1 - 2 * side
+    return all(
+        any(event == time and sign * by >= sign * least for event, by in span[side])
+        for time, least in other[side]
+    )
+
+
+def _cut(nodes: Sequence[Node], asked: _Asked) -> tuple[list[Node], Grid] | None:
+    """Return events with those ticks alone that bounds and boxes leave; None if they leave none."""
+    lower, upper = np.array([(node.first, node.last) for node in nodes]).T
+    for place, (low, high) in asked.boxes.items():
+        lower[place], upper[place] = max(lower[place], low), min(upper[place], high)
+    tight = None if (lower > upper).any() else tightened(lower, upper, asked.bounds)
+    if tight is None:
+        return None
+    grid = Grid(*tight)
+    found = []
+    for node, low, size in zip(nodes, grid.first.tolist(), grid.sizes, strict=True):
+        begin = low - node.first
+        found.append(node._replace(first=low, law=node.law[begin : begin + size]))
+    return found, grid
+
+
+def _summed_out(nodes: Sequence[Node], asked: _Asked, grid: Grid, cells: Cells) -> dict[int, Factor]:
+    """Return the probabilities that the first and the last of all events do not spoil a match, by place.
+
+    Of an event that is the first or the last, and spoils the match in one span that one other time ends, sums
+    of its law given the record next to it are enough. All terms are positive.
+    """
+    found: dict[int, Factor] = {}
+    for place, towards in ((0, 1), (len(nodes) - 1, -1)):
+        other = asked.others.get(place)
+        if other is None or len(other.spans) > 1 or other.spans[0].guards or len(other.spans[0].times) != 1:
+            continue
+        (time,) = other.spans[0].times
+        node, next_to = nodes[place], None
+        law = node.law[None]
+        for at in range(place + towards, asked.ends[towards < 0] + towards, towards):
+            if node.records is not None and nodes[at].source == node.source:
+                cells.take([node.records.size, node.records.size])
+                next_to = at
+                law = step_between(nodes[at], node) if towards < 0 else _given_later(node, nodes[at])
+                break
+        cells.take([len(law), grid.sizes[time]])
+        low, high = (np.broadcast_to(end, grid.sizes[time]) for end in grid.ends(other.spans[0], (time,)))
+        sums = np.zeros((2, len(law), len(node.law) + 1))
+        np.cumsum(law, axis=1, out=sums[0, :, 1:])
+        np.cumsum(law[:, ::-1], axis=1, out=sums[1, :, -2::-1])
+        outside = sums[0][:, np.clip(low - node.first, 0, len(node.law))]
+        outside = outside + sums[1][:, np.clip(high + 1 - node.first, 0, len(node.law))]
+        spared = np.where(low <= high, 1.0 - other.happened + other.happened * outside, 1.0)
+        if next_to is None or next_to == time:
+            found[place] = Factor((time,), spared[0] if next_to is None else spared.diagonal())
+        elif next_to < time:
+            found[place] = Factor((next_to, time), spared)
+        else:
+            found[place] = Factor((time, next_to), spared.T)
+    return found
+
+
+def _given_later(node: Node, later: Node) -> Float64:
+    """Return the law of a record's tick, by columns, given that of a later one of its source, by rows."""
+    both = (node.law[:, None] * step_between(node, later)).T
+    total = both.sum(axis=1, keepdims=True)
+    return np.asarray(both / np.where(total > 0.0, total, 1.0))
+
+
+def _laws(nodes: Sequence[Node], left_out: Collection[int], cells: Cells) -> Iterator[Factor]:
+    """Yield the laws of events in their order: of records each given the one ahead of it."""
+    ahead: dict[int, int] = {}
+    for place, node in enumerate(nodes):
+        if place in left_out:
+            yield Factor((place,), np.eye(1, len(node.law))[0])
+            continue
+        before = ahead.get(node.source)
+        if node.records is None or before is None:
+            yield Factor((place,), node.law)
+        else:
+            cells.take([node.records.size, node.records.size])
+            yield Factor((before, place), step_between(nodes[before], node))
+        ahead[node.source] = place
+
+
+def _conditions_of(asked: _Asked, left_out: Collection[int], grid: Grid, cells: Cells) -> Iterator[Factor]:
+    """Yield where bounds of the match's times hold, and the probabilities that others do not spoil it."""
+    for (i, j), found in asked.bounds.items():
+        least, most = int(grid.first[i] - grid.last[j]), int(grid.last[i] - grid.first[j])
+        if j >= 0 and i != j and not (found[0] <= least and most <= found[1]):
+            axes: tuple[int, ...] = (min(i, j), max(i, j))
+            cells.take(grid.shape(axes))
+            yield Factor(axes, grid.meets({(i, j): found}, axes).astype(np.float64))
+    for place, other in asked.others.items():
+        if place in left_out:
+            continue
+        times = frozenset({place}).union(*(span.times for span in other.spans))
+        axes = tuple(sorted(times))
+        cells.take(grid.shape(axes))
+        inside = np.zeros(grid.shape(axes), dtype=np.bool_)
+        for span in other.spans:
+            low, high = grid.ends(span, axes)
+            ticks = grid.ticks(place, axes)
+            inside |= (low <= ticks) & (ticks <= high)
+        yield Factor(axes, np.where(inside, 1.0 - other.happened, 1.0))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from confidence.shared.held import Offsets, OwnTimes
 
-__all__ = ["Clocks", "SplitOffsets", "ends_of_segments", "one_by_one"]
+__all__ = ["Clocks", "SplitOffsets", "ends_of_segments", "is_fewer", "one_by_one"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -87,7 +87,7 @@ def _segments(
     return begins, np.diff(begins, axis=1, append=last + 1)
 
 
-def _is_fewer(steps: float, most: float) -> bool:
+def is_fewer(steps: float, most: float) -> bool:
     """Return whether fewer steps than others are worth the while."""
     return steps < most
 
@@ -131,12 +131,12 @@ def ends_of_segments(
         also = first - lower, last - upper
         first, last = first - upper, last - lower
     still, moved = np.unique(own.lower[rows[stays]]), np.unique(own.lower[rows[moves]])
-    if not _is_fewer(4.0 * len(still) * len(moved), most):
+    if not is_fewer(4.0 * len(still) * len(moved), most):
         return None
     begins, lengths = (column[0] for column in _segments(still[None], moved, window, first, last, also))
     begins, lengths = begins[lengths > 0], lengths[lengths > 0]
     values = np.stack((begins, begins + lengths - 1), axis=1).ravel()
-    return (values, np.repeat(lengths / 2.0, 2)) if _is_fewer(len(values), most) else None
+    return (values, np.repeat(lengths / 2.0, 2)) if is_fewer(len(values), most) else None
 
 
 def one_by_one(
@@ -166,10 +166,10 @@ def one_by_one(
         rows = forbidden[own.clock[forbidden] == clock]
         reading = np.unique(own.lower[rows])
         few = 4.0 * len(match) * len(reading) + 1.0
-        cut = is_cut and clocks.is_certain(rows) and _is_fewer(few, widths[clock])
+        cut = is_cut and clocks.is_certain(rows) and is_fewer(few, widths[clock])
         steps += few if cut else widths[clock]
         readings.append(reading if cut else None)
-    if not _is_fewer(float(widths[mine].prod()) * steps, most):
+    if not is_fewer(float(widths[mine].prod()) * steps, most):
         return None
     choices = np.ndindex(*widths[mine].astype(np.int64).tolist())
     value = np.array(list(choices), dtype=np.int64) + offsets.lower[mine]

@@ -10,7 +10,7 @@ nothing is held of one clock, and of two the sum is over the difference. Where m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -25,6 +25,7 @@ from confidence.gaps.chains import Limits
 from confidence.gaps.describing import numbered
 from confidence.predicates.conditions import Conditions, Scratch
 from confidence.shared.held import tight_range
+from eventbased.gaps.clocks_in_gaps import clocks_in_gaps, weighed_by_gaps
 from eventbased.gaps.fewer_offsets import Clocks, SplitOffsets, ends_of_segments, one_by_one
 from eventbased.gaps.gap_events import (
     NOT_HELD,
@@ -35,7 +36,7 @@ from eventbased.gaps.gap_events import (
     Placed,
     some_of,
 )
-from eventbased.gaps.in_reach import InReach, in_reach
+from eventbased.gaps.in_reach import InReach, Others, in_reach
 
 __all__ = ["HeldConfidences", "Inner", "TooManyOffsetsError"]
 
@@ -44,6 +45,9 @@ Float64 = NDArray[np.float64]
 
 _FEW_CHOICES: Final = 64
 """So many choices of offsets are gone through one by one, even where the confidence is constant between."""
+
+_STEPS_OF_A_CHOICE: Final = 100
+"""How many choices of offsets that kernels weigh one weighed by the gaps of clocks counts as."""
 
 _AT_ONCE: Final = 1 << 15
 """Choices of offsets that matches are weighed for in one call."""
@@ -150,7 +154,7 @@ class HeldConfidences:
             columns[2][columns[0] > columns[1]] = 0.0
             return columns
 
-        self.mix(matches, candidates, reach, inner, out)
+        self.mix(matches, candidates, reach, inner, out, (offsets, pmfs))
         np.minimum(out[2], 1.0, out=out[2])
 
     def mix(
@@ -160,7 +164,7 @@ class HeldConfidences:
         reach: InReach,
         inner: Inner,
         out: tuple[NDArray[Any], ...],
-        is_product: bool = True,
+        laws: tuple[Int64, Pmfs] | None = None,
     ) -> None:
         """Fill ranges of matches, and means over offsets of what ``inner`` gives for these.
 
@@ -168,8 +172,9 @@ class HeldConfidences:
         ----------
         out
             Ranges, then as many of the columns of ``inner`` as are wanted.
-        is_product : bool
-            Whether what is asked is a confidence: a product over what forbids, given the times of a match.
+        laws : tuple of (rows,) int64, and Pmfs
+            Those of events whose clocks are not held, if what is asked is a confidence: a product over what
+            forbids, given the times of a match.
         """
         counts = np.diff(reach.start)
         alone = np.flatnonzero(counts == 0)
@@ -182,15 +187,16 @@ class HeldConfidences:
             return
         now = np.full(len(self.clocks.offsets.lower), NOT_HELD)
         choices = self._choices(rest, reach, bool(matches.boxes.shape[1]))
-        split = self._split(rest, reach, matches, choices) if is_product else {}
+        split = {} if laws is None else self._split(rest, reach, matches, choices)
+        by_gaps = dict(self._by_gaps(rest, reach, matches, candidates, choices, split, laws))
         dear = choices.total > self.most
-        dear[list(split)] = False
+        dear[[*split, *by_gaps]] = False
         if dear.any() and not (self.limits.std_error > 0.0 and len(out) > 3):
             held = choices.clocks[:, np.argmax(dear)]
             raise TooManyOffsetsError(held[held >= 0])
         sums = _Sums(len(rest), len(out) - 2)
         together = ~dear
-        together[list(split)] = False
+        together[[*split, *by_gaps]] = False
         few = np.flatnonzero(together)
         ends = np.cumsum(choices.total[few])
         for begin in range(0, int(ends[-1]) if len(few) else 0, _AT_ONCE):
@@ -205,6 +211,8 @@ class HeldConfidences:
         for n, offsets in split.items():
             checkpoint()
             sums.put(n, self._one_by_one(offsets, matches, int(rest[n]), now, inner))
+        for n, found in by_gaps.items():
+            sums.put(n, (*found, 0.0))
         possible = sums.lower <= sums.upper
         out[0][rest] = np.where(possible, sums.lower, 0)
         out[1][rest] = np.where(possible, sums.upper, -1)
@@ -292,6 +300,43 @@ class HeldConfidences:
             if split is not None:
                 found[n] = split
         return found
+
+    def _by_gaps(
+        self,
+        rest: Int64,
+        reach: InReach,
+        matches: MatchEvents,
+        candidates: Placed,
+        choices: _Choices,
+        split: dict[int, SplitOffsets],
+        laws: tuple[Int64, Pmfs] | None,
+    ) -> Iterator[tuple[int, tuple[int, int, float]]]:
+        """Yield the matches that have gaps with clocks of their own, and range and confidence of each."""
+        if laws is None or self.is_set or self.is_timed:
+            return
+        offsets, pmfs = laws
+        for n in np.flatnonzero(choices.total > _FEW_CHOICES).tolist():
+            if n in split:
+                continue
+            own = slice(int(matches.start[rest[n]]), int(matches.start[rest[n] + 1]))
+            begin, end = reach.begin[rest[n] : rest[n] + 2].tolist()
+            others = Others(*reach.listed[:, begin + own.stop - own.start : end])
+            place, held = matches.place[own], choices.clocks[:, n]
+            rows, base = candidates.row[place], candidates.base[place]
+            times = candidates.lower[place] - base, candidates.upper[place] - base, offsets[rows]
+            total = int(choices.total[n])
+            asked = clocks_in_gaps(
+                self.clocks, rows, others, held[held >= 0], times[1] - times[0] + 1,
+                math.inf if total > self.most else float(total), self.most / _STEPS_OF_A_CHOICE,
+            )  # fmt: skip
+            if asked is None:
+                continue
+            boxes = matches.boxes[:, own] if matches.boxes.shape[1] else matches.boxes
+            found = weighed_by_gaps(
+                self.clocks, asked, times, boxes, pmfs, self.window, self.limits.most_steps
+            )
+            if found is not None:
+                yield n, found
 
     def _one_by_one(
         self, split: SplitOffsets, matches: MatchEvents, match: int, now: Int64, inner: Inner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,32 @@ from eventbased.gaps.gap_events import (
     unmark,
 )
 
-__all__ = ["InReach", "in_reach"]
+__all__ = ["SEVERAL", "InReach", "Others", "in_reach"]
 
 Int64 = NDArray[np.int64]
+
+
+SEVERAL: Final = -1
+"""Stands for the gap of an event that may lie in several gaps."""
+
+
+class Others(NamedTuple):
+    """The events that may lie in the gaps of a match, all (n,) int64.
+
+    Attributes
+    ----------
+    row
+    gap
+        The only gap that each may lie in, as of :class:`confidence.gaps.chains.Forbidden`, or SEVERAL.
+    lower, upper, offset
+        Bounds of the time whatever the offsets, ticks, and where its probabilities start.
+    """
+
+    row: Int64
+    gap: Int64
+    lower: Int64
+    upper: Int64
+    offset: Int64
 
 
 class InReach(NamedTuple):
@@ -41,8 +64,27 @@ class InReach(NamedTuple):
     together: NDArray[np.bool_]
     """(k,) bool. Whether all these events are of such clocks."""
     begin: Int64
-    events: Int64
-    """(k + 1,) and (e,) int64. Where the events of each match begin, and their rows."""
+    listed: Int64
+    """(k + 1,) and (5, e) int64. Where the events of each match begin, and their rows; behind the match's
+    own, what :class:`Others` says."""
+
+    @property
+    def events(self) -> Int64:
+        """(e,) int64. The rows of the events."""
+        rows: Int64 = self.listed[0]
+        return rows
+
+
+@kernel
+def _only_gap(gaps, event, size, is_set):
+    """Return the only gap of a match of so many events that forbids an event, or SEVERAL."""
+    found = SEVERAL
+    for gap in range(size + 1):
+        if gaps[event, gap]:
+            if is_set or found != SEVERAL:
+                return SEVERAL
+            found = gap
+    return found
 
 
 @kernel(allocates=True)
@@ -102,7 +144,7 @@ def _list_in_reach(
         if found < 0:
             return n, forbidden.event.shape[0] + 1, 0
         begin = reach.begin[n]
-        if begin + size + found > reach.events.shape[0]:
+        if begin + size + found > reach.listed.shape[1]:
             return n, 0, begin + size + found
         at = reach.start[n]
         reach.together[n] = True
@@ -112,7 +154,11 @@ def _list_in_reach(
                     row = candidates.row[matches.place[matches.start[n] + k]]
                 else:
                     row = forbidden.event[k - size]
-                reach.events[begin + k] = row
+                    reach.listed[1, begin + k] = _only_gap(forbidden.gaps, k - size, size, is_set)
+                    reach.listed[2, begin + k] = forbidden.lower[k - size]
+                    reach.listed[3, begin + k] = forbidden.upper[k - size]
+                    reach.listed[4, begin + k] = forbidden.offset[k - size]
+                reach.listed[0, begin + k] = row
                 clock = own.clock[row]
                 if clock < 0:
                     reach.together[n] = False
@@ -161,7 +207,7 @@ def in_reach(
     mark = np.full(len(own.clock), -1, dtype=np.int64)
     counts = np.zeros(clocks, dtype=np.int64)
     start, begin = np.zeros((2, found + 1), dtype=np.int64)
-    several, listed = np.empty((2, 4 * found + 64), dtype=np.int64)
+    several, listed = np.empty(4 * found + 64, dtype=np.int64), np.empty((5, 4 * found + 64), dtype=np.int64)
     reach = InReach(start, several, np.empty(found, dtype=np.bool_), begin, listed)
     events = 64
     # Numba types a kernel at its calls.
@@ -177,7 +223,7 @@ def in_reach(
         checkpoint()
         events = max(events, 2 * more_events)
         if more_listed:
-            room = np.empty(more_listed, dtype=np.int64)
-            several, listed = (np.concatenate((part, room)) for part in (reach.clocks, reach.events))
-            reach = reach._replace(clocks=several, events=listed)
+            room = np.empty((5, more_listed), dtype=np.int64)
+            several = np.concatenate((reach.clocks, room[0]))
+            reach = reach._replace(clocks=several, listed=np.concatenate((reach.listed, room), axis=1))
     return reach

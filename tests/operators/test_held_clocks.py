@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -15,12 +17,16 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from eventbased.gaps import fewer_offsets, held_clocks
+from eventbased.gaps.clocks_in_gaps import clocks_in_gaps
 from tests.cases.clocks import by_clocks
 from tests.cases.existence import doubtful
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases, reading_cases
 from tests.cases.options import option_cases
+from tests.cases.sampling import sampled_from
 from tests.cases.times import timed_cases, timed_nested_cases
+from tests.executor.test_shared_clocks import table_of
+from tests.oracle import Clock, Event, Query, answer, no, one, plus, seq
 
 
 @given(by_clocks(language_cases(most=4)))
@@ -76,7 +82,7 @@ def test_conditions_on_times_of_sets(case: NestedCase) -> None:
 @contextmanager
 def _fewer_offsets() -> Iterator[None]:
     """Take the ways to fewer offsets wherever they lead, not only where they are worth the while."""
-    always = patch.object(fewer_offsets, "_is_fewer", lambda _steps, _most: True)
+    always = patch.object(fewer_offsets, "is_fewer", lambda _steps, _most: True)
     with patch.object(held_clocks, "_FEW_CHOICES", 0), always:
         yield
 
@@ -117,6 +123,65 @@ def test_a_least_confidence_leaves_out_what_is_less_likely(case: LanguageCase, a
             kept = [row for row in whole if row["confidence"] >= least * (1 - 1e-9)]
             tail = f"HAVING CONFIDENCE >= {least:.17f} ORDER BY CONFIDENCE DESC"
             assert uc.match(table, case.text(tail)).to_pylist() == kept
+
+
+IN_GAPS = {
+    "A v0, !N n, B v1": seq(one("A", "v0"), no("N", "n"), one("B", "v1")),
+    "A v0, !N n, B v1, !M m, C v2": seq(
+        one("A", "v0"), no("N", "n"), one("B", "v1"), no("M", "m"), one("C", "v2")
+    ),
+    "!N n, A v0, B v1, !M m": seq(no("N", "n"), one("A", "v0"), one("B", "v1"), no("M", "m")),
+    "!N n, A v0": seq(no("N", "n"), one("A", "v0")),
+    "A v0, B+ v1[], !N n": seq(one("A", "v0"), plus("B", "v1"), no("N", "n")),
+}
+"""Patterns, as text and for the oracle."""
+
+
+@st.composite
+def _laws(draw: st.DrawFn, size: int) -> tuple[Fraction, ...] | None:
+    if size == 1 or draw(st.booleans()):
+        return None
+    shares = draw(st.lists(st.integers(0, 2), min_size=size, max_size=size).filter(any))
+    return tuple(Fraction(share, sum(shares)) for share in shares)
+
+
+@st.composite
+def _in_gaps(draw: st.DrawFn) -> list[Event]:
+    """Draw events at uncertain times, and several events of each clock of what is forbidden."""
+    clocks = []
+    for _ in range(3):
+        lower, size = draw(st.integers(-2, 1)), draw(st.integers(2, 3))
+        clocks.append(Clock(lower, lower + size - 1, draw(_laws(size))))
+    both = draw(st.booleans())
+    kinds = [(kind, draw(sampled_from([None, None, clocks[2]]))) for kind in "ABC"]
+    kinds += [("N", clocks[0]), ("N", clocks[0]), *[("N" if both else "M", clocks[1])] * 2]
+    events = []
+    for id, (kind, clock) in enumerate(kinds):
+        own = draw(st.integers(0, 2)) + 3 * "ABC".index(kind) if kind in "ABC" else draw(st.integers(1, 6))
+        width = draw(st.integers(0, 2)) if kind in "ABC" else draw(sampled_from([0, 0, 0, 1]))
+        low, high = (0, 0) if clock is None else (clock.lower, clock.upper)
+        chance = Fraction(1, 1 if kind in "ABC" else draw(sampled_from([1, 1, 2])))
+        pmf = draw(_laws(width + 1))
+        events.append(Event(kind, id, own + low, own + width + high, pmf, clock=clock, probability=chance))
+    return events
+
+
+@given(st.sampled_from(sorted(IN_GAPS)), st.integers(3, 12), _in_gaps())
+def test_clocks_that_stand_in_one_gap(pattern: str, window: int, events: list[Event]) -> None:
+    """Matches that are certain by their clocks are weighed that way, too."""
+    wanted = {match.ids: match for match in answer(Query(IN_GAPS[pattern], window), events)}
+    table = table_of(events).append_column("probability", pa.array([float(e.probability) for e in events]))
+    with _fewer_offsets(), patch.object(held_clocks, "one_by_one", lambda *_: None):
+        found = uc.match(table, f"PATTERN SEQ({pattern}) WITHIN {window}").to_pylist()
+    names = [name for name in ("v0", "v1", "v2") if found and name in found[0]]
+    got = {
+        tuple(tuple(row[name]) if isinstance(row[name], list) else row[name] for name in names): row
+        for row in found
+    }
+    assert got.keys() == wanted.keys()
+    for ids, match in wanted.items():
+        assert (got[ids]["range_lower"], got[ids]["range_upper"]) == (match.range_lower, match.range_upper)
+        assert got[ids]["confidence"] == pytest.approx(float(match.confidence), rel=1e-9)
 
 
 def _events(*events: tuple[str, int, str | None], widest: int) -> pa.Table:
@@ -186,3 +251,34 @@ def test_offsets_that_are_not_equally_likely_are_gone_through_one_by_one() -> No
     (row,) = uc.match(table, f"PATTERN SEQ(A a, !N n, B b) WITHIN {2 * widest}").to_pylist()
     # An event is in the gap but for offsets of 10 and more.
     assert row["confidence"] == pytest.approx(sum(law[10:]), rel=1e-9)
+
+
+def test_choices_of_clocks_in_different_gaps_add_up() -> None:
+    """Of events that are uncertain, too: without that it were a sum over 9 million choices, and an error."""
+    widest = 2_999
+    readings = {"x": ("N", (0, -6)), "y": ("M", (3, -20))}
+    named = [(kind, at, clock) for clock, (kind, known) in readings.items() for at in known]
+    table = _events(("A", 0, None), ("B", 10, None), ("C", 20, None), *named, widest=widest)
+    table = table.set_column(3, "upper", pa.array([4, 14, 24, *table["upper"].to_pylist()[3:]]))
+    asked: list[Any] = []
+
+    def noted(*given: Any) -> Any:
+        asked.append(clocks_in_gaps(*given))
+        return asked[-1]
+
+    with patch.object(held_clocks, "clocks_in_gaps", noted):
+        (row,) = uc.match(table, f"PATTERN SEQ(A a, !N n, B b, !M m, C c) WITHIN {2 * widest}").to_pylist()
+    (found,) = asked
+    assert (len(found.held), len(found.apart)) == (0, 2)
+
+    def free(clock: str, after: int, before: int) -> float:
+        times = np.arange(widest + 1) + np.array(readings[clock][1])[:, None]
+        return float((~((times > after) & (times < before)).any(axis=0)).mean())
+
+    ticks = range(5)
+    sums = [
+        sum(free("x", a, 10 + b) for a in ticks) * sum(free("y", 10 + b, 20 + c) for c in ticks) / 25
+        for b in ticks
+    ]
+    assert row["confidence"] == pytest.approx(sum(sums) / 5, rel=1e-9)
+    assert (row["range_lower"], row["range_upper"]) == (0, 24)

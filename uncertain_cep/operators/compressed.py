@@ -116,7 +116,7 @@ class _CompressedSearch(BacktrackingSearch):
             reach = self._by_clocks.in_reach(
                 given, self._placed, self._offset, forbidden.events, forbidden.rules, self._conditions, work
             )
-            self._by_clocks.mix(given, self._placed, reach, inner, (*out[:2], *out[2]), is_product=False)
+            self._by_clocks.mix(given, self._placed, reach, inner, (*out[:2], *out[2]))
         match, row = np.unique(np.concatenate(listed, axis=1), axis=1)
         list_start[1:] = np.cumsum(np.bincount(match, minlength=len(list_start) - 1))
         return np.asarray(row[np.lexsort((self._context.ticks[0][row], match))])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -169,7 +170,9 @@ def test_stamps_of_hosts_become_events_of_clocks() -> None:
     rule = uc.clock_offset(table, unit="tick", epoch=("from", "until"), shared=True)
     log = pa.table({"type": [*"ABAB"], "id": [1, 2, 3, 4], "host": [*"hhhg"], "at": [10, 12, 30, 12]})
     events = uc.to_intervals(log, time="at", uncertainty=rule)
-    assert events.column("source").to_pylist() == ["h (1)", "h (1)", "h (2)", "g (1)"]
+    assert events.column("source").to_pylist() == [
+        "h (until 30)", "h (until 30)", "h (from 30)", "g (always)"
+    ]  # fmt: skip
     assert events.column("lower").to_pylist() == [7, 9, 37, 12]
     assert events.column("upper").to_pylist() == [14, 16, 39, 14]
     assert events.column("offset_upper").to_pylist() == [4, 4, 9, 2]
@@ -177,8 +180,29 @@ def test_stamps_of_hosts_become_events_of_clocks() -> None:
     assert found.select(["a", "b", "confidence"]).to_pylist()[0] == {"a": 1, "b": 2, "confidence": 1.0}
     by_kind = uc.by_value("type", {"A": rule}, otherwise=uc.exact())
     mixed = uc.to_intervals(log, time="at", uncertainty=by_kind)
-    assert mixed.column("source").to_pylist() == ["h (1)", None, "h (2)", None]
+    assert mixed.column("source").to_pylist() == ["h (until 30)", None, "h (from 30)", None]
     assert mixed.column("offset_lower").to_pylist() == [-3, None, 7, None]
+
+
+def test_epochs_of_several_tables_are_told_apart() -> None:
+    """Each day has a table of its own; the epoch that both know is one source."""
+    morning, noon, night = (datetime(2026, 1, day, hour) for day, hour in ((5, 6), (5, 12), (6, 0)))
+    epochs = {"host": ["h"] * 3, "from": [morning, noon, night], "until": [noon, night, None],
+              "offset_lo": [0, 3, 1], "offset_hi": [2, 4, 1]}  # fmt: skip
+    of_all = pa.table(epochs)
+    parts = []
+    for id, (rows, at) in enumerate([((0, 2), noon - timedelta(hours=1)), ((1, 2), noon), ((2, 1), night)]):
+        rule = uc.clock_offset(of_all.slice(*rows), unit="s", epoch=("from", "until"), shared=True)
+        stamped = pa.table({"type": ["AAB"[id]], "id": [id], "host": ["h"], "at": [at]})
+        parts.append(uc.to_intervals(stamped, time="at", uncertainty=rule, tick="1s"))
+    events = pa.concat_tables(parts)
+    days = ["05T06:00:00", "05T12:00:00", "06T00:00:00"]
+    assert events["source"].to_pylist() == [f"h (from 2026-01-{day})" for day in days]
+    assert uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 20 hours").num_rows == 2
+    rule = uc.clock_offset(of_all, unit="s", epoch=("from", "until"), shared=True)
+    stamped = pa.table({"type": ["A"], "id": [3], "host": ["h"], "at": [noon]})
+    again = uc.to_intervals(stamped, time="at", uncertainty=rule, tick="1s")
+    assert again["source"].to_pylist() == events["source"].to_pylist()[1:2]
 
 
 def test_offsets_are_widened_to_whole_ticks_and_are_durations() -> None:

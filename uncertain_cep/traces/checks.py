@@ -235,7 +235,9 @@ def check_pmfs(
     return faults
 
 
-OTHER_BOUNDS: Final = "the clock has other bounds in other rows: an offset counts for all its events"
+_FOR_ALL: Final = "an offset counts for all events of a source, so an epoch of a clock is a source of its own"
+
+OTHER_BOUNDS: Final = f"the clock has other bounds in other rows: {_FOR_ALL}"
 
 ORDERED_IN_PART: Final = "the source is ordered by some of its rows and not by others: it is for all events"
 
@@ -269,7 +271,7 @@ def check_clocks(
     model = first[codes]
     differs = named & ((low != low[model]) | (high != high[model]))
     for row in np.flatnonzero(differs)[:1].tolist():
-        message = f"the clock has other bounds in row {model[row] + 1}: an offset counts for all its events"
+        message = f"the clock has other bounds in row {model[row] + 1}: {_FOR_ALL}"
         return [TraceFault(message, row=row + 1, column=names.source, value=str(source[row]))]
     lower, upper = (domain.ticks(table.column(name)) for name in (names.lower, names.upper))
     width, offset = upper - lower, high - low
@@ -319,7 +321,7 @@ def _check_offset_pmfs(
     unlike = values[starts[row] + within] != values[starts[model[row]] + within]
     differs[row[unlike]] = True
     for at in np.flatnonzero(differs)[:1].tolist():
-        message = f"the clock has another pmf in row {model[at] + 1}: an offset counts for all its events"
+        message = f"the clock has another pmf in row {model[at] + 1}: {_FOR_ALL}"
         return [TraceFault(message, row=at + 1, column=names.offset_pmf, value=str(source[at]))]
     return []
 

@@ -118,19 +118,22 @@ class ClockOffset:
         )
 
     def _clock_names(self) -> npt.NDArray[np.object_]:
-        """Return what to call the clock of each row of the table: the host, and which of its epochs."""
+        """Return what to call the clock of each row of the table: the host, and which of its epochs.
+
+        An epoch is told by where it begins, so that each table that has it calls it the same, and those of
+        several tables are told apart.
+        """
         hosts = np.array(self.hosts.to_pylist(), object)
         if self.epochs is None:
             return hosts
-        (codes,), _ = codes_of([self.hosts])
-        order = np.lexsort((_instants(self.epochs[0], "from", None, _FIRST), codes))
-        start = np.searchsorted(codes[order], codes[order])
-        names = hosts.copy()
-        names[order] = [
-            f"{host} ({number})"
-            for host, number in zip(hosts[order], np.arange(len(order)) - start + 1, strict=True)
+        said = [
+            _said(bound, name, none)
+            for bound, name, none in zip(self.epochs, ("from", "until"), (_FIRST, ~_FIRST), strict=True)
         ]
-        return names
+        names = [
+            f"{host} ({begin or end or 'always'})" for host, begin, end in zip(hosts, *said, strict=True)
+        ]
+        return np.array(names, object)
 
     def _unknown(self, known: BoolArray) -> tuple[Missing, ...]:
         at_the_time = "" if self.epochs is None else " at this time"
@@ -290,6 +293,17 @@ def _instants(
         raise OptionError("the epochs of clocks and the stamps must both be times, or both plain numbers")
     counts, present = counts_of(values, column, kind, unit)
     return np.where(present, counts * (kind.resolution or 1), none)
+
+
+def _said(values: pa.ChunkedArray, word: str, none: int) -> list[str]:
+    """Return where epochs begin, or end, as names of clocks say it; nothing for null."""
+    is_time = stamp_kind(word, values.type, None).resolution is not None
+    found = []
+    for instant in _instants(values, word, None, none).tolist():
+        text = str(np.datetime64(instant, "ns")) if is_time else str(instant)
+        text = text.rstrip("0").removesuffix(".") if "." in text else text
+        found.append("" if instant == none else f"{word} {text}")
+    return found
 
 
 def _checked(

@@ -11,6 +11,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Final
@@ -48,9 +49,10 @@ MOST: Final = 200
 
 @dataclass
 class Function:
-    """A function of the library: its code, its parameters without self, and the module it is in."""
+    """A function of the library: its name, its own parts, its parameters without self, and its module."""
 
-    node: ast.FunctionDef
+    name: str
+    parts: list[ast.AST]
     module: Path
     parameters: list[str]
     owner: str
@@ -58,6 +60,7 @@ class Function:
     added: dict[str, list[ast.expr]] = field(default_factory=dict)
 
 
+@cache
 def messages() -> dict[str, list[str]]:
     """Return the texts of errors by their names, and of warnings as ``warn``."""
     known = {*errors.__all__}
@@ -89,12 +92,12 @@ class _Code:
     def _add(self, node: ast.FunctionDef, file: Path) -> None:
         given = node.args
         names = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-        function = Function(
-            node, file, [name for name in names if name not in ("self", "cls")], self.owners.get(id(node), "")
-        )
+        parameters = [name for name in names if name not in ("self", "cls")]
+        owner = self.owners.get(id(node), "")
+        function = Function(node.name, [*_own(node)], file, parameters, owner)
         self.scopes.append(function)
         self.functions.setdefault(node.name, []).append(function)
-        for part in _own(node):
+        for part in function.parts:
             if isinstance(part, ast.FunctionDef):
                 self._add(part, file)
             elif isinstance(part, ast.Assign):
@@ -114,12 +117,12 @@ class _Code:
         """Note the functions that hand a parameter on as a message; return whether there is a new one."""
         before = len(self.makers)
         for function in self.scopes:
-            for part in _own(function.node):
+            for part in function.parts:
                 for kind, argument in self._told(part, function):
                     names = {each.id for each in ast.walk(argument) if isinstance(each, ast.Name)}
                     for place, parameter in enumerate(function.parameters):
                         if parameter in names and parameter in MESSAGES:
-                            key = (function.node.name, str(function.module))
+                            key = (function.name, str(function.module))
                             self.makers.setdefault(key, (place, parameter, kind))
         return len(self.makers) > before
 
@@ -158,7 +161,7 @@ class _Code:
         """Yield each error with a text that it may have."""
         for function in self.scopes:
             is_handed_on = WARNED_OF.search(function.module.stem) is not None
-            for part in _own(function.node):
+            for part in function.parts:
                 for kind, argument in self._told(part, function):
                     yield from ((kind, text) for text in self.texts(argument, function))
                 if is_handed_on and isinstance(part, ast.Call) and getattr(part.func, "attr", "") == "append":
@@ -207,7 +210,7 @@ class _Code:
     def _returned(self, function: Function, depth: int) -> list[str]:
         values = [
             part.value
-            for part in _own(function.node)
+            for part in function.parts
             if isinstance(part, ast.Return | ast.Yield) and part.value is not None
         ]
         return [text for value in values for text in self.texts(value, function, depth + 1)]

@@ -211,6 +211,8 @@ def docs() -> int:
 def test(thorough: bool, arguments: Sequence[str]) -> int:
     """Run every check and return 0 only if all hold."""
     install("test")
+    # Else each of the hundreds of processes that the tests start would translate all modules anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     checks: dict[str, list[str | Path]] = {
         "ruff check": [PYTHON, "-m", "ruff", "check", "."],
         "ruff format": [PYTHON, "-m", "ruff", "format", "--check", "."],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -35,7 +36,11 @@ EVENTS = [
 ]
 TEXT = "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 20"
 QUERY = Query(seq(one("A", "a"), one("B", "b")), 20, agree=("k",))
-MATCHES = uc.match(table(EVENTS), TEXT)
+
+
+@cache
+def found() -> pa.Table:
+    return uc.match(table(EVENTS), TEXT)
 
 
 def failure(call: Callable[[], None]) -> str:
@@ -46,7 +51,7 @@ def failure(call: Callable[[], None]) -> str:
 
 @pytest.mark.parametrize("frame", [lambda held: held, pa.Table.to_pandas, pl.from_arrow])
 def test_what_holds_passes(frame: Callable[[pa.Table], Any]) -> None:
-    matches, events = frame(MATCHES), frame(table(EVENTS))
+    matches, events = frame(found()), frame(table(EVENTS))
     assert_certain(matches, events, a=1, b=3)
     assert_likely(matches, 13 / 16, events, b=2)
     assert_never(matches, events, a=2)
@@ -54,12 +59,12 @@ def test_what_holds_passes(frame: Callable[[pa.Table], Any]) -> None:
 
 
 def test_of_several_matches_the_best_counts() -> None:
-    assert_certain(MATCHES, a=1)
-    assert_likely(MATCHES, 1)
+    assert_certain(found(), a=1)
+    assert_likely(found(), 1)
 
 
 def test_a_failure_shows_the_match_and_its_events() -> None:
-    said = failure(lambda: assert_certain(MATCHES, table(EVENTS), a=1, b=2))
+    said = failure(lambda: assert_certain(found(), table(EVENTS), a=1, b=2))
     assert said.splitlines() == [
         "a = 1, b = 2 is not certain: the best match has probability 81.2%",
         "  k  a  b  range_lower  range_upper  confidence",
@@ -70,13 +75,13 @@ def test_a_failure_shows_the_match_and_its_events() -> None:
         "  B      2      2      5  [             ===========================]",
     ]
     assert "does not have probability 0.9: the best match has 0.8125" in failure(
-        lambda: assert_likely(MATCHES, 0.9, b=2)
+        lambda: assert_likely(found(), 0.9, b=2)
     )
-    assert failure(lambda: assert_never(MATCHES, b=3)).startswith("b = 3 is possible")
+    assert failure(lambda: assert_never(found(), b=3)).startswith("b = 3 is possible")
 
 
 def test_without_a_match_the_events_asked_for_are_shown() -> None:
-    said = failure(lambda: assert_likely(MATCHES, 0.1, table(EVENTS), k="v", a=1, b=2))
+    said = failure(lambda: assert_likely(found(), 0.1, table(EVENTS), k="v", a=1, b=2))
     assert said.splitlines()[:2] == [
         "k = 'v', a = 1, b = 2: there is no such match",
         "when its events can have happened:",
@@ -85,7 +90,7 @@ def test_without_a_match_the_events_asked_for_are_shown() -> None:
         ["B", "2", "3", "3"],
         ["A", "1", "4", "4"],
     ]
-    assert failure(lambda: assert_certain(MATCHES, table(EVENTS), a=99)) == "a = 99: there is no such match"
+    assert failure(lambda: assert_certain(found(), table(EVENTS), a=99)) == "a = 99: there is no such match"
 
 
 def test_lists_of_ids_and_times_of_a_calendar() -> None:
@@ -103,30 +108,30 @@ def test_lists_of_ids_and_times_of_a_calendar() -> None:
 
 
 def test_an_estimate_is_not_certain() -> None:
-    estimated = MATCHES.append_column("exact", pa.array([False] * MATCHES.num_rows))
+    estimated = found().append_column("exact", pa.array([False] * found().num_rows))
     assert "its confidence is an estimate" in failure(lambda: assert_certain(estimated, b=3))
     assert_likely(estimated, 1, b=3)
 
 
 def test_more_matches_than_are_shown_are_counted() -> None:
-    many = pa.concat_tables([MATCHES] * 4)
+    many = pa.concat_tables([found()] * 4)
     assert "... and 3 more" in failure(lambda: assert_never(many))
 
 
 @pytest.mark.parametrize(
     ("said", "call"),
     [
-        ("no column 'c': they have k, a, b", lambda: assert_never(MATCHES, c=1)),
-        ("no column confidence", lambda: assert_certain(MATCHES.drop_columns("confidence"))),
-        ("at_least=0: it must be above 0", lambda: assert_likely(MATCHES, 0)),
-        ("at_least=2", lambda: assert_likely(MATCHES, 2)),
-        ("at_least=nan", lambda: assert_likely(MATCHES, float("nan"))),
+        ("no column 'c': they have k, a, b", lambda: assert_never(found(), c=1)),
+        ("no column confidence", lambda: assert_certain(found().drop_columns("confidence"))),
+        ("at_least=0: it must be above 0", lambda: assert_likely(found(), 0)),
+        ("at_least=2", lambda: assert_likely(found(), 2)),
+        ("at_least=nan", lambda: assert_likely(found(), float("nan"))),
         ("a list is no frame of rows", lambda: assert_never([])),
-        ("events have no column 'lower'", lambda: assert_never(MATCHES, table(EVENTS).drop_columns("lower"))),
-        ("matches have no column 'b'", lambda: assert_answer(MATCHES.drop_columns("b"), QUERY, EVENTS)),
+        ("events have no column 'lower'", lambda: assert_never(found(), table(EVENTS).drop_columns("lower"))),
+        ("matches have no column 'b'", lambda: assert_answer(found().drop_columns("b"), QUERY, EVENTS)),
         (
             "a variable is used twice",
-            lambda: assert_answer(MATCHES, Query(seq(one("A", "a"), one("B", "a")), 9), EVENTS[:2]),
+            lambda: assert_answer(found(), Query(seq(one("A", "a"), one("B", "a")), 9), EVENTS[:2]),
         ),
     ],
 )
@@ -136,8 +141,8 @@ def test_wrong_use_is_an_error_of_ours(said: str, call: Callable[[], None]) -> N
 
 
 def test_the_answer_is_that_of_the_possible_worlds() -> None:
-    assert_answer(MATCHES, QUERY, EVENTS)
-    assert_answer(MATCHES.to_pandas(), QUERY, EVENTS)
+    assert_answer(found(), QUERY, EVENTS)
+    assert_answer(found().to_pandas(), QUERY, EVENTS)
     assert_answer(uc.match(table([]), TEXT.replace("WHERE [k] ", "")), Query(QUERY.pattern, 20), [])
 
 
@@ -178,7 +183,7 @@ def test_what_only_the_oracle_knows_makes_no_table(event: Event) -> None:
     ],
 )
 def test_another_answer_is_told_with_the_events(change: Callable[[list[Any]], list[Any]], said: str) -> None:
-    other = pa.Table.from_pylist(change(MATCHES.to_pylist()), MATCHES.schema)
+    other = pa.Table.from_pylist(change(found().to_pylist()), found().schema)
     told = failure(lambda: assert_answer(other, QUERY, EVENTS))
     assert said in told
     assert told.count("[") == len(EVENTS)

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import random
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,8 +16,11 @@ import pytest
 from uncertain_cep.cli.match import choose_engine
 from uncertain_cep.traces.sizes import unpacked_bytes
 
-DRAW = random.Random(1)
-ROWS = "".join(f"A,{number},{number},{DRAW.random()}\n" for number in range(200_000)).encode()
+
+@cache
+def rows() -> bytes:
+    draw = random.Random(1)
+    return "".join(f"A,{number},{number},{draw.random()}\n" for number in range(200_000)).encode()
 
 
 def _arrow(name: str) -> Callable[[bytes], bytes]:
@@ -46,21 +50,21 @@ def test_plain_files_and_folders(tmp_path: Path) -> None:
 @SUFFIXES
 def test_small_files_are_exact(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"small.csv{suffix}"
-    file.write_bytes(PACK[suffix](ROWS[:5000]))
+    file.write_bytes(PACK[suffix](rows()[:5000]))
     assert unpacked_bytes([str(file)]) == 5000
 
 
 @SUFFIXES
 def test_large_files_are_judged_by_their_beginning(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"large.csv{suffix}"
-    file.write_bytes(PACK[suffix](ROWS))
-    assert 0.5 < unpacked_bytes([str(file)]) / len(ROWS) < 1.5
+    file.write_bytes(PACK[suffix](rows()))
+    assert 0.5 < unpacked_bytes([str(file)]) / len(rows()) < 1.5
 
 
 @SUFFIXES
 def test_many_files_are_judged_by_the_first(tmp_path: Path, suffix: str) -> None:
     for number in range(40):
-        (tmp_path / f"{number}.csv{suffix}").write_bytes(PACK[suffix](ROWS[:20_000]))
+        (tmp_path / f"{number}.csv{suffix}").write_bytes(PACK[suffix](rows()[:20_000]))
     assert unpacked_bytes([str(tmp_path)]) == pytest.approx(40 * 20_000, rel=0.01)
 
 

@@ -1,7 +1,7 @@
 """The same queries on Spark: DataFrame in, DataFrame out.
 
-Everything here also works through Spark Connect. pyspark is imported with the first name taken from
-this package, not before.
+Everything here also works through Spark Connect. pyspark is imported when the first name is taken from this
+package.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A match depends on the events with its values of the keys that can happen within a window of its time range.
 So a match goes to the slice of time in which its range begins, and an event to each slice whose matches may
-depend on it: also to those that begin before it by up to a window and the longest range.
+depend on it. Such slices can begin before the event by up to a window and the longest range.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from uncertain_cep.spark.worker import unused_name
 __all__ = ["Computation", "beside_events"]
 
 Computation = Callable[[pa.Table, pa.Table], pa.Table]
-"""Makes a table of events and matches, which starts with a column ``match``: the row of the match."""
+"""Makes a table from events and matches; its first column ``match`` is the row of the match."""
 
 _REACHES: Final = 8
-"""How many windows and longest ranges a slice is long: an event is in 1.3 slices on average."""
+"""The length of a slice in windows and longest ranges: an event is in 1.3 slices on average."""
 
 
 class _Work(NamedTuple):
@@ -61,19 +61,19 @@ def beside_events(
     compute: Computation,
     number: Column | None = None,
 ) -> DataFrame:
-    """Return what is computed of matches and the events that matter to them, part by part.
+    """Return the results of a function of matches and the events that matter to them, part by part.
 
     Parameters
     ----------
     matches : DataFrame
-        At least the columns of the plan's keys and variables. Without ``range_lower`` and ``range_upper``
-        those of a key are in one part.
+        With at least the columns of the plan's keys and variables. Without ``range_lower`` and
+        ``range_upper`` all matches of a key are in one part.
     events : DataFrame
         With times and ids as `whole_numbers` makes them.
     wanted : pyarrow.Schema
-        The columns of the events that are handed over, at least those that the plan requires.
+        The columns of events that the function gets, at least those that the plan requires.
     number : Column, optional
-        A number of each match, which stands for its row in the result. Default: any.
+        The number of each match, which stands for its row in the result. Default: any numbers.
     """
     check_columns_of(plan, matches.columns)
     check_clock_columns(plan, wanted)
@@ -117,10 +117,10 @@ def _parts(
     parts: int,
     clusters: Clusters | None,
 ) -> tuple[Column, Column, DataFrame]:
-    """Return in which of some parts a match is, the list of those that an event may matter to, and events.
+    """Return the part of a match and the parts that an event may matter to, as columns, and the events.
 
-    ``keys`` are what matches and events must agree on, as columns of the matches. The events have what the
-    list is made of besides.
+    ``keys`` are the columns of matches on which matches and events must agree. The events returned have the
+    columns that the list needs, too.
     """
     of_match = f.pmod(f.xxhash64(*keys.values()), f.lit(parts)) if keys else f.lit(0)
     of_event = f.pmod(f.xxhash64(*map(column, keys)), f.lit(parts)) if keys else f.lit(0)
@@ -130,10 +130,10 @@ def _parts(
     lower, upper = (in_ticks(plan, events.schema, name) for name in (plan.names.lower, plan.names.upper))
     if clusters is not None:
         lower, upper = clusters.spans(lower, upper)
-    # Found when the result is used, as the matches are.
+    # Computed when the result is used, as the matches are.
     reach = matches.agg(f.max(end - begin)).scalar() + plan.window
     length = _REACHES * f.least(reach, f.lit(MAX_TICK // _REACHES))
-    # Spark takes no subquery within the function of a list.
+    # Spark refuses a subquery within a function over a list.
     first, last = (unused_name(arrow_schema(events), f"{which} slice") for which in ("first", "last"))
     events = events.withColumns(
         {
@@ -141,7 +141,7 @@ def _parts(
             last: quotient(upper + plan.window, length),
         }
     )
-    # One that is in more slices than there are parts is in each part.
+    # An event in more slices than there are parts is in each part.
     slices = f.sequence(column(first), f.least(column(last), column(first) + (parts - 1)))
     each = f.transform(slices, lambda number: f.pmod(of_event + number, f.lit(parts)).cast("int"))
     own = f.pmod(of_match + quotient(begin, length), f.lit(parts)).cast("int")
@@ -149,7 +149,7 @@ def _parts(
 
 
 def _computed(batches: Iterable[pa.RecordBatch], *, work: _Work) -> Iterator[pa.RecordBatch]:
-    """Yield what is computed of the matches of a part, whose rows are those of matches and of events."""
+    """Yield the results for the matches of a part, whose rows are matches and events."""
     received = list(batches)
     if not received:
         return

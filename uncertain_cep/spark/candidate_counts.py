@@ -1,7 +1,7 @@
-"""What Spark's Python workers count of candidates; nothing here imports pyspark.
+"""Counts of candidates in Spark's Python workers; nothing here imports pyspark.
 
-Spark's own aggregates take as long as reading the rows: they keep some twenty numbers up to date for each
-of them, and none tells whether an id comes again.
+Spark's own aggregates take as long as reading the rows: they update some twenty numbers for each row, and
+none tells whether an id occurs again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["COUNTED", "GROUPS", "GROUP_BITS", "counted_candidates"]
 
 GROUP_BITS: Final = 3
 GROUPS: Final = 1 << GROUP_BITS
-"""Groups of keys, told apart by their hashes, of each of which the least hash is looked for."""
+"""The number of groups into which hashes divide keys; the least hash of each group is kept."""
 
 COUNTED: Final = pa.schema(
     [
@@ -35,15 +35,15 @@ COUNTED: Final = pa.schema(
         ("ids", pa.list_(pa.int64())),
     ]
 )
-"""Counts of rows; extremes of the first ones' times, null without any; the summed length of the later ones;
-the least hash of each group of keys, null without any; the candidates of each component; and of ids that are
-all different the least and the largest, empty without any, null of others."""
+"""Counts of rows; extremes of the times of first events, null without any; the summed length of later events;
+the least hash of each group of keys, null without any; the candidates of each component; and the least and
+largest id, empty without ids, null if two are the same."""
 
 
 def counted_candidates(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield what is to be known of each batch, a row of `COUNTED`.
+    """Yield the counts of each batch, a row of `COUNTED`.
 
-    The columns are whether a row is at fault, and whether it can be a first event, any other one, and that of
+    The columns are whether a row is at fault, and whether it can be a first event, a later one, and one of
     each component; then its ``lower``, its length, the hash of its keys, and its id, null if that is no whole
     number.
     """
@@ -80,7 +80,7 @@ def _least_hashes(keys: NDArray[np.int64]) -> list[float | None]:
 
 
 def _range(ids: NDArray[np.int64]) -> list[int] | None:
-    """Return the least and the largest of ids, nothing without any; None if two are the same."""
+    """Return the least and the largest of ids, an empty list without any; None if two are the same."""
     if not (ids[1:] > ids[:-1]).all():
         ids = np.sort(ids)
         if (ids[1:] == ids[:-1]).any():

@@ -1,4 +1,4 @@
-"""Whether the events of a frame say of their clocks what the engine takes: workers see only some of them."""
+"""Checks of what the events of a frame say of their clocks, as each worker sees only some of the events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["check_clock_columns", "check_offsets_agree", "knows_clock"]
 
 
 def check_clock_columns(plan: EvaluationPlan, schema: pa.Schema) -> None:
-    """Refuse offsets of types that cannot be told, by an OptionError or a TraceError."""
+    """Raise OptionError or TraceError for offsets of types whose unit is not known."""
     if not plan.clocks:
         return
     faults = check_clocks(schema.empty_table(), plan.names, plan.domain)
@@ -33,9 +33,10 @@ def check_clock_columns(plan: EvaluationPlan, schema: pa.Schema) -> None:
 
 
 def knows_clock(plan: EvaluationPlan, schema: t.StructType) -> Column:
-    """Return the condition that an event names no clock, or one whose offset leaves a time by it.
+    """Return the condition that an event names no clock, or one whose offset leaves it a time.
 
-    Where that is null, it does not hold. `check_offsets_agree` compares the bounds of different rows.
+    A null means that the condition does not hold. `check_offsets_agree` compares the bounds of different
+    rows.
     """
     names = plan.names
     source, low, high = map(column, names.clocks)
@@ -49,7 +50,7 @@ def knows_clock(plan: EvaluationPlan, schema: t.StructType) -> Column:
 def check_offsets_agree(frame: DataFrame, plan: EvaluationPlan) -> None:
     """Check that all events of a clock say the same of its offset; a TraceError names a clock.
 
-    A job over the columns of clocks, if there are any.
+    Runs a job over the columns of clocks, if there are any.
     """
     if not plan.clocks:
         return

@@ -1,4 +1,4 @@
-"""Frames of Spark: schemas to Arrow and back, time columns in ticks, and the files they are made of."""
+"""Frames of Spark: schemas to Arrow and back, time columns in ticks, and the files that a frame reads."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _FROM_ARROW: Final[dict[pa.DataType, t.DataType]] = {
 
 
 def column(name: str) -> Column:
-    """Return the column of this very name, whatever characters it holds."""
+    """Return the column of exactly this name, whatever characters it has."""
     return f.col(f"`{name.replace('`', '``')}`")
 
 
@@ -94,8 +94,8 @@ def as_spark_path(path: Path) -> str:
 def arrow_schema(frame: DataFrame, names: Names = _NAMES) -> pa.Schema:
     """Return the Arrow schema in which Spark hands the rows of a frame to Python.
 
-    A tick that `to_intervals` left with the time columns comes along as the schema's metadata. Types that
-    no query can use become opaque ones, which say so when a query names them.
+    The metadata of the schema has the tick that `to_intervals` noted with the time columns. Types that no
+    query can use become opaque ones; a query that names them is refused.
     """
     given = frame.schema.fields
     fields = arrow_fields(frame.schema)
@@ -110,7 +110,7 @@ def arrow_fields(schema: t.StructType) -> list[pa.Field]:
 
 
 def whole_numbers(frame: DataFrame, names: Names) -> DataFrame:
-    """Return a frame with times of any exact type of whole numbers as longs, and with ids that were decimals.
+    """Return a frame with times as longs, and ids as longs if they were decimals of whole numbers.
 
     A number beyond 64 bits becomes the nearest one, which is no time, either.
     """
@@ -133,7 +133,7 @@ def whole_numbers(frame: DataFrame, names: Names) -> DataFrame:
 
 def _as_long(number: Column) -> Column:
     held = f.greatest(f.least(number, f.lit(_GREATEST)), f.lit(-_GREATEST - 1))
-    # Both pass over null.
+    # Both functions ignore null.
     return f.when(number.isNotNull(), held).cast("long")
 
 
@@ -143,9 +143,14 @@ def _is_whole(dtype: t.DataType, kinds: tuple[type[t.DataType], ...]) -> bool:
 
 @public
 def noted_schema(frame: DataFrame, names: Names = _NAMES) -> pa.Schema:
-    """Return the schema of `arrow_schema` with the tick in its metadata, asked of an event if need be.
+    """Return the schema of `arrow_schema` with the tick in its metadata, read from an event if need be.
 
-    Times are those of `whole_numbers`. What stands in the tick column and is none raises TraceError.
+    Times are those of `whole_numbers`.
+
+    Raises
+    ------
+    TraceError
+        If the tick column holds no tick.
     """
     schema = arrow_schema(whole_numbers(frame, names), names)
     check_tick_type(schema, names)
@@ -236,7 +241,7 @@ def quotient(ticks: Column, divisor: int | Column) -> Column:
 
 
 def noting_files(frame: DataFrame, paths: Sequence[str]) -> DataFrame:
-    """Return a frame that notes with its first column what Python workers read, which Spark cannot know."""
+    """Return a frame whose first column notes which files Python workers read, which Spark cannot know."""
     if not paths:
         return frame
     first = frame.schema.fields[0]
@@ -247,12 +252,12 @@ def noting_files(frame: DataFrame, paths: Sequence[str]) -> DataFrame:
 
 
 def noted_files(frame: DataFrame) -> list[str]:
-    """Return what `noting_files` noted with a frame, or with one that this is made of."""
+    """Return the files that `noting_files` noted with a frame, or with one that it is made of."""
     texts = [field.metadata[_FILES] for field in frame.schema.fields if _FILES in (field.metadata or {})]
     return list(dict.fromkeys(path for text in texts for path in json.loads(text)))
 
 
 def files_read(frame: DataFrame) -> list[tuple[str, str | Path]]:
-    """Return what `check_output_place` takes: the files of a frame, as far as Spark or a note tells them."""
+    """Return the files of a frame for `check_output_place`, as far as Spark or a note tells them."""
     noted: list[tuple[str, str | Path]] = [("the trace", path) for path in noted_files(frame)]
     return noted + [("the file of events", path) for path in frame.inputFiles()]

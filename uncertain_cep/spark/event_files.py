@@ -1,4 +1,4 @@
-"""The files that a frame is made of, where it holds the events of these files and nothing else."""
+"""The files of a frame, if it holds all events of these files and nothing else."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _KNOWN: Final[WeakKeyDictionary[DataFrame, EventFiles | tuple[Path, ...]]] = Wea
 
 
 def remember_files(frame: DataFrame, files: EventFiles | Sequence[Path]) -> DataFrame:
-    """Return a frame that was just made of files, all of their events; paths are those of Parquet files.
+    """Note the files of a frame that holds all their events, and return it; paths are those of Parquet files.
 
-    What is made of the frame is another one, of which nothing is remembered.
+    Frames that are derived from it are not noted.
     """
     _KNOWN[frame] = files if isinstance(files, EventFiles) else tuple(files)
     return frame
@@ -34,8 +34,8 @@ def remember_files(frame: DataFrame, files: EventFiles | Sequence[Path]) -> Data
 def files_of(frame: DataFrame, schema: pa.Schema, names: Names, columns: Sequence[str]) -> EventFiles | None:
     """Return the files of which a frame holds all events, for workers to read some columns themselves.
 
-    ``schema`` is what the events of the frame are taken for. None if the frame holds anything else, is
-    cached, or its files do not tell their times beforehand.
+    ``schema`` is the schema of the frame's events. None if the frame holds anything else or is cached, or if
+    its files do not tell the bounds of their times beforehand.
     """
     if frame.is_cached:
         return None
@@ -48,12 +48,12 @@ def files_of(frame: DataFrame, schema: pa.Schema, names: Names, columns: Sequenc
     try:
         return _with_footers(frame, paths, schema, names, columns)
     except (OSError, OptionError, pa.ArrowException):
-        # Spark says what it makes of such files.
+        # Spark decides which schema such files have.
         return None
 
 
 def _scanned(frame: DataFrame) -> tuple[Path, ...] | None:
-    """Return the Parquet files that a frame is a scan of, if it is nothing else."""
+    """Return the Parquet files that a frame scans, if it does nothing else."""
     given = frame.inputFiles()
     paths = [local_path(path) for path in given]
     if not given or None in paths:
@@ -67,7 +67,7 @@ def _scanned(frame: DataFrame) -> tuple[Path, ...] | None:
 
 
 def _spellings(paths: Sequence[Path]) -> Iterator[list[str]]:
-    """Yield how a caller of Spark may have named files: Spark compares a single name as it was written."""
+    """Yield the names that a caller of Spark may have used for files: Spark compares names as written."""
     if len(paths) > 1:
         yield list(map(str, paths))
     folders = list(dict.fromkeys(path.parent for path in paths))

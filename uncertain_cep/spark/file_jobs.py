@@ -28,7 +28,7 @@ __all__ = ["columns_read", "describe_reading", "file_work", "run_on_files", "tas
 
 
 def columns_read(plan: EvaluationPlan, schema: pa.Schema) -> list[str]:
-    """Return the columns that are looked at, that of ticks included if there is one."""
+    """Return the columns that the engine reads, with that of ticks if there is one."""
     ticks = [plan.names.tick] if plan.names.tick in schema.names else []
     return list(dict.fromkeys([*plan.required_columns, *ticks]))
 
@@ -36,9 +36,9 @@ def columns_read(plan: EvaluationPlan, schema: pa.Schema) -> list[str]:
 def file_work(
     frame: DataFrame, plan: EvaluationPlan, schema: pa.Schema, tick: str | None, partitions: int | None
 ) -> FileWork | None:
-    """Return what workers read of the files of a frame; None if there are none, or a shuffle is better.
+    """Return the work of reading the files of a frame; None if it has none, or a shuffle is better.
 
-    ``schema`` is what the events are taken for, and ``tick`` how long they say that a tick is.
+    ``schema`` is the schema of the events, and ``tick`` the length of a tick by their own columns.
     """
     files, tasks = _files_and_tasks(frame, plan, schema, partitions)
     if files is None or tasks is None or not tasks.sound:
@@ -80,7 +80,7 @@ def run_on_files(
     Parameters
     ----------
     run : callable
-        Is given the numbers of tasks, and yields what `write_files` does.
+        Gets the numbers of tasks, and yields rows like those of `write_files`.
     diagnostics : Diagnostics
         Receives how many candidates each component has.
 
@@ -109,7 +109,7 @@ def run_on_files(
 def _first(faults: list[TraceFault], paths: Sequence[str]) -> list[TraceFault]:
     """Return the first faults of single rows, in the order of the files, and how many more there are."""
     places = {path: place for place, path in enumerate(paths)}
-    # Of two tasks that read a part, both may find what is wrong between it and its neighbour.
+    # Two tasks that read a part may both report a fault between it and its neighbour.
     faults = list(dict.fromkeys(faults))
     rows = [fault for fault in faults if fault.count == 1]
     rows.sort(key=lambda fault: (places.get(fault.file or "", -1), fault.row or 0))

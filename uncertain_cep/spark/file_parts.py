@@ -1,4 +1,4 @@
-"""The parts in which workers read files of events, and what is known of each before it is read."""
+"""The parts in which workers read files of events, and what is known of a part before it is read."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """Neighbouring rows of a file, which are read at once."""
+    """Neighbouring rows of a file, which are read together."""
 
     file: int
-    """Number of the file, or of a span of one."""
+    """The number of the file, or of a span of one."""
     groups: tuple[int, int] | None
-    """The row groups of a Parquet file from one up to, but without, another one; None: the file or span."""
+    """The first row group of a Parquet file, and that behind the last one; None: the whole file or span."""
     before: int
-    """Rows of the file that stand before them."""
+    """The number of rows of the file before these."""
     rows: int
     times: tuple[int, int]
     """Smallest `lower` and largest `upper`, in the unit of the time columns."""
@@ -44,7 +44,7 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class EventFiles:
-    """Files of events that the workers share."""
+    """Files of events that all workers can read."""
 
     paths: tuple[str, ...]
     """Of each file, or span of one."""
@@ -52,10 +52,10 @@ class EventFiles:
     schema: pa.Schema
     """Of the events, as Spark would keep them."""
     reading: Reading | None = None
-    """How events are made of rows; None if the files are Parquet files of the model."""
+    """How rows become events; None if the files are Parquet files of the model."""
     days: bool = True
     firsts: tuple[int, ...] = ()
-    """Running number of the first row of each file, or span of one."""
+    """The running number of the first row of each file, or span of one."""
     numbered: bool = False
     """Whether all ids are running numbers."""
 
@@ -73,7 +73,7 @@ class EventFiles:
         return len(ranges) == len(self.parts) and all(one[1] < two[0] for one, two in pairwise(ranges))
 
     def read(self, part: FilePart, names: Names, columns: Sequence[str]) -> Iterator[tuple[pa.Table, Int64]]:
-        """Yield the events of a part with the number of each one's row in its file, counted from 0.
+        """Yield the events of a part and the number of each event's row in its file, from 0.
 
         The tables have the columns named, with the types of the schema; types of events may be encoded by a
         dictionary.
@@ -81,7 +81,7 @@ class EventFiles:
         Raises
         ------
         TraceError
-            With files and rows, if a row cannot be made an event.
+            With files and rows, if a row does not give an event.
         """
         found = self._scanned(part, names, columns) if self.reading is None else self._made(part, columns)
         try:
@@ -115,7 +115,7 @@ class EventFiles:
         wanted = pa.schema([self.schema.field(name) for name in columns])
         _, steps = self.reading.work[part.file]
         raw = raw_table(part.file, replace(self.reading, used=frozenset(columns)), part.groups)
-        # Those of spans are read like files of their own.
+        # Spans are read like files of their own.
         skipped = 0 if part.groups is None else part.before
         whole = (self.firsts[part.file + 1] - self.firsts[part.file]) // len(steps)
         for place, step in enumerate(steps):
@@ -137,12 +137,12 @@ def described_files(
     days: bool,
     firsts: tuple[int, ...],
 ) -> EventFiles | None:
-    """Return the files that workers have described, see `describe_files`; None if one of them has a fault.
+    """Return the files by the descriptions of `describe_files`; None if one of them has a fault.
 
-    ``days`` says whether a tick that nobody named is a day, by all files together.
+    ``days`` says whether the default tick is a day, by all files together.
     """
     found = [one for number in range(len(reading.work)) if (one := described[number]) is not None]
-    # What a file without events takes its columns for is a guess.
+    # The types of a file without events are a guess.
     if len(found) < len(described) or any(one["parts"] and one["days"] != days for one in found):
         return None
     begins: dict[TraceFile, int] = {}
@@ -168,7 +168,7 @@ def described_files(
 
 
 def parquet_parts(number: int, metadata: pq.FileMetaData, schema: pa.Schema, names: Names) -> list[FilePart]:
-    """Return the parts of a Parquet file of the model by its footer; none if that does not tell the times."""
+    """Return the parts of a Parquet file of the model, by its footer; none if that has no bounds of times."""
     places = {metadata.schema.column(place).path: place for place in range(metadata.num_columns)}
     parts = []
     for groups, before, rows in row_groups(metadata):
@@ -200,6 +200,6 @@ def _extremes(
     try:
         found = pa.array(values, dtype).cast(pa.int64()).to_pylist()
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        # Decimals, for example, which Spark takes for whole numbers.
+        # Decimals, for example, which Spark reads as whole numbers.
         return None
     return min(found), max(found)

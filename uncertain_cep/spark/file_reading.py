@@ -1,4 +1,4 @@
-"""Raw stamps and files of them to events, in Spark's Python workers; nothing here imports pyspark."""
+"""Makes events of raw stamps and of files, in Spark's Python workers; nothing here imports pyspark."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def add_intervals(
 
 
 FileWork = tuple[tuple[TraceFile, tuple[Step, ...]], ...]
-"""Files and what is made of the rows of each."""
+"""Files, and the steps that make events of the rows of each."""
 
 
 _NAMES: Final = Names()
@@ -81,24 +81,24 @@ class Reading:
     work: FileWork
     options: FileOptions
     tick: str | None
-    """Length of a tick, if one was chosen."""
+    """The length of a tick, if the caller chose one."""
     own_tick: str | None
-    """Length of a tick of the events that are not in the columns of the model already, if there is one."""
+    """The length of a tick of events that are not yet in the columns of the model, if it is known."""
     used: frozenset[str] | None = None
-    """The attributes to read where the schema lists none; None: all."""
+    """The attributes to read if the schema lists none; None: all."""
 
 
 def step_events(
     raw: pa.Table, step: Step, reading: Reading, *, days: bool = True, first_id: int = 1
 ) -> Events:
-    """Return what a table of a schema makes of the rows of a file."""
+    """Return the events that a table of a schema makes of the rows of a file."""
     if step.model:
         return model_events(raw, reading.tick)
     return events_of_rows(raw, step.events, step.rule, tick=reading.own_tick, days=days, first_id=first_id)
 
 
 def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> Iterator[pa.RecordBatch]:
-    """Yield what is known of each file, or span of one, numbered in the batches.
+    """Yield a description of each file, or span of one, numbered in the batches.
 
     That is its number, its count of raw rows, the raw schema, with the tick that the rows name in the
     metadata, how many certain times share a tick that was chosen for them with different ones, what
@@ -135,16 +135,16 @@ def _unknown(number: int) -> dict[str, Any]:
 def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str | None]:
     """Return how many certain times of a file are merged, and as JSON what is known of its events.
 
-    That is whether a tick that nobody named is a day, whether ids are running numbers, and for each part of
-    the file with events what a `FilePart` has. None if its events are not made row by row, or if there is
-    a fault, which is met again when the events are asked for; of a span also if it cannot be read apart.
+    The JSON says whether the default tick is a day, whether ids are running numbers, and for each part of the
+    file with events what a `FilePart` has. It is None if events do not follow from rows one by one, or if
+    there is a fault, which is reported when the events are read; for a span also if it cannot be read apart.
     """
     file, steps = reading.work[number]
     model = steps[0].model
     days = model or reading.own_tick is not None or all_days([(file, raw)], {file: list(steps)})
     changed = reading.options.deduplicate or bool(reading.options.explode) or ROW in raw.column_names
     if changed or any(step.events.value_columns for step in steps):
-        # Its events are not those of its rows, one after the other.
+        # Its events do not follow from its rows one by one.
         groups: Sequence[tuple[tuple[int, int] | None, int, int]] | None = None
     else:
         groups = _groups(raw, file, steps, reading)
@@ -159,7 +159,7 @@ def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str |
         except (UncertainCepError, pa.ArrowException):
             sound = False
     if file.span is not None:
-        # Other spans may have times of the ticks of these.
+        # Certain times of other spans may share ticks with these.
         floored = any(one.rests is not None and one.rests.any() for one in roundings)
         sound = sound and not floored and lines_are_rows(file, raw.num_rows, reading.options)
     merged = 0 if reading.own_tick is None or model else merged_times(roundings)
@@ -175,15 +175,15 @@ def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str |
 
 
 _Extremes = list[tuple[int, int, tuple[int, int] | None]]
-"""Of some events the smallest `lower`, the largest `upper`, and the smallest and largest id, if known."""
+"""The smallest `lower`, the largest `upper`, and the smallest and largest id of events, if known."""
 
 
 def _groups(
     raw: pa.Table, file: TraceFile, steps: Sequence[Step], reading: Reading
 ) -> Sequence[tuple[tuple[int, int] | None, int, int]]:
-    """Return in which row groups a file can be read, with the rows before them and theirs; None: whole."""
+    """Return the row groups in which to read a file, with the rows before and in each; None: the file."""
     stamps = [name for step in steps for name in step.rule.stamps(step.events.time)]
-    # Texts of a column are times with a zone, or without, all together.
+    # Either all texts of a column have a time zone, or none has.
     is_text_column = any(is_text(raw.schema.field(name).type) for name in stamps if name in raw.schema.names)
     is_parquet = format_of(file.path) == "parquet" and reading.options.format is None and file.reader is None
     if not is_parquet or is_text_column or reading.options.types:
@@ -222,7 +222,7 @@ def _widest(found: _Extremes) -> tuple[int, int, tuple[int, int] | None]:
 def row_groups(metadata: pq.FileMetaData) -> list[tuple[tuple[int, int], int, int]]:
     """Return neighbouring row groups that are read together, with the rows before them and their number.
 
-    Small ones are put together; those without rows are left out.
+    Small row groups are read together; those without rows are left out.
     """
     found: list[tuple[tuple[int, int], int, int]] = []
     before = 0
@@ -247,8 +247,8 @@ def events_of_files(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the events of the files numbered in the batches, of the schema of all files together.
 
-    ``days`` says whether a tick that nobody named is a day; ``firsts`` is the running number of each file's
-    first row.
+    ``days`` says whether the default tick is a day; ``firsts`` has the running number of each file's first
+    row.
     """
     for number in _numbers(batches):
         raw = raw_table(number, reading)
@@ -274,7 +274,7 @@ def raw_table(
     groups: tuple[int, int] | None = None,
     uses: ExtractionUses | None = None,
 ) -> pa.Table:
-    """Return the raw rows of a file, or of some row groups of it; a TraceError says why that cannot be."""
+    """Return the raw rows of a file or of some of its row groups; a TraceError says why it cannot be read."""
     file, steps = reading.work[number]
     faults: list[TraceFault] = []
     found = list(raw_tables({file: list(steps)}, reading.options, faults, uses, reading.used, groups))
@@ -284,9 +284,14 @@ def raw_table(
 
 
 def with_types(table: pa.Table, schema: pa.Schema, encoded: str | None = None) -> pa.Table:
-    """Return the columns of a schema, in its types and order; null where they are lacking.
+    """Return the columns of a schema, in its types and order; a column that is missing is null.
 
-    The column ``encoded`` may be encoded by a dictionary. A TraceError says that a value has no such type.
+    The column ``encoded`` may be encoded by a dictionary.
+
+    Raises
+    ------
+    TraceError
+        If a value does not have the type of its column.
     """
     columns = []
     for field in schema:

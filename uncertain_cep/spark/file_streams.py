@@ -1,4 +1,4 @@
-"""Folders that files are put into, as streaming frames of events."""
+"""Folders of files that keep coming, as streaming frames of events."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _FILE: Final = t.StructType(
 
 @dataclass(frozen=True, slots=True)
 class FolderReading:
-    """How the files of a folder are read, whatever there will be."""
+    """How the files of a folder are read, including those to come."""
 
     root: Path
     schema: TraceSchema | None
@@ -68,7 +68,7 @@ def read_stream(
     ----------
     spark : SparkSession
     folder : path
-        On a path that the workers share. Files are read whole, once each: put them there by renaming. Names
+        A path that the workers share. Each file is read once, as a whole: move files there by renaming. Names
         that start with ``_`` or ``.`` are passed over.
     schema, tick
         As for `read_traces`. The ids have to be in the files: running numbers would begin anew in each.
@@ -78,7 +78,7 @@ def read_stream(
     Raises
     ------
     OptionError
-        If the ids are running numbers, or there is no file to learn the columns from.
+        If the ids are running numbers, or there is no file to infer the columns from.
     TraceError
         If the first files have faults.
     """
@@ -90,7 +90,7 @@ def read_stream(
 def learned_columns(
     spark: SparkSession, folder: str | Path, schema: TraceSchema | None, tick: str | None
 ) -> t.StructType:
-    """Return the columns of the events of a folder, as its first files have them."""
+    """Return the columns of the events of a folder, inferred from its first files."""
     if schema is not None and any(events.id is None for events in schema.events):
         raise OptionError("a stream needs ids: name a column of them, or a template, in the schema")
     options = FileOptions() if schema is None else schema.options
@@ -119,7 +119,7 @@ def stream_of_files(
     columns: t.StructType,
     files_per_batch: int | None = None,
 ) -> DataFrame:
-    """Do what `read_stream` does, with columns that are known."""
+    """Return the frame of `read_stream`, with known columns."""
     if files_per_batch is not None and files_per_batch < 1:
         raise OptionError(f"files_per_batch={files_per_batch}: it must be at least 1")
     root = Path(folder).absolute()
@@ -164,7 +164,7 @@ def events_of_file(path: Path, reading: FolderReading, schema: pa.Schema) -> Ite
 def _steps(file: TraceFile, reading: FolderReading) -> list[Step]:
     schema = reading.schema
     if schema is not None:
-        # What is for other files is no fault of this one.
+        # A table of the schema for other files is no fault of this one.
         mine = tuple(e for e in schema.events if e.files is None or file.matches(e.files))
         schema = replace(schema, events=mine)
     faults: list[TraceFault] = []

@@ -1,4 +1,4 @@
-"""Which task reads which parts of files, and whether that is better than a shuffle."""
+"""Which task reads which parts of files, and whether this is better than a shuffle."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FileTasks:
-    """What the tasks read if each reads the files itself."""
+    """The rows that tasks read if they read the files themselves."""
 
     tasks: tuple[tuple[Chunk, ...], ...]
     reread: float
-    """The rows that all tasks read as a multiple of those there are."""
+    """The rows that all tasks read, as a multiple of the rows of the files."""
     uneven: float
-    """The rows of the largest task as a multiple of what is read of all on each core."""
+    """The rows of the largest task, as a multiple of the mean of all tasks."""
     held: int
-    """The most rows that are looked at at once."""
+    """The most rows that a task holds at once."""
 
     @property
     def sound(self) -> bool:
-        """Whether that is better than a shuffle."""
+        """Whether this is better than a shuffle."""
         return self._against is None
 
     def describe(self, parts: int) -> str:
-        """Return in words what is read, and why, or why not."""
+        """Return in words what tasks read, and why, or why they do not."""
         if self.sound:
             said = f"{counted(parts, 'part')} in {counted(len(self.tasks), 'task')}"
             return f"workers read the files: {said}, {self.reread:.2f} times the rows"
@@ -52,7 +52,7 @@ class FileTasks:
 
     @property
     def _against(self) -> str | None:
-        """Why a shuffle is better, if it is: much is read twice, by few cores, or it cannot be held."""
+        """Why a shuffle is better, if it is: tasks read much twice, use few cores, or hold too much."""
         tasks = counted(len(self.tasks), "task")
         if self.reread > MOST_REREAD:
             return f"the files are not ordered by time: {tasks} would read {self.reread:.2f} times the rows"
@@ -66,7 +66,7 @@ class FileTasks:
 def choose_tasks(plan: EvaluationPlan, files: EventFiles, cores: int) -> FileTasks:
     """Return what each of at most so many tasks at a time owns and reads, neighbours in time together.
 
-    Each event of a part is taken to be as early as the earliest of it, and as late as the latest.
+    An event of a part is taken to lie anywhere between the earliest and the latest time of the part.
     """
     rows = np.array([part.rows for part in files.parts], np.int64)
     times = np.array([part.times for part in files.parts], np.int64).reshape(-1, 2)
@@ -98,7 +98,7 @@ def choose_tasks(plan: EvaluationPlan, files: EventFiles, cores: int) -> FileTas
 
 
 def _shared(order: Int64, rows: Int64, count: int) -> list[Int64]:
-    """Return parts in order, shared out so that all shares have about equally many rows."""
+    """Return parts in order, divided into shares of about equally many rows."""
     middles = np.cumsum(rows[order]) - rows[order] / 2
     share = np.minimum(middles * count // rows[order].sum(), count - 1)
     return np.split(order, np.flatnonzero(np.diff(share)) + 1)

@@ -1,7 +1,7 @@
 """Matches among the events of files that Spark's Python workers read; nothing here imports pyspark.
 
 A task owns some parts of the files, and a match belongs to the task that owns the part with its first event.
-Besides its own parts it reads what is in reach of the first events there.
+Besides its own parts it reads the events in reach of the first events there.
 """
 
 from __future__ import annotations
@@ -37,38 +37,38 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Parts that are matched at once, by their numbers."""
+    """Parts that are matched together, by their numbers."""
 
     own: tuple[int, ...]
-    """Whose first events' matches are looked for."""
+    """The parts whose events the matches begin with."""
     near: tuple[int, ...]
-    """Other parts with events that may be in reach of these."""
+    """Other parts, with events that may be in reach of those."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileWork:
-    """What each task does."""
+    """The work of all tasks."""
 
     plan: EvaluationPlan
     files: EventFiles
     tasks: tuple[tuple[Chunk, ...], ...]
     tick: str | None
-    """How long a tick is by what the events say, if they have a column for it."""
+    """The length of a tick by the events' own column, if they have one."""
 
 
 class _Held(NamedTuple):
-    """The events of a part that matter, or what is wrong with it."""
+    """The events of a part that matter to matches, or the faults of the part."""
 
     table: pa.Table
     rows: Int64
-    """(n,) int64. Their rows in the file, from 0."""
+    """(n,) int64. The rows of the events in the file, from 0."""
     lower: Int64
     upper: Int64
     """Each (n,) int64, ticks."""
     first: Mask
-    """(n,) bool. Which may be the event by which a match belongs to a task."""
+    """(n,) bool. Which events matches may belong to."""
     sizes: Int64
-    """(c,) int64. The candidates of the components, one OR-free pattern after the other."""
+    """(c,) int64. The numbers of candidates of components, one OR-free pattern after the other."""
     faults: tuple[TraceFault, ...] = ()
 
     def keep(self, mask: Mask) -> _Held:
@@ -98,7 +98,7 @@ class _Held(NamedTuple):
 
 
 def reach_of(plan: EvaluationPlan) -> tuple[int, int]:
-    """Return how far before and behind the first event of a match that lies on which it depends, ticks."""
+    """Return how far before and behind its first event a match depends on other events, ticks."""
     reach = min(plan.window - 1, 2 * MAX_TICK)
     return (reach if looks_back(plan) else 0), reach
 
@@ -114,7 +114,7 @@ def match_files(numbers: Iterable[pa.RecordBatch], *, work: FileWork) -> Iterato
 
 
 def check_files(numbers: Iterable[pa.RecordBatch], *, work: FileWork) -> Iterator[pa.RecordBatch]:
-    """Look through the files without looking for matches; yields what `write_files` does, without files."""
+    """Check the files without matching; yields the rows of `write_files`, without files."""
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             evaluation = _Evaluation(work)
@@ -127,8 +127,8 @@ def write_files(
 ) -> Iterator[pa.RecordBatch]:
     """Write the matches of each task to a Parquet file in a folder that all machines share.
 
-    Yields the file's name and its number of matches, None and 0 without any, and as JSON how many events each
-    component can take, one OR-free pattern after the other, and what is wrong with events.
+    Yields the name of the file and its number of matches, None and 0 without any; and as JSON how many events
+    each component can take, one OR-free pattern after the other, and the faults of events.
     """
     for batch in numbers:
         for number in batch.column(0).to_pylist():
@@ -143,12 +143,12 @@ _TOLD: Final = pa.schema(
 
 
 class _Evaluation:
-    """What a task has read and found.
+    """The events that a task has read, their faults and matches.
 
     Attributes
     ----------
     faults : list of TraceFault
-        Of the parts that the task owns. With the first one it stops to look for matches.
+        Those of the parts that the task owns. With the first one it stops matching.
     candidates : (c,) int64
         How many of their events each component can take, one OR-free pattern after the other.
     """
@@ -171,13 +171,13 @@ class _Evaluation:
             self._held = {part: held for part, held in self._held.items() if last[part] > place}
 
     def check(self, number: int) -> None:
-        """Look through what a task owns."""
+        """Check the parts that a task owns."""
         for chunk in self._work.tasks[number]:
             self._own(chunk)
             self._held.clear()
 
     def told(self, name: str | None, rows: int) -> pa.RecordBatch:
-        """Return what a task tells of itself, and of the file with so many matches that it has written."""
+        """Return the report of a task, with the file that it has written and its number of matches."""
         told = {
             "name": name,
             "rows": rows,
@@ -206,7 +206,7 @@ class _Evaluation:
                 continue
             held = self._part(number)
             if held.faults:
-                # Its owner reports them.
+                # The owner of the part reports them.
                 return
             near = (held.upper >= begin) & (held.lower <= end)
             if near.any():
@@ -223,7 +223,7 @@ class _Evaluation:
             self.faults += [origin.placed(fault) for fault in error.faults]
 
     def _in_turns(self, held: _Held, owned: Mask) -> Iterator[pa.RecordBatch]:
-        """Yield the matches of the events owned, of neighbours in time at once if there are many events."""
+        """Yield the matches of the events owned; many events are matched in turns of neighbours in time."""
         turns = math.ceil(len(held.rows) / ROWS_PER_PARTITION)
         if turns == 1:
             yield from execute(self._plan, held.table, owned=owned)
@@ -242,7 +242,7 @@ class _Evaluation:
                     raise TraceError(renumbered(error.faults, np.flatnonzero(near))) from None
 
     def _used_twice(self, number: int, held: _Held) -> list[TraceFault]:
-        """Return a fault for each id that is used twice in a part; of several parts the driver knows."""
+        """Return a fault for each id that is used twice in a part; the driver compares the parts."""
         ids = held.table.column(self._plan.names.id) if len(held.rows) else None
         if ids is None or (pa.types.is_int64(ids.type) and bool((np.diff(ids.to_numpy()) > 0).all())):
             return []
@@ -259,7 +259,7 @@ class _Evaluation:
         return list(dict.fromkeys(faults))
 
     def _part(self, number: int) -> _Held:
-        """Return the events of a part, read only once while chunks to come need it."""
+        """Return the events of a part, which are kept as long as chunks to come need them."""
         if number not in self._held:
             self._held[number] = self._read(number)
         return self._held[number]

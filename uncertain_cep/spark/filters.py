@@ -1,8 +1,8 @@
-"""Local predicates as Spark conditions, so that rows which no match can use are dropped by the scan.
+"""Local predicates as Spark conditions, so that a scan drops the rows that no match can use.
 
-The engine checks every predicate again. A condition here therefore may keep a row too many but never
-drop one that the engine would use: where Spark and the engine could differ (sums beyond int64, sums of
-infinities), the row is kept, and what has no counterpart is left to the engine.
+The engine checks every predicate again. So a condition here may keep a row too many, but never drops one that
+the engine would use. Where Spark and the engine could differ (sums beyond int64, sums of infinities), the row
+is kept; what has no counterpart in Spark is left to the engine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from uncertain_cep.spark.dataframes import column
 __all__ = ["CandidateFilters", "candidate_filters", "condition"]
 
 _EXACT_FLOAT: Final = 2**53
-"""Up to here the engine's choice between int64 and float64 arithmetic makes no difference."""
+"""Up to this bound int64 and float64 arithmetic give the same."""
 
 _INT64: Final = (-(2**63), 2**63 - 1)
 
@@ -60,13 +60,13 @@ class CandidateFilters:
     """As the event of the component by which a match belongs to a slice: the first one, unless that is a
     compressed Kleene component."""
     later: Column
-    """In any other way."""
+    """As any other event of a match, or one that forbids it."""
     anywhere: Column
-    """In any way; said so that a scan of Parquet can skip by types and keys."""
+    """In either way; written so that a scan of Parquet can skip by types and keys."""
     keys: tuple[str, ...]
-    """Columns that an event must agree on with the others of a match."""
+    """The columns on which all events of a match must agree."""
     components: tuple[tuple[Column, ...], ...]
-    """For each OR-free pattern the conditions of its components, in pattern order, negated ones left out."""
+    """For each OR-free pattern the conditions of its positive components, in pattern order."""
 
 
 def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFilters:
@@ -114,7 +114,7 @@ def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFi
 def condition(predicate: typed.TypedExpression, types: dict[str, t.DataType]) -> Column | None:
     """Return a condition that holds wherever a predicate of one variable is true; None if there is none.
 
-    ``types`` has the frame's columns.
+    ``types`` are those of the frame's columns.
     """
     if _size(predicate) > SPARK_EXPRESSION_NODES:
         return None
@@ -140,12 +140,12 @@ def _negated(constant: typed.Constant) -> typed.Constant:
 
 
 class _UntranslatableError(Exception):
-    """An expression has no counterpart in Spark."""
+    """Raised for an expression that has no counterpart in Spark."""
 
 
 @dataclass(slots=True)
 class _Translation:
-    """Translates one predicate and collects the conditions under which the result is in doubt."""
+    """Translates one predicate, and collects the conditions under which Spark and the engine may differ."""
 
     types: dict[str, t.DataType]
     doubts: list[Column] = field(default_factory=list)
@@ -166,7 +166,7 @@ class _Translation:
             return reduce(operator.or_, (found == other for other in others))
         if expression.operator == "is_null" and isinstance(expression.operands[0], typed.Column):
             attribute = self._attribute(expression.operands[0])
-            # To the engine NaN is null.
+            # For the engine NaN is null.
             absent = attribute.isNull()
             return absent | f.isnan(attribute) if expression.operands[0].kind == "float" else absent
         if expression.operator not in OPERATOR_SIGNS:
@@ -205,7 +205,7 @@ class _Translation:
     def _compared(self, operand: typed.TypedExpression) -> Column:
         found = self.value(operand)
         if isinstance(operand, typed.Apply) and operand.kind == "float":
-            # To Spark a NaN is equal to itself and above all numbers, to the engine neither.
+            # For Spark a NaN is equal to itself and above all numbers; for the engine it is neither.
             self.doubts.append(f.isnan(found))
         return found
 
@@ -224,6 +224,6 @@ class _Translation:
             name, parts = "subtract", [f.lit(0).cast("long"), *parts]
         found = _CHECKED[name](*parts)
         large = (found >= _EXACT_FLOAT) | (found <= -_EXACT_FLOAT)
-        # Null with operands that are not: beyond int64.
+        # Null of operands that are not null: a number beyond int64.
         self.doubts.append(f.coalesce(large, parts[0].isNotNull() & parts[1].isNotNull()))
         return found

@@ -1,4 +1,4 @@
-"""What the slices are chosen by, and the faults of a trace, in one pass over a frame."""
+"""Statistics by which slices are chosen, and the faults of a trace, in one pass over a frame."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ class FrameStatistics:
     first: int
     """Candidates of the component by which matches belong to slices, the first one as a rule."""
     later: int
-    """Candidates of any other."""
+    """Candidates of the other components."""
     candidates: int
-    """Events that are one or the other."""
+    """Events that are a candidate of any component."""
     earliest: int
     latest: int
-    """Smallest and largest `lower` among the first; 0 without any."""
+    """The smallest and largest `lower` of the first candidates; 0 without any."""
     longest: int
-    """Largest `upper - lower` among the first."""
+    """The largest `upper - lower` of the first candidates."""
     mean_length: float
-    """Mean `upper - lower` of the later."""
+    """The mean `upper - lower` of the later ones."""
     keys: int
-    """About how many combinations of values the candidates have in the columns that matches agree on."""
+    """The number of combinations of values in the columns on which matches agree, about."""
     components: tuple[tuple[int, ...], ...]
     """For each OR-free pattern the candidates of its components, in pattern order."""
     ids_apart: bool = False
-    """Whether it is known already that no two of these have the same id."""
+    """Whether it is known that no two candidates have the same id."""
 
 
 def collect_statistics(
@@ -69,8 +69,8 @@ def collect_statistics(
 ) -> FrameStatistics:
     """Return the statistics of a frame of the plan's required columns, and the tick column if there is one.
 
-    ``tick`` is what the events say how long a tick is, as far as is known. Events of one of the ``clusters``
-    are as long as that.
+    ``tick`` is the length of a tick that the events name, if it is known. Events of one of the ``clusters``
+    count as long as their cluster.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def collect_statistics(
 
 
 def _added_up(found: pa.Table, candidates: CandidateFilters) -> FrameStatistics:
-    """Return the statistics of a frame by what workers counted, batch by batch."""
+    """Return the statistics of a frame by the counts of workers, batch by batch."""
     numbers = found.to_pydict()
     first, later, either = (sum(numbers[name]) for name in ("first", "later", "candidates"))
     counts = map(sum, zip(*numbers["components"], strict=True))
@@ -130,10 +130,11 @@ def _extreme(choose: Callable[..., int], values: Sequence[int | None]) -> int:
 
 
 def about_how_many(least: Sequence[float | None]) -> int:
-    """Return how many different keys there are by the least hash in each group, None without any.
+    """Return about how many keys there are, by the least hash in each group, None without any.
 
-    Hashes of a group are the points of a Poisson process, looked at up to the first one. The estimate is the
-    most likely rate: groups with a point, by the lengths looked at. Standard error 1 / sqrt(groups).
+    The hashes of a group are the points of a Poisson process that is observed up to its first point. The
+    estimate is the rate of maximum likelihood: the groups with a point, by the lengths observed. Its relative
+    standard error is 1 / sqrt(groups).
     """
     largest = 2.0 ** (64 - GROUP_BITS)
     lengths = [1.0 if point is None else (point + 1) / largest for point in least]
@@ -155,7 +156,7 @@ def _faulty(plan: EvaluationPlan, schema: t.StructType, tick: str | None) -> Col
         length = f.try_subtract(in_ticks(plan, schema, names.upper), in_ticks(plan, schema, names.lower))
         pmf = column(names.pmf).cast("array<double>")
         total = f.aggregate(pmf, f.lit(0.0), lambda total, part: total + part)
-        # Of events that name clocks it is that of the time by the clock: workers look at its length.
+        # Of events that name clocks the pmf is that of the time by the clock: workers check its length.
         is_long = f.lit(True) if plan.clocks else f.size(pmf) == length + 1
         is_pmf = (
             is_long
@@ -167,7 +168,7 @@ def _faulty(plan: EvaluationPlan, schema: t.StructType, tick: str | None) -> Col
         sound &= knows_clock(plan, schema)
     if names.probability in plan.required_columns:
         probability = column(names.probability).cast("double")
-        # To Spark NaN is above all numbers.
+        # For Spark NaN is above all numbers.
         sound &= f.coalesce((probability >= 0) & (probability <= 1), f.lit(True))
     sound = f.coalesce(sound, f.lit(False))
     if names.tick in schema.names:
@@ -176,7 +177,7 @@ def _faulty(plan: EvaluationPlan, schema: t.StructType, tick: str | None) -> Col
 
 
 def _report(faulty: DataFrame, plan: EvaluationPlan, count: int, tick: str | None) -> None:
-    """Raise for some rows at fault what the in-process engine would raise for all."""
+    """Raise for some rows at fault the error that the in-process engine would raise for all."""
     names = plan.names
     if names.tick in faulty.columns:
         several = faulty.select(column(names.tick)).distinct().limit(FAULT_LIMIT).collect()
@@ -185,7 +186,7 @@ def _report(faulty: DataFrame, plan: EvaluationPlan, count: int, tick: str | Non
     wanted += [name for name in (names.pmf, names.probability) if name in plan.required_columns]
     wanted += names.clocks if plan.clocks else ()
     table = faulty.select(*map(column, wanted)).limit(FAULT_LIMIT).toArrow()
-    # Spark has no numbers of rows: the value has to tell the row.
+    # Spark has no row numbers: the value has to identify the row.
     faults = check_values(table, names, plan.domain, clocks=plan.clocks)
     faults = [replace(fault, row=None) for fault in faults]
     if not faults:

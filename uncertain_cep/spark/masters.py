@@ -1,4 +1,4 @@
-"""Whether Spark can be had where it is asked for, told before Spark says it by a stack of Java's."""
+"""Checks that Spark can be reached, before it fails with a Java stack trace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MASTER: Final = re.compile(
 
 
 def check_master(master: str) -> None:
-    """Refuse what no master of Spark is called."""
+    """Raise OptionError for a text that is no master of Spark."""
     if _MASTER.fullmatch(master) is None:
         raise OptionError(
             f"master={master!r} is no master of Spark: write local[4], local[*], spark://HOST:PORT, yarn, "
@@ -29,7 +29,7 @@ def check_master(master: str) -> None:
 
 
 def check_home() -> None:
-    """Refuse a SPARK_HOME that holds no Spark; without one that of pyspark is used."""
+    """Raise RuntimeEnvironmentError if SPARK_HOME holds no Spark; if it is unset, pyspark's own is used."""
     home = os.environ.get("SPARK_HOME")
     if home and not (Path(home) / "bin").is_dir():
         raise RuntimeEnvironmentError(
@@ -38,7 +38,7 @@ def check_home() -> None:
 
 
 def check_server(url: str) -> None:
-    """Refuse the address of a Spark Connect server that does not answer."""
+    """Raise RuntimeEnvironmentError if no Spark Connect server answers at an address."""
     import grpc
     from pyspark.sql.connect.client import DefaultChannelBuilder
 

@@ -67,28 +67,28 @@ class Spread:
     slice_length: int | None = None
     prune: bool | None = None
     by_files: bool = True
-    """Whether workers may read files themselves."""
+    """Whether workers may read the files of a frame themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedMatch:
-    """Candidates in the partitions in which they are to be matched."""
+    """Candidates in the partitions in which they are matched."""
 
     plan: EvaluationPlan
     candidates: DataFrame | None
-    """None if no event can begin a match. Spark hands only columns of plain names to Python, so that these
-    are called otherwise than in the schema."""
+    """None if no event can begin a match. The columns are renamed, since Spark hands only columns of plain
+    names to Python."""
     schema: pa.Schema
-    """Of the candidates, by position."""
+    """The schema of the candidates, by position."""
     slicing: Slicing | None
     key_slices: KeySlices | None = None
-    """By what slices of keys were dropped before the shuffle."""
+    """The components by which slices of keys were dropped before the shuffle."""
     work: FileWork | None = None
-    """What workers read themselves. The candidates are then the numbers of the tasks."""
+    """The files that workers read themselves. The candidates are the numbers of the tasks then."""
 
     @property
     def evaluate(self) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-        """What yields the matches of a partition of the candidates."""
+        """The function that yields the matches of a partition of the candidates."""
         if self.work is not None:
             return partial(match_files, work=self.work)
         return partial(match_partition, plan=self.plan, schema=self.schema, slicing=self.slicing)
@@ -125,28 +125,28 @@ def match(
     ----------
     frame : pyspark.sql.DataFrame
     query, names, tick, evaluation, confidence, approximate, planner, kleene, latency_weight, parameters
-        As for `uncertain_cep.match`. Each task plans by its own events.
+        As for `uncertain_cep.match`. Each task chooses a plan by its own events.
     sources : bool
-        Whether events that name one clock move together. Beside timestamps their offsets are intervals.
+        Whether events that name one clock move together. If times are timestamps, offsets are intervals.
     partitions : int, optional
-        In how many partitions to match. Default: one for each core, unless the candidates are few, or more
-        than that many Python workers can hold.
+        The number of partitions. Default: one for each core; fewer if the candidates are few, more if they do
+        not fit into the memory of so many Python workers.
     slice_length : int, optional
         Length of the time slices, in ticks. Default: a few slices for each partition.
     prune : bool, optional
-        Whether to drop, before the events are shuffled, all those of a key in a time slice in which some
-        component of every match has no candidate; it takes another pass over the events. Default: if there
-        are many candidates and counts say that at most a quarter of the slices of keys stay.
+        Whether to drop, before the shuffle, the events of a key in a time slice where a component of every
+        match has no candidate. This takes another pass over the events. Default: if there are many candidates
+        and, by their counts, at most a quarter of the slices of keys stay.
     diagnostics : Diagnostics, optional
         Receives how many candidates each component has.
     largest_interval, idle_after, duplicates
-        For a streaming frame, as for `uncertain_cep.match`; there ``partitions`` and ``prune`` mean nothing.
+        For a streaming frame, as for `uncertain_cep.match`. It takes neither ``partitions`` nor ``prune``.
     buckets : int, optional
-        For a streaming frame: how many parts its state has. Each part costs some milliseconds a batch, and
-        only as many as ``spark.sql.shuffle.partitions`` are worked on at a time.
+        For a streaming frame: the number of parts of its state. Each part takes some milliseconds a batch,
+        and at most ``spark.sql.shuffle.partitions`` parts are processed at a time.
     metrics : str, optional
-        For a streaming frame: the name in the progress of the query. Results that are used in one query,
-        such as a union of them, need names of their own.
+        For a streaming frame: the name of the counters in the progress of the query. Results that are used in
+        one query, such as a union of them, need different names.
 
     Returns
     -------
@@ -165,17 +165,16 @@ def match(
     Warns
     -----
     UncertainCepWarning
-        If no event can be a variable, as far as Spark can tell conditions. What would take another pass is
-        not warned of.
+        If no event can be taken for a variable, by the conditions that Spark can evaluate. Nothing that would
+        need another pass is checked.
 
     Notes
     -----
-    The events are read once here, for counts and extremes of their times, and again, with ``prune`` twice,
-    when the result is used: ``cache()`` a frame that is dear to compute. With slices of time they are read
-    once more for their ids, unless these are whole numbers that rise from part to part of the frame. Events
-    of files in the order of time are read by the workers, without a shuffle, where the frame holds them all
-    and is not cached; `uncertain_cep.explain` says so. Runs with classic Spark and with Spark Connect, on any
-    master.
+    The events are read once here, for counts and extremes of their times, and again when the result is used,
+    with ``prune`` twice: ``cache()`` a frame that is dear to compute. With slices of time they are read once
+    more for their ids, unless these are whole numbers that rise from part to part of the frame. If files are
+    ordered by time, and the frame holds all their events and is not cached, the workers read them without a
+    shuffle; `uncertain_cep.explain` says so. Runs with classic Spark and with Spark Connect, on any master.
 
     Examples
     --------
@@ -201,7 +200,7 @@ def matches_frame(
     diagnostics: Diagnostics | None = None,
     stream: StreamOptions = StreamOptions(),  # noqa: B008
 ) -> DataFrame:
-    """Do what `match` does, with its options in three."""
+    """Return the frame of `match`, whose options are three objects here."""
     if frame.isStreaming:
         if spread.partitions is not None or spread.prune is not None:
             raise OptionError("partitions= and prune= are for tables: a stream is spread by buckets=")
@@ -243,7 +242,7 @@ def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
     if not plan.query.is_ordered:
         matches = frame.mapInArrow(evaluate, schema)
     else:
-        # Rounded where the engine does it: Spark has other ways to round.
+        # The engine rounds: Spark rounds in another way.
         rank = unused_name(plan.batch_schema, "rank")
         with_rank = t.StructType([*schema.fields, t.StructField(rank, t.DoubleType())])
         matches = frame.mapInArrow(partial(rank_partition, evaluate=evaluate, name=rank), with_rank)
@@ -256,7 +255,7 @@ def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
 
 
 def _sorted_by(plan: EvaluationPlan, key: SortKey, rank: str) -> Column:
-    """Return what Spark sorts by for a key of ORDER BY: nulls last, and what is no number as null."""
+    """Return the column by which Spark sorts for a key of ORDER BY: nulls last, NaN as null."""
     found = column(rank if key.column == "confidence" else key.column)
     if pa.types.is_floating(plan.batch_schema.field(key.column).type):
         found = f.when(~f.isnan(found), found)
@@ -264,14 +263,14 @@ def _sorted_by(plan: EvaluationPlan, key: SortKey, rank: str) -> Column:
 
 
 def _added_up(plan: EvaluationPlan, counts: DataFrame) -> DataFrame:
-    """Return counts added up over slices by group and bucket; without these one row, be it of 0."""
+    """Return counts added up over slices, by group and bucket; without these, one row, which may be 0."""
     *keys, value = plan.output_schema.names
     total = f.coalesce(f.sum(column(value)), f.lit(0.0)).alias(value)
     return counts.groupBy(*map(column, keys)).agg(total)
 
 
 def _in_one_place(plan: EvaluationPlan, matches: DataFrame) -> DataFrame:
-    """Return matches with all those of a partition in one place."""
+    """Return matches, those of a partition together in one task."""
     keys = plan.partition_columns
     return plainly_named(matches.repartition(*map(column, keys)) if keys else matches.repartition(1))
 
@@ -284,9 +283,9 @@ def prepare(
     spread: Spread = Spread(),
     diagnostics: Diagnostics | None = None,
 ) -> PreparedMatch:
-    """Plan a query on a frame, look through its events and spread the candidates; errors as of `match`.
+    """Plan a query on a frame, check its events and spread the candidates; errors are those of `match`.
 
-    Events of files that workers had better read themselves are left to them.
+    If it is better that workers read the files themselves, the candidates are the numbers of tasks.
     """
     partitions = spread.partitions
     if frame.isStreaming:
@@ -332,7 +331,7 @@ def prepare(
     if slices is not None and not statistics.ids_apart:
         check_unique_ids(needed, plan, candidates)
     slicing = None
-    # No component but those of every reading has to be there.
+    # Only the components of every reading must have a candidate.
     prune = False if plan.is_open else spread.prune
     key_slices = choose_key_slices(candidates, statistics, slices, prune)
     if slices is None:

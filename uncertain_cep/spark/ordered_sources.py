@@ -1,7 +1,7 @@
-"""Events of ordered sources, of which those that depend on each other travel together.
+"""Events of ordered sources: records that depend on each other go to the same slices.
 
-What is known of the time of a record depends on all records of its source that overlap it, one with the
-next: a cluster. So every slice that one of them may matter to gets all of them.
+The time of a record depends on its cluster: the records of its source that overlap it, directly or through
+others. So every slice that one record may matter to gets the whole cluster.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Clusters", "check_orders", "clustered"]
 
 
 class Clusters(NamedTuple):
-    """The columns that tell when the cluster of a record begins and ends, ticks; null for other events."""
+    """The columns with the bounds of each record's cluster, ticks; null for other events."""
 
     begin: str
     end: str
@@ -35,11 +35,11 @@ class Clusters(NamedTuple):
         return column(self.end).isNotNull()
 
     def spans(self, lower: Column, upper: Column) -> tuple[Column, Column]:
-        """Return the bounds of the clusters, of other events those given."""
+        """Return the bounds of the clusters; for other events those given."""
         return f.coalesce(column(self.begin), lower), f.coalesce(column(self.end), upper)
 
     def travel(self, plan: EvaluationPlan, candidates: CandidateFilters) -> CandidateFilters:
-        """Return conditions that all records meet, and keys on which those of a source agree."""
+        """Return conditions that all records meet, and only keys on which the records of a source agree."""
         return replace(
             candidates,
             later=candidates.later | self.is_record,
@@ -51,8 +51,8 @@ class Clusters(NamedTuple):
 def clustered(frame: DataFrame, plan: EvaluationPlan) -> tuple[DataFrame, Clusters]:
     """Return the events with the columns of their clusters.
 
-    Sorts the records of each source by their sequences. A cluster here may be several of the engine's, which
-    leaves out ticks of probability 0.
+    Sorts the records of each source by their sequences. A cluster here may be several clusters of the engine,
+    which leaves out ticks of probability 0.
     """
     schema = arrow_schema(frame)
     begin, end, number, last = (
@@ -60,7 +60,7 @@ def clustered(frame: DataFrame, plan: EvaluationPlan) -> tuple[DataFrame, Cluste
     )
     record, lower, upper = _records(plan, frame)
     source, sequence = column(plan.names.source), column(plan.names.sequence)
-    # All others would be sorted at one place.
+    # Otherwise one task would sort all other events.
     of_source = [source, f.when(~record, f.xxhash64(column(plan.names.id)))]
     rising = Window.partitionBy(*of_source).orderBy(sequence)
     ahead = rising.rowsBetween(Window.unboundedPreceding, -1)
@@ -86,7 +86,7 @@ def clustered(frame: DataFrame, plan: EvaluationPlan) -> tuple[DataFrame, Cluste
 def check_orders(frame: DataFrame, plan: EvaluationPlan) -> None:
     """Check what the events of a frame say of the order of their sources; a TraceError names a source.
 
-    Two jobs, if there are ordered sources.
+    Runs two jobs, if there are ordered sources.
     """
     if not plan.orders:
         return
@@ -117,7 +117,7 @@ def check_orders(frame: DataFrame, plan: EvaluationPlan) -> None:
 
 
 def _records(plan: EvaluationPlan, frame: DataFrame) -> tuple[Column, Column, Column]:
-    """Return which events have places in ordered sources, and the bounds of all, ticks."""
+    """Return the condition of events with a place in an ordered source, and the bounds of all, ticks."""
     names = plan.names
     lower, upper = (in_ticks(plan, frame.schema, name) for name in (names.lower, names.upper))
     named = column(names.source).isNotNull() & column(names.sequence).isNotNull()

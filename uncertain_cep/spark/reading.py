@@ -74,15 +74,15 @@ def read_traces(
     ----------
     spark : SparkSession
     paths : path or sequence of paths
-        On paths that the workers share; with `schema` None also the URI of Parquet files, such as
+        Paths that the workers share; with `schema` None also the URI of Parquet files, such as
         ``s3a://bucket/events``.
     schema : path, TraceSchema or None
-        A schema file of this machine, or what `load_schema` made of one. None for files whose columns are
-        those of the model.
+        A schema file of this machine, or the result of `load_schema`. None for files whose columns are those
+        of the model.
     format : str, optional
         As for `uncertain_cep.read_traces`.
     tick : str or None
-        Length of a tick. Default: what the schema, the files or their format say, else 1us; a day where all
+        Length of a tick. Default: that of the schema, the files or their format, else 1us; a day if all
         stamps are dates.
 
     Returns
@@ -100,8 +100,8 @@ def read_traces(
     Warns
     -----
     UncertainCepWarning
-        If certain times of one file that differ are now in one tick, so that none is before the other; of
-        records and duplicates that are left out, as `uncertain_cep.read_traces` does.
+        If different certain times of one file are now in one tick, so that none is before the other; and
+        about records and duplicates that are left out, as `uncertain_cep.read_traces` warns.
     """
     return used_of_traces(spark, paths, schema, tick, None, format)
 
@@ -114,15 +114,16 @@ def used_of_traces(
     used: frozenset[str] | None,
     format: str | None = None,
 ) -> DataFrame:
-    """Return what :func:`read_traces` does, with the attributes ``used`` alone where the schema lists none.
+    """Return the frame of :func:`read_traces`, with only the attributes ``used`` if the schema lists none.
 
-    Others are not read, and may hold anything; but Parquet files of the model are scanned whole, by columns.
+    Other attributes are not read, so they may hold anything. Parquet files of the model are scanned by
+    columns.
     """
     schema = given_schema(schema)
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
     if schema is None and any("://" in str(path) for path in given):
         return spark.read.parquet(*map(str, given))
-    # The workers' folder may be another one.
+    # The workers may have another working folder.
     options = FileOptions() if schema is None else schema.options
     if format is not None:
         options = replace(options, format=format)
@@ -138,7 +139,7 @@ def used_of_traces(
     work = _work(steps, spans)
     if schema is not None:
         tick = chosen_tick(tick, schema)
-        # What is not read could tell events apart.
+        # Columns that are not read could tell events apart.
         used = None if schema.options.deduplicate else used
     reading = Reading(work, options, tick, tick or reader_tick(steps), used)
     told = _told(spark, reading)
@@ -154,7 +155,7 @@ def used_of_traces(
         uses.add(json.loads(row["uses"]))
     uses.warn(options.extract)
     counts = {row["file"]: row["rows"] for row in rows}
-    # What a file without rows takes its columns for is a guess.
+    # The types of a file without rows are a guess.
     empty = {
         row["file"]: pa.ipc.read_schema(pa.py_buffer(row["schema"])).empty_table()
         for row in rows
@@ -200,7 +201,7 @@ def _numbers(spark: SparkSession, reading: Reading) -> DataFrame:
 
 @worker_errors()
 def _told(spark: SparkSession, reading: Reading) -> dict[TraceFile, dict[str, Any]]:
-    """Return what `describe_files` says of each file."""
+    """Return the description by `describe_files` of each file."""
     rows = (
         _numbers(spark, reading)
         .mapInArrow(
@@ -213,7 +214,7 @@ def _told(spark: SparkSession, reading: Reading) -> dict[TraceFile, dict[str, An
 
 
 def _without_duplicates(events: DataFrame, numbered: set[bool]) -> DataFrame:
-    """Return one of the events that agree in everything, or in all but ids that only number rows.
+    """Return one of the events that agree in all columns, but for ids that only number rows.
 
     Warns how many are left out, which takes a job of its own.
     """
@@ -246,7 +247,7 @@ def _scannable(paths: Sequence[Path]) -> bool:
         all(schema.equals(first, check_metadata=False) for schema in schemas)
         and all((schema.metadata or {}).get(TICK_METADATA) == _tick(first) for schema in schemas)
         and all(pa.types.is_int64(kind) or pa.types.is_timestamp(kind) for kind in times)
-        # Spark takes durations for whole numbers of their units, and no nanoseconds.
+        # Spark reads durations as whole numbers of their units, and does not read nanoseconds.
         and not any(
             pa.types.is_duration(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns")
             for kind in first.types
@@ -290,8 +291,8 @@ def to_intervals(
     Raises
     ------
     TraceError
-        If a column is missing or of the wrong type; from a worker, when the frame is used, if a value is no
-        time: see `worker_errors`.
+        If a column is missing or of the wrong type. If a value is no time, a worker raises it when the frame
+        is used: see `worker_errors`.
     OptionError
         If an option cannot be used, or the tick is shorter than a microsecond.
     """

@@ -1,4 +1,4 @@
-"""What a report shows of an answer of Spark, which adds up all of it and hands over the best matches."""
+"""Gathers a report on Spark, which adds up the whole answer and hands over the best matches."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _DRAWN: Final = pa.schema(
         ("share", pa.list_(pa.float64())),
     ]
 )
-"""Columns in front of those of an event; all but the first are null if it could spoil a match."""
+"""The columns in front of those of an event; all but the first are null if it could spoil the match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class _Reported:
 
     @property
     def needed(self) -> DataFrame:
-        """The events with what matching them takes."""
+        """The events with the columns that matching needs."""
         names = [*self.plan.required_columns, *({self.plan.names.tick} & {*self.events.columns})]
         return self.events.select(*map(column, names))
 
@@ -103,12 +103,12 @@ class _Reported:
 
     @property
     def beside(self) -> list[str]:
-        """Names for the columns in front of those that the events of matches have."""
+        """The names of the columns in front of those of the events of matches."""
         return [unused_name(self.schema, name) for name in OWN_COLUMNS]
 
     @property
     def number(self) -> str:
-        """A name for the number of a match, or of an event, that no other column has."""
+        """The name of the column for numbers of matches or events, which no other column has."""
         fields = (*self.plan.output_schema, *self.schema)
         return unused_name(pa.schema(pa.field(field.name, pa.int64()) for field in fields), "number")
 
@@ -127,7 +127,7 @@ def gathered_on_spark(request: ReportRequest, frame: DataFrame) -> Answer:
         events = _for_python(whole_numbers(frame, options.names))
         schema = noted_schema(events, options.names)
         plan = report_plan(request, schema)
-        # Fails before anything is computed.
+        # This raises errors before anything is computed.
         stamps_of(plan, schema.empty_table(), request.stamp)
         reported = _Reported(request, events, plan, schema)
         diagnostics = Diagnostics()
@@ -186,7 +186,7 @@ def _here(plan: EvaluationPlan, matches: DataFrame) -> pa.Table:
 
 
 def _summed(plan: EvaluationPlan, found: DataFrame) -> tuple[dict[str, float], list[int], Moments | None]:
-    """Return the totals, the histogram of confidences, and when matches are."""
+    """Return the totals, the histogram of confidences, and the times of matches."""
     confidence = column("confidence")
     first, last = (in_ticks(plan, found.schema, f"range_{side}") for side in ("lower", "upper"))
     middle = first + quotient(last - first, 2)
@@ -257,7 +257,7 @@ def _trace_facts(reported: _Reported) -> TraceFacts:
 def _compared(
     held: ExitStack, reported: _Reported, found: DataFrame, shown: pa.Table
 ) -> tuple[list[bool] | None, dict[str, int | None], dict[str, pa.Table]]:
-    """Return which matches shown raw stamps give, the numbers, and the missed and invented matches shown."""
+    """Return which matches shown raw stamps give, the counts, and the missed and invented matches to show."""
     plan, options = reported.plan, reported.request.options
     query = unchosen(plan.query)
     raw_events = _at_stamps(reported)
@@ -294,7 +294,7 @@ def _compared(
 
 
 def _few(held: ExitStack, matches: DataFrame) -> DataFrame | None:
-    """Return matches, kept, or None if there are more than are compared."""
+    """Return matches, kept by Spark, or None if there are too many to be compared."""
     some = _kept(held, matches.limit(COMPARED_MATCHES + 1))
     return None if some.count() > COMPARED_MATCHES else some
 
@@ -304,14 +304,14 @@ def _among(reported: _Reported, raw: DataFrame, query: Query) -> DataFrame:
     plan, options = reported.plan, replace(reported.request.options, confidence=False)
     events = reported.needed
     if not plan.forbids and not plan.orders:
-        # Other events change nothing.
+        # Other events do not change the answer.
         joined = joined_events(raw, events, query, reported.request.options, names=reported.beside)
         events = joined.select(*map(column, events.columns)).distinct()
     return matches_frame(events, query, options, diagnostics=Diagnostics())
 
 
 def _at_stamps(reported: _Reported) -> DataFrame:
-    """Return the events as they are if stamps were times."""
+    """Return the events with their stamps as certain times."""
     plan, stamp = reported.plan, reported.request.stamp
     names = dict.fromkeys((*plan.required_columns, *([] if stamp is None else [stamp])))
     given = pa.schema([reported.schema.field(name) for name in names], reported.schema.metadata)
@@ -334,14 +334,14 @@ def _numbered(reported: _Reported, matches: pa.Table) -> DataFrame:
     """Return matches of this process as a frame, with the numbers of their rows."""
     numbers = pa.array(np.arange(matches.num_rows))
     table = matches.append_column(reported.number, numbers)
-    # By itself Spark takes times without a zone for those of the session's.
+    # By default Spark takes times without a zone as those of the session's zone.
     return reported.events.sparkSession.createDataFrame(table, from_arrow_schema(table.schema))
 
 
 def _drawn(
     held: ExitStack, reported: _Reported, tables: dict[str, pa.Table]
 ) -> tuple[pa.Table, dict[str, Pictures]]:
-    """Return the events that are drawn with matches, and how they are."""
+    """Return the events that are drawn with matches, and their pictures."""
     plan, number = reported.plan, reported.number
     events = reported.events
     every = pa.concat_tables(
@@ -349,7 +349,7 @@ def _drawn(
     )
     matches = _numbered(reported, every)
     if "invented" in tables and tables["invented"].num_rows:
-        # Their ranges are of stamps, which may be far from the intervals.
+        # Their ranges are those of stamps, which may be far from the intervals.
         beside = reported.beside
         joined = joined_events(
             matches, reported.needed, reported.request.query, reported.request.options, column(number), beside
@@ -381,7 +381,7 @@ def _drawn(
 
 
 def _pictures(events: pa.Table, matches: pa.Table, *, plan: EvaluationPlan) -> pa.Table:
-    """Return the events that are drawn with matches, those of a match behind those of the one before."""
+    """Return the events that are drawn with matches, match by match."""
     drawn = pictures_of(plan, events, matches, PARTS)
     place = np.arange(len(drawn.spoiled)) - np.searchsorted(drawn.spoiled, drawn.spoiled)
     few = place < SPOILING_SHOWN
@@ -399,7 +399,7 @@ def _pictures(events: pa.Table, matches: pa.Table, *, plan: EvaluationPlan) -> p
 
 
 def _of_rows(plan: EvaluationPlan, rows: pa.Table, match: Int64, row: Int64) -> Pictures:
-    """Return pictures of matches whose events came in any order, by match and row of the events."""
+    """Return pictures of matches, whose events are in any order, by match and row of the events."""
     places = {component.variable: j for j, component in enumerate(plan.components)}
     own = np.asarray(rows.column("variable").is_valid())
     mine, others = np.flatnonzero(own), np.flatnonzero(~own)

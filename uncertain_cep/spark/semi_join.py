@@ -1,8 +1,8 @@
-"""Dropping whole slices of keys before the shuffle: those that lack a component of every match.
+"""Drops slices of keys before the shuffle, if they lack a component of every match.
 
-The necessary match conditions of Cadonna, Gamper and Böhlen (EDBT, section 4.3) for what is matched apart
-anyway: a key in a slice of time. All events of such a slice stay or go, so that those that only forbid stay
-wherever there may be a match.
+These are the necessary match conditions of Cadonna, Gamper and Böhlen (EDBT, section 4.3), for the units that
+are matched apart anyway: a key in a slice of time. All events of such a unit are kept or dropped, so that
+events that only forbid are kept wherever there may be a match.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["KeySlices", "choose_key_slices", "pruned"]
 
 @dataclass(frozen=True, slots=True)
 class KeySlices:
-    """By what slices of keys are kept."""
+    """The condition by which slices of keys are kept."""
 
     looked_for: tuple[tuple[int, ...], ...]
     """For each OR-free pattern the components of which a slice must hold a candidate."""
@@ -35,11 +35,11 @@ class KeySlices:
 def choose_key_slices(
     candidates: CandidateFilters, statistics: FrameStatistics, slices: Slices | None, wanted: bool | None
 ) -> KeySlices | None:
-    """Return by which components to drop slices of keys; None if that is of no use.
+    """Return the components by which to drop slices of keys; None if that is of no use.
 
-    They are dropped if every OR-free pattern has components so rare that, spread evenly, at most a quarter of
-    the slices of keys had one. These alone are looked for, so that the other events are not read again. If
-    ``wanted`` is True, by all of them, whatever the statistics say; if it is False, never.
+    Slices are dropped if every OR-free pattern has rare components: spread evenly, at most a quarter of the
+    slices of keys would have one. Only these components are looked for, so that other events are not read
+    again. If ``wanted`` is True, all components are used, whatever the statistics are; if it is False, none.
     """
     if wanted is False or not (candidates.keys or slices is not None):
         return None

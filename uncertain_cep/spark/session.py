@@ -1,4 +1,4 @@
-"""A Spark session that starts fast and quietly on one machine, or joins the one that is there."""
+"""A Spark session: the active one, or a new one that starts fast and quietly on one machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STATE_SETTINGS: Final = {
     STATE_PROVIDER: "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
-"""What a session needs to keep the state of streams."""
+"""The settings that a session needs for the state of streams."""
 
 _JVM_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _LOCAL: Final = re.compile(r"local(?:\[([0-9]+|\*)\])?")
@@ -57,13 +57,13 @@ def get_session(
     Parameters
     ----------
     master : str
-        ``local[2]``, ``local[*]``, the URL of a cluster's master or, for Spark Connect, ``sc://host``.
-        Under ``spark-submit`` its own ``--master`` holds and this one is ignored. A local session tries a
-        task again whose worker is lost; ``local[2,1]`` fails at once.
+        ``local[2]``, ``local[*]``, the URL of a cluster's master or, for Spark Connect, ``sc://host``. Under
+        ``spark-submit`` its ``--master`` is used instead. A local session tries a task again if its worker is
+        lost; ``local[2,1]`` fails at once.
     app_name : str
     conf : mapping of str to str, optional
-        Spark settings, which win over those chosen here. ``{"spark.ui.enabled": "true"}`` brings the
-        web page of a local session back.
+        Spark settings, which override those chosen here. ``{"spark.ui.enabled": "true"}`` turns on the web
+        page of a local session.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def get_session(
         ensure_java()
         builder = builder.master(_with_retries(master))
         if master.startswith("local"):
-            # Workers would otherwise run the first python3 of PATH and miss the packages of this one.
+            # Otherwise workers would run the first python3 of PATH, without the packages of this one.
             os.environ["PYSPARK_PYTHON"] = python_of_workers()
             os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
             settings |= _local_conf()
@@ -115,7 +115,7 @@ def get_session(
 
 
 def _with_retries(master: str) -> str:
-    """Return the master; on this machine it alone says how often a task is tried, by default once."""
+    """Return the master with retries of tasks, which by default a local master does not have."""
     local = _LOCAL.fullmatch(master)
     return master if local is None else f"local[{local[1] or 1},{TASK_TRIES}]"
 
@@ -148,7 +148,7 @@ def _local_conf() -> dict[str, str]:
 
 
 def _log_configuration() -> Path:
-    """Return a file that has Spark log errors alone, from its very start on."""
+    """Return a configuration file with which Spark logs only errors, from its start on."""
     folder = Path(tempfile.mkdtemp(prefix="uncertain-cep-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     file = folder / "log4j2.properties"

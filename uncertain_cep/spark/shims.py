@@ -1,4 +1,4 @@
-"""Small scripts that stand for a program and start it otherwise than Spark would."""
+"""Small scripts in place of a program, which start it in another way than Spark would."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ exec {python} "$@"
 
 
 def python_of_workers() -> str:
-    """Return what runs this Python for Spark's workers, with pyspark as it is installed here."""
+    """Return the command of this Python for Spark's workers, with pyspark as it is installed here."""
     found = find_spec("pyspark")
     installed = found is not None and found.origin is not None and Path(found.origin).is_file()
-    # Another Spark brings a pyspark of its own.
+    # Another Spark has its own pyspark.
     if not HAS_SHELL or not installed or os.environ.get("SPARK_HOME"):
         return sys.executable
     script = _PYTHON.format(python=shlex.quote(sys.executable))
@@ -49,7 +49,7 @@ def python_of_workers() -> str:
 
 
 def shim(folder: str, place: str, script: str) -> Path:
-    """Return a folder of the user's own, under one of that name, which holds a script at a place."""
+    """Return a folder of the user's own, in one of this name, with a script at a place in it."""
     name = hashlib.sha256(script.encode()).hexdigest()[:16]
     try:
         return _written(cache_folder() / folder / name, place, script)
@@ -68,7 +68,7 @@ def _written(folder: Path, place: str, script: str) -> Path:
         or not os.access(program, os.X_OK)
     ):
         program.parent.mkdir(parents=True, exist_ok=True)
-        # Written aside, then moved: another process may start the program at this very moment.
+        # Written aside, then moved: another process may start the program at the same time.
         with tempfile.NamedTemporaryFile("w", dir=program.parent, delete=False, encoding="utf-8") as stream:
             stream.write(script)
         Path(stream.name).chmod(0o755)

@@ -1,12 +1,12 @@
 """Slices of time that can be evaluated apart from each other, each match in one of them.
 
 Slice s reports the matches whose first event has its `lower` in ``[origin + s L, origin + (s + 1) L)``. The
-first event, that of the pattern's first component, then happens by the end of the slice plus the longest
-interval of the first component's candidates, and all that a match depends on within the window after it; or
-before it, too, where AND leaves the order open or a negation leads the pattern. So an event goes to every
-slice whose matches it can take part in or forbid: as a first event, to one; otherwise, to few if L is large
-against the window. Where the first component is a compressed Kleene one, whose events are many, the event
-behind them is the first in this sense, and they lie before it.
+first event is that of the pattern's first component. It happens by the end of the slice plus the longest
+interval of that component's candidates. All other events that a match depends on happen within the window
+after it, or also before it, if AND leaves the order open or a negation leads the pattern. So an event goes to
+every slice whose matches it can take part in or forbid: as a first event to one, otherwise to few if L is
+large against the window. If the first component is a compressed Kleene one, which has many events, the event
+after them counts as the first one, and they lie before it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Slices:
     """The slices of a trace, in ticks."""
 
     column: str
-    """The column that tells the slice of a row, a name that the trace does not use."""
+    """The name of the column with the slice of a row, which the trace does not use."""
     origin: int
     """Where slice 0 begins: the smallest `lower` of a first event."""
     length: int
@@ -52,11 +52,11 @@ class Slices:
     reach: int
     """How long after the end of its slice an event can still take part in a match, or forbid one."""
     back: int
-    """How long before the beginning of its slice."""
+    """How long before the beginning of its slice an event can take part in a match, or forbid one."""
 
 
 def choose_partitions(statistics: FrameStatistics, count_cores: Callable[[], int]) -> int:
-    """Return the number of partitions: that of the cores, unless the rows are few or more than memory."""
+    """Return the number of partitions: the cores, unless rows are few or do not fit into their memory."""
     rows = math.ceil(statistics.candidates * (1 + LARGEST_COPIED_SHARE))
     useful = math.ceil(rows / ROWS_WORTH_A_TASK)
     if useful <= 1:
@@ -72,8 +72,13 @@ def choose_slices(
 ) -> Slices | None:
     """Return the slices for a number of partitions, or None if slices are of no use.
 
-    By default there are a few slices for each partition, but each is as long as it takes for the copies of
-    later events to stay few. A length below 1 raises OptionError.
+    By default there are a few slices for each partition, but slices are long enough for few copies of later
+    events.
+
+    Raises
+    ------
+    OptionError
+        If the length is below 1.
     """
     reach = min(plan.window - 1 + statistics.longest, _LARGEST_INT64)
     back = min(plan.window - 1, _LARGEST_INT64) if looks_back(plan) else 0
@@ -107,7 +112,7 @@ def sliced(
     slices: Slices,
     clusters: Clusters | None = None,
 ) -> DataFrame:
-    """Return the candidates of a frame with the column of their slices, a row for each of them.
+    """Return the candidates of a frame with the column of their slices, a row for each slice.
 
     Events of one of the ``clusters`` are in all slices of it.
     """
@@ -137,7 +142,7 @@ def partitioned(
     """Return a frame whose rows of one key and slice are in one partition."""
     parts = [f.xxhash64(*map(column, candidates.keys))] if candidates.keys else []
     if slices is not None:
-        # Added to the hash, so that the slices of one key go round all the partitions.
+        # The slice is added to the hash, so that the slices of a key take turns over all partitions.
         parts.append(column(slices.column))
     if not parts:
         return frame.repartition(1)

@@ -1,7 +1,8 @@
-"""The batches of a stream as folders of Parquet files that are there whole or not at all.
+"""Writes the batches of a stream as folders of Parquet files, each of which is there whole or not at all.
 
-A batch is written beside the folder and moved into it by one rename. Its name is that of the batch, so that a
-batch that is computed again after a kill finds its place taken, by the same rows.
+A batch is written beside the output folder and moved into it by one rename. The folder is named by the number
+of the batch. So a batch that is computed again after a kill finds its folder there already, with the same
+rows.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from uncertain_cep.streaming.stream_layout import check_fingerprint
 __all__ = ["begin_output", "read_note", "written"]
 
 _NOTE: Final = "_stream.json"
-"""Stands in the output folder, and in that of the checkpoint, so that neither is used with another one."""
+"""The file in the output folder and in that of the checkpoint that says which two belong together."""
 
 
 def begin_output(out: Path, checkpoint: Path, fingerprint: Mapping[str, Any], columns: str) -> str:
@@ -34,7 +35,7 @@ def begin_output(out: Path, checkpoint: Path, fingerprint: Mapping[str, Any], co
     Raises
     ------
     OptionError
-        If one of them is of another stream, or is in use for something else.
+        If one of them is that of another stream, or holds something else.
     """
     marks = [read_note(folder) for folder in (out, checkpoint)]
     for folder, mark in zip((out, checkpoint), marks, strict=True):
@@ -42,12 +43,12 @@ def begin_output(out: Path, checkpoint: Path, fingerprint: Mapping[str, Any], co
             raise OptionError(f"{folder} holds something that is of no stream: name another folder")
     if marks[0] is None and marks[1] is None:
         mark = {"stream": uuid4().hex, "fingerprint": dict(fingerprint), "columns": columns}
-        # The checkpoint first: without the other mark it is of no output yet, and can go on.
+        # The checkpoint is marked first: as long as the output has no mark, the stream can still begin.
         for folder in (checkpoint, out):
             _write_note(folder, mark)
         marks = [mark, mark]
     elif marks[0] is None and marks[1] is not None and not any(checkpoint.glob("offsets/*")):
-        # A run was killed between the two, before its first batch.
+        # A run was killed between the two marks, before its first batch.
         _write_note(out, marks[1])
         marks[0] = marks[1]
     if marks[0] is None or marks[1] is None or marks[0]["stream"] != marks[1]["stream"]:
@@ -62,7 +63,7 @@ def begin_output(out: Path, checkpoint: Path, fingerprint: Mapping[str, Any], co
 
 
 def read_note(folder: Path) -> dict[str, Any] | None:
-    """Return what marks a folder as one of a stream."""
+    """Return the mark of a stream in a folder."""
     try:
         found: dict[str, Any] = json.loads((folder / _NOTE).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -81,7 +82,7 @@ def _write_note(folder: Path, mark: Mapping[str, Any]) -> None:
 def written(
     matches: DataFrame, out: Path, checkpoint: Path, trigger: Mapping[str, Any]
 ) -> Iterator[StreamingQuery]:
-    """Yield a query that puts each batch of matches into a folder of its own; it ends with the context."""
+    """Yield a query that writes each batch of matches as a folder; it ends with the context."""
     aside = out.parent / f".{out.name}.{uuid4().hex[:12]}.batches"
     writer = matches.writeStream.foreachBatch(partial(_put, out=out, aside=aside))
     query = writer.option("checkpointLocation", str(checkpoint)).trigger(**trigger).start()
@@ -96,14 +97,14 @@ def _put(frame: DataFrame, number: int, *, out: Path, aside: Path) -> None:
     """Write a batch beside the folder, and move it there."""
     made, place = aside / f"batch={number}", out / f"batch={number}"
     shutil.rmtree(made, ignore_errors=True)
-    # Whether there are rows or not: the state moves on with it.
+    # Computed even if there are no rows, as the state moves on with it.
     frame.write.parquet(as_spark_path(made))
     parts = sorted(made.glob("part-*.parquet"))
     for path in made.iterdir():
         if path not in parts:
             path.unlink()
     if place.exists():
-        # A run that was killed had put it there, and had not told Spark.
+        # A run that was killed had moved it there, but had not committed the batch to Spark.
         shutil.rmtree(made)
         return
     left = [part for part in parts if _has_rows(part)]

@@ -17,7 +17,7 @@ BLOB = "blob"
 
 
 class _SparkStore:
-    """What a key of Spark's state keeps: a text, blobs by slice and part, and the timer that is set."""
+    """The state of a key in Spark: a text, blobs by slice and part, and a timer."""
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -45,7 +45,7 @@ class _SparkStore:
         self._blobs.removeKey((slice, part))
 
     def set_timer(self, at: int) -> None:
-        """Have the timer expire at so many milliseconds since 1970, and not when it was to before."""
+        """Set the timer to a time in milliseconds since 1970, in place of an earlier one."""
         before = self._timer.get()
         if before is not None:
             self._handle.deleteTimer(int(before[0]))
@@ -54,7 +54,7 @@ class _SparkStore:
 
 
 class StreamState(StatefulProcessor):
-    """Hands the pieces of a batch to the part of the state that they are of."""
+    """Hands the pieces of a batch to their part of the state."""
 
     def __init__(self, layout: StreamLayout) -> None:
         self._layout = layout
@@ -91,7 +91,7 @@ class StreamState(StatefulProcessor):
 
 
 def rows_of(report: Report) -> pd.DataFrame:
-    """Return the blobs of a report as rows, the first one with what was counted."""
+    """Return the blobs of a report as rows, the first one with the counters."""
     blobs: list[bytes | None] = [*report.blobs] or [None]
     columns: dict[str, Any] = {BLOB: blobs}
     for name in COUNTED:

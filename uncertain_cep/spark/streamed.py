@@ -1,4 +1,4 @@
-"""Queries over streaming frames: every match once, when it is final."""
+"""Queries over streaming frames: each match is returned once, when it is final."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def stream_frame(frame: DataFrame, query: Query, options: MatchOptions, stream: 
 
 
 def pieces_of_stream(frame: DataFrame, layout: StreamLayout, state: StatefulProcessor) -> DataFrame:
-    """Return what a state makes of the pieces of a stream's batches: blobs, and what was counted."""
+    """Return the results of a stream's batches, by its state: blobs and counters."""
     keys = layout.spread_by
     hashed = f.xxhash64(*map(column, keys)) if keys else f.lit(0).cast("long")
     events = frame.select(*map(column, layout.schema.names), hashed.alias("hash"))
@@ -62,7 +62,7 @@ def pieces_of_stream(frame: DataFrame, layout: StreamLayout, state: StatefulProc
 
 
 def layout_of(frame: DataFrame, query: Query, options: MatchOptions, stream: StreamOptions) -> StreamLayout:
-    """Return how a stream of events is kept and evaluated; errors are those of `match`."""
+    """Return the layout of a stream of events; errors are those of `match`."""
     names = options.names
     schema = arrow_schema(frame, names)
     check_tick_type(schema, names)
@@ -77,13 +77,13 @@ def layout_of(frame: DataFrame, query: Query, options: MatchOptions, stream: Str
     if names.tick in schema.names and pa.types.is_string(schema.field(names.tick).type):
         columns[names.tick] = None
     layout = StreamLayout.of(plan, pa.schema([schema.field(name) for name in columns]), stream)
-    # What a user can mend by another name is said before the stream runs.
+    # Names that a user has to change are reported before the stream runs.
     _ = layout.output_schema
     return layout
 
 
 def check_state_store(spark: SparkSession) -> None:
-    """Refuse a session that keeps its state where streams of ours cannot."""
+    """Raise an error if a session has no state store that streams can use."""
     if "RocksDB" not in (spark.conf.get(STATE_PROVIDER, "") or ""):
         lines = "\n".join(
             f'    spark.conf.set("{name}", "{value}")' for name, value in STATE_SETTINGS.items()

@@ -1,8 +1,8 @@
 """Long CSV files and JSON lines in spans of bytes, each read by itself; nothing here imports pyspark.
 
-Each line belongs to one span. A span is read like a file of its own. That gives the rows of the file if no
-value holds a line break, and if Arrow takes the columns of all spans for the same types. Where workers find
-otherwise, the file is read as a whole.
+Each line belongs to one span, and a span is read like a file of its own. This gives the rows of the file if
+no value holds a line break and Arrow infers the same column types for all spans. Otherwise, as workers find
+out, the file is read as a whole.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def in_spans(file: TraceFile, steps: Sequence[Step], options: FileOptions) -> li
     if not (_format(file, options) in ("csv", "json") and _row_by_row(steps, options)):
         return [file]
     cuts = [0]
-    # A file that cannot be read is met again.
+    # A file that cannot be read is reported when it is read.
     with suppress(OSError):
         size = file.path.stat().st_size
         if compression_of(file.path) is None and size >= 2 * BYTES_PER_SPAN:
@@ -52,7 +52,7 @@ def _cuts(file: TraceFile, size: int, options: FileOptions) -> list[int]:
         if _format(file, options) == "json" and are_documents(stream.read(2**20)):
             return cuts
         for place in range(BYTES_PER_SPAN, size - BYTES_PER_SPAN + 1, BYTES_PER_SPAN):
-            # From the byte before, which may end a line.
+            # The search begins at the byte before, which may end a line.
             stream.seek(max(place, cuts[-1]) - 1)
             if stream.readline(LONGEST_LINE).endswith(b"\n") and cuts[-1] < stream.tell() < size:
                 cuts.append(stream.tell())
@@ -66,18 +66,18 @@ def _format(file: TraceFile, options: FileOptions) -> str | None:
 
 
 def _row_by_row(steps: Sequence[Step], options: FileOptions) -> bool:
-    """Return whether each event is made of one row, and whatever the rows before it hold."""
+    """Return whether each event is made of one row, independently of the rows before it."""
     if len(steps) > 1 or options.columns_by is not None or options.explode or options.deduplicate:
         return False
     events = steps[0].events
-    # A time that does not tell its year, or its zone, is read by the others.
+    # A time without its year or its zone is read by means of the others.
     told = all("%y" in form.lower() and "%z" not in form.lower() for form in events.time_format)
     timestamps = "timestamp" in (*dict(options.types).values(), *dict(events.types).values())
     return told and not (events.base or events.as_written or timestamps or events.value_columns)
 
 
 def lines_are_rows(file: TraceFile, rows: int, options: FileOptions) -> bool:
-    """Return whether a span with so many rows can be read apart: none goes on over the end of a line."""
+    """Return whether a span with so many rows can be read by itself: no row goes on in the next line."""
     assert file.span is not None
     with unpacked(file.path, file.span) as stream:
         text: bytes = stream.read()
@@ -91,7 +91,7 @@ def lines_are_rows(file: TraceFile, rows: int, options: FileOptions) -> bool:
 
 
 def _is_closed(text: bytes, delimiter: str) -> bool:
-    """Return whether the last line of a CSV text opens no quote that it does not close."""
+    """Return whether the last line of a CSV text closes each quote that it opens."""
     import pyarrow.csv as pacsv
 
     last = text.rstrip(b"\n").rpartition(b"\n")[2] + b"\n"
@@ -105,7 +105,7 @@ def _is_closed(text: bytes, delimiter: str) -> bool:
 
 
 def zones_of(raw: pa.Table, steps: Sequence[Step]) -> dict[str, bool]:
-    """Return of the columns of stamps that are text whether these have a time zone; none without any text."""
+    """Return for each column of stamps that is text whether these have a time zone, if it has any text."""
     stamps = [name for step in steps for name in step.rule.stamps(step.events.time)]
     texts = [name for name in stamps if name in raw.column_names and is_text(raw.schema.field(name).type)]
     found = {name: pc.any(zoned_rows(raw.column(name).cast(pa.string()))).as_py() for name in texts}
@@ -113,7 +113,7 @@ def zones_of(raw: pa.Table, steps: Sequence[Step]) -> dict[str, bool]:
 
 
 def files_to_read_whole(described: Mapping[TraceFile, Mapping[str, Any]]) -> set[TraceFile]:
-    """Return the files in spans that do not give the rows of the file, see `describe_files`."""
+    """Return the files whose spans do not give the rows of the file, see `describe_files`."""
     seen: dict[TraceFile, dict[Any, Any]] = {}
     refused = set()
     for span, told in described.items():

@@ -1,9 +1,8 @@
-"""Whether every id is used once within a partition, before the events are cut into slices of time.
+"""Checks that ids are unique within a partition, before the events are cut into slices of time.
 
-The worker that holds a key sees all its events only if they are not spread over slices. Of whole numbers 64
-neighbours are the bits of one: events of an ascending id make few groups, which add up where they are read,
-so that next to nothing is shuffled. Other ids are told apart by a hash. What is suspected so is looked at
-closely.
+With slices, no worker sees all events of a key. Of ids that are whole numbers, 64 neighbours are the bits of
+one number: ascending ids make few groups, which are added up where they are read, so that almost nothing is
+shuffled. Other ids are compared by a hash. Ids that may be equal by this are then compared themselves.
 """
 
 from __future__ import annotations
@@ -32,9 +31,13 @@ _INTEGERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 def check_unique_ids(frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters) -> None:
     """Check that no two candidates of one partition have the same id.
 
-    TraceError says so as in this process, but without the numbers of rows, which Spark does not have. One job
-    over ids and what the filters read; with ids that start again in each partition a second one. A group for
-    64 neighbouring ids, or for each id that is no whole number.
+    Runs one job over ids and the columns of the filters, and a second one if ids start again in each
+    partition. There is a group for 64 neighbouring ids, or for each id that is no whole number.
+
+    Raises
+    ------
+    TraceError
+        As in this process, but without the numbers of rows, which Spark does not have.
     """
     for branch, takes in zip(plan.branches or (plan,), candidates.components, strict=True):
         keys = branch.partition_attributes
@@ -44,14 +47,14 @@ def check_unique_ids(frame: DataFrame, plan: EvaluationPlan, candidates: Candida
 
 
 def _agrees(frame: DataFrame, name: str) -> Column:
-    """Return whether an event agrees with itself on an attribute: null and NaN agree with nothing."""
+    """Return whether the value of an attribute equals itself: null and NaN equal nothing."""
     found = column(name)
     is_float = isinstance(frame.schema[name].dataType, (t.FloatType, t.DoubleType))
     return found.isNotNull() & ~f.isnan(found) if is_float else found.isNotNull()
 
 
 def _suspected(used: DataFrame, id: str, keys: Sequence[str]) -> bool:
-    """Return whether events with the same keys may share an id; hashes of different ids may be the same."""
+    """Return whether events with the same keys may share an id; different ids may have the same hash."""
     value = column(id)
     block, bit = f.xxhash64(value), f.lit(1).cast("long")
     if isinstance(used.schema[id].dataType, _INTEGERS):

@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers; nothing here imports pyspark."""
+"""The functions that run in Spark's Python workers; nothing here imports pyspark."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ __all__ = [
 def match_partition(
     batches: Iterable[pa.RecordBatch], *, plan: EvaluationPlan, schema: pa.Schema, slicing: Slicing | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the matches among all events of some keys and slices, which come under any names.
+    """Yield the matches among all events of some keys and slices, whose columns have any names.
 
-    ``schema`` is what the plan was made for; a session may hand out larger string types and another time
-    zone. Holds the events of the partition, and one batch of matches at a time.
+    ``schema`` is that of the plan; a session may hand over larger string types and another time zone. Holds
+    the events of the partition, and one batch of matches at a time.
     """
     received = list(batches)
     if not received:
@@ -51,7 +51,7 @@ def non_overlapping_in_partition(
     Parameters
     ----------
     batches : iterable of RecordBatch
-        All matches of some partition attributes' values, under any names.
+        All matches of some values of the partition attributes; columns have any names.
     """
     received = list(batches)
     if received:
@@ -72,7 +72,7 @@ def rank_partition(
 
 
 def unused_name(schema: pa.Schema, name: str) -> str:
-    """Return a name that no column of a schema has, be it in capitals: Spark does not tell these apart."""
+    """Return a name that no column of a schema has, whatever its case, which Spark ignores."""
     taken = {column.lower() for column in schema.names}
     while name.lower() in taken:
         name += "_"
@@ -89,7 +89,7 @@ def write_partition(
 ) -> Iterator[pa.RecordBatch]:
     """Write the matches of `match_partition` to a Parquet file in a folder that all machines share.
 
-    Yields the file's name and its number of matches; nothing without matches.
+    Yields the name of the file and its number of matches; nothing without matches.
     """
     matches = match_partition(batches, plan=plan, schema=schema, slicing=slicing)
     name, rows = write_batches(matches, plan.output_schema, folder)
@@ -101,7 +101,7 @@ def write_batches(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, folder: str
 ) -> tuple[str | None, int]:
     """Write matches to a new Parquet file; return its name, None without matches, and their number."""
-    # A name of its own for each attempt: a task that is tried again must not find a half-written file.
+    # Each attempt has its own name: a task that is tried again must not find a half-written file.
     name = f"part-{uuid4().hex}.parquet"
     rows = 0
     writer: pq.ParquetWriter | None = None
@@ -119,6 +119,6 @@ def write_batches(
 
 def parquet_writer(path: str, schema: pa.Schema) -> pq.ParquetWriter:
     """Return a writer of matches."""
-    # Ids, times and confidences hardly repeat: a dictionary of them costs more than all the rest.
+    # Ids, times and confidences rarely repeat: dictionaries of them would cost more than all the rest.
     repeating = [field.name for field in schema if not pa.types.is_primitive(field.type)]
     return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=repeating)

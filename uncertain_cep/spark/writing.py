@@ -1,4 +1,4 @@
-"""Matches to files, written aside and then moved, so that nobody meets half a result."""
+"""Writes matches to files, aside and then moved into place, so that nobody sees half a result."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def write_matches(
     ----------
     matches : pyspark.sql.DataFrame
     folder : str or Path
-        A path that this machine shares with the workers: the files are written beside it and moved there
-        when all are complete. For any other URI, such as ``s3a://bucket/matches``, Spark's own committer
-        decides when files are seen, and marks a complete result with the file ``_SUCCESS``.
+        A path that this machine shares with the workers: the files are written beside it, and moved there
+        when all are complete. For a URI, such as ``s3a://bucket/matches``, Spark's own committer decides when
+        files become visible, and marks a complete result with the file ``_SUCCESS``.
     format : {"parquet", "csv", "json"}
         CSV files have a header; JSON files have a line for each match.
     overwrite : bool
@@ -56,8 +56,8 @@ def write_matches(
     Raises
     ------
     OptionError
-        If the format is not known, if something is there and not to be replaced, or if the folder holds
-        files that the frame is made of.
+        If the format is not known, if the folder is there and ``overwrite`` is not set, or if it holds files
+        that the frame is made of.
     TraceError
         If a worker finds an event at fault.
     """
@@ -100,10 +100,10 @@ def match_to_parquet(
 ) -> int:
     """Write the matches of a query as a folder of Parquet files and return their number.
 
-    Parameters are those of `match` and `write_matches`, and so are the errors. On a shared path the workers
-    write the matches where they find them: to hand them back to Spark and have it write them takes several
-    times as long. With ``progress`` a line on stderr says how many tasks of the session's stages are done; by
-    default on a terminal and in a notebook, if the call takes longer than two seconds.
+    Parameters and errors are those of `match` and `write_matches`. On a shared path the workers write the
+    matches themselves; to hand them to Spark and let it write them takes several times as long. With
+    ``progress`` a line on stderr says how many tasks of the session's stages are done; by default on a
+    terminal and in a notebook, if the call takes longer than two seconds.
     """
     options = MatchOptions.among(locals())
     spread = Spread(partitions, slice_length, prune)
@@ -128,7 +128,7 @@ def matches_to_parquet(
     overwrite: bool = False,
     diagnostics: Diagnostics | None = None,
 ) -> int:
-    """Do what `match_to_parquet` does, with its options in two."""
+    """Do what `match_to_parquet` does, whose options are two objects here."""
     local = local_path(folder)
     if overwrite:
         check_output_place(folder, files_read(frame))
@@ -159,7 +159,7 @@ def matches_to_parquet(
             )
             rows = prepared.candidates.mapInArrow(write, "name string, rows long").collect()
             written = {row["name"]: row["rows"] for row in rows}
-        # Attempts at a task that failed, or came second, leave files too, and may go on to write some.
+        # Attempts at a task that failed or were slower leave files, too, and may still write some.
         for name in written:
             (attempts / name).replace(aside / name)
         if not written:
@@ -175,7 +175,7 @@ def _save(matches: DataFrame, uri: str, format_name: Format, mode: str) -> None:
 
 
 def _replaced_if(overwrite: bool) -> Callable[[Path], bool]:
-    """Return what asks whether a folder may be replaced, see `written_aside`."""
+    """Return the check whether a folder may be replaced, see `written_aside`."""
 
     def check(folder: Path) -> bool:
         if folder.exists() and not overwrite:

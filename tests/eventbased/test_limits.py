@@ -16,6 +16,7 @@ from eventbased.gaps.next_match import next_limits
 from eventbased.search.sequences import completions
 from eventbased.search.state import SearchCandidates, SequenceLimits
 from tests.cases.sampling import sampled_from
+from tests.eventbased.test_upper_bounds import before_each
 from uncertain_cep.candidates.match_windows import time_differences
 from uncertain_cep.query.branches import PartialOrder
 from uncertain_cep.query.time_conditions import FAR
@@ -99,12 +100,7 @@ def test_behind_its_next_event_s_latest_time_nothing_is_next(events: list[tuple[
 @st.composite
 def _orders(draw: st.DrawFn) -> PartialOrder:
     length = draw(st.integers(1, 4))
-    before = [0] * length
-    for j in range(length):
-        for i in range(j):
-            if draw(st.booleans()):
-                before[j] |= 1 << i | before[i]
-    return PartialOrder(tuple(before), (True,) * length, ())
+    return PartialOrder(before_each(draw, length), (True,) * length, ())
 
 
 _BOUNDS = st.tuples(sampled_from([-3, 0, 1, 1, 2, 3]), sampled_from([0, 1, 2, 3, FAR]))

@@ -268,20 +268,26 @@ class Order:
         return lambda t: max(t) - min(t) < window and all(t[i] < t[k] for i, k in pairs)
 
 
-@st.composite
-def _orders(draw: st.DrawFn) -> Order:
-    length = draw(st.integers(1, 4))
+def before_each(draw: st.DrawFn, length: int) -> tuple[int, ...]:
+    """Draw an order of components: for each the bits of those before it."""
     before = [0] * length
     for j in range(length):
         for i in range(j):
             if draw(st.booleans()):
                 before[j] |= 1 << i | before[i]
+    return tuple(before)
+
+
+@st.composite
+def _orders(draw: st.DrawFn) -> Order:
+    length = draw(st.integers(1, 4))
+    before = before_each(draw, length)
     kleene = [draw(st.booleans()) for _ in range(length)]
     taken = [draw(st.integers(1, 2)) if many else 1 for many in kleene]
     while sum(taken) > 4:
         taken[taken.index(2)] = 1
     is_set = [draw(st.booleans()) for _ in range(length)]
-    return Order(tuple(before), tuple(kleene), tuple(is_set), tuple(taken))
+    return Order(before, tuple(kleene), tuple(is_set), tuple(taken))
 
 
 @given(_orders(), st.data(), st.integers(1, 10))

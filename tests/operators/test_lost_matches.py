@@ -7,8 +7,7 @@ matter most where a match is just as likely as asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -27,8 +26,7 @@ from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.sampling import FEWER
 from tests.operators.test_language_compressed import Case, compressed_cases
-from uncertain_cep.operators import backtracking
-from uncertain_cep.results import top_k as best
+from tests.operators.test_pruning import in_small_steps
 from uncertain_cep.testing.model import Match
 
 _MOST_WORLDS = 4000
@@ -90,16 +88,6 @@ def _just_below(answer: Sequence[Match], data: st.DataObject) -> tuple[float, li
     return least, [match for match in answer if match.confidence >= chosen]
 
 
-@contextmanager
-def _in_small_steps() -> Iterator[None]:
-    """Let the first matches raise the threshold, and the smallest ids be tried first."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(backtracking, "FIRST_MATCHES", 1)
-        patch.setattr(best, "WORTH_TRYING", 2)
-        patch.setattr(best, "FIRST_SHARE", 3)
-        yield
-
-
 @CASES
 @FEWER
 @given(data=st.data(), planner=st.sampled_from(["auto", "dp_bushy"]))
@@ -139,7 +127,7 @@ def test_the_best_are_as_likely_as_the_best_there_are(
     answer = _answer(case)
     text = case.text(f"ORDER BY CONFIDENCE DESC LIMIT {limit}")
     note(text)
-    with _in_small_steps():
+    with in_small_steps():
         batches = list(uc.iter_matches(case.trace.table(), text, batch_rows=batch_rows))
     assert sum(batch.num_rows for batch in batches) == min(limit, len(answer))
     if not batches:

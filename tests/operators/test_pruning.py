@@ -28,7 +28,7 @@ _ANY = st.one_of(language_cases(), nested_cases("AS"), nested_cases("AOS"))
 
 
 @contextmanager
-def _in_small_steps() -> Iterator[None]:
+def in_small_steps() -> Iterator[None]:
     """Let the first matches raise the threshold, and the smallest ids be tried first."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(backtracking, "FIRST_MATCHES", 1)
@@ -47,7 +47,7 @@ def test_the_best_are_the_first_of_all(
     if case.strategy.endswith("contiguity"):
         planner = "auto"
     everything = uc.match(table, ordered)
-    with _in_small_steps():
+    with in_small_steps():
         batches = list(
             uc.iter_matches(table, f"{ordered} LIMIT {limit}", batch_rows=batch_rows, planner=planner)
         )
@@ -143,6 +143,6 @@ def test_what_is_part_of_the_match_does_not_forbid() -> None:
 def test_partial_matches_that_are_too_unlikely_are_not_extended(pattern: str, tail: str) -> None:
     table = _stream("ABC" * 40, half=9)
     query = f"PATTERN {pattern} WITHIN 24 {tail}"
-    with _in_small_steps():
+    with in_small_steps():
         pruned = _partial_matches(table, query)
     assert pruned < 0.6 * _partial_matches(table, query.replace(tail, ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +50,14 @@ def prepared(case: Case, strategy: Strategy) -> tuple[PointCandidates, pa.Table]
     return point_candidates(plan, table, selection, (ticks[0], ticks[1]), pmfs), table
 
 
+def with_and_without_merging_and_nelt(fed: PointCandidates) -> Iterator[PointMatches]:
+    """Yield the matches of candidates, at first with both."""
+    for merging, nelt in product((True, False), repeat=2):
+        evaluation = PointEvaluation(fed.automaton, merging=merging, nelt=nelt)
+        fed.push(evaluation, slice(None))
+        yield evaluation.close()
+
+
 def as_rows(found: list[PointMatches], case: Case, table: pa.Table) -> dict[Key, Row]:
     """Return matches as the engine's rows, each of them once."""
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
@@ -85,11 +94,7 @@ def test_merging_and_nelt_change_nothing(strategy: Strategy, case: Case) -> None
     if given_ is None:
         return
     fed, table = given_
-    answers = []
-    for merging, nelt in ((True, True), (True, False), (False, True), (False, False)):
-        evaluation = PointEvaluation(fed.automaton, merging=merging, nelt=nelt)
-        fed.push(evaluation, slice(None))
-        answers.append(as_rows([evaluation.close()], case, table))
+    answers = [as_rows([found], case, table) for found in with_and_without_merging_and_nelt(fed)]
     for other in answers[1:]:
         assert_same(answers[0], other)
     assert_answer(answers[0], answer_of(case, strategy))

@@ -14,14 +14,14 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from pointbased import PointEvaluation, PointMatches
+from pointbased import PointMatches
 from tests.cases.cases import Trace
 from tests.cases.comparison import Row, assert_answer, assert_same
 from tests.cases.language import STRATEGIES, LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.points import sase_matches
 from tests.cases.sampling import FEWER
-from tests.pointbased.test_answers import cramped, in_any_order
+from tests.pointbased.test_answers import cramped, in_any_order, with_and_without_merging_and_nelt
 from tests.streaming.arrivals import arrivals
 from tests.streaming.test_sliced import streamed
 from uncertain_cep.candidates.pmfs import explicit_pmfs
@@ -85,11 +85,7 @@ def test_merging_and_nelt_change_nothing(strategy: Strategy, data: st.DataObject
     if given_ is None:
         return
     fed, table = given_
-    answers = []
-    for merging, nelt in ((True, True), (True, False), (False, True), (False, False)):
-        evaluation = PointEvaluation(fed.automaton, merging=merging, nelt=nelt)
-        fed.push(evaluation, slice(None))
-        answers.append(as_rows([evaluation.close()], case, table))
+    answers = [as_rows([found], case, table) for found in with_and_without_merging_and_nelt(fed)]
     for other in answers[1:]:
         assert_same(answers[0], other)
     assert_answer(answers[0], case.answer())

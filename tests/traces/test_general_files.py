@@ -397,7 +397,6 @@ def times(text: list[str | None], **format: Any) -> list[str | None]:
 
 
 _moments = st.datetimes(datetime(1971, 1, 1), datetime(2068, 12, 31, 23, 59, 59))
-_ZONES = ("Europe/Berlin", "-03:30", "UTC")
 _FORMATS = (
     "%Y-%m-%d %H:%M:%S.%f", "%d/%b/%Y:%H:%M:%S,%f", "%A, %d %B %Y %I:%M:%S %p .%f", "%j/%y %H %M %S %f",
     "%m/%d/%y %H:%M:%S %f", "%Y%m%dT%H%M%S%f",

@@ -233,6 +233,23 @@ def test_times_where_the_order_is_known(
     _check(wanted, uc.match(table_of(events), text))
 
 
+@given(st.sampled_from(["A v0, B v1, !A n", "!B n, A v0, B v1"]), st.integers(2, 9), st.data())
+def test_outputs_where_times_tell_what_spoils(pattern: str, window: int, data: st.DataObject) -> None:
+    """With a partition for each source, the best, and those of a least confidence, are among all."""
+    events = data.draw(traces(total=True))
+    query = f"PATTERN SEQ({pattern}) WHERE [source] WITHIN {window}"
+    table = table_of(events)
+    wanted: dict[Any, Match] = {}
+    for clock in dict.fromkeys(event.clock for event in events):
+        mine = [event for event in events if event.clock == clock]
+        wanted |= _wanted(Query(IN_ORDER[pattern], window), mine)
+    whole = uc.match(table, f"{query} ORDER BY CONFIDENCE DESC")
+    _check(wanted, whole.drop_columns("source"))
+    assert uc.match(table, f"{query} ORDER BY CONFIDENCE DESC LIMIT 2").equals(whole.slice(0, 2))
+    least = uc.match(table, f"{query} HAVING CONFIDENCE >= 0.5 ORDER BY CONFIDENCE DESC").num_rows
+    assert least == sum(match.confidence >= Fraction(1, 2) for match in wanted.values())
+
+
 def _spans(events: list[Event]) -> list[tuple[int, int]]:
     """Return for each event the first and last tick of all that its time depends on."""
     spans = [(event.lower, event.upper) for event in events]
@@ -255,14 +272,17 @@ def _spans(events: list[Event]) -> list[tuple[int, int]]:
 
 
 @given(
-    st.sampled_from(["A v0, B v1", "B v0, A+ v1[]", "A v0, B v1, A v2"]),
+    st.one_of(
+        st.tuples(st.sampled_from(["A v0, B v1", "B v0, A+ v1[]", "A v0, B v1, A v2"]), traces()),
+        st.tuples(st.sampled_from(["A v0, !B n, A v1", "A v0, B v1, !A n"]), traces(sources=1, total=True)),
+    ),
     st.integers(1, 9),
-    traces(),
     st.integers(1, 12),
 )
 def test_slices_of_time_with_whole_clusters_have_the_same_matches(
-    pattern: str, window: int, events: list[Event], length: int
+    case: tuple[str, list[Event]], window: int, length: int
 ) -> None:
+    pattern, events = case
     table = table_of(events)
     query = f"PATTERN SEQ({pattern}) WITHIN {window}"
     plan = make_plan(uc.parse(query), table.schema, MatchOptions())

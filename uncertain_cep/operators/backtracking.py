@@ -48,7 +48,6 @@ from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.join_prefix import choice_of_singles, choices_of_singles
 from uncertain_cep.operators.next_match import ids_by_component, too_dear
-from uncertain_cep.operators.ordered_gaps import OrderedGaps
 from uncertain_cep.operators.partial_orders import order_confidences, sides_of_gap, sorted_by_id
 from uncertain_cep.operators.series import by_component, event_by_event
 from uncertain_cep.operators.shared_clocks import LikelyMatches, too_many_offsets
@@ -126,6 +125,8 @@ class BacktrackingSearch:
         self._asked = plan if context.order is None else context.order.plan
         timed = bool(self._asked.bound.times)
         if context.order is not None:
+            from uncertain_cep.operators.ordered_gaps import OrderedGaps
+
             self._confidences = OrderedGaps(
                 context.order, table, self._forbidden.rules, self._conditions, window, context.existence
             )

@@ -137,35 +137,33 @@ class OrderedGaps(TimedConfidences):
                 own = slice(int(matches.start[n]), int(matches.start[n + 1]))
                 place = matches.place[own]
                 found = None
-                asked = self._own(shape, candidates.row[place].tolist())
-                if asked is not None:
+                own_rows = candidates.row[place].tolist()
+                bounds = own_bounds(self._templates, shape, own_rows, {})
+                if bounds is not None:
                     at = (candidates.lower[place] - candidates.base[place]).tolist()
                     rule_rows = _rule_rows(shape.rules, at)
                     rows, forbids = self._gathered(
                         pools, matches, n, candidates, scratch, offsets, NO_OFFSETS, rule_rows
                     )
                     boxes = matches.boxes[:, own].T.tolist() if matches.boxes.shape[1] else None
-                    found = self._weighed(shape, asked, [row for row, *_ in rows], forbids, boxes)
+                    others = [row for row, *_ in rows]
+                    found = self._weighed(shape, own_rows, bounds, others, forbids, boxes)
                 out[0][n], out[1][n], out[2][n] = found or (0, -1, 0.0)
-
-    def _own(self, shape: Shape, rows: list[int]) -> tuple[list[int], Bounds] | None:
-        """Return the rows of a match, and what conditions ask of its times; None if that cannot be met."""
-        bounds = own_bounds(self._templates, shape, rows, {})
-        return None if bounds is None else (rows, bounds)
 
     def _weighed(
         self,
         shape: Shape,
-        own: tuple[list[int], Bounds],
+        rows: list[int],
+        bounds: Bounds,
         others: list[int],
         forbids: NDArray[np.bool_],
         boxes: list[list[int]] | None,
     ) -> Described | None:
         """Return range and confidence of a match; None if it cannot be.
 
-        ``others`` are the rows of what may spoil it, and ``forbids``, (x, k) bool, by which rules.
+        ``bounds`` are what conditions ask of its times, ``others`` the rows of what may spoil it, and
+        ``forbids``, (x, k) bool, by which rules.
         """
-        rows, bounds = own
         sorted_own = self._events.in_order(np.array(rows)[:, None])[:, 0].tolist()
         first, last = sorted_own[0], sorted_own[-1]
         window = self._plan.window

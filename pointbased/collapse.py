@@ -363,7 +363,7 @@ class Collapse:
     def __init__(self, automaton: Automaton, most_steps: float, std_error: float, seed: int) -> None:
         self._automaton = automaton
         self._rules = automaton.rules()
-        self._limits = Limits(most_steps, std_error, seed)
+        self._limits = Limits(float(most_steps), std_error, seed)
         self._reach = automaton.window - 1 if automaton.components in automaton.negations else -1
         self._space: Space | None = None
         self._split: tuple[Witnesses, list[Witnesses]] | None = None

@@ -57,8 +57,8 @@ class Matches(NamedTuple):
 
 
 @kernel(allocates=True)
-def _describe(completed, w, candidates, pmf, longest, wanted, matches):
-    """Fill the matches; return the first match whose chain is too long to sum over, or -1.
+def _describe(completed, begin, end, w, candidates, pmf, longest, wanted, matches):
+    """Fill the matches ``begin..end-1``; return the first match whose chain is too long to sum over, or -1.
 
     A match that explicit probabilities exclude gets an empty range; a confidence of NaN asks for exact
     arithmetic.
@@ -71,7 +71,7 @@ def _describe(completed, w, candidates, pmf, longest, wanted, matches):
     b = np.empty(length, np.int64)
     bounds = np.empty((4, length), np.int64)
     floats = np.empty((4, 2 * length + 1), np.float64)
-    for n in range(completed.shape[0]):
+    for n in range(begin, end):
         explicit = False
         sizes = 1.0
         for k in range(length):
@@ -139,8 +139,8 @@ def describe(completed: Int64, pool: CandidatePool, w: int, *, confidence: bool,
         ticks = (completed[:, length + 1] - completed[:, length] + 1).astype(np.float64)
         costs += ticks * np.where(ticks > w + length, length**2, length)
     for part in pieces(costs):
-        described = Matches._make(column[..., part] for column in matches)
-        if _describe(completed[part], w, pool.arrays, pool.pmfs.pmf, longest, confidence, described) >= 0:
+        given = completed, part.start, part.stop, w, pool.arrays, pool.pmfs.pmf, longest, confidence
+        if _describe(*given, matches) >= 0:
             raise LongChainError
     possible = matches.lower <= matches.upper
     if not possible.all():

@@ -150,7 +150,7 @@ def summed(case: Case, most: float = 1e6) -> tuple[int, float, int, int]:
     out = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64), np.empty(1)
     kernel = describe_summed
     _, reason, _ = kernel(
-        times, others, pmfs, 0, True, np.array([most, most]), 1e9,
+        times, others, pmfs, 0, True, np.array([most, most], dtype=np.float64), 1e9,
         tables(length, 2 * length + len(case.bounds) + len(rules) + 1, 100_000, ticks),
         spans(max(len(rules), 1), shape[1], length), np.empty(length, dtype=np.int64), np.empty(ticks), out,
     )  # fmt: skip

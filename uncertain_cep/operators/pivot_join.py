@@ -103,7 +103,8 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
             if threshold is None:
                 chosen = matches_among(ordered, search, spans, np.arange(found))
             else:
-                chosen = description.filtered_spans(ordered, search, spans[:, :count], found, threshold)
+                used = np.ascontiguousarray(spans[:, :count])
+                chosen = description.filtered_spans(ordered, search, used, found, threshold)
             part = slice(filled, filled + chosen.shape[1])
             filled = part.stop
             events[:, part] = output[chosen]

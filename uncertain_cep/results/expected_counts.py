@@ -240,13 +240,14 @@ class _Shares:
 
     def _of(self, chunk: MatchBatch, first: int) -> Iterator[tuple[Int64, Int64, Float64]]:
         done, count = 0, len(chunk.lower)
+        events = np.ascontiguousarray(chunk.events)
         while done < count:
             checkpoint(24 * self._room)
             match, bucket = np.empty(self._room, np.int64), np.empty(self._room, np.int64)
             value = np.empty(self._room)
             before = done
             done, written, need = confidences_by_bucket(
-                chunk.events, chunk.confidence, chunk.lower, self._events, self._pmf, self._window,
+                events, chunk.confidence, chunk.lower, self._events, self._pmf, self._window,
                 self._every, done, match, bucket, value,
             )  # fmt: skip
             if done == before:

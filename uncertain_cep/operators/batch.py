@@ -45,7 +45,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class MatchBatch:
-    """Some matches."""
+    """Some matches.
+
+    Its ranges and confidences are its own: who takes it over may write on them.
+    """
 
     events: Int64
     """(l, k) int64. For each component what the caller asked for: the event's id or its row; of a Kleene

@@ -55,8 +55,8 @@ def weigher(
 ) -> Callable[[MatchBatch], MatchBatch]:
     """Return what makes of matches, whose events are rows, what their clocks let them be.
 
-    It takes batches with confidences of uniform, independent times, or without any where some times are not
-    uniform, and overwrites them.
+    It takes over batches, with confidences of uniform, independent times, or without any where some times are
+    not uniform.
 
     Parameters
     ----------
@@ -74,7 +74,6 @@ def weigher(
     uneven = clocks.has_law if clocks.has_law.any() else None
 
     def weighed(chunk: MatchBatch) -> MatchBatch:
-        # The batch is this function's: its columns are overwritten.
         length, count = chunk.events.shape
         events, lower, upper = pooled(length * count, np.int64), chunk.lower, chunk.upper
         events = events.reshape(length, count)

@@ -83,7 +83,8 @@ def _single_events(context: ExecutionContext) -> Iterator[MatchBatch]:
         part = slice(start, start + context.batch_rows)
         events = rows[part] if payload is None else payload[rows[part]]
         confidence = np.ones(len(events)) if context.with_confidence else None
-        yield MatchBatch(events[None, :], found.lower[0][part], found.upper[0][part], confidence)
+        lower, upper = found.lower[0][part].copy(), found.upper[0][part].copy()
+        yield MatchBatch(events[None, :], lower, upper, confidence)
 
 
 def _joined(context: ExecutionContext) -> Iterator[MatchBatch]:

@@ -13,6 +13,7 @@ import pytest
 import uncertain_cep as uc
 from tests.cli.conftest import Invoke
 from uncertain_cep.query import attributes_in, parse
+from uncertain_cep.traces import json_files
 from uncertain_cep.traces.reading import load_traces
 
 QUERY = "PATTERN SEQ(A a, B b) WHERE a.x + 1 = b.x WITHIN 5"
@@ -113,7 +114,7 @@ def test_a_csv_column_that_changes_its_type_is_text(tmp_path: Path) -> None:
     assert trace.stat().st_size > 2**20
     table = uc.read_traces(trace)
     assert table.schema.field("note").type == pa.string()
-    assert load_traces(trace, used=()).present == {*table.column_names}
+    assert load_traces(trace, used=()).unread() == {*table.column_names}
 
 
 def test_a_type_that_is_given_for_an_unused_column(invoke: Invoke, tmp_path: Path) -> None:
@@ -157,3 +158,54 @@ def test_all_attributes_are_read_where_they_are_returned(invoke: Invoke, tmp_pat
         "match", f"{QUERY} RETURN a.*", "PATTERN SEQ(C c, B b) WITHIN 9 RETURN c", trace, "--as", "C"
     )
     assert several.exit_code == 0, several.stderr
+
+
+SPARK_TASK = (
+    '{"Event":"SparkListenerTaskStart","Stage ID":1,"Stage Attempt ID":0,"Task Info":{"Task ID":7,"Index":0,'
+    '"Attempt":0,"Launch Time":1700000000000,"Executor ID":"1","Host":"h"}}\n'
+)
+METRIC = """# TYPE up gauge
+up{instance="a",job="node"} 1 1700000000000
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "asked", "meant"),
+    [
+        ("log.jsonl", SPARK_TASK, "task", "task_id"),
+        ("log.prom", METRIC, "instanc", "instance"),
+        ("trace.jsonl", "", "note_", "note"),
+        ("trace.csv", "type,id,lower,upper,note\nA,1,1,1,x\n", "not", "note"),
+    ],
+)
+@pytest.mark.parametrize("command", ["match", "explain"])
+def test_a_misspelt_attribute_is_found_among_columns_that_were_not_read(
+    invoke: Invoke,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    content: str,
+    asked: str,
+    meant: str,
+    command: str,
+) -> None:
+    monkeypatch.setattr(json_files, "JSON_BLOCK", 64)
+    monkeypatch.setattr(json_files, "_PIECE", 64)
+    trace = tmp_path / name
+    if content:
+        trace.write_text(content)
+    else:
+        written(tmp_path, rows(["x", "y", None, "z"]))
+    format_ = ["--input-format", "openmetrics"] if name.endswith(".prom") else []
+    query = f"PATTERN SEQ(A a, B b) WHERE a.{asked} = b.{asked} WITHIN 5s"
+    found = invoke(command, query, trace, *format_)
+    assert found.exit_code == 2
+    assert f"unknown attribute {asked}: did you mean {meant}?" in found.stderr
+
+
+def test_attributes_that_a_schema_lists_are_all_that_is_meant(invoke: Invoke, tmp_path: Path) -> None:
+    trace = written(tmp_path, rows([1, 2, 3, 4]))
+    (tmp_path / "schema.toml").write_text(f'{SCHEMA}attributes = {{ value = "x" }}')
+    query = "PATTERN SEQ(A a, B b) WHERE a.notes = 1 WITHIN 5"
+    found = invoke("match", query, trace, "--schema", tmp_path / "schema.toml")
+    assert "unknown attribute notes: the trace has type, id, lower, upper, value" in found.stderr

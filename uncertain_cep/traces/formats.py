@@ -32,9 +32,16 @@ from uncertain_cep.traces.extracting import (
 from uncertain_cep.traces.faulty_rows import ROW, row_faults, unreadable_rows
 from uncertain_cep.traces.file_options import COLUMN_TYPES, FILE_FORMATS, SUFFIXES, ColumnType, FileOptions
 from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
-from uncertain_cep.traces.json_files import read_json
+from uncertain_cep.traces.json_files import first_names, read_json
 from uncertain_cep.traces.nested import exploded, leaf_names, roots_of, with_fields
-from uncertain_cep.traces.readers import LOOKED_AT, READERS, finest_tick, read_events, recognised
+from uncertain_cep.traces.readers import (
+    LOOKED_AT,
+    READERS,
+    event_blocks,
+    finest_tick,
+    read_events,
+    recognised,
+)
 from uncertain_cep.traces.readers.rolled_logs import superseded
 from uncertain_cep.traces.standard_input import spooled
 from uncertain_cep.traces.text_lines import LINE, record_blocks
@@ -48,6 +55,7 @@ __all__ = [
     "TraceFile",
     "column_names",
     "delimiter_of",
+    "first_column_names",
     "format_of",
     "list_files",
     "read_file",
@@ -193,6 +201,21 @@ def column_names(file: TraceFile, options: FileOptions = _DEFAULT) -> list[str] 
         return None
     names += [name for name in _places(file, options) if name not in names]
     return names + [name for name in extracted_names(options.extract, names) if name not in names]
+
+
+def first_column_names(file: TraceFile, options: FileOptions) -> list[str]:
+    """Return the columns that a file has as far as it begins; none of one that cannot be read."""
+    with suppress(OSError, ValueError, pa.ArrowException, TraceError):
+        if (names := column_names(file, options)) is not None:
+            return names
+        if file.reader:
+            with unpacked(file.path) as stream:
+                names = next(event_blocks(file.reader, stream, str(file.path))).column_names
+        else:
+            names = [LINE] if _known_format(file.path, options) == "text" else first_names(file.path)
+        names = [*names, *_places(file, options)]
+        return [*names, *extracted_names(options.extract, names)]
+    return []
 
 
 def _places(file: TraceFile, options: FileOptions) -> dict[str, str]:

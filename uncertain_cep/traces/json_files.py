@@ -21,7 +21,7 @@ from uncertain_cep.traces.jsonlines import json_line_faults, kept_columns
 from uncertain_cep.traces.nested import roots_of, text_fields
 from uncertain_cep.traces.unpacking import unpacked
 
-__all__ = ["JSON_BLOCK", "read_json"]
+__all__ = ["JSON_BLOCK", "first_names", "read_json"]
 
 JSON_BLOCK: Final = 1 << 26
 """Bytes of a file that are in memory at a time; docs/traces.md names them."""
@@ -75,6 +75,17 @@ def read_json(
     if _infinite(table.select([name for name in table.column_names if name in wanted])):
         raise TraceError(_CHANGED if span else _line_faults(path, columns))
     return table
+
+
+def first_names(path: Path) -> list[str]:
+    """Return the columns of the lines that a file begins with, a megabyte or so."""
+    with json_lines(unpacked(path)) as stream:
+        beginning = b""
+        while b"\n" not in beginning and len(beginning) <= LONGEST_LINE and (piece := stream.read(_PIECE)):
+            beginning += piece
+    lines, _, rest = beginning.rpartition(b"\n")
+    names: list[str] = _json_table(lines or rest, []).column_names
+    return names
 
 
 def _joined(

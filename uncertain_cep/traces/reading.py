@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ from uncertain_cep.timedomain import Names, TimeDomain
 from uncertain_cep.traces.checks import RowOrigin, check_columns, check_ids, check_values
 from uncertain_cep.traces.duplicates import duplicates_message, first_of_equal
 from uncertain_cep.traces.extracting import ExtractionUses
-from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files, reader_tick
+from uncertain_cep.traces.faulty_rows import ROW
+from uncertain_cep.traces.formats import FileOptions, TraceFile, first_column_names, list_files, reader_tick
 from uncertain_cep.traces.frames import event_table
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import merged_message, merged_times
-from uncertain_cep.traces.reading_steps import all_days, model_events, raw_tables, reading_steps
+from uncertain_cep.traces.reading_steps import Step, all_days, model_events, raw_tables, reading_steps
 from uncertain_cep.traces.rows import Part, assembled, events_of_rows
 from uncertain_cep.traces.schema import TraceSchema, given_schema
 
@@ -53,8 +55,8 @@ class LoadedTrace:
     """Events of a certain time that share their tick with one of another certain time."""
     tick: str | None = None
     """The tick; None if it has no length, or the table is None."""
-    present: frozenset[str] = frozenset()
-    """The columns of the files, read or not."""
+    unread: Callable[[], frozenset[str]] = frozenset
+    """Gives the columns that are attributes as well, read or not."""
 
     @property
     def events(self) -> int:
@@ -74,7 +76,7 @@ class LoadedTrace:
 
     def with_all_columns(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema with the columns that were not read, of no type, so that errors can name them."""
-        others = sorted(self.present.difference(schema.names))
+        others = sorted(self.unread().difference(schema.names))
         return pa.schema([*schema, *(pa.field(name, pa.null()) for name in others)], schema.metadata)
 
     def sound(self) -> pa.Table:
@@ -243,8 +245,14 @@ def load_traces(
         duplicates,
         merged_times(roundings),
         named,
-        frozenset(uses.present),
+        partial(_first_attributes, plan, options),
     )
+
+
+def _first_attributes(plan: dict[TraceFile, list[Step]], options: FileOptions) -> frozenset[str]:
+    """Return the columns with which files begin that are attributes, unless the schema lists these."""
+    files = [file for file, steps in plan.items() if any(step.events.attributes is None for step in steps)]
+    return frozenset(name for file in files for name in first_column_names(file, options) if name != ROW)
 
 
 def load_frame(frame: Any, *, tick: str | None = None) -> LoadedTrace:

@@ -6,9 +6,10 @@ from uncertain_cep.traces.readers.registry import (
     LOOKED_AT,
     READERS,
     Reader,
+    event_blocks,
     finest_tick,
     read_events,
     recognised,
 )
 
-__all__ = ["LOOKED_AT", "READERS", "Reader", "finest_tick", "read_events", "recognised"]
+__all__ = ["LOOKED_AT", "READERS", "Reader", "event_blocks", "finest_tick", "read_events", "recognised"]

@@ -117,6 +117,19 @@ def test_what_extends_runs_takes_times_as_independent() -> None:
         uc.IncrementalMatcher(query, schema, sources=False, evaluation="sliced").restore(snapshot)
 
 
+def test_events_of_one_tick_match_in_a_window_of_one_tick() -> None:
+    table = pa.table({
+        "type": ["A", "B"], "id": [0, 1], "lower": [0, 0], "upper": [2, 2], "source": ["s", "s"],
+        "offset_lower": [0, 0], "offset_upper": [2, 2], "sequence": [0, 1],
+    })  # fmt: skip
+    query = text("AB", 1)
+    for slice_length in (None, 1):
+        matcher = uc.IncrementalMatcher(query, table.schema, slice_length=slice_length)
+        parts = [matcher.push(table.slice(0, 1)), matcher.push(table.slice(1)), matcher.close()]
+        assert pa.Table.from_batches(parts).equals(uc.match(table, query))
+        assert sum(part.num_rows for part in parts) == 1
+
+
 @given(
     st.sampled_from(["AB", "ABA"]), st.integers(1, 9), sequences.traces(ordered=False), st.data(),
     st.sampled_from([None, 1, 40]),

@@ -88,11 +88,13 @@ class SlicedEvaluation:
     def __init__(self, plan: EvaluationPlan, schema: pa.Schema, slice_length: int) -> None:
         self._plan = plan
         self.planning = Replanning(plan)
+        # In order by their sequences, events can be at one tick.
+        has_sequences = plan.clocks and plan.names.sequence in schema.names
         self._branches = [
             branch
             for branch in plan.branches or (plan,)
             if constants_hold(branch)
-            and (branch.order is not None or branch.window >= len(branch.components))
+            and (branch.order is not None or has_sequences or branch.window >= len(branch.components))
         ]
         self._columns = list(plan.required_columns)
         self._reach = min(plan.window - 1, 2 * MAX_TICK)

@@ -13,7 +13,7 @@ from benchmarks.figures import Options, Results, Target, at_least, at_most
 from benchmarks.timing import pin_to_one_core, take_turns
 from benchmarks.workload import THREE, Stream, sequence_query
 from confidence.shared.held import Offsets, OwnTimes, weigh_held
-from confidence.shared.weighing import weigh_matches
+from confidence.shared.weighing import RigidEvents, RigidMatches
 
 __all__ = ["measure"]
 
@@ -55,7 +55,8 @@ def measure(options: Options) -> Results:
     for ticks in (100, 1_000_000):
         for clocks, target in (*_RIGID, *_HELD):
             own = 0 if (clocks, target) in _RIGID else ticks // 2
-            weighed = partial(_weighed, _matches(clocks, ticks, own), own)
+            case = _matches(clocks, ticks, own)
+            weighed = partial(_held, case) if own else partial(_certain, case, _rigid(case))
             timing = take_turns({"": weighed}, options.rounds)[""]
             each = timing.seconds(options.clock) / _MATCHES * 1e6
             what = f"confidence, clocks {clocks}, {ticks:,} ticks" + (", own intervals" if own else "")
@@ -81,23 +82,28 @@ def _matches(clocks: str, ticks: int, own: int) -> _Case:
     return OwnTimes(clock, reading, upper, none), offsets, events, 20 * ticks
 
 
-def _weighed(case: _Case, own: int) -> pa.Table:
-    """Weigh the matches; return a table with a row for each."""
+def _rigid(case: _Case) -> RigidEvents:
+    """Return the events as they are once for all matches."""
+    times, offsets, _, _ = case
+    low, high = times.lower + offsets.lower[times.clock], times.lower + offsets.upper[times.clock]
+    return RigidEvents(times.clock, low, high)
+
+
+def _certain(case: _Case, rigid: RigidEvents) -> pa.Table:
+    """Weigh matches that are certain by clocks; return a table with a row for each."""
+    _, _, events, window = case
+    first, last, confidence = np.empty(_MATCHES, np.int64), np.empty(_MATCHES, np.int64), np.zeros(_MATCHES)
+    RigidMatches(events, window, rigid, first, last, confidence).weigh((0, _MATCHES), True)
+    return pa.table({"confidence": confidence})
+
+
+def _held(case: _Case) -> pa.Table:
+    """Weigh matches that are uncertain by clocks as well; return a table with a row for each."""
     times, offsets, events, window = case
-    lower, upper, confidence = (
-        np.empty((2, _MATCHES), np.int64)[0],
-        np.empty(_MATCHES, np.int64),
-        np.zeros(_MATCHES),
-    )
-    if own:
-        done, limits = 0, (10**6, 10**6)
-        while done < _MATCHES:
-            done = weigh_held(
-                events, times, offsets, np.zeros(0), window, True, limits, done, lower, upper, confidence
-            )
-    else:
-        low, high = offsets.lower[times.clock], offsets.upper[times.clock]
-        weigh_matches(
-            events, times.clock, times.lower, low, high, window, True, (0, _MATCHES), lower, upper, confidence
+    first, last, confidence = np.empty(_MATCHES, np.int64), np.empty(_MATCHES, np.int64), np.zeros(_MATCHES)
+    done, limits = 0, (10**6, 10**6)
+    while done < _MATCHES:
+        done = weigh_held(
+            events, times, offsets, np.zeros(0), window, True, limits, done, first, last, confidence
         )
     return pa.table({"confidence": confidence})

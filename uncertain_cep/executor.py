@@ -16,7 +16,7 @@ from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.existence import as_evaluated, existence
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.moved import moved
-from uncertain_cep.candidates.own_times import shared_clocks, times_of
+from uncertain_cep.candidates.own_times import shared_clocks, times_of, with_coded_clocks
 from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.possible_readings import all_candidates, possible_readings
@@ -131,6 +131,7 @@ def execute(
     announce_compilation()
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
+    table = with_coded_clocks(plan, table)
     if diagnostics is not None:
         diagnostics.about(plan)
     if slicing is None or not plan.orders:
@@ -325,7 +326,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         weighed = weigher(clocks, plan.window, plan.needs_confidence, ids)
         # What is certain by its clock is weighed about as fast as bounds are.
         likely = LikelyMatches(clocks, plan.window) if clocks.has_law.any() else None
-        while_found = while_found and not clocks.has_law.any()
+        while_found = False
     context = ExecutionContext(
         plan,
         table,

@@ -284,7 +284,8 @@ class TimeDomain:
         """Return lengths, durations or int64 ticks, in ticks, rounded down, (n,) int64; 0 where null."""
         if lengths.null_count == len(lengths):
             return np.zeros(len(lengths), np.int64)
-        lengths = lengths.fill_null(0)
+        if lengths.null_count:
+            lengths = lengths.fill_null(0)
         if not pa.types.is_duration(lengths.type):
             return np.asarray(lengths.cast(pa.int64()).to_numpy())
         nanoseconds = np.asarray(lengths.cast(pa.duration("ns")).cast(pa.int64()).to_numpy())

@@ -3,27 +3,56 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.chain.exact import redo_exactly
+from confidence.chain.side_by_side import LENGTHS
 from confidence.chain.uniform import chain_confidence, sum_of_three, sum_of_two, tight_bounds
 from confidence.kernel import kernel
+from confidence.shared import two_clocks_written_out
 from confidence.shared.rigid import collapse, conditions, pairs_within, rigid_count
+from confidence.shared.two_clocks import EXACT, ClockColumns, room_for
 
-__all__ = ["keep_possible", "weigh_matches"]
+__all__ = ["RigidEvents", "RigidMatches"]
 
 Int64 = NDArray[np.int64]
 
+Float64 = NDArray[np.float64]
+
+POSITIVE: Final = 2**63 - 1
+"""Tells the compiler that an index is not counted from the end."""
+
+_TWO_CLOCKS: Final[dict[int, Any]] = {
+    length: getattr(two_clocks_written_out, f"two_clocks_of_{length}") for length in LENGTHS
+}
+
+
+class RigidEvents:
+    """Events as if they were certain by their clocks.
+
+    Parameters
+    ----------
+    clock : (n,) int64
+        -1: one of its own.
+    lower, upper : (n,) int64
+        Bounds of the time, ticks. Those of events of one clock are equally far apart.
+    """
+
+    def __init__(self, clock: Int64, lower: Int64, upper: Int64) -> None:
+        self.clock, self.lower, self.upper = self.arrays = clock, lower, upper
+        self.columns = ClockColumns.of(clock, lower, upper)
+
 
 @kernel
-def _number(events, n, clock, source, clocks, begin):
-    """Write the clocks of match n as they appear, and which event names each first; return how many."""
-    length = events.shape[0]
+def _number(rows, clock, source, clocks, begin):
+    """Write the clocks of a match as they appear, and which event names each first; return how many."""
+    length = rows.shape[0]
     size = 0
     for j in range(length):
-        name = clock[events[j, n]]
+        name = clock[rows[j]]
         place = size
         if name >= 0:
             for known in range(size):
@@ -105,7 +134,7 @@ class _Work(NamedTuple):
     """Work arrays for matches of l events."""
 
     rows: Int64
-    """(12, l) int64."""
+    """(13, l) int64."""
     least: Int64
     """(l + 1, l + 1) int64, see :func:`confidence.shared.rigid.conditions`."""
     bounds: Int64
@@ -118,26 +147,30 @@ class _Work(NamedTuple):
 
 
 @kernel
-def _weigh_each(events, clock, reading, low, high, window, wanted, part, work, lower, upper, confidence):
-    """Do what `weigh_matches` says. Apart from what makes arrays, slices cost nothing."""
-    length = events.shape[0]
-    rows, bounds, floats = work.rows, work.bounds, work.floats
-    source, step, readings, clocks, seen = rows[0], rows[1], rows[2], rows[3], rows[4]
-    lows, highs, chain_low, chain_high = rows[5], rows[6], rows[7], rows[8]
-    a, b, begin = rows[9], rows[10], rows[11]
+def _weigh_each(
+    length, matches, stride, clock, lower, upper, window, wanted, which, work, first, last, confidence
+):
+    """Do what `_weigh_tied` says. Apart from what makes arrays, slices cost nothing."""
+    row, bounds, floats = work.rows, work.bounds, work.floats
+    source, step, readings, clocks, seen = row[0], row[1], row[2], row[3], row[4]
+    lows, highs, chain_low, chain_high = row[5], row[6], row[7], row[8]
+    a, b, begin, rows = row[9], row[10], row[11], row[12]
     for j in range(length):
         step[j] = 1 if j > 0 else 0
-    for n in range(part[0], part[1]):
-        size = _number(events, n, clock, source, clocks, begin)
+    lost = 0
+    for place in range(which.shape[0]):
+        n = which[place]
+        for j in range(length):
+            rows[j] = matches[j * stride + n]
+            readings[j] = lower[rows[j]]
+        size = _number(rows, clock, source, clocks, begin)
         if size == length:
             continue
-        for j in range(length):
-            readings[j] = reading[events[j, n]]
+        # Of each clock the first event, from its first tick on: the others move along.
         for k in range(size):
-            row = events[begin[k], n]
-            lows[k], highs[k] = low[row], high[row]
+            lows[k], highs[k] = 0, upper[rows[begin[k]]] - readings[begin[k]]
         if size <= 2:
-            lower[n], upper[n], confidence[n] = (
+            first[n], last[n], confidence[n] = (
                 _one(readings, window, lows[0], highs[0])
                 if size == 1
                 else _two(readings, source, window, lows, highs)
@@ -147,15 +180,15 @@ def _weigh_each(events, clock, reading, low, high, window, wanted, part, work, l
             readings, source, step, window, lows[:size], highs[:size], seen, chain_low, chain_high
         )
         if chain >= 0:
-            lower[n], upper[n], confidence[n] = 1, 0, 0.0
+            first[n], last[n], confidence[n] = 1, 0, 0.0
             if chain == 0 or not tight_bounds(chain_low[:chain], chain_high[:chain], w, a[:chain], b[:chain]):
                 continue
-            lower[n] = a[0]
+            first[n] = a[0]
             # From the first event to the last one, or to where the last block begins, and on by its clock.
             if source[length - 1] == source[0]:
-                upper[n] = b[0] + readings[length - 1] - readings[0]
+                last[n] = b[0] + readings[length - 1] - readings[0]
             else:
-                upper[n] = b[chain - 1] + window - 1 - w
+                last[n] = b[chain - 1] + window - 1 - w
             if wanted:
                 confidence[n] = _chain(
                     chain_low[:chain], chain_high[:chain], w, a[:chain], b[:chain], bounds[:, :chain], floats
@@ -166,69 +199,171 @@ def _weigh_each(events, clock, reading, low, high, window, wanted, part, work, l
                 continue
         least = work.least[: size + 1, : size + 1]
         if not conditions(readings, source, step, window, lows[:size], highs[:size], least):
-            lower[n], upper[n], confidence[n] = 1, 0, 0.0
+            first[n], last[n], confidence[n] = 1, 0, 0.0
             continue
-        lower[n] = least[size, source[0]] + readings[0]
-        upper[n] = readings[length - 1] - least[source[length - 1], size]
+        first[n] = least[size, source[0]] + readings[0]
+        last[n] = readings[length - 1] - least[source[length - 1], size]
         if wanted:
             found = rigid_count(least, work.three, work.points, work.ends)
             for k in range(size):
                 found /= float(highs[k] - lows[k] + 1)
             confidence[n] = found
+            lost += math.isnan(found)
+    return lost
 
 
 @kernel(allocates=True)
-def weigh_matches(events, clock, reading, low, high, window, wanted, part, lower, upper, confidence):
-    """Fill ranges and confidences of some matches: those of which two events at least are of one clock.
+def _weigh_tied(length, matches, stride, clock, lower, upper, window, wanted, which, first, last, confidence):
+    """Fill ranges and confidences of some matches, one by one; return how many confidences are NaN.
 
-    Parameters
-    ----------
-    events : (l, m) int64
-        The rows of the events of each match, in order.
-    clock : (n,) int64
-        The clock of each row; -1: one of its own.
-    reading, low, high : (n,) int64
-        The time of each row by its clock, and the bounds of the clock's offset, ticks.
-    window : int64
-        WITHIN, ticks.
-    wanted : bool
-        Whether confidences are.
-    part : tuple of 2 int64
-        The first match, and the one behind the last.
-    lower, upper : (m,) int64; confidence : (m,) float64
-        Overwritten for these matches. One that cannot happen gets an empty range. A confidence is NaN where
-        the clocks are too many.
+    ``which`` are their numbers, (k,) int64. Those without two events of one clock stay as they are.
     """
-    length = events.shape[0]
     work = _Work(
-        np.empty((12, length), np.int64), np.empty((length + 1, length + 1), np.int64),
+        np.empty((13, length), np.int64), np.empty((length + 1, length + 1), np.int64),
         np.empty((4, length), np.int64), np.empty((4, 2 * length + 1)), np.empty((4, 4), np.int64),
         np.empty(9, np.int64), np.empty(337, np.int64),
     )  # fmt: skip
-    _weigh_each(events, clock, reading, low, high, window, wanted, part, work, lower, upper, confidence)
+    return _weigh_each(
+        length, matches, stride, clock, lower, upper, window, wanted, which, work, first, last, confidence
+    )
+
+
+@kernel(allocates=True)
+def _weigh_alone(length, matches, stride, lower, upper, window, which, confidence):
+    """Fill confidences of some matches whose events are each of a clock of its own, one by one."""
+    bounds, floats = np.empty((8, length), np.int64), np.empty((4, 2 * length + 1))
+    low, high = bounds[6], bounds[7]
+    for n in which:
+        for j in range(length):
+            row = matches[j * stride + n]
+            low[j], high[j] = lower[row] - j, upper[row] - j
+        confidence[n] = chain_confidence(low, high, window - length, bounds[4], bounds[5], bounds[:4], floats)
 
 
 @kernel
-def keep_possible(events, ids, lower, upper, confidence):
-    """Move the matches whose range is not empty to the front, in this order; return how many. O(l m).
+def _keep_possible(length, matches, stride, ids, part, kept, first, last, confidence):
+    """Do what `RigidMatches.keep_possible` says; return how many are kept now."""
+    # Written in any case: a processor does not foresee which match can happen.
+    for j in range(length):
+        at = kept + j * stride
+        shift = j * stride
+        for n in range(part[0], part[1]):
+            row = matches[n + shift & POSITIVE] & POSITIVE
+            matches[at & POSITIVE] = ids[row] if ids.shape[0] else row
+            at += first[n] <= last[n]
+    for n in range(part[0], part[1]):
+        begin, end, value = first[n], last[n], confidence[n]
+        at = kept & POSITIVE
+        first[at], last[at], confidence[at] = begin, end, value
+        kept += begin <= end
+    return kept
+
+
+class RigidMatches:
+    """Matches of events that are certain by clocks, some of which they share.
 
     Parameters
     ----------
-    events : (l, m) int64
-        The rows of the events of each match. Overwritten.
-    ids : (n,) int64, or (0,)
-        What to write for each row; the row itself without any.
-    lower, upper : (m,) int64; confidence : (m,) float64
+    matches : (l, m) int64
+        The rows of the events of each match, in order.
+    window : int
+        WITHIN, ticks.
+    events : RigidEvents
+    first, last : (m,) int64
+        Ranges, ticks: right already for matches of which no two events are of one clock, and overwritten for
+        the others.
+    confidence : (m,) float64
         Overwritten.
     """
-    length, count = events.shape
-    kept = 0
-    for n in range(count):
-        # Written in any case: a processor does not foresee which match can happen.
-        can_be = lower[n] <= upper[n]
-        for j in range(length):
-            row = events[j, n]
-            events[j, kept] = ids[row] if ids.shape[0] else row
-        lower[kept], upper[kept], confidence[kept] = lower[n], upper[n], confidence[n]
-        kept += can_be
-    return kept
+
+    kept: int
+    """How many matches are kept, by :meth:`keep_possible`."""
+
+    def __init__(
+        self, matches: Int64, window: int, events: RigidEvents, first: Int64, last: Int64, confidence: Float64
+    ) -> None:
+        self._length, count = matches.shape
+        self._window, self._events, self._found = window, events, (first, last, confidence)
+        if matches.strides[1] != matches.itemsize:
+            matches = np.ascontiguousarray(matches)
+        self._matches = matches
+        stride = matches.strides[0] // matches.itemsize
+        # Of one layout for kernels.
+        size = stride * (self._length - 1) + count
+        flat = np.lib.stride_tricks.as_strided(matches, (size,), (matches.itemsize,))
+        self._flat = self._length, flat, stride
+        self._room = room_for(self._length) if self._length in LENGTHS and window < EXACT else None
+        self._rest = np.empty(0, np.int64)
+        self.kept = 0
+
+    def weigh(self, part: tuple[int, int], wanted: bool) -> bool:
+        """Fill confidences of some matches, and ranges of those of which two events are of one clock.
+
+        Parameters
+        ----------
+        part : tuple of 2 int
+            The first of the matches, and the one behind the last.
+        wanted : bool
+            Whether confidences are. A match that cannot happen gets an empty range.
+
+        Returns
+        -------
+        bool
+            Whether confidences are NaN, as clocks of a match are too many.
+
+        Notes
+        -----
+        O(l) for each match of at most two clocks, see :mod:`confidence.shared.two_clocks`; of more as
+        :mod:`confidence.shared.rigid` says, or :mod:`confidence.chain.uniform` where each event has its own.
+        """
+        events, confidence = self._events, self._found[2][slice(*part)]
+        if self._length == 1:
+            confidence[:] = 1.0
+            return False
+        if self._room is None or events.columns is None:
+            which, lost = np.arange(*part), len(confidence)
+            confidence[:] = np.nan
+        else:
+            if len(self._rest) < len(confidence):
+                self._rest = np.empty(len(confidence), np.int64)
+            left, lost = _TWO_CLOCKS[self._length](
+                *self._flat[1:], *events.columns, float(self._window - 1), wanted, part, self._room,
+                self._rest, *self._found,
+            )  # fmt: skip
+            which = self._rest[:left]
+        if len(which):
+            lost += _weigh_tied(*self._flat, *events.arrays, self._window, wanted, which, *self._found)
+        return wanted and bool(lost) and self._redo(part[0] + np.flatnonzero(np.isnan(confidence)))
+
+    def _redo(self, which: Int64) -> bool:
+        """Fill confidences of those of some matches whose events are each of a clock of its own.
+
+        Return whether there are others.
+        """
+        confidence, events = self._found[2], self._events
+        clock = np.sort(events.clock[self._matches[:, which]], axis=0)
+        is_tied = ((clock[1:] == clock[:-1]) & (clock[1:] >= 0)).any(axis=0)
+        which = which[~is_tied]
+        _weigh_alone(*self._flat, *events.arrays[1:], self._window, which, confidence)
+        exact = confidence[which]
+
+        def intervals(n: int) -> tuple[Int64, Int64, None]:
+            rows = self._matches[:, which[n]]
+            return events.lower[rows], events.upper[rows], None
+
+        redo_exactly(exact, self._window, intervals)
+        confidence[which] = exact
+        return bool(is_tied.any())
+
+    def keep_possible(self, part: tuple[int, int], ids: Int64) -> None:
+        """Move those of some matches whose range is not empty behind the ones that are kept, in place.
+
+        ``ids``, (n,) int64, or (0,), is what to write for each row: the row itself without any.
+        """
+        self.kept = _keep_possible(*self._flat, ids, part, self.kept, *self._found)
+
+    def columns(self) -> tuple[Int64, Int64, Int64, Float64]:
+        """Return events, ranges and confidences of the matches that are kept."""
+        first, last, confidence = self._found
+        kept = slice(0, self.kept)
+        return self._matches[:, kept], first[kept], last[kept], confidence[kept]

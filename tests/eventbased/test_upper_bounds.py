@@ -388,12 +388,15 @@ def test_events_of_distinct_clocks_bound_matches(
         [(time.low, time.high, begins[k] if laws[k] else -1) for k, time in enumerate(every)]
     ).T
     own, of_clocks = slice(len(events)), slice(len(events), None)
+    clock = np.array([clock for clock, _ in events])
+    times = tuple(bound[own] + np.where(clock < 0, 0, bound[of_clocks][clock]) for bound in (low, high))
     shared = SharedClocks(
-        OwnTimes(np.array([clock for clock, _ in events]), low[own], high[own], offset[own]),
+        OwnTimes(clock, low[own], high[own], offset[own]),
         Offsets(low[of_clocks], high[of_clocks], offset[of_clocks]),
         np.concatenate(laws),
         (),
         offset[own] >= 0,
+        (times[0], times[1]),
     )
     bound = np.empty(1)
     row = np.arange(len(events))

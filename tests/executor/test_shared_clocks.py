@@ -126,6 +126,18 @@ def test_matches_are_those_of_all_worlds(
     assert {ids: row[:2] for ids, row in without.items()} == {ids: row[:2] for ids, row in wanted.items()}
 
 
+@given(traces(), st.sampled_from([pa.int64(), pa.uint8(), pa.dictionary(pa.int8(), pa.string())]))
+def test_clocks_may_be_called_by_numbers_or_by_values_of_a_dictionary(
+    events: list[Event], dtype: pa.DataType
+) -> None:
+    table = table_of(events)
+    numbers = [None if name is None else 7 * NAMES.index(name) for name in table.column("source").to_pylist()]
+    source = pa.array(numbers, dtype) if pa.types.is_integer(dtype) else table.column("source").cast(dtype)
+    other = table.set_column(table.column_names.index("source"), "source", source)
+    query = text("AB", 4)
+    assert uc.match(other, query).equals(uc.match(table, query))
+
+
 @given(TYPES, st.integers(2, 14), traces(loose=True), st.sampled_from([0.25, 0.5, 1.0]), st.integers(1, 3))
 def test_output_controls_speak_of_the_confidences_with_clocks(
     types: str, window: int, events: list[Event], least: float, limit: int

@@ -13,11 +13,13 @@ from confidence import Pmfs, running_sums
 from confidence.budget import checkpoint
 from confidence.chain.distribution import law_of_sum
 from confidence.shared.held import Offsets, OwnTimes
+from confidence.shared.weighing import RigidEvents
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.expressions.codes import codes_of
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.timedomain import is_text
 
-__all__ = ["OffsetBounds", "RigidEvents", "SharedClocks", "offset_bounds", "shared_clocks", "times_of"]
+__all__ = ["OffsetBounds", "SharedClocks", "offset_bounds", "shared_clocks", "times_of", "with_coded_clocks"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -25,13 +27,18 @@ Mask = NDArray[np.bool_]
 
 
 class OffsetBounds(NamedTuple):
-    """What the offset of each event's clock can be, all (n,) int64, 0 without one."""
+    """The clock of each event, and what the offset of each clock can be.
+
+    What is said of k clocks is (k + 1,) int64: the last place is that of events without one.
+    """
 
     clock: Int64
-    """-1: none."""
+    """(n,) int64, of each event. -1: none."""
+    row: Int64
+    """An event of each clock."""
     low: Int64
     high: Int64
-    """Without the ticks of probability 0 at either end."""
+    """Without the ticks of probability 0 at either end. 0 without a clock."""
     cut_low: Int64
     cut_high: Int64
     """How many these are."""
@@ -39,17 +46,6 @@ class OffsetBounds(NamedTuple):
     """Where the probabilities of the ticks start; -1: uniform."""
     values: Float64
     """(p,) float64. These probabilities."""
-
-
-class RigidEvents(NamedTuple):
-    """Events as if they were certain by their clocks, all (n,) int64."""
-
-    clock: Int64
-    """-1: one of its own."""
-    reading: Int64
-    low: Int64
-    high: Int64
-    """The time by the clock, and the bounds of its offset, ticks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +62,12 @@ class SharedClocks:
     """What each clock is called."""
     has_law: Mask
     """(n,) bool. Whether the law of an event's time is not uniform."""
+    times: tuple[Int64, Int64]
+    """Each (n,) int64. The bounds of the times of events, ticks."""
 
     def rigid(self) -> RigidEvents:
         """Return the events as if they were certain by their clocks."""
-        own, alone = self.own, self.own.clock < 0
-        return RigidEvents(
-            own.clock,
-            np.where(alone, 0, own.lower),
-            np.where(alone, own.lower, self.offsets.lower[own.clock]),
-            np.where(alone, own.upper, self.offsets.upper[own.clock]),
-        )
+        return RigidEvents(self.own.clock, *self.times)
 
     def bounds(self) -> tuple[Int64, Int64, Int64]:
         """Return bounds of the times of events, and how much of each is not its longest uniform part."""
@@ -84,7 +76,7 @@ class SharedClocks:
         low, high, law = np.where(alone, none, np.stack(self.offsets)[:, own.clock])
         parts = ((own.upper - own.lower, own.offset), (high - low, law))
         uniform = np.maximum(*(np.where(at < 0, length, 0) for length, at in parts))
-        lower, upper = own.lower + low, own.upper + high
+        lower, upper = self.times
         return lower, upper, upper - lower - uniform
 
     def laws(self, lower: Int64, upper: Int64) -> tuple[Int64, Pmfs]:
@@ -123,24 +115,35 @@ class SharedClocks:
         return first[kind.reshape(-1)]
 
 
+def with_coded_clocks(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
+    """Return a table whose texts that name clocks are values of a dictionary, as they are compared often."""
+    if not plan.clocks or plan.names.source not in table.column_names:
+        return table
+    place = table.column_names.index(plan.names.source)
+    column = table.column(place)
+    if pa.types.is_dictionary(column.type) or not is_text(column.type):
+        return table
+    return table.set_column(place, plan.names.source, column.dictionary_encode())
+
+
 def offset_bounds(plan: EvaluationPlan, table: pa.Table) -> OffsetBounds:
     """Return what the offsets of the clocks of checked events can be."""
     names = plan.names
     (codes,), _ = codes_of([table.column(names.source)])
-    named = codes >= 0
-    low, high = (np.where(named, plan.domain.lengths(table.column(name)), 0) for name in names.clocks[1:])
-    cut_low, cut_high, law = np.zeros_like(low), np.zeros_like(low), np.full(len(codes), -1)
-    if names.offset_pmf not in table.column_names or not named.any():
-        return OffsetBounds(codes, low, high, cut_low, cut_high, law, np.zeros(0))
-    clock, first = np.unique(codes, return_index=True)
-    first = first[clock >= 0]
-    pmfs, lower, upper = explicit_pmfs(table.take(pa.array(first)), names.offset_pmf, low[first], high[first])
-    cut_low[named] = (lower - low[first])[codes[named]]
-    cut_high[named] = (high[first] - upper)[codes[named]]
-    values = np.zeros(0)
-    if pmfs is not None:
-        law[named], values = pmfs.offset[codes[named]], pmfs.values
-    return OffsetBounds(codes, low + cut_low, high - cut_high, cut_low, cut_high, law, values)
+    count = int(codes.max(initial=-1)) + 1
+    row = np.zeros(count + 1, np.int64)
+    row[codes] = np.arange(len(codes))
+    low, high, cut_low, cut_high = np.zeros((4, count + 1), np.int64)
+    law, values = np.full(count + 1, -1), np.zeros(0)
+    some = table.take(pa.array(row[:-1]))
+    for bound, name in zip((low, high), names.clocks[1:], strict=True):
+        bound[:-1] = plan.domain.lengths(some.column(name))
+    if names.offset_pmf in table.column_names and count:
+        pmfs, lower, upper = explicit_pmfs(some, names.offset_pmf, low[:-1], high[:-1])
+        cut_low[:-1], cut_high[:-1] = lower - low[:-1], high[:-1] - upper
+        if pmfs is not None:
+            law[:-1], values = pmfs.offset, pmfs.values
+    return OffsetBounds(codes, row, low + cut_low, high - cut_high, cut_low, cut_high, law, values)
 
 
 def times_of(
@@ -153,7 +156,7 @@ def times_of(
     pmfs, lower, upper = explicit_pmfs(table, plan.names.pmf, lower, upper)
     if plan.clocks and plan.names.offset_pmf in table.column_names:
         offsets = offset_bounds(plan, table)
-        lower, upper = lower + offsets.cut_low, upper - offsets.cut_high
+        lower, upper = lower + offsets.cut_low[offsets.clock], upper - offsets.cut_high[offsets.clock]
     return pmfs, lower, upper
 
 
@@ -173,38 +176,37 @@ def shared_clocks(
     codes, low, high = offsets.clock, offsets.low, offsets.high
     offset = np.full(len(lower), -1) if pmfs is None else pmfs.offset
     values = np.zeros(0) if pmfs is None else pmfs.values
-    # A row of each clock, and how many it has; one more place for events without a clock, whose code is -1.
-    count = int(codes.max(initial=-1)) + 1
+    count = len(low) - 1
     if not count:
         return None, pmfs
-    row = np.zeros(count + 1, np.int64)
-    row[codes] = np.arange(len(codes))
-    size = np.bincount(codes + 1, minlength=count + 1)
     # An offset that is certain ties no events, nor does a uniform one that a single certain event has.
-    is_wide = (np.arange(count + 1) < count) & (low[row] < high[row])
-    ties = is_wide & ((np.roll(size, -1) > 1) | (offsets.law[row] >= 0))
-    own_lower = lower - np.where(is_wide, low[row], 0)[codes]
-    own_upper = upper - np.where(is_wide, high[row], 0)[codes]
+    is_wide = low < high
+    # A place more, for those without a clock.
+    size = np.bincount(codes if int(codes.min()) >= 0 else codes[codes >= 0], minlength=count + 1)
+    ties = is_wide & ((size > 1) | (offsets.law >= 0))
+    own_lower = lower - np.where(is_wide, low, 0)[codes]
+    own_upper = upper - np.where(is_wide, high, 0)[codes]
     is_loose = own_lower < own_upper
-    offset = np.where(is_loose, offset, -1)
     wide = is_wide[codes]
     if pmfs is not None:
+        offset = np.where(is_loose, offset, -1)
         others = np.where(wide, -1, offset)
         pmfs = replace(pmfs, offset=others) if (others >= 0).any() else None
     shared = ties[codes] | (wide & is_loose)
     if not shared.any():
         return None, pmfs
-    if not shared.all():
+    clock, named = codes, size > 0
+    if not (shared.all() and named[:-1].all()):
         own_lower, own_upper = np.where(shared, own_lower, lower), np.where(shared, own_upper, upper)
-    named = np.bincount(codes[shared], minlength=count + 1) > 0
-    place = row[named]
-    number = np.where(named, np.cumsum(named) - 1, -1)
-    law = offsets.law[row]
+        named = np.bincount(codes[shared], minlength=count + 1) > 0
+        clock = np.where(shared, np.where(named, np.cumsum(named) - 1, -1)[codes], -1)
+    place, law = offsets.row[named], offsets.law[named]
     clocks = SharedClocks(
-        OwnTimes(np.where(shared, number[codes], -1), own_lower, own_upper, offset),
-        Offsets(low[place], high[place], np.where(law < 0, -1, law + len(values))[named]),
+        OwnTimes(clock, own_lower, own_upper, offset),
+        Offsets(low[named], high[named], np.where(law < 0, -1, law + len(values))),
         np.concatenate((values, offsets.values)),
         tuple(map(str, table.column(plan.names.source).take(pa.array(place)).to_pylist())),
-        (offset >= 0) | (shared & (is_loose | (law >= 0)[codes])),
+        (offset >= 0) | (shared & (is_loose | (offsets.law >= 0)[codes])),
+        (lower, upper),
     )
     return clocks, pmfs

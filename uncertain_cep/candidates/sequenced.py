@@ -168,7 +168,8 @@ def sequenced(
         return None
     column, by_name = table.column(names.sequence), table.column(names.source)
     offsets = offset_bounds(plan, table)
-    source, low, high = offsets.clock, offsets.low, offsets.high
+    source = offsets.clock
+    low, high = offsets.low[source], offsets.high[source]
     known = np.asarray(column.is_valid().to_numpy()) & (source >= 0)
     own_lower, own_upper = lower - low, upper - high
     sequence = np.asarray(pc.fill_null(column.cast(pa.int64()), 0).to_numpy())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -83,9 +84,10 @@ def codes_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[list[Int64]
         return codes_of_values(
             [Values(np.asarray(data), there) for data, there in zip(filled, valid, strict=True)]
         )
+    if any(pa.types.is_dictionary(column.type) for column in columns):
+        return _codes_by_dictionary(columns)
     plain = []
     for column in columns:
-        column = decoded(column)
         if pa.types.is_null(column.type):
             # There is no dictionary of nothing.
             column = column.cast(pa.string())
@@ -102,6 +104,30 @@ def codes_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[list[Int64]
         encoded = encoded.unify_dictionaries().combine_chunks()
     codes = np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)
     return np.split(codes, np.cumsum([len(column) for column in plain])[:-1]), len(encoded.dictionary)
+
+
+def _codes_by_dictionary(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[list[Int64], int]:
+    """Return `codes_of` columns some of which are dictionaries, whose values are read once each."""
+    chunks = [column.chunks if isinstance(column, pa.ChunkedArray) else [column] for column in columns]
+    every = [
+        decoded(chunk) if pa.types.is_dictionary(chunk.type) and len(chunk) < len(chunk.dictionary) else chunk
+        for chunk in itertools.chain.from_iterable(chunks)
+    ]
+    if not every:
+        return [np.zeros(0, dtype=np.int64) for _ in columns], 0
+    coded = [pa.types.is_dictionary(chunk.type) for chunk in every]
+    values, count = codes_of(
+        [chunk.dictionary if by else chunk for chunk, by in zip(every, coded, strict=True)]
+    )
+    found = []
+    for chunk, by, codes in zip(every, coded, values, strict=True):
+        if by:
+            # One place more, the last one, for null.
+            codes = np.append(codes, -1)[np.asarray(chunk.indices.cast(pa.int64()).fill_null(-1))]
+        found.append(codes)
+    rest, none = iter(found), np.zeros(0, dtype=np.int64)
+    parts = [list(itertools.islice(rest, len(part))) for part in chunks]
+    return [part[0] if len(part) == 1 else np.concatenate([none, *part]) for part in parts], count
 
 
 def codes_of_values(values: Sequence[Values]) -> tuple[list[Int64], int]:

@@ -47,7 +47,7 @@ class Series:
 class MatchBatch:
     """Some matches.
 
-    Its ranges and confidences are its own: who takes it over may write on them.
+    Its events, ranges and confidences are its own: who takes it over may write on them.
     """
 
     events: Int64

@@ -88,12 +88,14 @@ def sequence_weigher(
 def _no_clocks(events: SequencedEvents) -> SharedClocks:
     nothing = np.zeros(1, np.int64)
     alone = np.full(len(events.source), -1)
+    times = events.lower + events.low, events.upper + events.high
     return SharedClocks(
-        OwnTimes(alone, events.lower + events.low, events.upper + events.high, events.pmfs.offset),
+        OwnTimes(alone, *times, events.pmfs.offset),
         Offsets(nothing, nothing, nothing - 1),
         events.pmfs.values,
         ("",),
         events.pmfs.offset >= 0,
+        times,
     )
 
 
@@ -175,9 +177,12 @@ class SequenceWeigher:
             which = np.flatnonzero(last == ties)
             moved, shift = self.moved(rows[:, which])
             numbers = np.arange(shift.size).reshape(len(rows), -1)
+            window, position = self._window + ties, np.arange(len(rows))[:, None]
+            begin, end = (bound.reshape(shift.shape) - position for bound in moved.times)
+            first, final, possible = tight_ranges(begin, end, window - len(rows))
+            final = np.where(possible, final + len(rows) - 1, first - 1)
             # What is impossible is left out, so the matches are told by their first events.
-            unknown = MatchBatch(numbers, lower[which], upper[which], None)
-            some = weigher(moved, self._window + ties, True)(unknown)
+            some = weigher(moved, window, True)(MatchBatch(numbers, first, final, None))
             assert some.confidence is not None
             place = which[some.events[0]]
             lower[place], upper[place], confidence[place] = some.lower, some.upper - ties, some.confidence
@@ -359,9 +364,11 @@ class SequenceWeigher:
         """
         shift = np.zeros(rows.shape, np.int64)
         np.cumsum(self._events.rises(rows), axis=0, out=shift[1:])
-        own, mine, by = self._clocks.own, rows.ravel(), shift.ravel()
-        times = OwnTimes(own.clock[mine], own.lower[mine] + by, own.upper[mine] + by, own.offset[mine])
-        return replace(self._clocks, own=times, has_law=self._clocks.has_law[mine]), shift
+        clocks, mine, by = self._clocks, rows.ravel(), shift.ravel()
+        own, (lower, upper) = clocks.own, clocks.times
+        moved = OwnTimes(own.clock[mine], own.lower[mine] + by, own.upper[mine] + by, own.offset[mine])
+        times = lower[mine] + by, upper[mine] + by
+        return replace(clocks, own=moved, has_law=clocks.has_law[mine], times=times), shift
 
     def law(self, rows: Int64, by: int, counts: Counts) -> tuple[int, Float64]:
         """Return P(match, and one of its events at a tick), from a first tick on, (n,) float64.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, multiplications_per_call
 from confidence.shared.held import TOO_MANY, weigh_held
-from confidence.shared.weighing import keep_possible, weigh_matches
+from confidence.shared.weighing import RigidMatches
 from eventbased.thresholds import needed
 from eventbased.upper_bounds import bounds_by_clocks
 from uncertain_cep.candidates.own_times import SharedClocks
@@ -23,7 +23,6 @@ from uncertain_cep.config import MOST_OFFSETS, MULTIPLICATIONS_BY_CLOCKS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import Threshold
-from uncertain_cep.operators.description import pooled
 
 __all__ = ["LikelyMatches", "too_many_offsets", "weigher"]
 
@@ -55,8 +54,7 @@ def weigher(
 ) -> Callable[[MatchBatch], MatchBatch]:
     """Return what makes of matches, whose events are rows, what their clocks let them be.
 
-    It takes over batches, with confidences of uniform, independent times, or without any where some times are
-    not uniform.
+    It takes over batches without confidences, whose ranges are those of independent times.
 
     Parameters
     ----------
@@ -74,34 +72,25 @@ def weigher(
     uneven = clocks.has_law if clocks.has_law.any() else None
 
     def weighed(chunk: MatchBatch) -> MatchBatch:
-        length, count = chunk.events.shape
-        events, lower, upper = pooled(length * count, np.int64), chunk.lower, chunk.upper
-        events = events.reshape(length, count)
-        events[:] = chunk.events
-        confidence = pooled(count, np.float64) if chunk.confidence is None else chunk.confidence
-        if chunk.confidence is None:
-            confidence[:] = np.nan
+        events, lower, upper, count = chunk.events, chunk.lower, chunk.upper, len(chunk.lower)
+        confidence = np.empty(count)
+        matches = RigidMatches(events, window, rigid, lower, upper, confidence)
         many = max(int(multiplications_per_call()) // MULTIPLICATIONS_BY_CLOCKS, 1)
+        # Part by part, as what is written is still in the processor's cache when it is read.
         for begin in range(0, count, many):
             checkpoint()
             part = begin, min(begin + many, count)
-            weigh_matches(events, *rigid, window, wanted, part, lower, upper, confidence)
-        if uneven is not None:
-            left = uneven[events].any(axis=0)
-            if wanted:
-                left |= np.isnan(confidence)
-            _hold(clocks, window, events, wanted, lower, upper, confidence, np.flatnonzero(left))
-        elif wanted and np.isnan(confidence.sum()):
-            left = np.isnan(confidence)
-            _hold(clocks, window, events, wanted, lower, upper, confidence, np.flatnonzero(left))
-        kept = keep_possible(events, payload, lower, upper, confidence)
-        return replace(
-            chunk,
-            events=events[:, :kept],
-            lower=lower[:kept],
-            upper=upper[:kept],
-            confidence=confidence[:kept] if wanted else None,
-        )
+            left = matches.weigh(part, wanted)
+            if left or uneven is not None:
+                held = np.zeros(part[1] - begin, np.bool_)
+                if wanted:
+                    held |= np.isnan(confidence[begin : part[1]])
+                if uneven is not None:
+                    held |= uneven[events[:, begin : part[1]]].any(axis=0)
+                _hold(clocks, window, events, wanted, lower, upper, confidence, begin + np.flatnonzero(held))
+            matches.keep_possible(part, payload)
+        kept, first, last, values = matches.columns()
+        return replace(chunk, events=kept, lower=first, upper=last, confidence=values if wanted else None)
 
     return weighed
 

@@ -81,7 +81,7 @@ def _single_events(context: ExecutionContext) -> Iterator[MatchBatch]:
     rows = found.rows[0]
     for start in range(0, len(rows), context.batch_rows):
         part = slice(start, start + context.batch_rows)
-        events = rows[part] if payload is None else payload[rows[part]]
+        events = rows[part].copy() if payload is None else payload[rows[part]]
         confidence = np.ones(len(events)) if context.with_confidence else None
         lower, upper = found.lower[0][part].copy(), found.upper[0][part].copy()
         yield MatchBatch(events[None, :], lower, upper, confidence)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.shared.rigid import conditions
-from confidence.shared.weighing import weigh_matches
+from confidence.shared.weighing import RigidEvents, RigidMatches
 from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.operators.shared_clocks import too_many_offsets
 from uncertain_cep.plan import EvaluationPlan
@@ -53,17 +53,17 @@ class ClockedChains:
         rows, own = self._events.row[chosen], self._events.row[boxes.event]
         moved = (clocks.clock[rows] == clocks.clock[own]) & (clocks.clock[rows] >= 0)
         moved[boxes.event - self._events.start[boxes.match], np.arange(each)] = True
-        low = np.where(moved, boxes.first - clocks.reading[own], clocks.low[rows])
-        high = np.where(moved, boxes.last - clocks.reading[own], clocks.high[rows])
+        begin = clocks.lower[rows]
+        low = begin + np.where(moved, boxes.first - clocks.lower[own], 0)
+        high = np.where(moved, begin + boxes.last - clocks.lower[own], clocks.upper[rows])
         found = np.empty(each, np.int64), np.empty(each, np.int64), np.zeros(each)
-        weigh_matches(
-            np.arange(rows.size).reshape(rows.shape), clocks.clock[rows].ravel(),
-            clocks.reading[rows].ravel(), low.ravel(), high.ravel(), self._window, True, (0, each), *found,
-        )  # fmt: skip
+        events = RigidEvents(clocks.clock[rows].ravel(), low.ravel(), high.ravel())
+        chosen = np.arange(rows.size).reshape(rows.shape)
+        RigidMatches(chosen, self._window, events, *found).weigh((0, each), True)
         if np.isnan(found[2]).any():
             several = clocks.clock[rows[:, np.argmax(np.isnan(found[2]))]]
             raise too_many_offsets(self._shared, np.unique(several[several >= 0]))
-        share: Float64 = (boxes.last - boxes.first + 1) / (clocks.high[own] - clocks.low[own] + 1)
+        share: Float64 = (boxes.last - boxes.first + 1) / (clocks.upper[own] - clocks.lower[own] + 1)
         return found[2] * share
 
     def centres(self, match: Int64, event: Int64) -> Float64:
@@ -90,7 +90,10 @@ class ClockedChains:
         rows = self._events.row[self._events.start[match] : self._events.start[match] + self._size]
         names = np.where(clocks.clock[rows] >= 0, clocks.clock[rows], -1 - np.arange(self._size))
         _, first, source = np.unique(names, return_index=True, return_inverse=True)
-        low, high, reading = clocks.low[rows[first]], clocks.high[rows[first]], clocks.reading[rows]
+        # As if a clock's first event were its zero.
+        reading = clocks.lower[rows]
+        high = clocks.upper[rows[first]] - reading[first]
+        low = np.zeros_like(high)
         step = np.ones(self._size, np.int64)
         step[0] = 0
         least = np.empty((len(first) + 1, len(first) + 1), np.int64)

@@ -244,12 +244,25 @@ ORDERED_IN_PART: Final = "the source is ordered by some of its rows and not by o
 SEQUENCE_AGAIN: Final = "another event of the ordered source has this sequence: give each its own, or none"
 
 
+def _is_valid(column: pa.ChunkedArray) -> BoolArray:
+    """Return which values are not null."""
+    return np.asarray(column.is_valid().to_numpy()) if column.null_count else np.ones(len(column), np.bool_)
+
+
+def _first_alike(codes: IntArray) -> IntArray:
+    """Return the first event of each one's clock, (n,) int64."""
+    row = np.zeros(int(codes.max(initial=0)) + 2, np.int64)
+    # Of several, the row written last counts.
+    row[codes[::-1]] = np.arange(len(codes))[::-1]
+    return row[codes]
+
+
 def check_clocks(
     table: pa.Table, names: Names, domain: TimeDomain, *, limit: int = FAULT_LIMIT
 ) -> list[TraceFault]:
     """Return a fault for each event whose clock is not known, contradicts others, or leaves no own time."""
     source = table.column(names.source)
-    named = np.asarray(source.is_valid().to_numpy())
+    named = _is_valid(source)
     columns = {name: table.column(name) for name in (names.offset_lower, names.offset_upper)}
     faults = []
     for name, column in columns.items():
@@ -258,21 +271,21 @@ def check_clocks(
             faults.append(
                 TraceFault(f"its type is {dtype}: an offset is a duration, or int64 ticks", column=name)
             )
-        absent = named & np.asarray(column.is_null().to_numpy())
+        absent = named & ~_is_valid(column)
         message = "the event names a clock, and this bound of its offset is missing"
         faults += row_faults(absent, message, column=name, values=source, limit=limit)
     if faults:
         return faults
     low, high = (domain.lengths(column) for column in columns.values())
     (codes,), _ = codes_of([source])
-    # One place more, for those without a clock: their code is -1. Of several, the row written last counts.
-    first = np.zeros(int(codes.max(initial=0)) + 2, np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
-    model = first[codes]
-    differs = named & ((low != low[model]) | (high != high[model]))
-    for row in np.flatnonzero(differs)[:1].tolist():
-        message = f"the clock has other bounds in row {model[row] + 1}: {_FOR_ALL}"
-        return [TraceFault(message, row=row + 1, column=names.source, value=str(source[row]))]
+    # The last event of each, with one place more for those without a clock: their code is -1.
+    row = np.zeros(int(codes.max(initial=-1)) + 2, np.int64)
+    row[codes] = np.arange(len(codes))
+    if len(codes) and (named & ((low != low[row][codes]) | (high != high[row][codes]))).any():
+        model = _first_alike(codes)
+        at = int(np.argmax(named & ((low != low[model]) | (high != high[model]))))
+        message = f"the clock has other bounds in row {model[at] + 1}: {_FOR_ALL}"
+        return [TraceFault(message, row=at + 1, column=names.source, value=str(source[at]))]
     lower, upper = (domain.ticks(table.column(name)) for name in (names.lower, names.upper))
     width, offset = upper - lower, high - low
     reversed_ = named & (offset < 0)
@@ -286,15 +299,15 @@ def check_clocks(
         limit=limit,
     )
     faults += _check_sequences(table, names, codes, limit)
-    return faults or _check_offset_pmfs(table, names, domain, model)
+    return faults or _check_offset_pmfs(table, names, domain, codes)
 
 
 def _check_offset_pmfs(
-    table: pa.Table, names: Names, domain: TimeDomain, model: IntArray
+    table: pa.Table, names: Names, domain: TimeDomain, codes: IntArray
 ) -> list[TraceFault]:
     """Return a fault for each law of an offset that is none, or not that of another row of the clock.
 
-    ``model``, (n,) int64, is a row of each event's clock.
+    ``codes``, (n,) int64, stand for clocks, -1 for none.
     """
     if names.offset_pmf not in table.column_names:
         return []
@@ -314,7 +327,7 @@ def _check_offset_pmfs(
     lists = pmf.cast(pa.large_list(pa.float64())).combine_chunks()
     lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False))
     values, starts = np.asarray(lists.flatten().to_numpy(zero_copy_only=False)), np.cumsum(lengths) - lengths
-    has = np.asarray(named.to_numpy())
+    has, model = np.asarray(named.to_numpy()), _first_alike(codes)
     differs = has & (lengths != lengths[model])
     row = np.repeat(np.arange(len(lengths)), np.where(has & ~differs, lengths, 0))
     within = np.arange(len(row)) - np.searchsorted(row, row)

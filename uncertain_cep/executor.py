@@ -16,7 +16,13 @@ from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.existence import as_evaluated, existence
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.moved import moved
-from uncertain_cep.candidates.own_times import shared_clocks, times_of, with_coded_clocks
+from uncertain_cep.candidates.own_times import (
+    MovedTimes,
+    shared_clocks,
+    times_by_one_clock,
+    times_of,
+    with_coded_clocks,
+)
 from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.possible_readings import all_candidates, possible_readings
@@ -153,6 +159,10 @@ class _Times(NamedTuple):
     upper: Int64
     """Each (n,) int64. Bounds without ticks of probability 0 at the ends."""
 
+    def moved(self, by: MovedTimes) -> _Times:
+        """Return the times by the clocks of events."""
+        return self._replace(lower=by.lower, upper=by.upper)
+
 
 def _times(plan: EvaluationPlan, table: pa.Table) -> _Times:
     given = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
@@ -287,6 +297,10 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     asked = plan
     times = given.times()
     pmfs = times.pmfs
+    moved_by = times_by_one_clock(plan, table, times.lower, times.upper)
+    if moved_by is not None:
+        plan = asked = replace(plan, clocks=False)
+        times = times.moved(moved_by)
     plan, selection, ticks, sequences = _selected(plan, table, times, slicing, given.looked_up)
     if plan.order is None and plan.window < len(plan.components):
         return lambda: iter(())
@@ -318,6 +332,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     elif plan.clocks:
         clocks, pmfs = shared_clocks(plan, table, pmfs, *ticks)
     by_row = plan.counts or best_only or later is not None or exists is not None or sequences is not None
+    by_row = by_row or moved_by is not None
     ids = None if by_row else id_payload(plan, table)
     batch_rows = min(batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1))
     if clocks is not None and plan.is_plain and query.strategy == "skip_till_any_match":
@@ -345,7 +360,8 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
 
     def found(among: Selection, threshold: Threshold | None = None) -> Iterator[MatchBatch]:
         if weighed is None:
-            return _owned(operator.matches(with_tree().among(among, threshold)), later)
+            chunks = _owned(operator.matches(with_tree().among(among, threshold)), later)
+            return chunks if moved_by is None else map(partial(_moved_back, moved_by, plan.owner), chunks)
         # What bounds confidences while joining takes times as independent.
         chunks = _owned(operator.matches(with_tree().among(among)), later)
         if likely is not None and threshold is not None:
@@ -486,7 +502,10 @@ def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:
 def candidates(plan: EvaluationPlan, table: pa.Table, diagnostics: Diagnostics | None = None) -> Selection:
     """Check a table of events, and return the candidates of each component of an OR-free pattern."""
     check_table(plan, table)
-    selection = _selected(plan, table, _times(plan, table), None)[1]
+    times = _times(plan, table)
+    if (moved_by := times_by_one_clock(plan, table, times.lower, times.upper)) is not None:
+        plan, times = replace(plan, clocks=False), times.moved(moved_by)
+    selection = _selected(plan, table, times, None)[1]
     if diagnostics is not None:
         diagnostics.about(plan)
         diagnostics.look(table)
@@ -499,6 +518,12 @@ def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) 
     faults = check_model(table, plan.names, plan.domain, clocks=plan.clocks)
     if faults:
         raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
+
+
+def _moved_back(by: MovedTimes, owner: int, chunk: MatchBatch) -> MatchBatch:
+    """Return matches, found by the times of their clocks, whose events are rows, with their ranges."""
+    row = chunk.events[owner]
+    return replace(chunk, lower=chunk.lower + by.low[row], upper=chunk.upper + by.high[row])
 
 
 def _selected(

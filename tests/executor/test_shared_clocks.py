@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -17,7 +18,9 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.oracle import Clock, Event, Match, Query, answer, one, seq
+from uncertain_cep import executor
 from uncertain_cep.cli import main
+from uncertain_cep.operators import shared_clocks
 
 NAMES = "hgf"
 
@@ -371,6 +374,77 @@ def answers(types: str, window: int, events: list[Event], strategy: str) -> list
     return answer(Query(pattern, window, strategy=chosen), events)
 
 
+BY_ONE_CLOCK = (
+    "PATTERN SEQ(A a, B b, A c) WHERE [{key}]",
+    "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) AND [{key}]",
+    "PATTERN SEQ(A a, B b) WHERE partition_contiguity(a, b) AND [{key}]",
+    "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) AND [{key}]",
+    "PATTERN SEQ(A a, !B n, A c) WHERE [{key}]",
+    "PATTERN SEQ(A a, !B n, A c) WHERE a.{key} = c.{key}",
+    "PATTERN SEQ(A a, B+ b[], A c) WHERE [{key}]",
+    "PATTERN SEQ(B+ b[], A c) WHERE skip_till_next_match(b[], c) AND [{key}]",
+    "PATTERN AND(A a, B b) WHERE [{key}]",
+    "PATTERN SEQ(A a, B? b, A c) WHERE [{key}]",
+    "PATTERN OR(SEQ(A a, B b), SEQ(B c, B d)) WHERE [{key}]",
+    "PATTERN SEQ(A a, B b) WHERE [{key}] AND TIME(b) - TIME(a) <= 2",
+    "PATTERN SEQ(A a, B b) WHERE [{key}] AND TIME(b) <= 5",
+    "PATTERN SEQ(A a, !B n, A c) WHERE [{key}] AND TIME(n) - TIME(a) <= 2",
+)
+
+
+@given(
+    st.sampled_from(BY_ONE_CLOCK), st.integers(1, 9), traces(loose=True, weighed=True),
+    st.sampled_from(["source", "k"]),
+    st.sampled_from(["", " HAVING CONFIDENCE >= 0.314159", " RETURN EXPECTED COUNT"]), st.data(),
+)  # fmt: skip
+def test_by_the_time_of_one_clock_or_by_true_times(
+    query: str, window: int, events: list[Event], key: str, controls: str, data: st.DataObject
+) -> None:
+    """Where the events of a partition are of one clock, they can be matched by its times."""
+    table = table_of(events)
+    values = [data.draw(st.sampled_from([None, 1, 2])) for _ in range(4)]
+    sources = table.column("source").to_pylist()
+    mixed = data.draw(st.booleans())
+    keys = [
+        data.draw(st.integers(0, 1)) if mixed else values[3 if name is None else NAMES.index(name)]
+        for name in sources
+    ]
+    table = table.append_column("k", pa.array(keys, pa.int64()))
+    asked = f"{query.format(key=key)} WITHIN {window}{controls}"
+    by_clock = uc.match(table, asked).to_pylist()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(executor, "times_by_one_clock", lambda *_: None)
+        by_true_times = uc.match(table, asked).to_pylist()
+
+    def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        names = [name for name in rows[0] if name != "confidence"] if rows else []
+        return sorted(rows, key=lambda row: [repr(row[name]) for name in names])
+
+    assert len(by_clock) == len(by_true_times)
+    for row, other in zip(in_order(by_clock), in_order(by_true_times), strict=True):
+        assert row.keys() == other.keys()
+        for name, value in row.items():
+            close = isinstance(value, float)
+            assert value == (pytest.approx(other[name], rel=1e-9) if close else other[name])
+
+
+def test_far_offsets_of_one_clock_cost_nothing() -> None:
+    """By true times each pair of events could be in order and in the window."""
+    count, off = 4_000, 10**6
+    table = pa.table({
+        "type": ["A", "B"] * (count // 2), "id": np.arange(count), "lower": np.arange(count) - off,
+        "upper": np.arange(count) + off, "source": ["h"] * count, "offset_lower": np.full(count, -off),
+        "offset_upper": np.full(count, off),
+    })  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shared_clocks, "RigidMatches", None)
+        found = uc.match(table, "PATTERN SEQ(A a, B b) WITHIN 2")
+    assert found.num_rows == count // 2
+    assert set(found.column("confidence").to_pylist()) == {1.0}
+    assert found.column("range_lower").to_pylist() == [2 * n - off for n in range(count // 2)]
+    assert found.column("range_upper").to_pylist() == [2 * n + 1 + off for n in range(count // 2)]
+
+
 def many_offsets() -> pa.Table:
     """Two clocks of a million ticks each, that come by turns."""
     rows = [("A", "h", 0, 9), ("B", "g", 5, 9), ("A", "h", 9, 13), ("B", "g", 11, 19)]
@@ -422,6 +496,10 @@ def test_explain_says_that_events_of_one_clock_move_together() -> None:
     facts = json.loads(uc.explain(query, events, format="json"))["clocks"]
     assert facts["kernel"] == "rigid"
     assert facts["in_common"][1] == {"variables": ["a", "c"], "clocks": 2}
+    by_source = query.replace("WITHIN", "WHERE [source] WITHIN")
+    assert "matched by their times by the clock" in uc.explain(by_source, events)
+    facts = json.loads(uc.explain(by_source, events, format="json"))["clocks"]
+    assert facts["kernel"] == "times by the clock"
     apart = uc.explain("PATTERN SEQ(B a, C b) WITHIN 9", events)
     assert "no two components have a clock in common" in apart
     assert "events of one source move together" in uc.explain("PATTERN SEQ(A a, B b) WITHIN 9", trace())

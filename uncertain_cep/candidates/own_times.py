@@ -19,7 +19,16 @@ from uncertain_cep.expressions.codes import codes_of
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.timedomain import is_text
 
-__all__ = ["OffsetBounds", "SharedClocks", "offset_bounds", "shared_clocks", "times_of", "with_coded_clocks"]
+__all__ = [
+    "MovedTimes",
+    "OffsetBounds",
+    "SharedClocks",
+    "offset_bounds",
+    "shared_clocks",
+    "times_by_one_clock",
+    "times_of",
+    "with_coded_clocks",
+]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -210,3 +219,59 @@ def shared_clocks(
         (lower, upper),
     )
     return clocks, pmfs
+
+
+class MovedTimes(NamedTuple):
+    """Times by the clocks of events, where all that a match depends on are of one clock."""
+
+    lower: Int64
+    upper: Int64
+    """Each (n,) int64. Bounds of the times by the clock, ticks."""
+    low: Int64
+    high: Int64
+    """Each (n,) int64. Bounds of the offset of the event's clock, ticks."""
+
+
+def times_by_one_clock(
+    plan: EvaluationPlan, table: pa.Table, lower: Int64, upper: Int64
+) -> MovedTimes | None:
+    """Return the times of checked events by their clocks, if these say all; None otherwise.
+
+    They do where all events that a match of an OR-free pattern depends on are of one clock, and nothing is
+    asked but how far apart they are: the offset of the clock moves all of them by as much. So a match has the
+    confidence that it has by the clock, and its range is as much wider as the offset is uncertain.
+
+    Parameters
+    ----------
+    lower, upper : (n,) int64
+        Bounds of their times, ticks, without those of probability 0 at the ends.
+    """
+    if not plan.clocks or plan.counts or plan.sequences:
+        return None
+    if any(condition.earlier is None for condition in plan.bound.times):
+        return None
+    offsets = offset_bounds(plan, table)
+    if (offsets.low == offsets.high).all() or not _is_one_clock_a_match(plan, table, offsets.clock):
+        return None
+    low, high = offsets.low[offsets.clock], offsets.high[offsets.clock]
+    return MovedTimes(lower - low, upper - high, low, high)
+
+
+def _is_one_clock_a_match(plan: EvaluationPlan, table: pa.Table, clock: Int64) -> bool:
+    """Return whether all events that a match depends on are of one clock, each (n,) int64, -1 for none."""
+    if len(clock) and clock[0] >= 0 and (clock == clock[0]).all():
+        return True
+    if plan.query.strategy == "strict_contiguity":
+        # An event of any other key is forbidden as well.
+        return False
+    for names in ({*key.columns, *key.negated} for key in plan.keys):
+        if names == {plan.names.source}:
+            return True
+        if len(names) == 1:
+            (values,), _ = codes_of([table.column(*names)])
+            some = values >= 0
+            of_value = np.full(int(values.max(initial=-1)) + 1, -1)
+            of_value[values[some]] = clock[some]
+            if ((clock[some] >= 0) & (of_value[values[some]] == clock[some])).all():
+                return True
+    return False

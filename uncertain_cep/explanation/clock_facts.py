@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from uncertain_cep.candidates.own_times import times_by_one_clock
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.expressions.codes import codes_of
 from uncertain_cep.plan import EvaluationPlan
@@ -23,12 +24,16 @@ class ClockFacts:
     """Pairs of variables, and how many clocks of uncertain offset have candidates of both."""
     certain: bool
     """Whether all these candidates are certain by their clocks."""
+    is_one: bool
+    """Whether all events that a match depends on are of one clock."""
 
     @property
     def kernel(self) -> str:
         """How matches are weighed that have several events of a clock."""
         if not self.sharing:
             return "independent"
+        if self.is_one:
+            return "times by the clock"
         return "rigid" if self.certain else "held"
 
     @property
@@ -36,6 +41,8 @@ class ClockFacts:
         """The facts in words."""
         if not self.sharing:
             return "no two components have a clock in common, so that times are independent"
+        if self.is_one:
+            return "a match has events of one clock only, so that all are matched by their times by the clock"
         pairs = ", ".join(f"{a} and {b} {counted(number, 'clock')}" for a, b, number in self.sharing)
         how = (
             "rigid, by differences of offsets: their order by one clock is certain"
@@ -68,4 +75,5 @@ def clock_facts(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> 
                 tied += [rows[np.isin(codes[rows], common)] for rows in (of[i], of[j])]
     rows = np.concatenate([np.zeros(0, np.int64), *tied])
     certain = bool((upper[rows] - lower[rows] == high[rows] - low[rows]).all())
-    return ClockFacts(tuple(sharing), certain)
+    is_one = times_by_one_clock(plan, table, lower, upper) is not None
+    return ClockFacts(tuple(sharing), certain, is_one)

@@ -340,9 +340,11 @@ BETWEEN_WORDS: Final = 5.0
 """Seconds between two lines on how far compiling is."""
 
 KERNELS: Final = {
-    "joins": 50,
+    "joins": 55,
     "joins of other lengths": 35,
     "joins with skip till next match": 45,
+    "conditions on times": 30,
+    "shared clocks": 40,
     "backtracking searches": 115,
     "searches in sets": 80,
     "compressed searches": 50,

@@ -16,6 +16,7 @@ from confidence.kernel import always_compiled
 from confidence.kernel_cache import is_marked, mark
 from uncertain_cep.api import match
 from uncertain_cep.boundary import public
+from uncertain_cep.config import WORTH_A_LOOK
 from uncertain_cep.errors import OptionError, UncertainCepWarning
 from uncertain_cep.streaming.matcher import IncrementalMatcher
 
@@ -27,6 +28,7 @@ _VARIABLES: Final = "abcdefgh"
 _ACROSS: Final = "WHERE [k] AND a.k + 0.5 > b.k WITHIN 5"
 _KLEENE: Final = "PATTERN SEQ(A a, B+ b[], C c)"
 _OTHER_LENGTHS: Final = "joins of other lengths"
+_CLOCKS: Final = "shared clocks"
 _NEXT: Final = "skip_till_next_match"
 
 
@@ -62,6 +64,19 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
     "joins with skip till next match": _alone(
         f"{_THREE} WHERE {_NEXT}(a, b, c) WITHIN 5",
         f"{_THREE} WHERE {_NEXT}(a, b, c) AND [k] AND a.k + 0.5 > b.k WITHIN 5 HAVING CONFIDENCE >= 0.01",
+    ),
+    "conditions on times": _alone(
+        f"{_THREE} WHERE TIME(b) - TIME(a) <= 2 WITHIN 6",
+        f"{_THREE} WHERE TIME(b) - TIME(a) BETWEEN 1 AND 2 AND TIME(c) - TIME(a) <= 4 WITHIN 6",
+        f"{_THREE} WHERE TIME(c) - TIME(a) >= 3 AND [k] WITHIN 6 HAVING CONFIDENCE >= 0.01",
+        f"{_THREE} WHERE {_NEXT}(a, b, c) AND TIME(b) - TIME(a) <= 2 WITHIN 6",
+    ),
+    _CLOCKS: _alone(
+        "PATTERN SEQ(A a, B b) WITHIN 5",
+        f"{_THREE} WITHIN 5",
+        f"{_FOUR} WITHIN 6",
+        f"{_THREE} WHERE {_NEXT}(a, b, c) WITHIN 5",
+        "PATTERN SEQ(A a, !D n, C c) WITHIN 6",
     ),
     "backtracking searches": _alone(
         f"{_KLEENE} WHERE b[i].k >= b[i-1].k AND count(b[]) < 3 WITHIN 6",
@@ -102,9 +117,10 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
 
 
 @cache
-def _events(long: bool) -> tuple[pa.Table, pa.Table]:
-    """Return events with uniform times, and with probabilities; if ``long``, one match can have them all."""
-    lower = list(range(1, 9)) if long else [1, 2, 3, 4] * 2
+def _events(group: str) -> tuple[pa.Table, ...]:
+    """Return events with uniform times first, and others as a group of kernels takes them."""
+    # Of joins of other lengths one match can have them all.
+    lower = list(range(1, 9)) if group == _OTHER_LENGTHS else [1, 2, 3, 4] * 2
     upper = [tick + 2 for tick in lower]
     events = {
         "type": ["A", "B", "C", "D"] * 2,
@@ -113,9 +129,19 @@ def _events(long: bool) -> tuple[pa.Table, pa.Table]:
         "upper": upper,
         "k": [0, 0, 0, 0, 1, 1, 1, 1],
     }
-    pmfs = pa.array([[0.25, 0.25, 0.5], None] * 4, pa.list_(pa.float64()))
     uniform = pa.table(events)
-    return uniform, uniform.append_column("pmf", pmfs)
+    if group == _CLOCKS:
+        # Two clocks, certain by them, and uncertain.
+        events |= {"source": ["g", "h", "g", "g", "h", "g", "h", "h"], "offset_lower": [0] * 8}
+        return pa.table(events | {"offset_upper": [2] * 8}), pa.table(events | {"offset_upper": [1] * 8})
+    pmfs = pa.array([[0.25, 0.25, 0.5], None] * 4, pa.list_(pa.float64()))
+    explicit = uniform.append_column("pmf", pmfs)
+    if group != "joins":
+        return uniform, explicit
+    # Most of so many are out of reach of the others, and are left out beforehand.
+    ticks, count = range(-WORTH_A_LOOK, 0), WORTH_A_LOOK
+    many = {"type": ["A"] * count, "id": ticks, "lower": ticks, "upper": ticks, "k": [0] * count}
+    return uniform, explicit, pa.concat_tables((uniform, pa.table(many)))
 
 
 @public
@@ -153,14 +179,14 @@ def warm_up(
 
 
 def _compile(group: str) -> None:
-    uniform, explicit = _events(group == _OTHER_LENGTHS)
+    events = _events(group)
     with always_compiled(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UncertainCepWarning)
         for query, options in GROUPS[group]:
-            for events in (uniform, explicit):
-                match(events, query, **options)
+            for table in events:
+                match(table, query, **options)
             if group == "incremental methods":
-                _stream(uniform, query, options)
+                _stream(events[0], query, options)
     mark(group)
 
 

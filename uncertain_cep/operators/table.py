@@ -205,4 +205,8 @@ def kernels_of(plan: EvaluationPlan) -> tuple[str, ...]:
         groups.add("joins with skip till next match")
     if plan.counts:
         groups.add("expected counts")
+    if any(branch.bound.times for branch in branches):
+        groups.add("conditions on times")
+    if plan.clocks:
+        groups.add("shared clocks")
     return tuple(sorted(group for group in groups if group is not None))

@@ -18,6 +18,8 @@ from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.moved import moved
 from uncertain_cep.candidates.own_times import (
     MovedTimes,
+    OffsetBounds,
+    offset_bounds,
     shared_clocks,
     times_by_one_clock,
     times_of,
@@ -154,6 +156,8 @@ class _Times(NamedTuple):
 
     given: tuple[Int64, Int64]
     """Each (n,) int64. The bounds in the table, ticks."""
+    offsets: OffsetBounds | None
+    """Of the clocks of events; None if they do not name any."""
     pmfs: ExplicitPmfs | None
     lower: Int64
     upper: Int64
@@ -166,7 +170,8 @@ class _Times(NamedTuple):
 
 def _times(plan: EvaluationPlan, table: pa.Table) -> _Times:
     given = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
-    return _Times(given, *times_of(plan, table, *given))
+    offsets = offset_bounds(plan, table) if plan.clocks else None
+    return _Times(given, offsets, *times_of(plan, table, offsets, *given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +302,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     asked = plan
     times = given.times()
     pmfs = times.pmfs
-    moved_by = times_by_one_clock(plan, table, times.lower, times.upper)
+    moved_by = times_by_one_clock(plan, table, times.offsets, times.lower, times.upper)
     if moved_by is not None:
         plan = asked = replace(plan, clocks=False)
         times = times.moved(moved_by)
@@ -329,8 +334,8 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         else:
             weighed = sequence_weigher(sequences, asked, table)
         pmfs, while_found = None, while_found and sequences.is_total
-    elif plan.clocks:
-        clocks, pmfs = shared_clocks(plan, table, pmfs, *ticks)
+    elif plan.clocks and times.offsets is not None:
+        clocks, pmfs = shared_clocks(plan, table, times.offsets, pmfs, *ticks)
     by_row = plan.counts or best_only or later is not None or exists is not None or sequences is not None
     by_row = by_row or moved_by is not None
     ids = None if by_row else id_payload(plan, table)
@@ -503,7 +508,7 @@ def candidates(plan: EvaluationPlan, table: pa.Table, diagnostics: Diagnostics |
     """Check a table of events, and return the candidates of each component of an OR-free pattern."""
     check_table(plan, table)
     times = _times(plan, table)
-    if (moved_by := times_by_one_clock(plan, table, times.lower, times.upper)) is not None:
+    if (moved_by := times_by_one_clock(plan, table, times.offsets, times.lower, times.upper)) is not None:
         plan, times = replace(plan, clocks=False), times.moved(moved_by)
     selection = _selected(plan, table, times, None)[1]
     if diagnostics is not None:

@@ -156,21 +156,25 @@ def offset_bounds(plan: EvaluationPlan, table: pa.Table) -> OffsetBounds:
 
 
 def times_of(
-    plan: EvaluationPlan, table: pa.Table, lower: Int64, upper: Int64
+    plan: EvaluationPlan, table: pa.Table, offsets: OffsetBounds | None, lower: Int64, upper: Int64
 ) -> tuple[ExplicitPmfs | None, Int64, Int64]:
     """Return the pmfs of checked events, and their times, ticks, without those of probability 0 at the ends.
 
-    ``lower`` and ``upper``, (n,) int64, are the bounds in the table.
+    ``lower`` and ``upper``, (n,) int64, are the bounds in the table, ``offsets`` those of clocks, if any.
     """
     pmfs, lower, upper = explicit_pmfs(table, plan.names.pmf, lower, upper)
-    if plan.clocks and plan.names.offset_pmf in table.column_names:
-        offsets = offset_bounds(plan, table)
+    if offsets is not None and plan.names.offset_pmf in table.column_names:
         lower, upper = lower + offsets.cut_low[offsets.clock], upper - offsets.cut_high[offsets.clock]
     return pmfs, lower, upper
 
 
 def shared_clocks(
-    plan: EvaluationPlan, table: pa.Table, pmfs: ExplicitPmfs | None, lower: Int64, upper: Int64
+    plan: EvaluationPlan,
+    table: pa.Table,
+    offsets: OffsetBounds,
+    pmfs: ExplicitPmfs | None,
+    lower: Int64,
+    upper: Int64,
 ) -> tuple[SharedClocks | None, ExplicitPmfs | None]:
     """Return the clocks of checked events, None if nothing is shared, and the pmfs of the other events.
 
@@ -181,7 +185,6 @@ def shared_clocks(
     lower, upper : (n,) int64
         Bounds of their times, ticks, without those of probability 0 at the ends.
     """
-    offsets = offset_bounds(plan, table)
     codes, low, high = offsets.clock, offsets.low, offsets.high
     offset = np.full(len(lower), -1) if pmfs is None else pmfs.offset
     values = np.zeros(0) if pmfs is None else pmfs.values
@@ -233,7 +236,7 @@ class MovedTimes(NamedTuple):
 
 
 def times_by_one_clock(
-    plan: EvaluationPlan, table: pa.Table, lower: Int64, upper: Int64
+    plan: EvaluationPlan, table: pa.Table, offsets: OffsetBounds | None, lower: Int64, upper: Int64
 ) -> MovedTimes | None:
     """Return the times of checked events by their clocks, if these say all; None otherwise.
 
@@ -246,11 +249,10 @@ def times_by_one_clock(
     lower, upper : (n,) int64
         Bounds of their times, ticks, without those of probability 0 at the ends.
     """
-    if not plan.clocks or plan.counts or plan.sequences:
+    if offsets is None or plan.counts or plan.sequences:
         return None
     if any(condition.earlier is None for condition in plan.bound.times):
         return None
-    offsets = offset_bounds(plan, table)
     if (offsets.low == offsets.high).all() or not _is_one_clock_a_match(plan, table, offsets.clock):
         return None
     low, high = offsets.low[offsets.clock], offsets.high[offsets.clock]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from uncertain_cep.candidates.own_times import times_by_one_clock
+from uncertain_cep.candidates.own_times import offset_bounds, times_by_one_clock
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.expressions.codes import codes_of
 from uncertain_cep.plan import EvaluationPlan
@@ -75,5 +75,5 @@ def clock_facts(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> 
                 tied += [rows[np.isin(codes[rows], common)] for rows in (of[i], of[j])]
     rows = np.concatenate([np.zeros(0, np.int64), *tied])
     certain = bool((upper[rows] - lower[rows] == high[rows] - low[rows]).all())
-    is_one = times_by_one_clock(plan, table, lower, upper) is not None
+    is_one = times_by_one_clock(plan, table, offset_bounds(plan, table), lower, upper) is not None
     return ClockFacts(tuple(sharing), certain, is_one)

@@ -31,7 +31,7 @@ from confidence.shared.contracted import (
     without_implied,
 )
 from confidence.shared.held import Offsets, OwnTimes
-from uncertain_cep.candidates.own_times import SharedClocks, shared_clocks
+from uncertain_cep.candidates.own_times import SharedClocks, offset_bounds, shared_clocks
 from uncertain_cep.candidates.sequenced import SequencedEvents
 from uncertain_cep.config import MOST_OFFSETS, MOST_RECORD_CELLS
 from uncertain_cep.errors import ConfidenceCostError
@@ -152,7 +152,7 @@ class SequenceWeigher:
     def of(cls, events: SequencedEvents, plan: EvaluationPlan, table: pa.Table) -> SequenceWeigher:
         """Return the weigher of the matches of a plan among the events of a table."""
         times = events.lower + events.low, events.upper + events.high
-        clocks, _ = shared_clocks(plan, table, events.pmfs, *times)
+        clocks, _ = shared_clocks(plan, table, offset_bounds(plan, table), events.pmfs, *times)
         templates = TimeTemplates(plan, table) if plan.bound.times else None
         return cls(events, clocks or _no_clocks(events), plan.window, templates)
 

@@ -23,7 +23,7 @@ from eventbased.gaps.set_gaps import SetConfidences
 from eventbased.search.state import FoundMatches
 from uncertain_cep.candidates.existence import Existence, existence
 from uncertain_cep.candidates.layout import laid_out
-from uncertain_cep.candidates.own_times import SharedClocks, shared_clocks, times_of
+from uncertain_cep.candidates.own_times import SharedClocks, offset_bounds, shared_clocks, times_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
 from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
@@ -65,12 +65,15 @@ def weighed_matches(
     """
     names, domain = plan.names, plan.domain
     given = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
-    pmfs, lower, upper = times_of(plan, table, *given)
+    offsets = offset_bounds(plan, table) if plan.clocks else None
+    pmfs, lower, upper = times_of(plan, table, offsets, *given)
     parts = [
         (found, sequenced(found.plan, table, pmfs, lower, upper))
         for found in matched_events(plan, table, matches)
     ]
-    clocks, others = shared_clocks(plan, table, pmfs, lower, upper) if plan.clocks else (None, pmfs)
+    clocks, others = None, pmfs
+    if offsets is not None:
+        clocks, others = shared_clocks(plan, table, offsets, pmfs, lower, upper)
     exists = existence(table, names.probability)
     for found, order in parts:
         events = Events(
@@ -104,7 +107,7 @@ def groups_in_order(
         return
     weigher = SequenceWeigher.of(sequences, plan, table)
     times = sequences.lower + sequences.low, sequences.upper + sequences.high
-    _, others = shared_clocks(plan, table, sequences.pmfs, *times)
+    _, others = shared_clocks(plan, table, offset_bounds(plan, table), sequences.pmfs, *times)
     events = events._replace(offset=flat_pmfs(others, events.row)[0])
     sizes = np.diff(events.start)
     summed = np.logical_or.reduceat(sequences.cluster[events.row] >= 0, events.start[:-1])

@@ -163,15 +163,21 @@ class _Times(NamedTuple):
     upper: Int64
     """Each (n,) int64. Bounds without ticks of probability 0 at the ends."""
 
-    def moved(self, by: MovedTimes) -> _Times:
-        """Return the times by the clocks of events."""
-        return self._replace(lower=by.lower, upper=by.upper)
-
 
 def _times(plan: EvaluationPlan, table: pa.Table) -> _Times:
     given = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
     offsets = offset_bounds(plan, table) if plan.clocks else None
     return _Times(given, offsets, *times_of(plan, table, offsets, *given))
+
+
+def _by_one_clock(
+    plan: EvaluationPlan, table: pa.Table, times: _Times
+) -> tuple[EvaluationPlan, _Times, MovedTimes | None]:
+    """Return a plan without clocks, times by them, and how these were moved, if a match has one clock."""
+    by = times_by_one_clock(plan, table, times.offsets, times.lower, times.upper)
+    if by is None:
+        return plan, times, None
+    return replace(plan, clocks=False), times._replace(offsets=None, lower=by.lower, upper=by.upper), by
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,13 +305,10 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     if not constants_hold(plan) or not given.table.num_rows:
         return lambda: iter(())
     table = _needed(plan, given)
-    asked = plan
     times = given.times()
     pmfs = times.pmfs
-    moved_by = times_by_one_clock(plan, table, times.offsets, times.lower, times.upper)
-    if moved_by is not None:
-        plan = asked = replace(plan, clocks=False)
-        times = times.moved(moved_by)
+    plan, times, moved_by = _by_one_clock(plan, table, times)
+    asked = plan
     plan, selection, ticks, sequences = _selected(plan, table, times, slicing, given.looked_up)
     if plan.order is None and plan.window < len(plan.components):
         return lambda: iter(())
@@ -334,10 +337,11 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         else:
             weighed = sequence_weigher(sequences, asked, table)
         pmfs, while_found = None, while_found and sequences.is_total
-    elif plan.clocks and times.offsets is not None:
+    elif times.offsets is not None:
         clocks, pmfs = shared_clocks(plan, table, times.offsets, pmfs, *ticks)
-    by_row = plan.counts or best_only or later is not None or exists is not None or sequences is not None
-    by_row = by_row or moved_by is not None
+    by_row = (
+        plan.counts or best_only or any(part is not None for part in (later, exists, sequences, moved_by))
+    )
     ids = None if by_row else id_payload(plan, table)
     batch_rows = min(batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1))
     if clocks is not None and plan.is_plain and query.strategy == "skip_till_any_match":
@@ -507,9 +511,7 @@ def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:
 def candidates(plan: EvaluationPlan, table: pa.Table, diagnostics: Diagnostics | None = None) -> Selection:
     """Check a table of events, and return the candidates of each component of an OR-free pattern."""
     check_table(plan, table)
-    times = _times(plan, table)
-    if (moved_by := times_by_one_clock(plan, table, times.offsets, times.lower, times.upper)) is not None:
-        plan, times = replace(plan, clocks=False), times.moved(moved_by)
+    plan, times, _ = _by_one_clock(plan, table, _times(plan, table))
     selection = _selected(plan, table, times, None)[1]
     if diagnostics is not None:
         diagnostics.about(plan)

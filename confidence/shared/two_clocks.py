@@ -44,12 +44,14 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.chain.side_by_side import Chains
+from confidence.chain.side_by_side import Chains, new_chains
+from confidence.config import MOST_EXACT_TICKS
 from confidence.kernel import kernel
 
 __all__ = [
     "COLUMNS",
     "EXACT",
+    "POSITIVE",
     "ROOM",
     "ClockColumns",
     "TwoClocks",
@@ -67,13 +69,13 @@ Float64 = NDArray[np.float64]
 ROOM: Final = 1024
 """Matches side by side: what they take stays in the cache next to the processor."""
 
-EXACT: Final = 2**51
+EXACT: Final = MOST_EXACT_TICKS // 4
 """Times less apart than this many ticks add up exactly in float64."""
 
 COLUMNS: Final = 3
 """How many columns an event has: those of :class:`ClockColumns`."""
 
-_POSITIVE: Final = 2**63 - 1
+POSITIVE: Final = 2**63 - 1
 """Tells the compiler that an index is not counted from the end."""
 
 
@@ -104,18 +106,20 @@ class TwoClocks(NamedTuple):
     """Room for matches of l events."""
 
     events: Float64
-    """(3 l, ROOM) float64. The columns of each event in turns."""
+    """(3 l, k) float64, k being at least ROOM. The columns of each event in turns."""
     found: Float64
-    """(3, ROOM) float64. The first and the last tick, and the confidence; NaN: not of two clocks."""
+    """(3, k) float64. The first and the last tick, and the confidence; NaN: not of two clocks."""
     chains: Chains
     """Room for the others."""
 
 
-def room_for(length: int) -> TwoClocks:
-    """Return room for matches of ``length`` events."""
-    # A little more, so that columns do not share lines of a cache.
-    room = ROOM + 24
-    chains = Chains(np.empty((2 * length, room)), np.empty(room, np.int64), np.empty(room))
+def room_for(length: int, window: int) -> TwoClocks | None:
+    """Return room for matches of ``length`` events; None if they are not weighed side by side."""
+    chains = new_chains(length, window - length)
+    if chains is None or window >= EXACT:
+        return None
+    # As wide as what chains take, of which only the first ROOM places are touched.
+    room = len(chains.place)
     return TwoClocks(np.empty((COLUMNS * length, room)), np.empty((3, room)), chains)
 
 
@@ -127,7 +131,7 @@ def gather(length, matches, stride, names, lower, width, begin, size, events):
         at = COLUMNS * j
         clocks, lows, widths = events[at], events[at + 1], events[at + 2]
         for n in range(size):
-            row = rows[n] & _POSITIVE
+            row = rows[n] & POSITIVE
             clocks[n], lows[n], widths[n] = names[row], lower[row], width[row]
 
 
@@ -156,7 +160,7 @@ def write(begin, end, found, origin, rest, left, first, last, confidence):
         known, value = confidences[n], values[n]
         confidences[n] = known if math.isnan(value) else value
     for n in range(end - begin):
-        rest[left & _POSITIVE] = begin + n
+        rest[left & POSITIVE] = begin + n
         left += math.isnan(values[n])
     return left
 
@@ -169,7 +173,7 @@ def part_tied(length, columns, begin, rest, before, left, place):
     """
     alone, tied = 0, before
     for k in range(before, left):
-        n = (rest[k] - begin) & _POSITIVE
+        n = (rest[k] - begin) & POSITIVE
         is_tied = False
         # Among up to three events that are not of two clocks, there are none of one.
         if length > 3:
@@ -178,7 +182,7 @@ def part_tied(length, columns, begin, rest, before, left, place):
                 for i in range(j):
                     is_tied |= columns[COLUMNS * i, n] == name
         number = rest[k]
-        rest[tied & _POSITIVE], place[alone & _POSITIVE] = number, number
+        rest[tied & POSITIVE], place[alone & POSITIVE] = number, number
         tied += is_tied
         alone += not is_tied
     return alone, tied
@@ -192,6 +196,6 @@ def lay_out(length, columns, begin, count, chains):
         lower, width = columns[COLUMNS * j + 1], columns[COLUMNS * j + 2]
         lows, highs = bounds[2 * j], bounds[2 * j + 1]
         for k in range(count):
-            n = (place[k] - begin) & _POSITIVE
+            n = (place[k] - begin) & POSITIVE
             lows[k] = lower[n] - first[n] - j
             highs[k] = lows[k] + width[n]

@@ -14,20 +14,23 @@ from confidence.chain.uniform import chain_confidence, sum_of_three, sum_of_two,
 from confidence.kernel import kernel
 from confidence.shared import two_clocks_written_out
 from confidence.shared.rigid import collapse, conditions, pairs_within, rigid_count
-from confidence.shared.two_clocks import EXACT, ClockColumns, room_for
+from confidence.shared.two_clocks import POSITIVE, ClockColumns, room_for
 
-__all__ = ["RigidEvents", "RigidMatches"]
+__all__ = ["RigidEvents", "RigidMatches", "share_a_clock"]
 
 Int64 = NDArray[np.int64]
-
 Float64 = NDArray[np.float64]
-
-POSITIVE: Final = 2**63 - 1
-"""Tells the compiler that an index is not counted from the end."""
 
 _TWO_CLOCKS: Final[dict[int, Any]] = {
     length: getattr(two_clocks_written_out, f"two_clocks_of_{length}") for length in LENGTHS
 }
+
+
+def share_a_clock(clock: Int64) -> NDArray[np.bool_]:
+    """Return which matches, whose events have these clocks, (l, m), -1 for none, have two of one clock."""
+    clock = np.sort(clock, axis=0)
+    shares: NDArray[np.bool_] = ((clock[1:] == clock[:-1]) & (clock[1:] >= 0)).any(axis=0)
+    return shares
 
 
 class RigidEvents:
@@ -158,8 +161,7 @@ def _weigh_each(
     for j in range(length):
         step[j] = 1 if j > 0 else 0
     lost = 0
-    for place in range(which.shape[0]):
-        n = which[place]
+    for n in which:
         for j in range(length):
             rows[j] = matches[j * stride + n]
             readings[j] = lower[rows[j]]
@@ -292,7 +294,7 @@ class RigidMatches:
         size = stride * (self._length - 1) + count
         flat = np.lib.stride_tricks.as_strided(matches, (size,), (matches.itemsize,))
         self._flat = self._length, flat, stride
-        self._room = room_for(self._length) if self._length in LENGTHS and window < EXACT else None
+        self._room = room_for(self._length, window)
         self._rest = np.empty(0, np.int64)
         self.kept = 0
 
@@ -341,8 +343,7 @@ class RigidMatches:
         Return whether there are others.
         """
         confidence, events = self._found[2], self._events
-        clock = np.sort(events.clock[self._matches[:, which]], axis=0)
-        is_tied = ((clock[1:] == clock[:-1]) & (clock[1:] >= 0)).any(axis=0)
+        is_tied = share_a_clock(events.clock[self._matches[:, which]])
         which = which[~is_tied]
         _weigh_alone(*self._flat, *events.arrays[1:], self._window, which, confidence)
         exact = confidence[which]

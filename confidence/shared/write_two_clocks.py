@@ -74,7 +74,7 @@ def _statements(length: int) -> Iterator[str]:
     if length == 2:
         yield "is_more = o1 != 0.0"
     else:
-        yield from ("is_more, other = False, c1",)
+        yield "is_more, other = False, c1"
     for j in range(2, length):
         yield f"o{j} = 1.0 if c{j} != c0 else 0.0"
         yield f"is_more |= (o{j} != 0.0) & (other != c0) & (c{j} != other)"
@@ -85,7 +85,7 @@ def _statements(length: int) -> Iterator[str]:
     yield from ("least, most = -w0, wide", "ahead = l0 - l1 + 1.0")
     yield from ("late = ahead if o1 == 0.0 else 0.0", "least = max(least, ahead if o1 != 0.0 else least)")
     for j in range(2, length):
-        yield from (f"ahead, change = l{j - 1} - l{j} + 1.0, o{j} - o{j - 1}",)
+        yield f"ahead, change = l{j - 1} - l{j} + 1.0, o{j} - o{j - 1}"
         yield "late = max(late, ahead if change == 0.0 else 0.0)"
         yield "least = max(least, ahead if change > 0.0 else least)"
         yield "most = min(most, -ahead if change < 0.0 else most)"

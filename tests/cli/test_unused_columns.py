@@ -114,7 +114,7 @@ def test_a_csv_column_that_changes_its_type_is_text(tmp_path: Path) -> None:
     assert trace.stat().st_size > 2**20
     table = uc.read_traces(trace)
     assert table.schema.field("note").type == pa.string()
-    assert load_traces(trace, used=()).unread() == {*table.column_names}
+    assert load_traces(trace, used=()).attributes() == {*table.column_names}
 
 
 def test_a_type_that_is_given_for_an_unused_column(invoke: Invoke, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.shared.rigid import conditions
-from confidence.shared.weighing import RigidEvents, RigidMatches
+from confidence.shared.weighing import RigidEvents, RigidMatches, share_a_clock
 from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.operators.shared_clocks import too_many_offsets
 from uncertain_cep.plan import EvaluationPlan
@@ -29,8 +29,7 @@ def shared_and_held(clocks: SharedClocks, rows: Int64) -> tuple[NDArray[np.bool_
     Held are those of events that are uncertain by their clocks, too, or that clocks tie to events with
     probabilities. ``rows``, (l, n), are the events of the matches.
     """
-    clock = np.sort(clocks.own.clock[rows], axis=0)
-    tied = ((clock[1:] == clock[:-1]) & (clock[1:] >= 0)).any(axis=0)
+    tied = share_a_clock(clocks.own.clock[rows])
     uneven = clocks.has_law[rows]
     held = (uneven & (clocks.own.clock[rows] >= 0)).any(axis=0) | (tied & uneven.any(axis=0))
     return tied & ~held, held

@@ -205,7 +205,7 @@ def column_names(file: TraceFile, options: FileOptions = _DEFAULT) -> list[str] 
 
 def first_column_names(file: TraceFile, options: FileOptions) -> list[str]:
     """Return the columns that a file has as far as it begins; none of one that cannot be read."""
-    with suppress(OSError, ValueError, pa.ArrowException, TraceError):
+    with suppress(OSError, ValueError, StopIteration, pa.ArrowException, TraceError):
         if (names := column_names(file, options)) is not None:
             return names
         if file.reader:

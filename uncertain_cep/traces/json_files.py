@@ -49,7 +49,7 @@ def read_json(
 
     def blocks() -> Iterator[bytes]:
         with json_lines(unpacked(path)) if span is None else unpacked(path, span) as stream:
-            yield from _blocks(stream)
+            yield from _blocks(stream, JSON_BLOCK)
 
     def kept_blocks() -> Iterator[bytes]:
         for block in blocks():
@@ -80,11 +80,7 @@ def read_json(
 def first_names(path: Path) -> list[str]:
     """Return the columns of the lines that a file begins with, a megabyte or so."""
     with json_lines(unpacked(path)) as stream:
-        beginning = b""
-        while b"\n" not in beginning and len(beginning) <= LONGEST_LINE and (piece := stream.read(_PIECE)):
-            beginning += piece
-    lines, _, rest = beginning.rpartition(b"\n")
-    names: list[str] = _json_table(lines or rest, []).column_names
+        names: list[str] = _json_table(next(_blocks(stream, _PIECE)), []).column_names
     return names
 
 
@@ -133,8 +129,8 @@ def _joined(
     return pa.concat_tables([tables[number] for number in sorted(tables)], promote_options="default")
 
 
-def _blocks(stream: Any) -> Iterator[bytes]:
-    """Yield whole lines of a stream, at least ``JSON_BLOCK`` bytes at a time, and the rest at last.
+def _blocks(stream: Any, least: int) -> Iterator[bytes]:
+    """Yield whole lines of a stream, at least so many bytes at a time, and the rest at last.
 
     A line that is too long raises `UnreadableLineError`.
     """
@@ -145,7 +141,7 @@ def _blocks(stream: Any) -> Iterator[bytes]:
         since = len(data) - end if end else since + len(data)
         if since > LONGEST_LINE:
             raise UnreadableLineError
-        if end and size + end >= JSON_BLOCK:
+        if end and size + end >= least:
             yield b"".join((*parts, data[:end]))
             parts, size, data = [], 0, data[end:]
         parts.append(data)

@@ -55,8 +55,8 @@ class LoadedTrace:
     """Events of a certain time that share their tick with one of another certain time."""
     tick: str | None = None
     """The tick; None if it has no length, or the table is None."""
-    unread: Callable[[], frozenset[str]] = frozenset
-    """Gives the columns that are attributes as well, read or not."""
+    attributes: Callable[[], frozenset[str]] = frozenset
+    """Returns the columns of the files that are attributes, read or not."""
 
     @property
     def events(self) -> int:
@@ -76,7 +76,7 @@ class LoadedTrace:
 
     def with_all_columns(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema with the columns that were not read, of no type, so that errors can name them."""
-        others = sorted(self.unread().difference(schema.names))
+        others = sorted(self.attributes().difference(schema.names))
         return pa.schema([*schema, *(pa.field(name, pa.null()) for name in others)], schema.metadata)
 
     def sound(self) -> pa.Table:

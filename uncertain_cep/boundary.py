@@ -7,6 +7,7 @@ warning that a filter made an error, and the TypeError of a call that does not f
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from numbers import Integral, Real
@@ -45,6 +46,8 @@ Meaning: TypeAlias = tuple[
 """Kinds of errors, or libraries that raise them, and what makes an error of ours of one."""
 
 _PASS: Final = (UncertainCepError, MemoryError, Warning)
+
+_FRAME_OF_JAVA: Final = re.compile(r"at [\w.$/]+\(.*\)$|\.\.\. \d+ more$|Driver stacktrace:$")
 
 _PANIC: Final = "PanicException"
 """What Polars ends with where it meets what it holds impossible; it is no Exception."""
@@ -148,6 +151,13 @@ def _said(error: BaseException) -> str:
     return "; ".join(str(error).split("\n")) or type(error).__name__
 
 
+def _said_by_spark(error: BaseException) -> str:
+    """Return what Spark says of an error, each line once, without the frames of Java."""
+    lines = (line.strip() for line in str(error).split("\n"))
+    told = dict.fromkeys(line for line in lines if line and not _FRAME_OF_JAVA.match(line))
+    return "; ".join(told) or type(error).__name__
+
+
 def _unreadable(error: BaseException) -> UncertainCepError:
     file = getattr(error, "filename", None)
     reason = getattr(error, "strerror", None) or _said(error)
@@ -159,7 +169,7 @@ _MEANINGS: Final[tuple[Meaning, ...]] = (
     (
         (),
         frozenset({"pyspark", "py4j", "grpc"}),
-        lambda error: RuntimeEnvironmentError(f"Spark: {_said(error)}"),
+        lambda error: RuntimeEnvironmentError(f"Spark: {_said_by_spark(error)}"),
     ),
     (
         (RecursionError,),

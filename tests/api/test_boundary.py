@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 
 import uncertain_cep as uc
 from uncertain_cep.boundary import guarded, our_error, public
@@ -366,6 +367,20 @@ def test_foreign_errors_become_ours(error: BaseException, kind: type[uc.Uncertai
     assert next(found) == 1
     with pytest.raises(kind):
         next(found)
+
+
+def test_what_spark_says_comes_without_the_frames_of_java() -> None:
+    said = (
+        "An error occurred while calling o348.getResult.\n: org.apache.spark.SparkException: Job aborted\n"
+        "\tat org.apache.spark.util.ThreadUtils$.awaitResult(ThreadUtils.scala:359)\n"
+        "\tat java.base/jdk.internal.reflect.NativeMethodAccessorImpl.invoke0(Native Method)\n"
+        "\t... 12 more\n\nDriver stacktrace:\nCaused by: java.io.IOException: disk full\n"
+        "\tat java.base/java.lang.Thread.run(Thread.java:840)\nCaused by: java.io.IOException: disk full"
+    )
+    assert str(our_error(PySparkException(said))) == (
+        "Spark: An error occurred while calling o348.getResult.; : org.apache.spark.SparkException: Job "
+        "aborted; Caused by: java.io.IOException: disk full"
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.traces import NOT_GENERATED, PATIENT
+from tests.spark.traces import NOT_GENERATED, PATIENT, UNTRACED
 from uncertain_cep.spark import get_session
 
 
@@ -27,6 +27,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.python.daemon.module": "tests.spark.daemon",
             **NOT_GENERATED,
             **PATIENT,
+            **UNTRACED,
         },
     )
     yield session

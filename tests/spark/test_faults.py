@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 import uncertain_cep as uc
 from tests.spark.traces import UNKEYED, random_trace
 from uncertain_cep.errors import RuntimeEnvironmentError, TraceError
-from uncertain_cep.spark import match, worker_errors
+from uncertain_cep.spark import match, unique_ids, worker_errors
 
 
 def trace_with(column: str, values: dict[int, Any]) -> pa.Table:
@@ -148,6 +148,25 @@ def test_each_branch_has_candidates_of_its_own(spark: SparkSession) -> None:
     assert _sliced(spark, table, apart).count() == uc.match(table, apart).num_rows
     with pytest.raises(TraceError, match="has this id"):
         _sliced(spark, table, asked.format("a.lower < 1500", "d.lower >= 0"))
+
+
+def test_branches_are_looked_at_one_by_one_only_where_ids_recur(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = "PATTERN SEQ(A a, C? c, D? d, E? e, B b) WITHIN 5"
+    suspected, jobs = unique_ids._suspected, []
+
+    def counted(*arguments: Any) -> bool:
+        jobs.append(suspected(*arguments))
+        return jobs[-1]
+
+    monkeypatch.setattr(unique_ids, "_suspected", counted)
+    apart = _far_apart(pa.array([5, 2, 3, 4, 1, 6]), ["u"] * 6)
+    assert _sliced(spark, apart, asked).count() == uc.match(apart, asked).num_rows == 3
+    assert jobs == [False]
+    twice = _far_apart(pa.array([5, 2, 3, 4, 5, 6]), ["u"] * 6)
+    with pytest.raises(TraceError, match="has this id"):
+        _sliced(spark, twice, asked)
 
 
 def test_many_ids_used_twice_are_counted(spark: SparkSession) -> None:

@@ -134,3 +134,14 @@ def test_a_scan_of_parquet_gets_types_and_comparisons(
     pushed = next(line for line in capsys.readouterr().out.splitlines() if "PushedFilters" in line)
     for part in ("In(type, [E,F])", "IsNotNull(small)", "GreaterThan(real,1.5)", "LessThan(real,1.0)"):
         assert part in pushed
+
+
+def test_components_that_take_the_same_events_share_a_condition(spark: SparkSession, table: pa.Table) -> None:
+    frame = spark.createDataFrame(table)
+    options = ", ".join(f"(E|F)? e{number}" for number in range(6))
+    plan = make_plan(
+        parse(f"PATTERN SEQ(E a, {options}, F b) WHERE a.real > 1 WITHIN 5"), arrow_schema(frame)
+    )
+    filters = candidate_filters(plan, frame.schema)
+    assert sum(map(len, filters.components)) > 12
+    assert len(filters.distinct) == 3

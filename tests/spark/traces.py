@@ -17,6 +17,9 @@ NOT_GENERATED: Final = {
 }
 """Compiling takes longer than a few rows do. tests/cli has Spark generate code as ever."""
 
+UNTRACED: Final = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
+"""Else each column asks the JVM several times where in Python it was made."""
+
 PATIENT: Final = {"spark.python.authenticate.socketTimeout": "3600s"}
 """A busy machine may take longer than the 15 s that Spark waits for Python to fetch rows."""
 

@@ -27,6 +27,7 @@ from uncertain_cep.spark.dataframes import (
     column,
     from_arrow_schema,
     in_ticks,
+    in_workers,
     plainly_named,
     quotient,
 )
@@ -104,9 +105,8 @@ def beside_events(
         events.select(f.explode(reached), f.lit(False), *none_of_matches, *map(column, wanted.names))
     )
     rows = plainly_named(rows)
-    return rows.repartitionById(parts, column(rows.columns[0])).mapInArrow(
-        partial(_computed, work=work), from_arrow_schema(work.result)
-    )
+    spread = rows.repartitionById(parts, column(rows.columns[0]))
+    return in_workers(spread, partial(_computed, work=work), from_arrow_schema(work.result))
 
 
 def _parts(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from pyspark.sql import types as t
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.spark.python_tasks import spared
 from uncertain_cep.timedomain import TICK_METADATA, Names, check_one_tick, check_tick_type
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "from_arrow_schema",
     "in_microseconds",
     "in_ticks",
+    "in_workers",
     "noted_files",
     "noted_schema",
     "noting_files",
@@ -78,6 +81,15 @@ _FROM_ARROW: Final[dict[pa.DataType, t.DataType]] = {
 def column(name: str) -> Column:
     """Return the column of exactly this name, whatever characters it has."""
     return f.col(f"`{name.replace('`', '``')}`")
+
+
+def in_workers(
+    frame: DataFrame,
+    task: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    schema: t.StructType | str,
+) -> DataFrame:
+    """Return the rows that a task, run by Python workers, makes of each partition of a frame."""
+    return frame.mapInArrow(partial(spared, task=task), schema)
 
 
 def plainly_named(frame: DataFrame) -> DataFrame:

@@ -15,7 +15,7 @@ from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query
 from uncertain_cep.spark.clock_offsets import check_offsets_agree
-from uncertain_cep.spark.dataframes import column, noted_schema, whole_numbers
+from uncertain_cep.spark.dataframes import column, in_workers, noted_schema, whole_numbers
 from uncertain_cep.spark.event_files import files_of
 from uncertain_cep.spark.file_parts import EventFiles
 from uncertain_cep.spark.file_tasks import FileTasks, choose_tasks
@@ -92,7 +92,7 @@ def run_on_files(
     schema = "name string, rows long, candidates string, faults string"
     plan = work.plan
     with worker_errors():
-        told = task_numbers(frame, work).mapInArrow(run, schema).collect()
+        told = in_workers(task_numbers(frame, work), run, schema).collect()
         faults = [TraceFault(**fault) for row in told for fault in json.loads(row["faults"])]
         if faults:
             raise TraceError(_first(faults, work.files.paths))

@@ -15,7 +15,7 @@ from pyspark.sql import types as t
 from uncertain_cep.boundary import public
 from uncertain_cep.config import FILES_LEARNED_FROM
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
-from uncertain_cep.spark.dataframes import arrow_schema, as_spark_path
+from uncertain_cep.spark.dataframes import arrow_schema, as_spark_path, in_workers
 from uncertain_cep.spark.file_reading import Reading, events_of_files
 from uncertain_cep.spark.reading import used_of_traces
 from uncertain_cep.timedomain import TICK_METADATA
@@ -129,7 +129,7 @@ def stream_of_files(
         source = source.option("maxFilesPerTrigger", files_per_batch)
     paths = source.load(as_spark_path(root)).select("path")
     read = partial(_events_of_paths, reading=reading, schema=known)
-    return paths.mapInArrow(read, columns)
+    return in_workers(paths, read, columns)
 
 
 def reading_of(

@@ -66,7 +66,13 @@ class CandidateFilters:
     keys: tuple[str, ...]
     """The columns on which all events of a match must agree."""
     components: tuple[tuple[Column, ...], ...]
-    """For each OR-free pattern the conditions of its positive components, in pattern order."""
+    """For each OR-free pattern the conditions of its positive components, in pattern order. Components that
+    take the same events share one object."""
+
+    @property
+    def distinct(self) -> dict[int, Column]:
+        """The conditions of components, each once, by the identity of the object."""
+        return {id(takes): takes for branch in self.components for takes in branch}
 
 
 def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFilters:
@@ -75,39 +81,50 @@ def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFi
     branches = plan.branches or (plan,)
     keys = plan.shared_keys
     agreed = [column(name).isNotNull() for name in keys]
+    nothing = f.lit(False)
+    # Each step of making a column is a call of the JVM, and options have hundreds of components.
+    made: dict[object, Column] = {}
+
+    def kind(component: PlannedComponent) -> object:
+        return component.types, component.local
 
     def takes(component: PlannedComponent) -> Column:
-        parts = agreed.copy()
-        if component.types:
-            parts.append(column(plan.names.type).isin(*component.types))
-        parts += [found for part in component.local if (found := condition(part, types)) is not None]
-        return reduce(operator.and_, parts, f.lit(True))
+        if kind(component) not in made:
+            parts = agreed.copy()
+            if component.types:
+                parts.append(column(plan.names.type).isin(*component.types))
+            parts += [found for part in component.local if (found := condition(part, types)) is not None]
+            made[kind(component)] = reduce(operator.and_, parts, f.lit(True))
+        return made[kind(component)]
 
-    nothing = f.lit(False)
-    first = later = nothing
-    named: list[tuple[str, ...]] = []
+    def any_takes(components: Sequence[PlannedComponent]) -> Column:
+        each = {kind(component): takes(component) for component in components}
+        return reduce(operator.or_, each.values(), nothing)
+
+    firsts: list[PlannedComponent] = []
+    laters: list[PlannedComponent] = []
     for branch in branches:
         others = list(branch.components)
         owner = others.pop(branch.owner)
         if owner.kleene:
             others.append(owner)
         others += [negation.component for negation in branch.negations]
-        first |= takes(owner)
-        later = reduce(operator.or_, map(takes, others), later)
-        named += [component.types for component in (owner, *others)]
+        firsts.append(owner)
+        laters += others
+    first, later = any_takes(firsts), any_takes(laters)
+    named = [component.types for component in (*firsts, *laters)]
     if plan.query.strategy in ("partition_contiguity", "strict_contiguity"):
         later = reduce(operator.and_, agreed, f.lit(True))
     elif all(named):
         agreed.append(column(plan.names.type).isin(*{name: None for part in named for name in part}))
+    positive = {kind(component): component for branch in branches for component in branch.components}
+    never_null = {same: f.coalesce(takes(component), nothing) for same, component in positive.items()}
     return CandidateFilters(
         first=f.coalesce(first, nothing),
         later=f.coalesce(later, nothing),
         anywhere=reduce(operator.and_, agreed, first | later),
         keys=keys,
-        components=tuple(
-            tuple(f.coalesce(takes(component), nothing) for component in branch.components)
-            for branch in branches
-        ),
+        components=tuple(tuple(never_null[kind(part)] for part in branch.components) for branch in branches),
     )
 
 

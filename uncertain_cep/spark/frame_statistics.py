@@ -23,6 +23,7 @@ from uncertain_cep.spark.dataframes import (
     from_arrow_schema,
     in_microseconds,
     in_ticks,
+    in_workers,
     plainly_named,
 )
 from uncertain_cep.spark.filters import CandidateFilters
@@ -82,7 +83,7 @@ def collect_statistics(
     lower, upper = (in_ticks(plan, schema, name) for name in (names.lower, names.upper))
     begin, end = (lower, upper) if clusters is None else clusters.spans(lower, upper)
     faulty = _faulty(plan, schema, tick)
-    each = [takes for branch in candidates.components for takes in branch]
+    each = candidates.distinct.values()
     is_whole = isinstance(schema[names.id].dataType, _INTEGERS)
     columns = [
         faulty,
@@ -95,7 +96,7 @@ def collect_statistics(
         (column(names.id) if is_whole else f.lit(None)).cast("long"),
     ]
     some = plainly_named(frame.filter(candidates.first | candidates.later | faulty).select(*columns))
-    found = some.mapInArrow(counted_candidates, from_arrow_schema(COUNTED)).toArrow()
+    found = in_workers(some, counted_candidates, from_arrow_schema(COUNTED)).toArrow()
     if at_fault := pc.sum(found.column("faulty")).as_py():
         _report(frame.filter(faulty), plan, at_fault, tick)
     return _added_up(found, candidates)
@@ -106,6 +107,7 @@ def _added_up(found: pa.Table, candidates: CandidateFilters) -> FrameStatistics:
     numbers = found.to_pydict()
     first, later, either = (sum(numbers[name]) for name in ("first", "later", "candidates"))
     counts = map(sum, zip(*numbers["components"], strict=True))
+    sizes = dict(zip(candidates.distinct, counts, strict=False))
     ranges = sorted(ids for ids in numbers["ids"] if ids)
     least = [
         min((hash for hash in hashes if hash is not None), default=None)
@@ -120,7 +122,9 @@ def _added_up(found: pa.Table, candidates: CandidateFilters) -> FrameStatistics:
         longest=_extreme(max, numbers["longest"]),
         mean_length=sum(numbers["length"]) / max(later, 1),
         keys=max(about_how_many(least or [None]), 1),
-        components=tuple(tuple(next(counts, 0) for _ in branch) for branch in candidates.components),
+        components=tuple(
+            tuple(sizes.get(id(takes), 0) for takes in branch) for branch in candidates.components
+        ),
         ids_apart=None not in numbers["ids"] and all(one[1] < two[0] for one, two in pairwise(ranges)),
     )
 

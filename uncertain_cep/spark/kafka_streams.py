@@ -17,7 +17,7 @@ from pyspark.sql import types as t
 
 from uncertain_cep.config import KAFKA_ROWS, MESSAGES_LEARNED_FROM
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceError, TraceFault
-from uncertain_cep.spark.dataframes import from_arrow_schema
+from uncertain_cep.spark.dataframes import from_arrow_schema, in_workers
 from uncertain_cep.spark.file_streams import FolderReading, events_of_file, reading_of
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces import TraceSchema, read_traces
@@ -73,7 +73,8 @@ def stream_of_topic(
         plain = spark.readStream.format(KafkaMessages.name()).option("servers", servers)
         messages = (plain if most is None else plain.option("most", most)).option("topic", topic).load()
     reading, known = reading_of(spark, Path("/"), schema, columns)
-    return messages.mapInArrow(partial(_events_of_messages, reading=reading, schema=known), columns)
+    read = partial(_events_of_messages, reading=reading, schema=known)
+    return in_workers(messages, read, columns)
 
 
 def _check_installed() -> None:

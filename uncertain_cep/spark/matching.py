@@ -24,6 +24,7 @@ from uncertain_cep.spark.clock_offsets import check_clock_columns, check_offsets
 from uncertain_cep.spark.dataframes import (
     column,
     from_arrow_schema,
+    in_workers,
     noted_files,
     noted_schema,
     noting_files,
@@ -235,17 +236,17 @@ def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
     evaluate = prepared.evaluate
     frame = prepared.candidates
     if plan.counts:
-        return _added_up(plan, frame.mapInArrow(evaluate, schema))
+        return _added_up(plan, in_workers(frame, evaluate, schema))
     if plan.query.non_overlapping:
-        frame = _in_one_place(plan, frame.mapInArrow(evaluate, schema))
+        frame = _in_one_place(plan, in_workers(frame, evaluate, schema))
         evaluate = partial(non_overlapping_in_partition, plan=plan)
     if not plan.query.is_ordered:
-        matches = frame.mapInArrow(evaluate, schema)
+        matches = in_workers(frame, evaluate, schema)
     else:
         # The engine rounds: Spark rounds in another way.
         rank = unused_name(plan.batch_schema, "rank")
         with_rank = t.StructType([*schema.fields, t.StructField(rank, t.DoubleType())])
-        matches = frame.mapInArrow(partial(rank_partition, evaluate=evaluate, name=rank), with_rank)
+        matches = in_workers(frame, partial(rank_partition, evaluate=evaluate, name=rank), with_rank)
         signature = (column(component.variable).asc_nulls_last() for component in plan.components)
         keys = (_sorted_by(plan, key, rank) for key in plan.sort_keys)
         matches = matches.orderBy(*keys, column(rank).desc(), *signature)

@@ -26,6 +26,7 @@ from uncertain_cep.spark.dataframes import (
     as_spark_path,
     column,
     from_arrow_schema,
+    in_workers,
     noting_files,
     plainly_named,
 )
@@ -180,7 +181,7 @@ def used_of_traces(
     firsts = tuple(accumulate(ids, initial=1))
     kept = as_spark_keeps(model.schema)
     read = partial(events_of_files, reading=reading, days=days, firsts=firsts[:-1], schema=kept)
-    events = numbers.mapInArrow(read, from_arrow_schema(model.schema, _NAMES))
+    events = in_workers(numbers, read, from_arrow_schema(model.schema, _NAMES))
     events = noting_files(events, [str(Path(path).absolute()) for path in given])
     if reading.options.deduplicate:
         with worker_errors():
@@ -202,14 +203,8 @@ def _numbers(spark: SparkSession, reading: Reading) -> DataFrame:
 @worker_errors()
 def _told(spark: SparkSession, reading: Reading) -> dict[TraceFile, dict[str, Any]]:
     """Return the description by `describe_files` of each file."""
-    rows = (
-        _numbers(spark, reading)
-        .mapInArrow(
-            partial(describe_files, reading=reading),
-            "file long, rows long, schema binary, merged long, events string, uses string",
-        )
-        .collect()
-    )
+    told = "file long, rows long, schema binary, merged long, events string, uses string"
+    rows = in_workers(_numbers(spark, reading), partial(describe_files, reading=reading), told).collect()
     return {reading.work[row["file"]][0]: row.asDict() for row in rows}
 
 
@@ -321,4 +316,4 @@ def to_intervals(
         added=as_spark_keeps(new),
         options=options,
     )
-    return rows.mapInArrow(add, t.StructType(list(fields.values())))
+    return in_workers(rows, add, t.StructType(list(fields.values())))

@@ -53,6 +53,7 @@ from uncertain_cep.spark.dataframes import (
     column,
     from_arrow_schema,
     in_ticks,
+    in_workers,
     noted_schema,
     plainly_named,
     quotient,
@@ -319,7 +320,7 @@ def _at_stamps(reported: _Reported) -> DataFrame:
     made = at_stamps(plan, nothing, *stamps_of(plan, nothing, stamp)).schema
     rows = plainly_named(reported.events.select(*map(column, names)))
     move = partial(_moved, plan=plan, stamp=stamp, given=given)
-    return rows.mapInArrow(move, from_arrow_schema(made, plan.names))
+    return in_workers(rows, move, from_arrow_schema(made, plan.names))
 
 
 def _moved(

@@ -72,28 +72,34 @@ def pruned(
     while any(name.lower().startswith(prefix) for name in rows.columns):
         prefix += "_"
     parts = [column(name) for name in candidates.keys]
+    own = None
     if slices is not None:
         parts.append(column(slices.column))
+        own = own_slice(rows, plan, slices) == column(slices.column)
     names = [f"{prefix}{number}" for number in range(len(parts))]
     masks: list[int] = []
-    bits: list[Column] = []
+    bits: dict[tuple[int, bool], Column] = {}
     owners = [branch.owner for branch in plan.branches or (plan,)]
     for owner, branch, looked_for in zip(owners, candidates.components, kept.looked_for, strict=True):
         masks.append(0)
         for j in looked_for:
-            takes = branch[j]
-            if j == owner and slices is not None:
-                # There a match belongs to a slice by the event of this component.
-                takes &= own_slice(rows, plan, slices) == column(slices.column)
-            masks[-1] |= 1 << len(bits)
-            bits.append(f.when(takes, f.lit(1 << len(bits)).cast("long")).otherwise(f.lit(0).cast("long")))
-    found = reduce(lambda left, right: left.bitwiseOR(right), bits)
+            # There a match belongs to a slice by the event of this component.
+            is_owner = own is not None and j == owner
+            kind = id(branch[j]), is_owner
+            if kind not in bits:
+                bits[kind] = branch[j] if own is None or not is_owner else branch[j] & own
+            masks[-1] |= 1 << list(bits).index(kind)
+    values = (
+        f.when(takes, f.lit(1 << bit).cast("long")).otherwise(f.lit(0).cast("long"))
+        for bit, takes in enumerate(bits.values())
+    )
+    found = reduce(lambda left, right: left.bitwiseOR(right), values)
     held = (
         rows.select(*(part.alias(name) for part, name in zip(parts, names, strict=True)), found.alias(prefix))
         .filter(f.col(prefix) != 0)
         .groupBy(*names)
         .agg(f.bit_or(prefix).alias(prefix))
-        .filter(reduce(or_, (f.col(prefix).bitwiseAND(f.lit(mask)) == mask for mask in masks)))
+        .filter(reduce(or_, (f.col(prefix).bitwiseAND(f.lit(mask)) == mask for mask in dict.fromkeys(masks))))
         .select(*names)
     )
     same = reduce(and_, (part == f.col(name) for part, name in zip(parts, names, strict=True)))

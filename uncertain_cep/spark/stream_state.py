@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from uncertain_cep.spark.python_tasks import leave_modules_out
 from uncertain_cep.streaming.held_slices import COUNTED, Report, pass_time, take
 from uncertain_cep.streaming.stream_layout import StreamLayout
 
@@ -73,6 +74,9 @@ class StreamState(StatefulProcessor):
         report = take(self._layout, self._store, (row for frame in rows for row in frame.to_dict("records")))
         self._wait(timerValues)
         return iter([rows_of(report)])
+
+    def close(self) -> None:  # noqa: D102
+        leave_modules_out()
 
     def handleExpiredTimer(  # noqa: D102, N802
         self,

@@ -18,6 +18,7 @@ from uncertain_cep.spark.dataframes import (
     arrow_schema,
     column,
     from_arrow_schema,
+    in_workers,
     plainly_named,
     whole_numbers,
 )
@@ -43,7 +44,7 @@ def stream_frame(frame: DataFrame, query: Query, options: MatchOptions, stream: 
         *((f.max if name in ("bound", "newest") else f.sum)(name).alias(name) for name in COUNTED),
     )
     blobs = observed.filter(f.col(BLOB).isNotNull()).select(BLOB)
-    return blobs.mapInArrow(_rows, from_arrow_schema(layout.output_schema))
+    return in_workers(blobs, _rows, from_arrow_schema(layout.output_schema))
 
 
 def pieces_of_stream(frame: DataFrame, layout: StreamLayout, state: StatefulProcessor) -> DataFrame:
@@ -51,7 +52,7 @@ def pieces_of_stream(frame: DataFrame, layout: StreamLayout, state: StatefulProc
     keys = layout.spread_by
     hashed = f.xxhash64(*map(column, keys)) if keys else f.lit(0).cast("long")
     events = frame.select(*map(column, layout.schema.names), hashed.alias("hash"))
-    pieces = plainly_named(events).mapInArrow(partial(cut, layout=layout), from_arrow_schema(PIECES))
+    pieces = in_workers(plainly_named(events), partial(cut, layout=layout), from_arrow_schema(PIECES))
     counted = ", ".join(f"{name} bigint" for name in COUNTED)
     return pieces.groupBy("bucket").transformWithStateInPandas(
         state,

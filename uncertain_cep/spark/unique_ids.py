@@ -7,7 +7,7 @@ shuffled. Other ids are compared by a hash. Ids that may be equal by this are th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import and_, or_
 
@@ -32,18 +32,36 @@ def check_unique_ids(frame: DataFrame, plan: EvaluationPlan, candidates: Candida
     """Check that no two candidates of one partition have the same id.
 
     Runs one job over ids and the columns of the filters, and a second one if ids start again in each
-    partition. There is a group for 64 neighbouring ids, or for each id that is no whole number.
+    partition; with OR or options more of them only if these find ids that may be used twice. There is a group
+    for 64 neighbouring ids, or for each id that is no whole number.
 
     Raises
     ------
     TraceError
         As in this process, but without the numbers of rows, which Spark does not have.
     """
-    for branch, takes in zip(plan.branches or (plan,), candidates.components, strict=True):
-        keys = branch.partition_attributes
-        used = frame.filter(reduce(and_, (_agrees(frame, name) for name in keys), reduce(or_, takes)))
-        if _suspected(used, plan.names.id, ()) and (not keys or _suspected(used, plan.names.id, keys)):
-            _report(used, plan.names.id, keys)
+    branches = list(zip(plan.branches or (plan,), candidates.components, strict=True))
+    for keys in dict.fromkeys(branch.partition_attributes for branch, _ in branches):
+        own = [takes for branch, takes in branches if branch.partition_attributes == keys]
+        # Most often no two candidates at all share an id. Those of each branch may be apart even if some do.
+        together = {id(part): part for takes in own for part in takes}
+        if not _found_twice(frame, plan.names.id, keys, together):
+            continue
+        apart = {tuple(map(id, takes)): {id(part): part for part in takes} for takes in own}
+        for each in apart.values():
+            if len(apart) == 1 or _found_twice(frame, plan.names.id, keys, each):
+                _report(_used(frame, keys, each), plan.names.id, keys)
+
+
+def _found_twice(frame: DataFrame, id: str, keys: Sequence[str], takes: Mapping[int, Column]) -> bool:
+    """Return whether candidates of any of some components may share an id and the keys."""
+    used = _used(frame, keys, takes)
+    return _suspected(used, id, ()) and (not keys or _suspected(used, id, keys))
+
+
+def _used(frame: DataFrame, keys: Sequence[str], takes: Mapping[int, Column]) -> DataFrame:
+    """Return the candidates of any of some components that have all keys."""
+    return frame.filter(reduce(and_, (_agrees(frame, name) for name in keys), reduce(or_, takes.values())))
 
 
 def _agrees(frame: DataFrame, name: str) -> Column:

@@ -18,7 +18,7 @@ from uncertain_cep.meter import meter_for
 from uncertain_cep.plan import Approximation, MatchOptions
 from uncertain_cep.query import Query
 from uncertain_cep.results.output_place import check_output_place, local_path
-from uncertain_cep.spark.dataframes import as_spark_path, files_read
+from uncertain_cep.spark.dataframes import as_spark_path, files_read, in_workers
 from uncertain_cep.spark.file_jobs import run_on_files
 from uncertain_cep.spark.file_worker import check_files, write_files
 from uncertain_cep.spark.jobs import tasks_told, worker_errors
@@ -157,7 +157,7 @@ def matches_to_parquet(
                 slicing=prepared.slicing,
                 folder=str(attempts),
             )
-            rows = prepared.candidates.mapInArrow(write, "name string, rows long").collect()
+            rows = in_workers(prepared.candidates, write, "name string, rows long").collect()
             written = {row["name"]: row["rows"] for row in rows}
         # Attempts at a task that failed or were slower leave files, too, and may still write some.
         for name in written:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.traces import NOT_GENERATED, PATIENT, UNTRACED
+from tests.spark.traces import FORKED, NOT_GENERATED, PATIENT, UNTRACED
 from uncertain_cep.spark import get_session
 
 
@@ -24,10 +24,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
             "spark.sql.session.timeZone": "America/New_York",
             "spark.driver.memory": "1g",
-            "spark.python.daemon.module": "tests.spark.daemon",
             **NOT_GENERATED,
             **PATIENT,
             **UNTRACED,
+            **FORKED,
         },
     )
     yield session

@@ -30,7 +30,7 @@ import pyarrow.dataset as ds
 import uncertain_cep as uc
 from tests.conftest import ROOT
 from tests.spark.streams import TOO_BUSY, put
-from tests.spark.traces import NOT_GENERATED, PATIENT, as_rows
+from tests.spark.traces import FORKED, NOT_GENERATED, PATIENT, UNTRACED, as_rows
 
 T = TypeVar("T")
 
@@ -115,7 +115,7 @@ def started(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
     gateway = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE")
     environment = {name: value for name, value in os.environ.items() if name not in gateway}
     # The executors of a cluster find the sources of this checkout.
-    defaults = NOT_GENERATED | PATIENT | {"spark.executorEnv.PYTHONPATH": str(ROOT)}
+    defaults = NOT_GENERATED | PATIENT | UNTRACED | FORKED | {"spark.executorEnv.PYTHONPATH": str(ROOT)}
     settings = log.parent / "settings"
     settings.mkdir(exist_ok=True)
     lines = [f"{name} {value}\n" for name, value in defaults.items()]

@@ -20,6 +20,9 @@ NOT_GENERATED: Final = {
 UNTRACED: Final = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
 """Else each column asks the JVM several times where in Python it was made."""
 
+FORKED: Final = {"spark.python.daemon.module": "tests.spark.daemon"}
+"""Workers have imported what they need when they start."""
+
 PATIENT: Final = {"spark.python.authenticate.socketTimeout": "3600s"}
 """A busy machine may take longer than the 15 s that Spark waits for Python to fetch rows."""
 

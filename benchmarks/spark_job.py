@@ -86,7 +86,7 @@ def _on_spark(trace: str, out: str, options: Options, cores: list[int]) -> tuple
     from uncertain_cep.plan import MatchOptions
     from uncertain_cep.spark.matching import PreparedMatch, Spread, matches_frame, prepare
     from uncertain_cep.spark.worker import match_partition
-    from uncertain_cep.spark.writing import matches_to_parquet
+    from uncertain_cep.spark.writing import matches_to_parquet, write_matches
 
     session, session_start = _session(cores)
     shuffle = Spread(by_files=False)
@@ -130,7 +130,7 @@ def _on_spark(trace: str, out: str, options: Options, cores: list[int]) -> tuple
         return matches_to_parquet(frame(), _QUERY, out, MatchOptions(), spread, overwrite=True)
 
     def framed(spread: Spread = Spread()) -> int:  # noqa: B008
-        matches_frame(frame(), _QUERY, MatchOptions(), spread).write.mode("overwrite").parquet(out)
+        write_matches(matches_frame(frame(), _QUERY, MatchOptions(), spread), out, overwrite=True)
         return sum(pq.read_metadata(part).num_rows for part in Path(out).glob("*.parquet"))
 
     stages: dict[str, Callable[[], int]] = {
@@ -205,8 +205,8 @@ def measure(options: Options) -> Results:
     for name, stage, target in (
         ("match_to_parquet, workers read the file", _BY_FILES, at_most(0.8)),
         ("match_to_parquet, a shuffle", _WRITTEN, None),
-        ("match, then Spark's writer, workers read the file", _FRAMED_BY_FILES, at_most(2.0)),
-        ("match, then Spark's writer, a shuffle", _FRAMED, None),
+        ("match, then write_matches, workers read the file", _FRAMED_BY_FILES, at_most(2.0)),
+        ("match, then write_matches, a shuffle", _FRAMED, None),
     ):
         results.add_median(f"Spark local[{_CORES}], {name}", stages[stage].wall, "s", note=note)
         results.add(f"{name}, to in process", stages[stage].seconds() / local.seconds(), "x", target)

@@ -22,16 +22,23 @@ _ROW = st.tuples(
 )  # fmt: skip
 
 
+@pytest.mark.parametrize("times", [1, 45])
 @given(st.lists(_ROW, max_size=12), st.lists(st.integers(0, 12), max_size=3), st.booleans())
-def test_counts_of_batches(rows: list[tuple[int, ...]], cuts: list[int], whole: bool) -> None:
+def test_counts_of_batches(times: int, rows: list[tuple[int, ...]], cuts: list[int], whole: bool) -> None:
     edges = sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})
-    columns = [pa.array(part, pa.bool_()) for part in list(zip(*rows, strict=True))[:5]] or [pa.array([])] * 5
+    # The components come so many times: there may be more kinds than a number has bits.
+    kinds = [[*row[:3], *row[3:5] * times] for row in rows]
+    columns = [
+        pa.array([sum(held << bit for bit, held in enumerate(row[begin : begin + 62])) for row in kinds])
+        for begin in range(0, 3 + 2 * times, 62)
+    ]
     numbers = [pa.array(part, pa.int64()) for part in list(zip(*rows, strict=True))[5:]] or [pa.array([])] * 4
     if not whole:
         numbers[-1] = pa.nulls(len(rows), pa.int64())
-    given = pa.RecordBatch.from_arrays([*columns, *numbers], [str(place) for place in range(9)])
+    columns = [*(column.cast(pa.int64()) for column in columns), *numbers]
+    given = pa.RecordBatch.from_arrays(columns, [str(place) for place in range(len(columns))])
     batches = [given.slice(begin, end - begin) for begin, end in pairwise(edges)]
-    found = pa.Table.from_batches(counted_candidates(batches), COUNTED).to_pylist()
+    found = pa.Table.from_batches(counted_candidates(batches, kinds=3 + 2 * times), COUNTED).to_pylist()
     assert len(found) == len(batches)
     for (begin, end), told in zip(pairwise(edges), found, strict=True):
         some = rows[begin:end]
@@ -43,7 +50,7 @@ def test_counts_of_batches(rows: list[tuple[int, ...]], cuts: list[int], whole: 
         assert told["latest"] == max((row[5] for row in first), default=None)
         assert told["longest"] == max((row[6] for row in first), default=None)
         assert told["length"] == sum(row[6] for row in later)
-        assert told["components"] == [sum(row[place] for row in some) for place in (3, 4)]
+        assert told["components"] == [sum(row[place] for row in some) for place in (3, 4)] * times
         hashes = [row[7] % 2**64 for row in some if row[1] or row[2]]
         for group, least in enumerate(told["least"]):
             assert least == min(

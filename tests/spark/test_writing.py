@@ -111,3 +111,21 @@ def test_what_a_frame_is_made_of_is_not_overwritten(
             write(place)
     assert file.read_bytes() == before
     match_to_parquet(frame, "PATTERN SEQ(B b) WITHIN 1", folder / "matches", overwrite=True)
+
+
+def test_only_texts_are_written_with_dictionaries(spark: SparkSession, tmp_path: Path) -> None:
+    table = random_trace(6, 300, keys=5)
+    query = (
+        KEYED.replace("[key]", "[key] AND a.name = a.name")
+        + " RETURN a.name AS named, b.weight AS `per cent`"
+    )
+    write_matches(match(to_spark(spark, table), query), tmp_path / "matches")
+    part = next(path for path in (tmp_path / "matches").glob("*.parquet") if pq.read_metadata(path).num_rows)
+    group = pq.read_metadata(part).row_group(0)
+    encoded = {
+        column.path_in_schema: any("DICTIONARY" in encoding for encoding in column.encodings)
+        for column in map(group.column, range(group.num_columns))
+    }
+    assert encoded.pop("named")
+    assert encoded["per cent"] is False
+    assert not any(encoded.values())

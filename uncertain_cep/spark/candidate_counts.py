@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from uncertain_cep.config import MOST_BITS
+
 __all__ = ["COUNTED", "GROUPS", "GROUP_BITS", "counted_candidates"]
 
 GROUP_BITS: Final = 3
@@ -40,16 +42,19 @@ the least hash of each group of keys, null without any; the candidates of each c
 largest id, empty without ids, null if two are the same."""
 
 
-def counted_candidates(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def counted_candidates(batches: Iterable[pa.RecordBatch], *, kinds: int) -> Iterator[pa.RecordBatch]:
     """Yield the counts of each batch, a row of `COUNTED`.
 
-    The columns are whether a row is at fault, and whether it can be a first event, a later one, and one of
-    each component; then its ``lower``, its length, the hash of its keys, and its id, null if that is no whole
-    number.
+    The first columns are numbers whose bits, `MOST_BITS` of each, are the ``kinds`` of a row: whether it is
+    at fault, and whether it can be a first event, a later one, and one of each component. Then come its
+    ``lower``, its length, the hash of its keys, and its id, null if that is no whole number.
     """
     for batch in batches:
-        *kinds, lower, length, key, id = batch.columns
-        faulty, first, later, *components = (np.asarray(kind.to_numpy(False)) for kind in kinds)
+        *packed, lower, length, key, id = batch.columns
+        numbers = [np.asarray(number) for number in packed]
+        faulty, first, later, *components = (
+            numbers[kind // MOST_BITS] & np.int64(1 << kind % MOST_BITS) != 0 for kind in range(kinds)
+        )
         times, lengths, keys = (np.asarray(pc.fill_null(part, 0)) for part in (lower, length, key))
         taken = np.logical_or.reduce(components)
         begins = times[first]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from itertools import pairwise
 from typing import Final
 
@@ -13,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
+from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, MOST_BITS, PMF_TOLERANCE
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.candidate_counts import COUNTED, GROUP_BITS, counted_candidates
@@ -31,7 +32,7 @@ from uncertain_cep.spark.ordered_sources import Clusters
 from uncertain_cep.timedomain import check_one_tick
 from uncertain_cep.traces.checks import check_values
 
-__all__ = ["FrameStatistics", "about_how_many", "collect_statistics"]
+__all__ = ["FrameStatistics", "about_how_many", "collect_statistics", "packed"]
 
 _INTEGERS: Final = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 
@@ -83,23 +84,32 @@ def collect_statistics(
     lower, upper = (in_ticks(plan, schema, name) for name in (names.lower, names.upper))
     begin, end = (lower, upper) if clusters is None else clusters.spans(lower, upper)
     faulty = _faulty(plan, schema, tick)
-    each = candidates.distinct.values()
+    kinds = (faulty, candidates.first, candidates.later, *candidates.distinct.values())
     is_whole = isinstance(schema[names.id].dataType, _INTEGERS)
     columns = [
-        faulty,
-        candidates.first,
-        candidates.later,
-        *each,
+        *packed(kinds),
         lower,
         f.try_subtract(end, begin),
         f.xxhash64(*map(column, candidates.keys)) if candidates.keys else f.lit(0).cast("long"),
         (column(names.id) if is_whole else f.lit(None)).cast("long"),
     ]
     some = plainly_named(frame.filter(candidates.first | candidates.later | faulty).select(*columns))
-    found = in_workers(some, counted_candidates, from_arrow_schema(COUNTED)).toArrow()
+    count = partial(counted_candidates, kinds=len(kinds))
+    found = in_workers(some, count, from_arrow_schema(COUNTED)).toArrow()
     if at_fault := pc.sum(found.column("faulty")).as_py():
         _report(frame.filter(faulty), plan, at_fault, tick)
     return _added_up(found, candidates)
+
+
+def packed(conditions: Sequence[Column]) -> list[Column]:
+    """Return conditions that are never null as the bits of numbers: a column costs more than they do."""
+    return [
+        reduce(
+            lambda left, right: left.bitwiseOR(right),
+            (f.when(holds, 1 << bit).otherwise(0).cast("long") for bit, holds in enumerate(some)),
+        )
+        for some in (conditions[begin : begin + MOST_BITS] for begin in range(0, len(conditions), MOST_BITS))
+    ]
 
 
 def _added_up(found: pa.Table, candidates: CandidateFilters) -> FrameStatistics:

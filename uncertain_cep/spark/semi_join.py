@@ -18,7 +18,7 @@ from uncertain_cep.config import MOST_BITS, MOST_BROADCAST, MOST_KEPT, ROWS_WORT
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.dataframes import column
 from uncertain_cep.spark.filters import CandidateFilters
-from uncertain_cep.spark.frame_statistics import FrameStatistics
+from uncertain_cep.spark.frame_statistics import FrameStatistics, packed
 from uncertain_cep.spark.slicing import Slices, own_slice
 
 __all__ = ["KeySlices", "choose_key_slices", "pruned"]
@@ -89,11 +89,7 @@ def pruned(
             if kind not in bits:
                 bits[kind] = branch[j] if own is None or not is_owner else branch[j] & own
             masks[-1] |= 1 << list(bits).index(kind)
-    values = (
-        f.when(takes, f.lit(1 << bit).cast("long")).otherwise(f.lit(0).cast("long"))
-        for bit, takes in enumerate(bits.values())
-    )
-    found = reduce(lambda left, right: left.bitwiseOR(right), values)
+    (found,) = packed(list(bits.values()))
     held = (
         rows.select(*(part.alias(name) for part, name in zip(parts, names, strict=True)), found.alias(prefix))
         .filter(f.col(prefix) != 0)

@@ -219,6 +219,22 @@ def test_each_way_to_prune_alone(strategy: Strategy, case: Case, on: tuple[bool,
     assert_answer(rows_of(found, case), answer_of(case, strategy))
 
 
+@pytest.mark.parametrize("strategy", ["skip_till_any_match", "skip_till_next_match"])
+def test_the_join_may_compare_what_one_event_has(strategy: str) -> None:
+    table = pa.table({"type": ["A", "B"] * 4, "id": range(8), "lower": range(8), "upper": range(8),
+                      "x": [0, 5, 1, 2, 3, 9, 4, 1], "y": [3] * 8})  # fmt: skip
+    query = f"PATTERN SEQ(A a, B b) WHERE {strategy}(a, b) {{ b.x > b.y }} WITHIN 9"
+    plan = pruned(
+        make_plan(uc.parse(query), table.schema), table.schema, filter=False, partition=True, conditions=True
+    )
+    found = pa.Table.from_batches(execute(plan, table), plan.batch_schema)
+    expected = uc.match(table, query)
+    assert sorted(zip(*found.select(["a", "b"]).to_pydict().values(), strict=True)) == sorted(
+        zip(*expected.select(["a", "b"]).to_pydict().values(), strict=True)
+    )
+    assert expected.num_rows >= 3
+
+
 def test_other_patterns_cannot_do_without_filters() -> None:
     table = _trace(1, lambda number: "A")
     plan = make_plan(uc.parse("PATTERN SEQ(A+ a[], B b) WITHIN 20"), table.schema)

@@ -325,7 +325,7 @@ class BytecodeCompiler:
             self._emit(Opcode.NOT_EQUAL_F if real else Opcode.NOT_EQUAL, pushes=-1)
 
     def comparison(self, expression: TypedExpression) -> tuple[int, int] | None:
-        """Return the row of a predicate that compares what two slots have, None of any other."""
+        """Return the row of a predicate that compares slots of two components, None of any other."""
         if not isinstance(expression, Apply):
             return None
         operator: str = expression.operator
@@ -336,7 +336,8 @@ class BytecodeCompiler:
             return None
         real = any(part.kind == "float" for part in operands)
         left, right = (self.operand(part, real=real) for part in operands)
-        if left is None or right is None:
+        # Who looks for events by such a row knows one of the two already.
+        if left is None or right is None or self.slots[left][0] == self.slots[right][0]:
             return None
         return int(Opcode[_COMPARED[operator].name + ("_F" if real else "")]), left << SLOT_BITS | right
 

@@ -3,14 +3,15 @@
 from eventbased.describe import (
     confidences_of_matches,
     confidences_of_spans,
-    describe_matches,
     describe_uncertain,
+    find_matches,
     matches_of_spans,
 )
 from eventbased.joins.join_state import PASS, JoinState, start_join
 from eventbased.joins.pivot_join import PAUSED, join
 from eventbased.layout import Candidates, SharedEvents, lay_out, partition_bases
 from eventbased.non_overlapping import choose_non_overlapping
+from eventbased.span_columns import MatchColumns
 from eventbased.upper_bounds import describe_chosen, filter_matches, filter_spans
 
 __all__ = [
@@ -18,15 +19,16 @@ __all__ = [
     "PAUSED",
     "Candidates",
     "JoinState",
+    "MatchColumns",
     "SharedEvents",
     "choose_non_overlapping",
     "confidences_of_matches",
     "confidences_of_spans",
     "describe_chosen",
-    "describe_matches",
     "describe_uncertain",
     "filter_matches",
     "filter_spans",
+    "find_matches",
     "join",
     "lay_out",
     "matches_of_spans",

@@ -53,6 +53,15 @@ SEARCH_STEPS: Final = 16
 MATCH_CUBES: Final = 2**24
 """Matches times the third power of their length that are described at a time: a tenth of a second or so."""
 
+WHOLE_BATCHES: Final = (2, 3, 4)
+"""Lengths of matches that one kernel finds and weighs, which takes two seconds to compile each.
+
+Longer ones take two kernels: the time between their calls is a smaller share of the whole.
+"""
+
+CUBES_A_STEP: Final = 8
+"""Matches times the third power of their length that take about as long as a step of a search."""
+
 MOST_TICK_STEPS: Final = 2**24
 """Most steps that the ticks of one interval count for."""
 

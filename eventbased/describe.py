@@ -1,4 +1,4 @@
-"""From partial matches and the candidates that complete them to ids, tight time ranges and confidences."""
+"""Matches of the pivot join, from its partial matches to events, tight time ranges and confidences."""
 
 from __future__ import annotations
 
@@ -7,26 +7,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import steps_per_call
 from confidence.chain.pmf import chain_confidence_pmf, support_range
 from confidence.chain.side_by_side import CHAINS, LENGTHS, Chains, fill_confidences
 from confidence.chain.uniform import chain_confidence
 from confidence.kernel import kernel
 from eventbased import spans_written_out
-from eventbased.config import SPARE
-from eventbased.joins.join_state import (
-    BEGIN,
-    CANDIDATE,
-    FIRST,
-    PARENT,
-    PARENT_ROW,
-    PIVOT,
-    SIZE,
-    TOP,
-    JoinState,
-    trace_back,
-)
-from eventbased.joins.pivot_join import POSITIVE
-from eventbased.layout import Candidates
+from eventbased.config import MATCH_CUBES, SPARE, WHOLE_BATCHES
+from eventbased.joins.join_state import BEGIN, PARENT, PASS, SIZE, JoinBytecode, JoinState, trace_back
+from eventbased.layout import Candidates, SharedEvents
+from eventbased.span_columns import MatchColumns, matches_unweighed
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -34,8 +24,8 @@ Float64 = NDArray[np.float64]
 __all__ = [
     "confidences_of_matches",
     "confidences_of_spans",
-    "describe_matches",
     "describe_uncertain",
+    "find_matches",
     "matches_of_spans",
 ]
 
@@ -43,125 +33,9 @@ _CONFIDENCES: Final[dict[int, Any]] = {
     length: getattr(spans_written_out, f"confidences_of_{length}") for length in LENGTHS
 }
 
-
-@kernel
-def _repeat(values, sizes, out):
-    """Write each value as often as its size says; ``out`` has SPARE places more than the sizes add up to."""
-    n = 0
-    for r in range(sizes.shape[0]):
-        value = values[r]
-        stop = n + sizes[r]
-        # Eight at a time and never fewer: a loop of unknown length costs more than the writes.
-        while True:
-            n &= POSITIVE
-            out[n], out[n + 1], out[n + 2], out[n + 3] = value, value, value, value
-            out[n + 4], out[n + 5], out[n + 6], out[n + 7] = value, value, value, value
-            n += SPARE
-            if n >= stop:
-                break
-        n = stop
-
-
-@kernel
-def _copy_spans(values, spans, count, out):
-    """Write the values of the candidates that complete the matches."""
-    n = 0
-    for k in range(count):
-        i = spans[BEGIN, k]
-        stop = n + spans[SIZE, k]
-        while True:
-            # All loads before all stores, and no sign: so the compiler sees two vectors.
-            i &= POSITIVE
-            n &= POSITIVE
-            v0, v1, v2, v3 = values[i], values[i + 1], values[i + 2], values[i + 3]
-            v4, v5, v6, v7 = values[i + 4], values[i + 5], values[i + 6], values[i + 7]
-            out[n], out[n + 1], out[n + 2], out[n + 3] = v0, v1, v2, v3
-            out[n + 4], out[n + 5], out[n + 6], out[n + 7] = v4, v5, v6, v7
-            n += SPARE
-            i += SPARE
-            if n >= stop:
-                break
-        n = stop
-
-
-@kernel
-def _gather_by_row(rows, sizes, count):
-    """Add up the sizes of equal neighbours, in place; return how many are left."""
-    filled = -1
-    last = -1
-    total = 0
-    for k in range(count):
-        found = rows[k]
-        same = found == last
-        total = total * same + sizes[k]
-        filled += not same
-        rows[filled] = found
-        sizes[filled] = total
-        last = found
-    return filled + 1
-
-
-@kernel(allocates=True)
-def _write_ids(ordered, blocks, spans, count, payload, out_ids, done):
-    """Fill the columns of ids: what was bound at step s is the same for all matches of a row of block s."""
-    last = blocks.shape[0] - 1
-    _copy_spans(payload, spans, count, out_ids[ordered[last + 1], done:])
-    row = np.empty(count, np.int64)
-    sizes = np.empty(count, np.int64)
-    values = np.empty(count, np.int64)
-    for k in range(count):
-        row[k] = spans[PARENT, k]
-        sizes[k] = spans[SIZE, k]
-    rows = count
-    for level in range(last, -1, -1):
-        bound = blocks[level, CANDIDATE]
-        for r in range(rows):
-            values[r] = payload[bound[row[r] & POSITIVE] & POSITIVE]
-        _repeat(values, sizes[:rows], out_ids[ordered[level], done:])
-        if level > 0:
-            parent = blocks[level, PARENT_ROW]
-            for r in range(rows):
-                row[r] = parent[row[r] & POSITIVE]
-            rows = _gather_by_row(row, sizes, rows)
-
-
-@kernel
-def _write_ranges(running, block, minimum, spans, count, w, depth, lower, upper, base, out_lower, out_upper):
-    """Fill the tight time ranges: the extremes of A and B say it all (the paper, section 4.1)."""
-    n = 0
-    for k in range(count):
-        r = spans[PARENT, k]
-        i = spans[BEGIN, k]
-        stop = n + spans[SIZE, k]
-        shift = base[i]
-        m = minimum[block[PIVOT, r]]
-        # A of the first event and B of the last one count without the window. One of them belongs to the
-        # component that completes the match; if it is the first one, the last one's B is the pivot's, m.
-        least = block[TOP, r] - w - shift
-        less = shift
-        most = m + depth - shift
-        more = depth - shift
-        if running == 0:
-            more += w
-        else:
-            least = max(least, block[FIRST, r] - shift)
-            less += w
-            most += w
-        while True:
-            i &= POSITIVE
-            n &= POSITIVE
-            # Four at a time: unlike a copy, this takes no vector instructions.
-            a0, a1, a2, a3 = lower[i] - less, lower[i + 1] - less, lower[i + 2] - less, lower[i + 3] - less
-            b0, b1, b2, b3 = upper[i] + more, upper[i + 1] + more, upper[i + 2] + more, upper[i + 3] + more
-            a0, a1, a2, a3 = max(least, a0), max(least, a1), max(least, a2), max(least, a3)
-            b0, b1, b2, b3 = min(most, b0), min(most, b1), min(most, b2), min(most, b3)
-            out_lower[n], out_lower[n + 1], out_lower[n + 2], out_lower[n + 3] = a0, a1, a2, a3
-            out_upper[n], out_upper[n + 1], out_upper[n + 2], out_upper[n + 3] = b0, b1, b2, b3
-            n += 4
-            i += 4
-            if n >= stop:
-                break
-        n = stop
+_MATCHES: Final[dict[int, Any]] = {
+    length: getattr(spans_written_out, f"matches_of_{length}") for length in WHOLE_BATCHES
+}
 
 
 @kernel
@@ -225,26 +99,18 @@ def confidences_of_matches(
         out[again] = values
 
 
-def describe_matches(
-    ordered: Int64, search: JoinState, spans: Int64, count: int, w: int, candidates: Candidates,
-    payload: Int64, longest: Int64, with_confidence: bool, chains: Chains | None, done: int,
-    out: tuple[Int64, Int64, Int64, Float64],
-) -> bool:  # fmt: skip
-    """Fill the output columns of the matches that a call of the join found, as if all were uniform.
+def find_matches(
+    w: int, candidates: Candidates, shared: SharedEvents, limit: Int64, most: Int64, order: Int64,
+    bytecode: JoinBytecode, search: JoinState, spans: Int64, payload: Int64, longest: Int64,
+    with_confidence: bool, chains: Chains | None, columns: MatchColumns, filled: int,
+) -> tuple[int, int, int, bool]:  # fmt: skip
+    """Find matches by the join and fill their columns, as if all intervals were uniform.
 
     Parameters
     ----------
-    ordered : (l,) int64
-        The components in the order in which they were bound; the last one is the first or the last of the
-        pattern.
-    search : JoinState
-    spans : (3, m) int64, count : int64
-        What :func:`eventbased.joins.pivot_join.join` wrote, and how many columns of it are in use, at least
-        1.
-    w : int64
-        ``W - l``.
-    candidates : Candidates
-        With positions taken off.
+    w, candidates, shared, limit, most, order, bytecode, search, spans
+        As for :func:`eventbased.joins.pivot_join.join`. ``spans`` has more columns than there is room for
+        matches.
     payload : (n + SPARE,) int64
         What to write as each candidate's event.
     longest : (l,) int64
@@ -252,42 +118,53 @@ def describe_matches(
     with_confidence : bool
     chains : Chains or None
         See :func:`confidence.chain.side_by_side.new_chains`.
-    done : int
-        How many matches the output holds already.
-    out : tuple
-        Events, (l, m) int64, lower and upper bounds, (m,) int64, ticks, and confidences, (m,) float64:
-        overwritten, and SPARE places behind the matches as well. A confidence of NaN asks for
-        :func:`confidences_of_matches`, and then for exact arithmetic.
+    columns : MatchColumns
+        Overwritten from ``filled`` on. A confidence of NaN asks for :func:`confidences_of_matches`, and then
+        for exact arithmetic.
+    filled : int
+        How many matches the columns hold already; there is room for one more.
 
     Returns
     -------
-    bool
-        Whether any confidence is NaN.
+    begun : int
+        Where the matches of the last call of the join begin; ``spans`` are theirs.
+    filled : int
+        How many matches the columns hold now. If they have room left, there are no more matches, the steps of
+        one call (:func:`confidence.budget.steps_per_call`) were taken, some confidence is NaN, or there are
+        as many as are weighed at a time.
+    count : int
+        The number of spans of the last call of the join: 0 if there are no more matches, or PAUSED.
+    lost : bool
+        Whether a confidence from ``begun`` on is NaN; none before is.
 
     Notes
     -----
-    O(matches); for each span and column a few whole vectors are written, without a branch.
+    O(matches) beside the join; for each span and column a few whole vectors are written, without a branch.
+    It is one call of one kernel, or two: between two of them a thread waits for the interpreter.
     """
-    length = ordered.shape[0]
-    events, out_lower, out_upper, confidence = out
-    blocks, lower, upper = search.blocks, candidates.lower, candidates.upper
-    # Several kernels, not one: what a kernel calls is compiled once more within it.
-    _write_ids(ordered, blocks, spans, count, payload, events, done)
-    _write_ranges(
-        ordered[length - 1], blocks[length - 2], search.minimum, spans, count, w, length - 1, lower, upper,
-        candidates.base, out_lower[done:], out_upper[done:],
+    given = (
+        w, candidates, shared, limit, most, order, bytecode, search, steps_per_call(), spans, payload
     )  # fmt: skip
-    if not with_confidence:
-        return False
-    found = confidence[done : done + int(spans[SIZE, :count].sum())]
-    if not longest.any():
-        # All times are certain, and the join has looked at them.
+    # Where all times are certain, the join has looked at them.
+    is_open = with_confidence and bool(longest.any())
+    if is_open and chains is not None and len(order) in _MATCHES:
+        begun, filled, count, lost = map(int, _MATCHES[len(order)](*given, longest, chains, columns, filled))
+        return begun, filled, count, lost > 0
+    begin, room = filled, columns
+    if is_open:
+        most_weighed = max(MATCH_CUBES // len(order) ** 3, 1)
+        room = columns._replace(lower=columns.lower[: filled + most_weighed + SPARE])
+    begun, filled, count, _ = map(int, matches_unweighed(*given, is_open, room, filled))
+    found = columns.confidence[begin:filled]
+    if not is_open or not len(found):
         found[:] = 1.0
-        return False
+        return begun, filled, count, False
     if chains is None:
         found[:] = np.nan
-        return True
-    return confidences_of_spans(ordered, search, spans, count, w, candidates, longest, chains, found)
+        return begun, filled, count, True
+    ordered = order[search.state[PASS]]
+    lost = confidences_of_spans(ordered, search, spans, count, w, candidates, longest, chains, found)
+    return begun, filled, count, lost
 
 
 def confidences_of_spans(
@@ -296,12 +173,21 @@ def confidences_of_spans(
 ) -> bool:  # fmt: skip
     """Fill the confidences of the matches of some spans as if all were uniform; return whether any is NaN.
 
-    For ``out``, (m,) float64, see :func:`confidence.chain.side_by_side.fill_confidences`, for the other
-    parameters :func:`describe_matches`.
+    Parameters
+    ----------
+    ordered : (l,) int64
+        The components in the order in which they were bound; the last one is the first or the last of the
+        pattern.
+    spans : (3, m) int64, count : int64
+        What :func:`eventbased.joins.pivot_join.join` wrote, and how many columns of it are in use, at least
+        1.
+    out : (m,) float64
+        See :func:`confidence.chain.side_by_side.fill_confidences`.
+    search, w, candidates, longest, chains
+        As for :func:`find_matches`.
     """
     length = ordered.shape[0]
     cursor, chosen, own = np.zeros(3, np.int64), np.empty((2, length), np.int64), np.empty(2 * length)
-    # One call for all: between two of them a thread waits for the interpreter.
     lost = _CONFIDENCES[length](
         ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
         longest[ordered[length - 1]], chosen, own, chains, float(w), out,

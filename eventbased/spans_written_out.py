@@ -1,6 +1,8 @@
-"""Confidences of the matches of spans, written by :mod:`eventbased.write_spans`."""
+"""Matches of the join with their confidences, written by :mod:`eventbased.write_spans`."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from confidence.chain.written_out import (
     chains_of_2,
@@ -12,7 +14,10 @@ from confidence.chain.written_out import (
     chains_of_8,
 )
 from confidence.kernel import kernel
+from eventbased.config import SPARE
+from eventbased.joins.join_state import LEFT, PASS
 from eventbased.span_chains import SPAN, chains_of_spans
+from eventbased.span_columns import next_matches
 
 __all__ = [
     "confidences_of_2",
@@ -22,6 +27,9 @@ __all__ = [
     "confidences_of_6",
     "confidences_of_7",
     "confidences_of_8",
+    "matches_of_2",
+    "matches_of_3",
+    "matches_of_4",
 ]
 
 
@@ -149,3 +157,93 @@ def confidences_of_8(
         if filled:
             lost += chains_of_8(chains.bounds, w, filled, chains.place, chains.values, out)
     return lost
+
+
+@kernel(allocates=True)
+def matches_of_2(
+    w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, longest, chains,
+    columns, filled,
+):  # fmt: skip
+    """Find matches of 2 events and fill their columns.
+
+    Return what :func:`eventbased.describe.find_matches` does.
+    """
+    cursor, chosen, own = np.empty(3, np.int64), np.empty((2, 2), np.int64), np.empty(4)
+    left = most_steps
+    while True:
+        begun = filled
+        count, found = next_matches(
+            w, candidates, shared, limit, most, order, bytecode, search, left, spans, payload, columns, filled
+        )  # fmt: skip
+        if found == 0:
+            return begun, filled, count, 0
+        filled += found
+        left = search.state[LEFT]
+        ordered = order[search.state[PASS]]
+        cursor[:] = 0
+        lost = confidences_of_2(
+            ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
+            longest[ordered[1]], chosen, own, chains, float(w), columns.confidence[begun:filled],
+        )  # fmt: skip
+        if lost or filled == columns.lower.shape[0] - SPARE or left <= 0:
+            return begun, filled, count, lost
+
+
+@kernel(allocates=True)
+def matches_of_3(
+    w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, longest, chains,
+    columns, filled,
+):  # fmt: skip
+    """Find matches of 3 events and fill their columns.
+
+    Return what :func:`eventbased.describe.find_matches` does.
+    """
+    cursor, chosen, own = np.empty(3, np.int64), np.empty((2, 3), np.int64), np.empty(6)
+    left = most_steps
+    while True:
+        begun = filled
+        count, found = next_matches(
+            w, candidates, shared, limit, most, order, bytecode, search, left, spans, payload, columns, filled
+        )  # fmt: skip
+        if found == 0:
+            return begun, filled, count, 0
+        filled += found
+        left = search.state[LEFT]
+        ordered = order[search.state[PASS]]
+        cursor[:] = 0
+        lost = confidences_of_3(
+            ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
+            longest[ordered[2]], chosen, own, chains, float(w), columns.confidence[begun:filled],
+        )  # fmt: skip
+        if lost or filled == columns.lower.shape[0] - SPARE or left <= 0:
+            return begun, filled, count, lost
+
+
+@kernel(allocates=True)
+def matches_of_4(
+    w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, longest, chains,
+    columns, filled,
+):  # fmt: skip
+    """Find matches of 4 events and fill their columns.
+
+    Return what :func:`eventbased.describe.find_matches` does.
+    """
+    cursor, chosen, own = np.empty(3, np.int64), np.empty((2, 4), np.int64), np.empty(8)
+    left = most_steps
+    while True:
+        begun = filled
+        count, found = next_matches(
+            w, candidates, shared, limit, most, order, bytecode, search, left, spans, payload, columns, filled
+        )  # fmt: skip
+        if found == 0:
+            return begun, filled, count, 0
+        filled += found
+        left = search.state[LEFT]
+        ordered = order[search.state[PASS]]
+        cursor[:] = 0
+        lost = confidences_of_4(
+            ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
+            longest[ordered[3]], chosen, own, chains, float(w), columns.confidence[begun:filled],
+        )  # fmt: skip
+        if lost or filled == columns.lower.shape[0] - SPARE or left <= 0:
+            return begun, filled, count, lost

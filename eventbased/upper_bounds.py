@@ -113,8 +113,10 @@ def filter_spans(
 
     Parameters
     ----------
-    ordered, blocks
-        As for :func:`eventbased.describe_matches`.
+    ordered : (l,) int64
+        The components in the order in which they were bound.
+    blocks : (l - 1, 7, k + SPARE) int64
+        See :class:`eventbased.JoinState`.
     spans : (3, k) int64
         What a call of :func:`eventbased.join` found.
     w : int64
@@ -276,7 +278,7 @@ def describe_chosen(chosen, w, lower, upper, base, out_lower, out_upper):
     chosen : (l, m) int64
         The candidates of each match.
     w, lower, upper, base, out_lower, out_upper
-        As for :func:`eventbased.describe_matches`, whose very values these are.
+        As for :func:`eventbased.span_columns.write_ranges`, whose very values these are.
     """
     length = chosen.shape[0]
     bounds = np.empty((4, length), np.int64)

@@ -1,7 +1,7 @@
 """Writes ``spans_written_out.py``: ``python -m eventbased.write_spans``.
 
-A kernel for each length calls that of its chains (:mod:`confidence.chain.written_out`). So Python calls one
-kernel for all matches of a call of the join, and only the kernels of one length are compiled.
+Kernels for each length call those of its chains (:mod:`confidence.chain.written_out`). So only the kernels of
+one length are compiled. For short matches Python calls one kernel for a whole batch.
 """
 
 from __future__ import annotations
@@ -10,20 +10,26 @@ from pathlib import Path
 from typing import Final
 
 from confidence.chain.side_by_side import LENGTHS
+from eventbased.config import WHOLE_BATCHES
 
 __all__ = ["PLACE", "written_out"]
 
 PLACE: Final = Path(__file__).with_name("spans_written_out.py")
 
-_HEAD: Final = '''"""Confidences of the matches of spans, written by :mod:`eventbased.write_spans`."""
+_HEAD: Final = '''"""Matches of the join with their confidences, written by :mod:`eventbased.write_spans`."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from confidence.chain.written_out import (
 {chains}
 )
 from confidence.kernel import kernel
+from eventbased.config import SPARE
+from eventbased.joins.join_state import LEFT, PASS
 from eventbased.span_chains import SPAN, chains_of_spans
+from eventbased.span_columns import next_matches
 
 __all__ = [
 {names}
@@ -50,13 +56,50 @@ def confidences_of_{length}(
     return lost
 '''
 
+_BATCH: Final = '''
+
+@kernel(allocates=True)
+def matches_of_{length}(
+    w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, longest, chains,
+    columns, filled,
+):  # fmt: skip
+    """Find matches of {length} events and fill their columns.
+
+    Return what :func:`eventbased.describe.find_matches` does.
+    """
+    cursor, chosen, own = np.empty(3, np.int64), np.empty((2, {length}), np.int64), np.empty({twice})
+    left = most_steps
+    while True:
+        begun = filled
+        count, found = next_matches(
+            w, candidates, shared, limit, most, order, bytecode, search, left, spans, payload, columns, filled
+        )  # fmt: skip
+        if found == 0:
+            return begun, filled, count, 0
+        filled += found
+        left = search.state[LEFT]
+        ordered = order[search.state[PASS]]
+        cursor[:] = 0
+        lost = confidences_of_{length}(
+            ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
+            longest[ordered[{last}]], chosen, own, chains, float(w), columns.confidence[begun:filled],
+        )  # fmt: skip
+        if lost or filled == columns.lower.shape[0] - SPARE or left <= 0:
+            return begun, filled, count, lost
+'''
+
 
 def written_out() -> str:
     """Return the text of ``spans_written_out.py``."""
     chains = "\n".join(f"    chains_of_{length}," for length in LENGTHS)
-    names = "\n".join(f'    "confidences_of_{length}",' for length in LENGTHS)
+    kinds = (("confidences", LENGTHS), ("matches", WHOLE_BATCHES))
+    names = "\n".join(f'    "{kind}_of_{length}",' for kind, lengths in kinds for length in lengths)
     text = _HEAD.format(chains=chains, names=names)
-    return text + "".join(_KERNEL.format(length=length) for length in LENGTHS)
+    for length in LENGTHS:
+        text += _KERNEL.format(length=length)
+    for length in WHOLE_BATCHES:
+        text += _BATCH.format(length=length, twice=2 * length, last=length - 1)
+    return text
 
 
 if __name__ == "__main__":

@@ -69,14 +69,17 @@ FIRST_EVENTS: Final = 8
 PARTS_PER_THREAD: Final = 4
 """Parts of the candidates for each thread, so that a busy hour is shared by several."""
 
+LEAST_LOOKED_AT: Final = 1 << 16
+"""Rows of a table below which it is not worth a thread to look which components they are for."""
+
 LEAST_PART: Final = 8192
 """Candidates below which a part is not worth a thread."""
 
 MOST_REPEATED: Final = 1.25
 """Candidates of all parts as a multiple of those there are, above which they are not cut by time."""
 
-MOST_AHEAD: Final = 4
-"""Batches that a thread has ready before anyone asks for them."""
+MOST_AHEAD: Final = 2
+"""Batches that a thread has ready before anyone asks for them; more of them leave the caches."""
 
 # What a call says of its progress.
 

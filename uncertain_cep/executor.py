@@ -147,7 +147,8 @@ def execute(
     if diagnostics is not None:
         diagnostics.look(table)
     times = cache(partial(_times, plan, table))
-    given = _Given(table, slicing, batch_rows, owned, diagnostics, threads, LookedUp(), times, file)
+    looked_up = LookedUp(threads)
+    given = _Given(table, slicing, batch_rows, owned, diagnostics, threads, looked_up, times, file)
     yield from _asked(plan, given, counters)()
 
 

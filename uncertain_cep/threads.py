@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import Context, copy_context
-from queue import Empty, Full, Queue
-from threading import Thread
+from functools import partial
+from queue import Empty, Full, Queue, SimpleQueue
+from threading import Event, Thread
 from typing import Final, Generic, TypeVar
 
 from confidence.budget import checkpoint, looking_at
@@ -46,8 +47,8 @@ def side_by_side(threads: int, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -
     Raises
     ------
     Exception
-        What a task raises, when its turn comes. All threads have ended then, as they have when the caller
-        closes the iterator.
+        What a task raises, when its turn comes. No thread works on then, nor when the caller has closed the
+        iterator.
     """
     lanes = [tasks[number::threads] for number in range(min(threads, len(tasks)))]
     if len(lanes) < 2:
@@ -106,6 +107,48 @@ def _taken(queue: Queue[ItemT | _Failure]) -> ItemT:
         return item
 
 
+class _Worker:
+    """A thread that stays for the next call: a new one takes milliseconds to get memory of its own.
+
+    As many stay as there are cores.
+    """
+
+    _idle: Final[list[_Worker]] = []
+
+    def __init__(self) -> None:
+        self._given: SimpleQueue[tuple[Callable[[], None], Event]] = SimpleQueue()
+        Thread(target=self._run, daemon=True).start()
+
+    @classmethod
+    def run(cls, work: Callable[[], None]) -> Event:
+        """Have an idle worker, or a new one, do what raises nothing; return what is set when it is done."""
+        try:
+            worker = cls._idle.pop()
+        except IndexError:
+            worker = cls()
+        over = Event()
+        worker._given.put((work, over))
+        return over
+
+    def _run(self) -> None:
+        while True:
+            work, over = self._given.get()
+            work()
+            # What it holds must not wait for the next call.
+            del work
+            stays = len(self._idle) < available_cores()
+            if stays:
+                self._idle.append(self)
+            over.set()
+            if not stays:
+                return
+
+
+if hasattr(os, "register_at_fork"):
+    # A child has none of the threads of its parent.
+    os.register_at_fork(after_in_child=_Worker._idle.clear)
+
+
 class _Crew(Generic[ItemT]):
     """Threads, each with a queue of what it has found."""
 
@@ -113,12 +156,10 @@ class _Crew(Generic[ItemT]):
         self._ended = False
         self._limits: Context = copy_context()
         self._queues: list[Queue[ItemT | _Failure | None]] = [Queue(MOST_AHEAD) for _ in lanes]
-        self._threads = [
-            Thread(target=copy_context().run, args=(self._work, lane, queue), daemon=True)
+        self._over = [
+            _Worker.run(partial(copy_context().run, self._work, lane, queue))
             for lane, queue in zip(lanes, self._queues, strict=True)
         ]
-        for thread in self._threads:
-            thread.start()
 
     def items(self) -> Iterator[ItemT]:
         """Yield one item of each thread in turn, until none has any left."""
@@ -133,10 +174,10 @@ class _Crew(Generic[ItemT]):
                 yield item
 
     def end(self) -> None:
-        """End all threads, and wait until they have."""
+        """End the work of all threads, and wait until it has ended."""
         self._ended = True
-        for thread in self._threads:
-            thread.join()
+        for over in self._over:
+            over.wait()
 
     def _work(
         self, tasks: Sequence[Callable[[], Iterator[ItemT]]], queue: Queue[ItemT | _Failure | None]

@@ -54,12 +54,14 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
             f"{_THREE} WITHIN 5 ORDER BY CONFIDENCE DESC LIMIT 2",
             f"{_THREE} WITHIN 5 OUTPUT NON OVERLAPPING",
         ),
+        *_alone(f"{_THREE} WITHIN 5", confidence=False),
     ),
     _OTHER_LENGTHS: _alone(
         *(
             f"PATTERN SEQ({', '.join(f'(A|B|C|D) {name}' for name in _VARIABLES[:length])}) WITHIN 12"
             for length in (2, 5, 6, 7, 8)
-        )
+        ),
+        "PATTERN SEQ(A a, B b) WITHIN 5 ORDER BY CONFIDENCE DESC LIMIT 2",
     ),
     "joins with skip till next match": _alone(
         f"{_THREE} WHERE {_NEXT}(a, b, c) WITHIN 5",

@@ -22,6 +22,7 @@ __all__ = [
     "FRESH",
     "INDEX",
     "LATEST",
+    "LEFT",
     "NEXT",
     "NEXT_PASS",
     "PARENT",
@@ -43,6 +44,7 @@ PASS: Final = 0
 CLASS: Final = 1
 INDEX: Final = 2
 NEXT_PASS: Final = 3
+LEFT: Final = 4
 
 COUNT: Final = 0
 ROW: Final = 1
@@ -88,7 +90,8 @@ class JoinState(NamedTuple):
     """Where a join stands, and the blocks of partial matches behind the matches it found last."""
 
     state: NDArray[np.int64]
-    """(4,) int64. ``state[PASS]`` is the pivot component of the blocks."""
+    """(5,) int64. ``state[PASS]`` is the pivot component of the blocks, ``state[LEFT]`` how many steps of the
+    last call are left."""
     cursor: NDArray[np.int64]
     """(4, l - 1) int64. For each block its rows, the row to go on with, and the class and candidate to go on
     with."""
@@ -119,7 +122,7 @@ def start_join(length: int, classes: int, block_rows: int = BLOCK_ROWS) -> JoinS
     cursor = np.zeros((4, length - 1), dtype=np.int64)
     cursor[NEXT] = FRESH
     return JoinState(
-        state=np.zeros(4, dtype=np.int64),
+        state=np.zeros(5, dtype=np.int64),
         cursor=cursor,
         hints=np.zeros((2, classes), dtype=np.int64),
         minimum=np.empty(block_rows, dtype=np.int64),

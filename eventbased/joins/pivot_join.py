@@ -55,6 +55,7 @@ from eventbased.joins.join_state import (
     FIRST,
     FRESH,
     LATEST,
+    LEFT,
     NEXT,
     NEXT_PASS,
     PARENT,
@@ -418,4 +419,5 @@ def join(w, candidates, shared, limit, most, order, bytecode, search, most_steps
             cursor[COUNT, level + 1] = found
             cursor[ROW, level + 1] = 0
         elif found > 0:
+            state[LEFT] = left
             return count, found

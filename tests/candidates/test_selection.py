@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uncertain_cep.candidates.selection import type_mask
+import uncertain_cep as uc
+from uncertain_cep.candidates import selection
+from uncertain_cep.candidates.selection import LookedUp, rows_taken, type_mask
+from uncertain_cep.expressions.vectorised import column_values
+from uncertain_cep.plan import make_plan
 
 _TYPES = st.none() | st.sampled_from(["A", "B", "", "AB"])
 _PLAIN = st.sampled_from([pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
@@ -42,3 +48,41 @@ def test_both_places_of_a_word_count() -> None:
     mask = type_mask(pa.table({"type": column}), "type", ("A",), {})
     assert mask is not None
     assert mask.tolist() == [True, False, True]
+
+
+_LARGE = st.sampled_from([0, 1, 2**53 + 1, 2**62, -(2**63), 2**63 - 1])
+_LARGE_ROWS = st.lists(st.tuples(st.sampled_from("AB"), _LARGE, st.none() | _LARGE), min_size=1, max_size=9)
+
+
+@given(_LARGE_ROWS, st.integers(2, 5))
+def test_ranges_of_rows_are_looked_at_as_all_are(
+    rows: list[tuple[str, int, int | None]], threads: int
+) -> None:
+    """Whether a sum may leave int64 is seen of all rows: what float64 rounds must not depend on threads."""
+    types, x, y = zip(*rows, strict=True)
+    table = pa.table(
+        {"type": pa.array(types, pa.string()), "id": range(len(rows)), "lower": [0] * len(rows),
+         "upper": [0] * len(rows), "x": pa.array(x, pa.int64()), "y": pa.array(y, pa.int64())}
+    )  # fmt: skip
+    query = "PATTERN SEQ(A a, (A|B) b, ANY c, A d) WHERE a.x + a.y > 9 AND b.x - b.y = 1 WITHIN 9"
+    plan = make_plan(uc.parse(query), table.schema)
+    expected = [rows_taken(plan, table, component).tolist() for component in plan.components]
+    with mock.patch.object(selection, "LEAST_LOOKED_AT", 1):
+        known = LookedUp(threads)
+        for _ in range(2):
+            assert [part.tolist() for part in known.rows_of(plan, table, plan.components)] == expected
+
+
+def test_each_column_is_read_once() -> None:
+    table = pa.table(
+        {"type": ["A"] * 9, "id": range(9), "lower": range(9), "upper": range(9), "x": [None, *range(8)]}
+    )
+    plan = make_plan(
+        uc.parse("PATTERN SEQ(A a, A b) WHERE a.x > 3 AND a.id > 1 AND b.x < 3 WITHIN 9"), table.schema
+    )
+    with (
+        mock.patch.object(selection, "LEAST_LOOKED_AT", 1),
+        mock.patch.object(selection, "column_values", wraps=column_values) as read,
+    ):
+        LookedUp(4).rows_of(plan, table, plan.components)
+    assert sorted(call.args[1] for call in read.call_args_list) == ["id", "x"]

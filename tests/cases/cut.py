@@ -1,4 +1,4 @@
-"""Candidates cut into parts for threads however few there are."""
+"""Rows and candidates cut into parts for threads however few there are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
-from uncertain_cep.candidates import parts
+from uncertain_cep.candidates import parts, selection
 
 __all__ = ["REPEATED", "THREADS", "cut"]
 
@@ -20,6 +20,9 @@ REPEATED = st.sampled_from([0.0, 1.25, 100.0])
 
 @contextmanager
 def cut(most_repeated: float) -> Iterator[None]:
-    """Cut candidates however few there are, by time unless too many are repeated."""
-    with mock.patch.multiple(parts, LEAST_PART=1, MOST_REPEATED=most_repeated):
+    """Cut rows and candidates however few there are, these by time unless too many are repeated."""
+    with (
+        mock.patch.multiple(parts, LEAST_PART=1, MOST_REPEATED=most_repeated),
+        mock.patch.object(selection, "LEAST_LOOKED_AT", 1),
+    ):
         yield

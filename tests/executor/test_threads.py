@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import multiprocessing
+import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -107,7 +111,7 @@ def test_items_come_in_turn() -> None:
     assert list(side_by_side(3, [])) == []
 
 
-def test_threads_are_ahead_by_few_items_and_end_when_nobody_waits() -> None:
+def test_threads_are_ahead_by_few_items_and_rest_when_nobody_waits() -> None:
     made: list[int] = []
 
     def endless() -> Iterator[int]:
@@ -116,15 +120,60 @@ def test_threads_are_ahead_by_few_items_and_end_when_nobody_waits() -> None:
             made.append(0)
             yield 0
 
-    before = set(threading.enumerate())
     found = side_by_side(2, [endless, endless])
     assert [next(found) for _ in range(6)] == [0] * 6
     _until(lambda: len(made) == 6 + 2 * (MOST_AHEAD + 1))
     time.sleep(0.1)
     assert len(made) <= 6 + 2 * (MOST_AHEAD + 1)
-    assert len(set(threading.enumerate()) - before) == 2
     found.close()  # type: ignore[attr-defined]
-    assert set(threading.enumerate()) <= before
+    _stands_still(lambda: len(made))
+
+
+def _five() -> Iterator[int]:
+    yield from range(5)
+
+
+def test_as_many_threads_stay_as_there_are_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uncertain_cep.threads.available_cores", lambda: 3)
+    monkeypatch.setattr("uncertain_cep.threads._Worker._idle", [])
+    before = threading.active_count()
+    for count in (2, 3, 2, 3, 8, 3):
+        assert sum(side_by_side(count, [_five] * 8)) == 80
+        _until(lambda: threading.active_count() <= before + 3)
+    assert threading.active_count() == before + 3
+
+
+def test_what_a_thread_has_done_is_not_held() -> None:
+    held = pa.array(np.arange(1000))
+    gone = weakref.ref(held)
+
+    def of(array: pa.Array) -> Iterator[int]:
+        yield len(array)
+
+    tasks = [partial(of, held)] * 4
+    assert sum(side_by_side(2, tasks)) == 4000
+    del held, tasks
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    assert sum(side_by_side(3, [_five] * 6)) == 60
+    child = multiprocessing.get_context("fork").Process(target=_ends_well)
+    child.start()
+    child.join(60.0)
+    assert child.exitcode == 7
+
+
+def _ends_well() -> None:
+    os._exit(7 if sum(side_by_side(3, [_five] * 6)) == 60 else 1)
+
+
+def _stands_still(counter: Callable[[], int]) -> None:
+    before = counter()
+    time.sleep(0.1)
+    assert counter() == before
 
 
 def _until(holds: Callable[[], bool]) -> None:
@@ -137,25 +186,32 @@ def test_what_a_task_raises_comes_when_its_turn_comes() -> None:
         yield 1
         raise ValueError("of a task")
 
+    went_on = 0
+
     def goes_on() -> Iterator[int]:
+        nonlocal went_on
         for _ in range(10**9):
             checkpoint()
+            went_on += 1
             yield 2
 
-    before = set(threading.enumerate())
     found = side_by_side(2, [fails, goes_on])
     assert [next(found), next(found)] == [1, 2]
     with pytest.raises(ValueError, match="of a task"):
         next(found)
-    assert set(threading.enumerate()) <= before
+    _stands_still(lambda: went_on)
 
 
 def test_limits_hold_while_threads_compute() -> None:
     nothing = pa.record_batch({})
 
+    looked = 0
+
     def never() -> Iterator[pa.RecordBatch]:
+        nonlocal looked
         for _ in range(10**9):
             checkpoint()
+            looked += 1
             time.sleep(0.001)
         yield nothing
 
@@ -163,12 +219,11 @@ def test_limits_hold_while_threads_compute() -> None:
         checkpoint(2**60)
         yield nothing
 
-    before = set(threading.enumerate())
     with pytest.raises(uc.TimeLimitError):
         list(within(Limits(0.2), side_by_side(2, [never, never])))
     with pytest.raises(uc.MemoryLimitError):
         list(within(Limits(memory=2**50), side_by_side(2, [much, much])))
-    assert set(threading.enumerate()) <= before
+    _stands_still(lambda: looked)
 
 
 def test_as_many_threads_as_cores_by_default() -> None:

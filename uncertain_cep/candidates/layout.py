@@ -105,25 +105,33 @@ def shared_events(candidates: Candidates, rows: Int64) -> SharedEvents:
     """Return which candidates, of rows of a table, are of the same event."""
     first = candidates.first
     parts = [slice(int(first[j]), int(first[j + 1])) for j in range(len(first) - 1)]
-    components = np.zeros(int(rows.max()) + 1, dtype=np.int32)
+    # Of a part of the candidates, rows are close together as a rule, and far from the first. A table takes
+    # less than sorting, a small one less than a large one.
+    rows = rows - rows.min()
+    table = np.zeros(int(rows.max()) + 1, dtype=np.int32)
     for part in parts:
-        components[rows[part]] += 1
-    found = np.flatnonzero(components[rows] > 1)
+        table[rows[part]] += 1
+    found = np.flatnonzero(table[rows] > 1)
     event = np.full(len(rows), -1)
     if not len(found):
         return SharedEvents(event, np.zeros(len(rows) + SPARE, dtype=np.int64), np.full((0, len(parts)), -1))
-    # Numbered by a table, which takes less than sorting.
-    several = np.flatnonzero(components > 1)
-    number = np.empty(len(components), dtype=np.int64)
-    number[several] = np.arange(len(several))
-    event[found] = number[rows[found]]
-    twin = np.full((len(several), len(parts)), -1)
-    for j, part in enumerate(parts):
-        own = found[np.searchsorted(found, part.start) : np.searchsorted(found, part.stop)]
-        twin[event[own], j] = own
-    bits = np.left_shift(1, np.arange(len(parts)) % COMPONENT_BITS)
+    # From counts to numbers, from 1 on.
+    several = rows[found]
+    table[several] = 0
+    edges = np.searchsorted(found, [part.start for part in parts[1:]])
+    count = 0
+    for own in np.split(several, edges):
+        new = own[table[own] == 0]
+        table[new] = np.arange(count + 1, count + len(new) + 1)
+        count += len(new)
+    number = table[several].astype(np.int64) - 1
+    event[found] = number
+    twin, components = np.full((count, len(parts)), -1), np.zeros(count, dtype=np.int64)
+    for j, (own, places) in enumerate(zip(np.split(number, edges), np.split(found, edges), strict=True)):
+        twin[own, j] = places
+        components[own] |= 1 << j % COMPONENT_BITS
     fills = np.zeros(len(rows) + SPARE, dtype=np.int64)
-    fills[found] = np.bitwise_or.reduce(np.where(twin >= 0, bits, 0), axis=1)[event[found]]
+    fills[found] = components[number]
     return SharedEvents(event, fills, twin)
 
 

@@ -43,7 +43,7 @@ def all_candidates(
     """
     keys = tuple(PartitionKey((name,) * len(plan.components)) for name in plan.shared_keys)
     whole = replace(plan, split_keys=keys, branches=())
-    rows = [looked_up.rows_of(whole, table, component) for component in plan.components]
+    rows = looked_up.rows_of(whole, table, plan.components)
     rows, numbers, count = partitioned(whole, table, rows, slicing)
     return whole, Selection(
         rows=tuple(rows),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +12,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from uncertain_cep.config import LEAST_LOOKED_AT
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.codes import codes_of, dense
+from uncertain_cep.expressions.masks import mask_of
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate_mask
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.query.typed import columns_in
+from uncertain_cep.threads import side_by_side
 from uncertain_cep.traces.checks import check_ids
 
 __all__ = [
@@ -103,8 +108,10 @@ class Selection:
 class LookedUp:
     """What the branches of a pattern ask of the same table, each looked up once."""
 
-    masks: dict[str, Mask] = field(default_factory=dict)
-    """By type, the rows that have it."""
+    threads: int = 1
+    """Most threads that look at rows at once."""
+    masks: list[dict[str, Mask]] = field(default_factory=list)
+    """For each range of rows by type, those that have it."""
     values: dict[str, Values] = field(default_factory=dict)
     """By name, the values of columns."""
     rows: dict[str, list[tuple[PlannedComponent, Int64]]] = field(default_factory=dict)
@@ -112,14 +119,42 @@ class LookedUp:
     ids: dict[tuple[str, ...], Mask] = field(default_factory=dict)
     """By partition attributes, the rows whose ids were found to be used once."""
 
-    def rows_of(self, plan: EvaluationPlan, table: pa.Table, component: PlannedComponent) -> Int64:
-        """Return what `rows_taken` does."""
-        known = self.rows.setdefault(component.variable, [])
-        for other, rows in known:
+    def rows_of(
+        self, plan: EvaluationPlan, table: pa.Table, components: Sequence[PlannedComponent]
+    ) -> list[Int64]:
+        """Return of each component what `rows_taken` does."""
+        new: list[PlannedComponent] = []
+        for component in components:
+            if self._known(component) is None and component not in new:
+                new.append(component)
+        if new:
+            count = max(min(self.threads, table.num_rows // LEAST_LOOKED_AT), 1)
+            edges = np.linspace(0, table.num_rows, count + 1).astype(np.int64).tolist()
+            self.masks = self.masks or [{} for _ in range(count)]
+            # Once, and not by each thread.
+            for name in (found.name for part in new for rule in part.local for found in columns_in(rule)):
+                if name not in self.values:
+                    self.values[name] = column_values(table.column(name), name)
+            tasks = [
+                partial(self._in_range, plan, table, new, slice(*edges[number : number + 2]), number)
+                for number in range(count)
+            ]
+            for component, *parts in zip(new, *side_by_side(count, tasks), strict=True):
+                rows = parts[0] if count == 1 else np.concatenate(parts)
+                self.rows.setdefault(component.variable, []).append((component, rows))
+        found = [self._known(component) for component in components]
+        return [rows for rows in found if rows is not None]
+
+    def _known(self, component: PlannedComponent) -> Int64 | None:
+        for other, rows in self.rows.get(component.variable, ()):
             if other is component or other == component:
                 return rows
-        known.append((component, rows_taken(plan, table, component, self.masks, self.values)))
-        return known[-1][1]
+        return None
+
+    def _in_range(
+        self, plan: EvaluationPlan, table: pa.Table, new: list[PlannedComponent], rows: slice, number: int
+    ) -> Iterator[list[Int64]]:
+        yield [rows_taken(plan, table, part, self.masks[number], self.values, rows) for part in new]
 
 
 def looks_back(plan: EvaluationPlan) -> bool:
@@ -145,16 +180,15 @@ def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str
 def _equal(column: pa.ChunkedArray, text: str) -> Mask:
     """Return where a column of texts, with dictionaries or not, is some text; false where it is null."""
     if not pa.types.is_dictionary(column.type):
-        found = pc.equal(column, pa.scalar(text, pa.string()))
-        return np.asarray((found.fill_null(False) if found.null_count else found).to_numpy())
+        return mask_of(pc.equal(column, pa.scalar(text, pa.string())))
     # Arrow would spell out every row first, which takes fifty times as long.
     parts = [np.zeros(0, dtype=np.bool_)]
     for chunk in column.chunks:
-        is_text = np.asarray(pc.equal(chunk.dictionary, pa.scalar(text, pa.string())).fill_null(False))
+        is_text = mask_of(pc.equal(chunk.dictionary, pa.scalar(text, pa.string())))
         codes = np.asarray(pc.fill_null(chunk.indices, 0))
         places = np.flatnonzero(is_text)
         mask = codes == places[0] if len(places) == 1 else np.isin(codes, places)
-        parts.append(mask & np.asarray(chunk.is_valid()) if chunk.null_count else mask)
+        parts.append(mask & mask_of(chunk.is_valid()) if chunk.null_count else mask)
     return parts[1] if len(parts) == 2 else np.concatenate(parts)
 
 
@@ -172,16 +206,23 @@ def rows_taken(
     component: PlannedComponent,
     seen: dict[str, Mask] | None = None,
     loaded: dict[str, Values] | None = None,
+    among: slice = slice(None),
 ) -> Int64:
     """Return the rows of the events that a component's types and local predicates let it take, ascending.
 
-    ``seen`` holds the masks of types, and ``loaded`` the values of columns, that other components asked for.
+    Those ``among`` some rows; ``seen`` holds their masks of types, and ``loaded`` the values of whole
+    columns, that other components asked for.
     """
-    mask = type_mask(table, plan.names.type, component.types, {} if seen is None else seen)
+    begin, end, _ = among.indices(table.num_rows)
+    part = table.slice(begin, end - begin)
+    mask = type_mask(part, plan.names.type, component.types, {} if seen is None else seen)
     for predicate in component.local:
-        found = evaluate_mask(predicate, table, loaded)
+        found = evaluate_mask(predicate, table, loaded, among)
         mask = found if mask is None else mask & found
-    return np.arange(table.num_rows) if mask is None else np.flatnonzero(mask)
+    if mask is None:
+        return np.arange(begin, end)
+    rows = np.flatnonzero(mask)
+    return rows + begin if begin else rows
 
 
 def partitioned(
@@ -238,7 +279,7 @@ def select(
         If two candidates of one partition have the same id.
     """
     known = LookedUp() if looked_up is None else looked_up
-    rows = [known.rows_of(plan, table, component) for component in plan.components]
+    rows = known.rows_of(plan, table, plan.components)
     rows, numbers, count = partitioned(plan, table, rows, slicing)
     _check_unique(plan, table, rows, slicing, known)
     if slicing is not None:

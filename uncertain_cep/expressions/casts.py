@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.expressions.choosing import TEXT, both_valid, is_single
 from uncertain_cep.expressions.codes import Values
+from uncertain_cep.expressions.masks import mask_of
 from uncertain_cep.query.typed import Kind
 
 __all__ = ["cast", "concat"]
@@ -71,7 +72,7 @@ def cast(part: Values, kind: Kind, wanted: Kind, valid: Mask | None) -> Values:
     """Return values of one kind as another one; what cannot be read as that is null."""
     if kind == "string" and wanted != "string":
         found = _by_value(part.data, *_FROM_TEXT[wanted])
-        read = np.asarray(found.is_valid().to_numpy(zero_copy_only=False))
+        read = mask_of(found.is_valid())
         data = np.asarray(found.fill_null(False if wanted == "bool" else 0).to_numpy(zero_copy_only=False))
         return Values(data, both_valid(valid, None if read.all() else read))
     if wanted == "string":

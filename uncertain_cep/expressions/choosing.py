@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.expressions.codes import Values
+from uncertain_cep.expressions.masks import mask_of
 from uncertain_cep.query.typed import Apply, Kind
 
 __all__ = ["CHOOSING", "NULL", "TEXT", "both_valid", "compared", "is_single"]
@@ -93,7 +94,7 @@ def compared(operator: str, left: Any, right: Any) -> Any:
     found = getattr(pc, operator)(left, right)
     if isinstance(found, pa.Scalar):
         return np.bool_(bool(found.as_py()))
-    return np.asarray(found.fill_null(False).to_numpy(zero_copy_only=False))
+    return mask_of(found)
 
 
 def _nullif(_: Apply, parts: Sequence[Values]) -> Values:

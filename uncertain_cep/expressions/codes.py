@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from uncertain_cep.expressions.masks import mask_of
 
 __all__ = [
     "Values",
@@ -79,7 +80,7 @@ def codes_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[list[Int64]
     """
     if all(pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type) for column in columns):
         whole = [column.cast(pa.int64()) for column in columns]
-        valid = [None if not part.null_count else np.asarray(part.is_valid()) for part in whole]
+        valid = [None if not part.null_count else mask_of(part.is_valid()) for part in whole]
         filled = [part.fill_null(0) if part.null_count else part for part in whole]
         return codes_of_values(
             [Values(np.asarray(data), there) for data, there in zip(filled, valid, strict=True)]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from uncertain_cep.expressions.casts import cast, concat
 from uncertain_cep.expressions.choosing import CHOOSING, NULL, TEXT, both_valid, is_single
 from uncertain_cep.expressions.codes import Values
+from uncertain_cep.expressions.masks import mask_of
 from uncertain_cep.expressions.text_functions import TEXTS, constant_of
 from uncertain_cep.query.typed import Apply
 
@@ -70,7 +71,7 @@ def _plain(found: Any) -> Any:
     if pa.types.is_large_string(found.type):
         return found
     if pa.types.is_boolean(found.type):
-        return np.asarray(found.fill_null(False).to_numpy(zero_copy_only=False))
+        return mask_of(found)
     return np.asarray(found.fill_null(0).cast(pa.int64()).to_numpy())
 
 

@@ -21,6 +21,7 @@ from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.expressions.choosing import NULL, both_valid, compared
 from uncertain_cep.expressions.codes import Values, decoded
 from uncertain_cep.expressions.function_values import applied
+from uncertain_cep.expressions.masks import mask_of
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
 from uncertain_cep.query.typed import (
     Apply,
@@ -60,14 +61,13 @@ def column_values(column: pa.ChunkedArray | pa.Array, name: str) -> Values:
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     valid = None
     if column.null_count:
-        valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+        valid = mask_of(column.is_valid())
     if kind == "string":
         return Values(column.cast(pa.large_string()), valid)
     if kind == "null":
         return Values(np.zeros(len(column), dtype=np.int64), np.zeros(len(column), dtype=np.bool_))
     if kind == "bool":
-        filled = column.fill_null(False) if valid is not None else column
-        return Values(np.asarray(filled.to_numpy(zero_copy_only=False)), valid)
+        return Values(mask_of(column), valid)
     try:
         if kind == "float":
             data = np.asarray(
@@ -294,9 +294,12 @@ def attribute_values(table: pa.Table, column: Column, rows: NDArray[np.int64]) -
 
 
 def evaluate_mask(
-    expression: TypedExpression, table: pa.Table, loaded: dict[str, Values] | None = None
+    expression: TypedExpression,
+    table: pa.Table,
+    loaded: dict[str, Values] | None = None,
+    among: slice = slice(None),
 ) -> Mask:
-    """Return for each row of a table whether a boolean expression over its columns is true.
+    """Return for each row of a table, or ``among`` some, whether a boolean expression of its columns is true.
 
     The variables of the expression are ignored: every column is one of the table. O(rows). ``loaded`` holds
     the values of columns, and gets those that it lacks.
@@ -309,11 +312,11 @@ def evaluate_mask(
         return loaded[found.name]
 
     safe = within_int64(expression, lambda found: column(found).extremes)
-    rows = table.num_rows
-    mask = np.empty(rows, dtype=np.bool_)
-    for start in range(0, rows, EXPRESSION_ROWS):
-        stop = min(start + EXPRESSION_ROWS, rows)
+    begin, end, _ = among.indices(table.num_rows)
+    mask = np.empty(end - begin, dtype=np.bool_)
+    for start in range(begin, end, EXPRESSION_ROWS):
+        stop = min(start + EXPRESSION_ROWS, end)
         found = evaluate(safe, lambda wanted, start=start, stop=stop: column(wanted).part(start, stop))  # type: ignore[misc]
         truth = np.asarray(found.data, dtype=np.bool_)
-        mask[start:stop] = truth if found.valid is None else truth & found.valid
+        mask[start - begin : stop - begin] = truth if found.valid is None else truth & found.valid
     return mask

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, steps_per_call
 from confidence.config import EVER
-from eventbased import PASS, PAUSED, describe_matches, join, start_join
+from eventbased import PASS, PAUSED, MatchColumns, find_matches, join, start_join
 from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE
 from eventbased.narrowing import narrowed
 from uncertain_cep.candidates.layout import Layout, layouts, loader
@@ -73,9 +73,27 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         lower, upper = pooled(room, np.int64), pooled(room, np.int64)
         confidence = pooled(room if description.computed else 0, np.float64)
         std_error = pooled(room if description.has_errors else 0, np.float64)
+        columns = MatchColumns(events, lower, upper, confidence)
         filled = 0
         while filled < batch_rows:
             checkpoint()
+            if threshold is None and description.is_uniform:
+                begun, filled, count, lost = find_matches(
+                    w, candidates, layout.shared, limit, apart, orders, bytecode, search, spans, output,
+                    description.longest, description.wanted, description.chains, columns, filled,
+                )  # fmt: skip
+                if lost:
+                    # What is rarely needed, and dear to compile, is a kernel of its own.
+                    again = np.flatnonzero(np.isnan(confidence[begun:filled]))
+                    chosen = matches_among(orders[search.state[PASS]], search, spans, again)
+                    exact = np.empty(len(again))
+                    again += begun
+                    description.fill(chosen, lower[again], upper[again], exact, std_error)
+                    confidence[again] = exact
+                exhausted = count == 0
+                if exhausted:
+                    break
+                continue
             count, found = kernel(
                 joined_w, joined, layout.shared, limit, apart, orders, bytecode, search, steps_per_call(),
                 min(batch_rows - filled, most), spans,
@@ -86,20 +104,6 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
             if exhausted:
                 break
             ordered = orders[search.state[PASS]]
-            part = slice(filled, filled + found)
-            if threshold is None and description.is_uniform:
-                if describe_matches(
-                    ordered, search, spans, count, w, candidates, output, description.longest,
-                    description.wanted, description.chains, filled, (events, lower, upper, confidence),
-                ):  # fmt: skip
-                    # What is rarely needed, and dear to compile, is a kernel of its own.
-                    again = np.flatnonzero(np.isnan(confidence[part]))
-                    chosen = matches_among(ordered, search, spans, again)
-                    exact = np.empty(len(again))
-                    description.fill(chosen, lower[again], upper[again], exact, std_error)
-                    confidence[filled + again] = exact
-                filled += found
-                continue
             if threshold is None:
                 chosen = matches_among(ordered, search, spans, np.arange(found))
             else:

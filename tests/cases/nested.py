@@ -83,6 +83,11 @@ def is_nested(pattern: Pattern, kinds: str) -> bool:
     return found or any(is_nested(item, kinds) for item in pattern.items)
 
 
+def unordered(pattern: Pattern) -> frozenset[str]:
+    """Return the Kleene variables whose events have no order in some branch."""
+    return frozenset[str]().union(*map(set_variables, expansions(pattern)))
+
+
 @st.composite
 def nested_cases(draw: st.DrawFn, kinds: str, most: int = 5) -> NestedCase:
     """Draw a case of a pattern made of the given kinds."""
@@ -122,7 +127,7 @@ def _cases_of(draw: st.DrawFn, pattern: Pattern, most: int) -> NestedCase:
     if not is_nested(pattern, "A"):
         strategy = draw(sampled_from(STRATEGIES))
     parts = tuple(components(pattern))
-    sets = frozenset[str]().union(*map(set_variables, expansions(pattern)))
+    sets = unordered(pattern)
     agree: tuple[str, ...] = ()
     chained: tuple[str, ...] = ()
     chain: list[Asked] = []

@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.cases.language import RELATIONS, Asked, LanguageCase, conditions, language_cases, traces
-from tests.cases.nested import NestedCase, nested_cases
+from tests.cases.nested import NestedCase, nested_cases, unordered
 from tests.cases.sampling import sampled_from
 from uncertain_cep.testing.model import Component, Seq, Strategy, where
-from uncertain_cep.testing.patterns import components, set_variables
+from uncertain_cep.testing.patterns import components
 
 __all__ = ["distant_cases", "time_conditions", "timed_cases", "timed_nested_cases", "timed_sequences"]
 
@@ -95,7 +95,7 @@ def timed_sequences(draw: st.DrawFn) -> LanguageCase:
 def timed_nested_cases(draw: st.DrawFn) -> NestedCase:
     """Draw a case of a nested pattern with conditions on times."""
     case = draw(st.sampled_from(["SAO", "SA", "SO", "A"]).flatmap(nested_cases))
-    parts, sets = components(case.pattern), set_variables(case.pattern)
+    parts, sets = components(case.pattern), unordered(case.pattern)
     return replace(case, times=tuple(draw(st.lists(time_conditions(parts, sets), min_size=1, max_size=2))))
 
 

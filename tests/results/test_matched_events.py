@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from typing import Any
 
 import polars as pl
@@ -114,6 +115,19 @@ def test_what_is_no_match_of_the_query_is_refused(change: Any, message: str) -> 
 def test_a_key_of_nothing_but_nulls() -> None:
     events = EVENTS.set_column(4, "host", pa.nulls(4))
     assert uc.events_of(uc.match(events, QUERY), events, QUERY).num_rows == 0
+
+
+@pytest.mark.parametrize("nothing", [None, math.nan])
+def test_a_single_event_without_the_key_that_a_negation_must_share(nothing: float | None) -> None:
+    events = pa.table(
+        {"type": ["A", "A"], "id": [0, 1], "lower": [0, 0], "upper": [0, 0], "k": pa.array([nothing, 1.0])}
+    )
+    query = "PATTERN SEQ(!A a, A b) WHERE b.k = a.k WITHIN 2"
+    matches = uc.match(events, query)
+    assert sorted(matches.column("b").to_pylist()) == [0, 1]
+    assert uc.events_of(matches, events, query).column("id") == matches.column("b")
+    handed_on = uc.with_matches(events, matches, "M", at="first", query=query)
+    assert handed_on.num_rows == 4
 
 
 def test_ids_of_another_kind_are_refused() -> None:

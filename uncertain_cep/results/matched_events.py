@@ -144,7 +144,9 @@ def _of_branch(
         codes = _coded(here, ids, component.variable)
         for name in plan.partition_attributes:
             given = chosen.column(name).take(pa.array(match))
-            codes = paired(codes, _coded(table.column(name).take(pa.array(rows)), given, name))
+            keys = _coded(table.column(name).take(pa.array(rows)), given, name)
+            # A single event may have none: what must not happen agrees with null never.
+            codes = paired(codes, np.where(keys < 0, keys.max(initial=0) + 1, keys))
         place = _places(codes[: len(rows)], codes[len(rows) :], component.variable, ids)
         parts.append((numbers[match], np.full(len(match), j), position, rows[place]))
     match, of, position, row = (np.concatenate(columns) for columns in zip(*parts, strict=True))

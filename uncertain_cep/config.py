@@ -52,6 +52,13 @@ LEAST_BLOCK_ROWS: Final = 512
 Room for `eventbased.config.BLOCK_ROWS` would take longer than the join; ``benchmarks main --only latency``.
 """
 
+MOST_GATHERED: Final = 4096
+"""Most matches that a join gathers before it weighs them, where a threshold keeps few of those it finds."""
+
+MOST_OVERLAPPING: Final = 2.0
+"""Candidates of a component around a tick up to which a confidence with forbidden events costs about as much
+as a bound by one of them."""
+
 SORTED_AT_ONCE: Final = 1 << 20
 """Matches that are sorted in a fraction of a second, so that nobody has to be able to end it."""
 
@@ -163,7 +170,7 @@ LEAST_LEFT: Final = 1e-5
 
 # The k best matches, and thresholds that rise: `--only topk`.
 
-FIRST_SHARE: Final = 64
+FIRST_SHARE: Final = 128
 """One of so many first events, those of the smallest ids, is tried before the others."""
 
 WORTH_TRYING: Final = 4096

@@ -124,6 +124,10 @@ class MatchDescription:
         last = np.iinfo(np.int64).max if threshold.last_rank is None else threshold.last_rank
         return threshold.least, self._ranks, last
 
+    def likely_limits(self, threshold: Threshold) -> Int64:
+        """Return :attr:`limit` for matches that can pass a threshold."""
+        return self.limit if self._next is None else self._next.likely_limits(needed(threshold.least))
+
     def filtered_spans(
         self, ordered: Int64, search: JoinState, spans: Int64, found: int, threshold: Threshold
     ) -> Int64:
@@ -131,7 +135,7 @@ class MatchDescription:
         candidates = self._layout.candidates
         if self.chains is not None and self.is_uniform:
             # Side by side, confidences themselves cost less than bounds of each.
-            exact = np.empty(found)
+            exact = pooled(found, np.float64)
             confidences_of_spans(
                 ordered, search, spans, spans.shape[1], self._layout.w, candidates, self.longest, self.chains,
                 exact,

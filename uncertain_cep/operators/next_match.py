@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,16 @@ from numpy.typing import NDArray
 
 from confidence import CostlyMatchError, Limits, Pmfs
 from eventbased.gaps.few_forbidden import FewForbidden
+from eventbased.gaps.likely_limits import likely_limits
 from eventbased.gaps.nearest import filter_gaps
 from eventbased.gaps.next_match import Bytecode, EventArrays, NextConfidences, next_limits
 from eventbased.gaps.survival_tables import Classes
 from eventbased.joins.join_state import JoinBytecode
+from eventbased.layout import Candidates
 from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
-from uncertain_cep.config import MOST_CONFIDENCE_STEPS, MOST_TIMED_CELLS
+from uncertain_cep.config import MOST_CONFIDENCE_STEPS, MOST_OVERLAPPING, MOST_TIMED_CELLS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.plan import EvaluationPlan
 
@@ -70,14 +73,25 @@ class NextMatches:
         self._uniform = pmfs is None and happened
         if self._uniform and self._plain[1:].all():
             self._few = FewForbidden(len(plan.components), layout.w, lower, upper, rows, self._classes)
-        self._candidates, self._w = candidates, layout.w
+        self._candidates, self._w, self._shared = candidates, layout.w, shared.event
         self._bytecode = Bytecode(start, *bytecode[1:])
+        # Of equal intervals, limits know all that one event in a gap says.
+        self._limits_suffice = not _vary(candidates) and not _crowded(candidates)
         limits = Limits(float(MOST_CONFIDENCE_STEPS), *plan.estimates)
         self._confidences = NextConfidences(len(plan.components), layout.w, limits)
 
-    def likely(self, matches: Int64, need: float) -> Int64:
-        """Return those of some matches, (l, m) int64 candidates, that can reach a confidence."""
+    def likely_limits(self, need: float) -> Int64:
+        """Return :attr:`limit` for matches that can reach a confidence."""
         if not self._uniform:
+            return self.limit
+        return likely_limits(self._candidates, self._shared, self._plain, need, self.limit)
+
+    def likely(self, matches: Int64, need: float) -> Int64:
+        """Return those of some matches, (l, m) int64 candidates, that can reach a confidence.
+
+        They are those of a join with :meth:`likely_limits`.
+        """
+        if not self._uniform or self._limits_suffice:
             return matches
         return filter_gaps(matches, self._candidates, self._events.event, self._w, self._plain, need)
 
@@ -115,6 +129,22 @@ class NextMatches:
         shift = self._candidates.base[matches[0]]
         lower -= shift
         upper -= shift
+
+
+def _vary(candidates: Candidates) -> bool:
+    """Return whether intervals of some class differ in length."""
+    return bool((candidates.class_shortest != candidates.class_longest).any())
+
+
+def _crowded(candidates: Candidates) -> bool:
+    """Return whether so many candidates of some component overlap that confidences cost more than bounds."""
+    for begin, end in pairwise(candidates.first_class.tolist()):
+        start, stop = candidates.class_start[begin:end], candidates.class_stop[begin:end]
+        ticks = ((stop - start) * (candidates.class_longest[begin:end] + 1.0)).sum()
+        covered = float(candidates.highest[stop - 1].max()) - float(candidates.lower[start].min()) + 1.0
+        if ticks > MOST_OVERLAPPING * covered:
+            return True
+    return False
 
 
 def ids_by_component(plan: EvaluationPlan, components: Sequence[int], ids: Sequence[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from eventbased import PASS, PAUSED, MatchColumns, find_matches, join, start_joi
 from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE
 from eventbased.narrowing import narrowed
 from uncertain_cep.candidates.layout import Layout, layouts, loader
-from uncertain_cep.config import LEAST_BLOCK_ROWS
+from uncertain_cep.config import LEAST_BLOCK_ROWS, MOST_GATHERED
 from uncertain_cep.expressions.bytecode import binding_orders, compile_bytecode
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
@@ -25,6 +25,7 @@ from uncertain_cep.operators.join_conditions import joined_predicates, largest_d
 __all__ = ["pivot_join"]
 
 Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
 
 
 def pivot_join(context: ExecutionContext) -> Iterator[MatchBatch]:
@@ -61,12 +62,14 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         joined, joined_w, taken_off = narrowed(candidates, w, threshold.least)
         if joined_w < 0:
             return
+        limit = description.likely_limits(threshold)
         if len(limit) and taken_off.any():
             following = np.repeat(np.append(taken_off[1:], 0), np.diff(candidates.first))
             limit = np.where(limit == EVER, limit, limit - following)
     # Numba types a kernel at its calls.
     kernel: Any = join
     exhausted = False
+    weighed = 0
     while not exhausted:
         room = batch_rows + SPARE
         events = pooled(length * room, np.int64).reshape(length, room)
@@ -74,8 +77,10 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         confidence = pooled(room if description.computed else 0, np.float64)
         std_error = pooled(room if description.has_errors else 0, np.float64)
         columns = MatchColumns(events, lower, upper, confidence)
-        filled = 0
-        while filled < batch_rows:
+        described = events, lower, upper, confidence, std_error
+        filled = waiting = 0
+        kept: list[Int64] = []
+        while filled + waiting < batch_rows:
             checkpoint()
             if threshold is None and description.is_uniform:
                 begun, filled, count, lost = find_matches(
@@ -96,7 +101,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
                 continue
             count, found = kernel(
                 joined_w, joined, layout.shared, limit, apart, orders, bytecode, search, steps_per_call(),
-                min(batch_rows - filled, most), spans,
+                min(batch_rows - filled - waiting, most), spans,
             )  # fmt: skip
             if count == PAUSED:
                 continue
@@ -105,23 +110,50 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
                 break
             ordered = orders[search.state[PASS]]
             if threshold is None:
-                chosen = matches_among(ordered, search, spans, np.arange(found))
+                kept.append(matches_among(ordered, search, spans, np.arange(found)))
             else:
                 used = np.ascontiguousarray(spans[:, :count])
-                chosen = description.filtered_spans(ordered, search, used, found, threshold)
-            part = slice(filled, filled + chosen.shape[1])
-            filled = part.stop
-            events[:, part] = output[chosen]
-            description.fill(chosen, lower[part], upper[part], confidence[part], std_error[part])
+                kept.append(description.filtered_spans(ordered, search, used, found, threshold))
+            waiting += kept[-1].shape[1]
+            # Few are dear to weigh by themselves; more than were weighed so far would wait for a threshold
+            # that some of them raise.
+            if threshold is not None and waiting < min(weighed, MOST_GATHERED):
+                continue
+            filled = _describe(description, output, kept, described, filled)
+            weighed += waiting
+            waiting = 0
             if threshold is not None:
                 # So that what was found raises the threshold.
                 break
+        if waiting:
+            filled = _describe(description, output, kept, described, filled)
         if context.counters is not None:
             _count(context.counters, orders, search.found)
         if filled:
             yield description.batch(
                 events[:, :filled], lower[:filled], upper[:filled], confidence[:filled], std_error[:filled]
             )
+
+
+def _describe(
+    description: MatchDescription,
+    output: Int64,
+    kept: list[Int64],
+    columns: tuple[Int64, Int64, Int64, Float64, Float64],
+    begin: int,
+) -> int:
+    """Fill columns from ``begin`` on with the matches that were kept, and empty their list.
+
+    Return how many matches the columns hold then.
+    """
+    chosen: Int64 = kept[0] if len(kept) == 1 else np.concatenate(kept, axis=1)
+    kept.clear()
+    events, lower, upper, confidence, std_error = columns
+    end: int = begin + chosen.shape[1]
+    part = slice(begin, end)
+    events[:, part] = output[chosen]
+    description.fill(chosen, lower[part], upper[part], confidence[part], std_error[part])
+    return end
 
 
 def _count(counters: Counters, orders: Int64, found: Int64) -> None:

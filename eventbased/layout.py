@@ -132,24 +132,34 @@ def partition_bases(
 
 
 @kernel
-def _lift(lower, upper, partition, shift, position, out_lower, out_upper, out_base, lengths):
-    """Lift one component's candidates, count their length classes; return whether they ascend."""
+def _lift(
+    lower, upper, partition, shift, position, out_lower, out_upper, out_base, out_source, out_highest, lengths
+):  # fmt: skip
+    """Lift one component's candidates, and count their length classes; return whether they ascend.
+
+    The running maxima are those of one class.
+    """
     ascending = True
+    highest = 0
     for i in range(lower.shape[0]):
         moved = shift[partition[i]] if partition.shape[0] else shift[0]
         out_lower[i] = lower[i] + moved - position
         out_upper[i] = upper[i] + moved - position
         out_base[i] = moved
+        out_source[i] = i
         if i and out_lower[i] < out_lower[i - 1]:
             ascending = False
+        highest = out_upper[i] if i == 0 else max(highest, out_upper[i])
+        out_highest[i] = highest
         size = upper[i] - lower[i]
         k = 0
         rest = size
         while rest:
             rest >>= CLASS_RATIO_BITS
             k += 1
+        lengths[k, 1] = size if lengths[k, 0] == 0 else min(lengths[k, 1], size)
+        lengths[k, 2] = max(lengths[k, 2], size)
         lengths[k, 0] += 1
-        lengths[k, 1] = max(lengths[k, 1], size)
     return ascending
 
 
@@ -157,7 +167,7 @@ def _length_classes(lengths: Int64, covered: int) -> list[int]:
     """Return the largest interval length of each class, ascending, merging where a search hardly notices."""
     limits: list[int] = []
     held = 0
-    for count, longest in lengths.tolist():
+    for count, _, longest in lengths.tolist():
         if not count:
             continue
         if limits and held * (longest - limits[-1]) <= CLASS_MERGE_EVENTS * covered:
@@ -223,7 +233,9 @@ def lay_out(
     else O(n).
     """
     total = sum(part.shape[0] for part in lower)
-    out_lower, out_upper, base, source, highest = (np.zeros(total + SPARE, dtype=np.int64) for _ in range(5))
+    out_lower, out_upper, base, source, highest = (np.empty(total + SPARE, dtype=np.int64) for _ in range(5))
+    for array in (out_lower, out_upper, base, source, highest):
+        array[total:] = 0
     first = [0]
     first_class = [0]
     class_start: list[int] = []
@@ -231,15 +243,16 @@ def lay_out(
     class_longest: list[int] = []
     for j, part in enumerate(lower):
         here = slice(first[-1], first[-1] + part.shape[0])
-        lengths = np.zeros((64 // CLASS_RATIO_BITS + 1, 2), dtype=np.int64)
+        lengths = np.zeros((64 // CLASS_RATIO_BITS + 1, 3), dtype=np.int64)
         numbers = np.empty(0, dtype=np.int64) if partition is None else partition[j]
         ascending = _lift(
-            part, upper[j], numbers, shift, j * step, out_lower[here], out_upper[here], base[here], lengths
-        )
-        source[here] = np.arange(part.shape[0])
+            part, upper[j], numbers, shift, j * step, out_lower[here], out_upper[here], base[here],
+            source[here], highest[here], lengths,
+        )  # fmt: skip
         limits = _length_classes(lengths, covered)
         sizes = [part.shape[0]]
-        if len(limits) > 1 or not ascending:
+        as_they_come = ascending and len(limits) == 1
+        if not as_they_come:
             order, sizes = _sorted_by_class(out_lower[here], out_upper[here], limits)
             for array in (out_lower, out_upper, base, source):
                 array[here] = array[here][order]
@@ -247,9 +260,12 @@ def lay_out(
         for size, limit in zip(sizes, limits, strict=True):
             class_start.append(start)
             class_longest.append(limit)
-            length = out_upper[start : start + size] - out_lower[start : start + size]
-            class_shortest.append(int(length.min()))
-            np.maximum.accumulate(out_upper[start : start + size], out=highest[start : start + size])
+            own = slice(start, start + size)
+            if as_they_come:
+                class_shortest.append(int(lengths[lengths[:, 0] > 0, 1].min()))
+            else:
+                class_shortest.append(int((out_upper[own] - out_lower[own]).min()))
+                np.maximum.accumulate(out_upper[own], out=highest[own])
             start += size
         first.append(start)
         first_class.append(len(class_start))

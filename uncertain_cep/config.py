@@ -52,8 +52,11 @@ LEAST_BLOCK_ROWS: Final = 512
 Room for `eventbased.config.BLOCK_ROWS` would take longer than the join; ``benchmarks main --only latency``.
 """
 
-MOST_GATHERED: Final = 4096
-"""Most matches that a join gathers before it weighs them, where a threshold keeps few of those it finds."""
+MOST_GATHERED: Final = 1 << 16
+"""Matches that a join gathers before it weighs them where they are not weighed as they are found."""
+
+MOST_RAISING: Final = 4096
+"""The same where a threshold keeps few of those that are found, and some may raise it: `--only topk`."""
 
 MOST_OVERLAPPING: Final = 2.0
 """Candidates of a component around a tick up to which a confidence with forbidden events costs about as much
@@ -65,8 +68,9 @@ SORTED_AT_ONCE: Final = 1 << 20
 MAX_MATCHES: Final = 50_000_000
 """Most matches that are collected in one table unless the caller says otherwise."""
 
-EXPRESSION_ROWS: Final = 1 << 15
-"""Rows of an expression that are evaluated at a time, so that intermediate results stay in cache."""
+EXPRESSION_ROWS: Final = 1 << 17
+"""Rows of an expression that are evaluated at a time: intermediate results stay in cache, and threads seldom
+wait for the interpreter."""
 
 FIRST_EVENTS: Final = 8
 """Events of a match that a search has room for at first."""
@@ -75,6 +79,16 @@ FIRST_EVENTS: Final = 8
 
 PARTS_PER_THREAD: Final = 4
 """Parts of the candidates for each thread, so that a busy hour is shared by several."""
+
+EVEN_PARTS_PER_THREAD: Final = 2
+"""The same where every part has about as much work, and all is soon done: each part takes half a millisecond
+in which no other thread has the interpreter."""
+
+MOST_IN_FEW_PARTS: Final = 1 << 20
+"""Candidates from which on a call takes so long that it says more often how far it is."""
+
+UNEVEN_PARTS: Final = 1.25
+"""Matches of an event in one part as a multiple of their mean, up to which parts are even."""
 
 LEAST_LOOKED_AT: Final = 1 << 16
 """Rows of a table below which it is not worth a thread to look which components they are for."""
@@ -85,7 +99,7 @@ LEAST_PART: Final = 8192
 MOST_REPEATED: Final = 1.25
 """Candidates of all parts as a multiple of those there are, above which they are not cut by time."""
 
-MOST_AHEAD: Final = 2
+MOST_AHEAD: Final = 4
 """Batches that a thread has ready before anyone asks for them; more of them leave the caches."""
 
 # What a call says of its progress.

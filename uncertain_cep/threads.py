@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import Context, copy_context
 from functools import partial
-from queue import Empty, Full, Queue, SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Final, Generic, TypeVar
 
@@ -68,7 +68,7 @@ def waited_for(work: Callable[[], ItemT]) -> ItemT:
     It is for one call of another library that takes seconds and that nothing ends. If an interrupt or a limit
     ends the caller, the thread goes on for nobody until the call is over.
     """
-    done: Queue[ItemT | _Failure] = Queue(1)
+    done: SimpleQueue[ItemT | _Failure] = SimpleQueue()
 
     def run() -> None:
         try:
@@ -91,7 +91,7 @@ class _Failure:
         self.error = error
 
 
-def _taken(queue: Queue[ItemT | _Failure]) -> ItemT:
+def _taken(queue: SimpleQueue[ItemT | _Failure]) -> ItemT:
     """Return what a thread hands over next, or raise what it raised; meanwhile limits are minded."""
     meter = current_meter()
     while True:
@@ -149,58 +149,69 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_Worker._idle.clear)
 
 
+class _Lane(Generic[ItemT]):
+    """What a thread hands over: made of locks alone, which wake nobody but who waits for an item or for room.
+
+    A ``Queue`` takes three for each item, and threads wait for the interpreter at every one of them.
+    """
+
+    def __init__(self) -> None:
+        self.items: SimpleQueue[ItemT | _Failure | None] = SimpleQueue()
+        """None says that no more come."""
+        self.room: SimpleQueue[None] = SimpleQueue()
+        """One of nothing for each item there is room for."""
+        for _ in range(MOST_AHEAD):
+            self.room.put(None)
+
+
 class _Crew(Generic[ItemT]):
-    """Threads, each with a queue of what it has found."""
+    """Threads, each with a lane of what it has found."""
 
     def __init__(self, lanes: Sequence[Sequence[Callable[[], Iterator[ItemT]]]]) -> None:
         self._ended = False
         self._limits: Context = copy_context()
-        self._queues: list[Queue[ItemT | _Failure | None]] = [Queue(MOST_AHEAD) for _ in lanes]
+        self._lanes: list[_Lane[ItemT]] = [_Lane() for _ in lanes]
         self._over = [
-            _Worker.run(partial(copy_context().run, self._work, lane, queue))
-            for lane, queue in zip(lanes, self._queues, strict=True)
+            _Worker.run(partial(copy_context().run, self._work, tasks, lane))
+            for tasks, lane in zip(lanes, self._lanes, strict=True)
         ]
 
     def items(self) -> Iterator[ItemT]:
         """Yield one item of each thread in turn, until none has any left."""
-        running = list(self._queues)
+        running = list(self._lanes)
         while running:
-            for queue in tuple(running):
+            for lane in tuple(running):
                 self._limits = copy_context()
-                item = _taken(queue)
+                item = _taken(lane.items)
                 if item is None:
-                    running.remove(queue)
+                    running.remove(lane)
                     continue
+                lane.room.put(None)
                 yield item
 
     def end(self) -> None:
         """End the work of all threads, and wait until it has ended."""
         self._ended = True
+        for lane in self._lanes:
+            lane.room.put(None)
         for over in self._over:
             over.wait()
 
-    def _work(
-        self, tasks: Sequence[Callable[[], Iterator[ItemT]]], queue: Queue[ItemT | _Failure | None]
-    ) -> None:
+    def _work(self, tasks: Sequence[Callable[[], Iterator[ItemT]]], lane: _Lane[ItemT]) -> None:
         last: _Failure | None = None
         try:
             with looking_at(self._look):
                 for task in tasks:
                     for item in task():
-                        self._put(queue, item)
+                        lane.room.get()
+                        if self._ended:
+                            return
+                        lane.items.put(item)
         except _Ended:
             return
         except BaseException as error:
             last = _Failure(error)
-        self._put(queue, last)
-
-    def _put(self, queue: Queue[ItemT | _Failure | None], item: ItemT | _Failure | None) -> None:
-        while not self._ended:
-            try:
-                queue.put(item, timeout=_WAIT_SECONDS)
-            except Full:
-                continue
-            return
+        lane.items.put(last)
 
     def _look(self, needed: int) -> None:
         if self._ended:

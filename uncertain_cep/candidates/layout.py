@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from eventbased import Candidates, SharedEvents, lay_out, partition_bases
 from eventbased.config import LONGEST_LINE, POSITION_STEP, SPARE
-from eventbased.joins.join_state import COMPONENT_BITS
+from eventbased.shared_events import count_rows, number_events
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.expressions.vectorised import Values, loaded_from
 from uncertain_cep.plan import EvaluationPlan
@@ -48,8 +48,14 @@ class Layout:
 
     def payload(self, given: Int64 | None) -> Int64:
         """Return what to write for each candidate: (n + SPARE,) int64; its row if nothing is given."""
-        found = self.rows if given is None else given[self.rows]
-        return np.concatenate((found, np.zeros(SPARE, dtype=np.int64)))
+        found = np.empty(len(self.rows) + SPARE, dtype=np.int64)
+        found[len(self.rows) :] = 0
+        if given is None:
+            found[: len(self.rows)] = self.rows
+        else:
+            # Rows are sound; any other mode goes by way of a copy.
+            np.take(given, self.rows, out=found[: len(self.rows)], mode="clip")
+        return found
 
 
 def laid_out(
@@ -102,37 +108,16 @@ def layouts(plan: EvaluationPlan, selection: Selection) -> Iterator[Layout]:
 
 
 def shared_events(candidates: Candidates, rows: Int64) -> SharedEvents:
-    """Return which candidates, of rows of a table, are of the same event."""
-    first = candidates.first
-    parts = [slice(int(first[j]), int(first[j + 1])) for j in range(len(first) - 1)]
+    """Return which candidates, of rows of a table, are of the same event. O(n + the rows between them)."""
     # Of a part of the candidates, rows are close together as a rule, and far from the first. A table takes
     # less than sorting, a small one less than a large one.
-    rows = rows - rows.min()
-    table = np.zeros(int(rows.max()) + 1, dtype=np.int32)
-    for part in parts:
-        table[rows[part]] += 1
-    found = np.flatnonzero(table[rows] > 1)
-    event = np.full(len(rows), -1)
-    if not len(found):
-        return SharedEvents(event, np.zeros(len(rows) + SPARE, dtype=np.int64), np.full((0, len(parts)), -1))
-    # From counts to numbers, from 1 on.
-    several = rows[found]
-    table[several] = 0
-    edges = np.searchsorted(found, [part.start for part in parts[1:]])
-    count = 0
-    for own in np.split(several, edges):
-        new = own[table[own] == 0]
-        table[new] = np.arange(count + 1, count + len(new) + 1)
-        count += len(new)
-    number = table[several].astype(np.int64) - 1
-    event[found] = number
-    twin, components = np.full((count, len(parts)), -1), np.zeros(count, dtype=np.int64)
-    for j, (own, places) in enumerate(zip(np.split(number, edges), np.split(found, edges), strict=True)):
-        twin[own, j] = places
-        components[own] |= 1 << j % COMPONENT_BITS
-    fills = np.zeros(len(rows) + SPARE, dtype=np.int64)
-    fills[found] = components[number]
-    return SharedEvents(event, fills, twin)
+    low, length = int(rows.min()), len(candidates.first) - 1
+    table = np.zeros(int(rows.max()) - low + 1, dtype=np.int32)
+    count = int(count_rows(rows, low, table))
+    event, fills = np.empty_like(rows), np.zeros(len(rows) + SPARE, dtype=np.int64)
+    found = SharedEvents(event, fills, np.full((count, length), -1))
+    number_events(rows, low, candidates.first, table, found)
+    return found
 
 
 def loader(plan: EvaluationPlan, table: pa.Table, layout: Layout) -> Callable[[Column], Values]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -9,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import LEAST_PART, MOST_REPEATED, PARTS_PER_THREAD
+from uncertain_cep.config import (
+    EVEN_PARTS_PER_THREAD,
+    LEAST_PART,
+    MOST_IN_FEW_PARTS,
+    MOST_REPEATED,
+    PARTS_PER_THREAD,
+    UNEVEN_PARTS,
+)
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["parts_of"]
@@ -45,6 +53,9 @@ def parts_of(plan: EvaluationPlan, selection: Selection, threads: int) -> list[C
     # The events of a Kleene component that come first are among those that come later.
     by_owner = not plan.components[plan.owner].kleene
     ranges = _time_ranges(plan, selection, count) if by_owner else []
+    fewer = min(EVEN_PARTS_PER_THREAD * threads, count)
+    if len(ranges) == count > fewer and total < MOST_IN_FEW_PARTS and _even(ranges, plan):
+        ranges = _time_ranges(plan, selection, fewer)
     if ranges and sum(sum(part.sizes) for part in ranges) <= MOST_REPEATED * total:
         return [lambda part=part: part for part in ranges]  # type: ignore[misc]
     if selection.partitions >= PARTS_PER_THREAD * threads:
@@ -52,6 +63,23 @@ def parts_of(plan: EvaluationPlan, selection: Selection, threads: int) -> list[C
     if not by_owner:
         return [lambda: selection]
     return [lambda part=part: part for part in _time_ranges(plan, selection, threads)]  # type: ignore[misc]
+
+
+def _even(ranges: list[Selection], plan: EvaluationPlan) -> bool:
+    """Return whether parts in which the owner has equally many events take about as long.
+
+    An event of it has as many matches as the others have events in a window, multiplied.
+    """
+    others = [j for j in range(len(plan.components)) if j != plan.owner]
+    matches = np.array(
+        [
+            math.prod(
+                len(part.lower[j]) / float(part.lower[j][-1] - part.lower[j][0] + plan.window) for j in others
+            )
+            for part in ranges
+        ]
+    )
+    return bool(matches.max() < UNEVEN_PARTS * matches.mean())
 
 
 def _time_ranges(plan: EvaluationPlan, selection: Selection, count: int) -> list[Selection]:

@@ -14,7 +14,7 @@ from eventbased import PASS, PAUSED, MatchColumns, find_matches, join, start_joi
 from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE
 from eventbased.narrowing import narrowed
 from uncertain_cep.candidates.layout import Layout, layouts, loader
-from uncertain_cep.config import LEAST_BLOCK_ROWS, MOST_GATHERED
+from uncertain_cep.config import LEAST_BLOCK_ROWS, MOST_GATHERED, MOST_RAISING
 from uncertain_cep.expressions.bytecode import binding_orders, compile_bytecode
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
@@ -70,12 +70,15 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
     kernel: Any = join
     exhausted = False
     weighed = 0
+    none = np.empty(0)
     while not exhausted:
         room = batch_rows + SPARE
-        events = pooled(length * room, np.int64).reshape(length, room)
-        lower, upper = pooled(room, np.int64), pooled(room, np.int64)
-        confidence = pooled(room if description.computed else 0, np.float64)
-        std_error = pooled(room if description.has_errors else 0, np.float64)
+        # In one piece: whenever it is asked for memory, a thread may have to wait for the interpreter.
+        width = length + 2 + description.computed + description.has_errors
+        whole = pooled(width * room, np.int64).reshape(width, room)
+        events, lower, upper = whole[:length], whole[length], whole[length + 1]
+        confidence = whole[length + 2].view(np.float64) if description.computed else none
+        std_error = whole[width - 1].view(np.float64) if description.has_errors else none
         columns = MatchColumns(events, lower, upper, confidence)
         described = events, lower, upper, confidence, std_error
         filled = waiting = 0
@@ -115,9 +118,10 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
                 used = np.ascontiguousarray(spans[:, :count])
                 kept.append(description.filtered_spans(ordered, search, used, found, threshold))
             waiting += kept[-1].shape[1]
-            # Few are dear to weigh by themselves; more than were weighed so far would wait for a threshold
-            # that some of them raise.
-            if threshold is not None and waiting < min(weighed, MOST_GATHERED):
+            # Few are dear to weigh by themselves. With a threshold, more than were weighed so far would wait
+            # for one that some of them raise.
+            enough = MOST_GATHERED if threshold is None else min(weighed, MOST_RAISING)
+            if waiting < min(enough, most):
                 continue
             filled = _describe(description, output, kept, described, filled)
             weighed += waiting

@@ -93,6 +93,7 @@ def partition_bases(
     partition: Sequence[Int64] | None,
     partitions: int,
     gap: int,
+    extremes: tuple[int, int] | None = None,
 ) -> tuple[Int64, int, int]:
     """Return the shift of each partition, the length of the time line, and the ticks it covers.
 
@@ -105,6 +106,8 @@ def partition_bases(
     partitions : int
     gap : int
         Ticks to leave free between two partitions.
+    extremes : tuple of int or None
+        The earliest and the latest time of all, if they are known.
 
     Returns
     -------
@@ -115,8 +118,9 @@ def partition_bases(
         Ticks between the first and the last time of each partition, summed.
     """
     if partition is None:
-        low = np.array([min(int(part.min()) for part in lower)], dtype=np.int64)
-        high = np.array([max(int(part.max()) for part in upper)], dtype=np.int64)
+        if extremes is None:
+            extremes = min(int(part.min()) for part in lower), max(int(part.max()) for part in upper)
+        low, high = np.array(extremes, dtype=np.int64).reshape(2, 1)
     else:
         low = np.full(partitions, np.iinfo(np.int64).max)
         high = np.full(partitions, np.iinfo(np.int64).min)
@@ -132,26 +136,37 @@ def partition_bases(
 
 
 @kernel
-def _lift(
-    lower, upper, partition, shift, position, out_lower, out_upper, out_base, out_source, out_highest, lengths
-):  # fmt: skip
+def _lift(lower, upper, partition, shift, position, first, out, lengths):
     """Lift one component's candidates, and count their length classes; return whether they ascend.
 
-    The running maxima are those of one class.
+    Parameters
+    ----------
+    lower, upper, partition
+        Of the component's candidates, see :func:`lay_out`; ``partition`` is empty if there is one.
+    shift : (partitions,) int64
+    position : int64
+        What is taken off their times.
+    first : int64
+        Where they begin in ``out``.
+    out : (5, n + SPARE) int64
+        Overwritten: ``lower``, ``upper``, ``base`` and ``source`` of :class:`Candidates`, and ``highest``
+        as of one class.
+    lengths : (k, 3) int64
+        All 0; how many candidates each class has, and its shortest and longest ``upper - lower``.
     """
+    out_lower, out_upper, out_base, out_source, out_highest = out[0], out[1], out[2], out[3], out[4]
     ascending = True
     highest = 0
+    before = 0
     for i in range(lower.shape[0]):
         moved = shift[partition[i]] if partition.shape[0] else shift[0]
-        out_lower[i] = lower[i] + moved - position
-        out_upper[i] = upper[i] + moved - position
-        out_base[i] = moved
-        out_source[i] = i
-        if i and out_lower[i] < out_lower[i - 1]:
-            ascending = False
-        highest = out_upper[i] if i == 0 else max(highest, out_upper[i])
-        out_highest[i] = highest
-        size = upper[i] - lower[i]
+        begin, end = lower[i] + moved - position, upper[i] + moved - position
+        highest = end if i == 0 else max(highest, end)
+        ascending = ascending and (i == 0 or begin >= before)
+        before = begin
+        n = first + i
+        out_lower[n], out_upper[n], out_base[n], out_source[n], out_highest[n] = begin, end, moved, i, highest
+        size = end - begin
         k = 0
         rest = size
         while rest:
@@ -163,13 +178,11 @@ def _lift(
     return ascending
 
 
-def _length_classes(lengths: Int64, covered: int) -> list[int]:
+def _length_classes(lengths: list[list[int]], covered: int) -> list[int]:
     """Return the largest interval length of each class, ascending, merging where a search hardly notices."""
     limits: list[int] = []
     held = 0
-    for count, _, longest in lengths.tolist():
-        if not count:
-            continue
+    for count, _, longest in lengths:
         if limits and held * (longest - limits[-1]) <= CLASS_MERGE_EVENTS * covered:
             limits[-1] = longest
             held += count
@@ -233,9 +246,9 @@ def lay_out(
     else O(n).
     """
     total = sum(part.shape[0] for part in lower)
-    out_lower, out_upper, base, source, highest = (np.empty(total + SPARE, dtype=np.int64) for _ in range(5))
-    for array in (out_lower, out_upper, base, source, highest):
-        array[total:] = 0
+    out = np.empty((5, total + SPARE), dtype=np.int64)
+    out[:, total:] = 0
+    out_lower, out_upper, base, source, highest = out
     first = [0]
     first_class = [0]
     class_start: list[int] = []
@@ -243,12 +256,10 @@ def lay_out(
     class_longest: list[int] = []
     for j, part in enumerate(lower):
         here = slice(first[-1], first[-1] + part.shape[0])
-        lengths = np.zeros((64 // CLASS_RATIO_BITS + 1, 3), dtype=np.int64)
+        counted = np.zeros((64 // CLASS_RATIO_BITS + 1, 3), dtype=np.int64)
         numbers = np.empty(0, dtype=np.int64) if partition is None else partition[j]
-        ascending = _lift(
-            part, upper[j], numbers, shift, j * step, out_lower[here], out_upper[here], base[here],
-            source[here], highest[here], lengths,
-        )  # fmt: skip
+        ascending = _lift(part, upper[j], numbers, shift, j * step, here.start, out, counted)
+        lengths = [own for own in counted.tolist() if own[0]]
         limits = _length_classes(lengths, covered)
         sizes = [part.shape[0]]
         as_they_come = ascending and len(limits) == 1
@@ -262,7 +273,7 @@ def lay_out(
             class_longest.append(limit)
             own = slice(start, start + size)
             if as_they_come:
-                class_shortest.append(int(lengths[lengths[:, 0] > 0, 1].min()))
+                class_shortest.append(min(shortest for _, shortest, _ in lengths))
             else:
                 class_shortest.append(int((out_upper[own] - out_lower[own]).min()))
                 np.maximum.accumulate(out_upper[own], out=highest[own])

@@ -82,7 +82,7 @@ def laid_out(
     if selection.empty:
         return
     shift, line, covered = partition_bases(
-        selection.lower, selection.upper, selection.partition, selection.partitions, reach
+        selection.lower, selection.upper, selection.partition, selection.partitions, reach, selection.extremes
     )
     if line > LONGEST_LINE and selection.partitions > 1:
         for half in selection.halves():
@@ -100,8 +100,7 @@ def layouts(plan: EvaluationPlan, selection: Selection) -> Iterator[Layout]:
     if selection.empty:
         return
     length = len(plan.components)
-    earliest = min(int(part.min()) for part in selection.lower)
-    latest = max(int(part.max()) for part in selection.upper)
+    earliest, latest = selection.extremes
     w = min(plan.window - length, latest - earliest + length)
     for _, candidates, rows in laid_out(selection, w + length + 2):
         yield Layout(candidates, rows, shared_events(candidates, rows), w)

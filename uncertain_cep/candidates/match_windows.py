@@ -45,12 +45,12 @@ def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
         return selection
     if sum(map(len, selection.rows)) < WORTH_A_LOOK:
         return selection
-    earliest = min(int(part.min()) for part in selection.lower)
-    latest = max(int(part.max()) for part in selection.upper)
+    earliest, latest = selection.extremes
     window = min(plan.window, latest - earliest + 1)
     shift, line, _ = partition_bases(
-        selection.lower, selection.upper, selection.partition, selection.partitions, window + 2
-    )
+        selection.lower, selection.upper, selection.partition, selection.partitions, window + 2,
+        selection.extremes,
+    )  # fmt: skip
     if line > LONGEST_LINE:
         return selection
     least = time_differences(plan, window)

@@ -91,7 +91,8 @@ def _time_ranges(plan: EvaluationPlan, selection: Selection, count: int) -> list
     longest = [int((high - low).max()) for low, high in zip(selection.lower, selection.upper, strict=True)]
     owner = plan.owner
     edges = np.unique(np.linspace(0, len(lower[owner]), count + 1).astype(np.int64))
-    reach = min(plan.window, max(int(part.max()) for part in selection.upper) - min(int(p[0]) for p in lower))
+    earliest, latest = selection.extremes
+    reach = min(plan.window, latest - earliest)
     parts = []
     for begin, end in pairwise(edges.tolist()):
         first = int(lower[owner][begin]) - reach

@@ -63,6 +63,15 @@ class Selection:
     """tuple of (n_j,) int64 or None. Their partition numbers, a slice making partitions of its own; None if
     there is one."""
     partitions: int
+    _extremes: list[tuple[int, int]] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def extremes(self) -> tuple[int, int]:
+        """The earliest and the latest tick of any candidate, found once; no component is empty."""
+        if not self._extremes:
+            earliest = min(int(part.min()) for part in self.lower)
+            self._extremes.append((earliest, max(int(part.max()) for part in self.upper)))
+        return self._extremes[0]
 
     @property
     def empty(self) -> bool:
@@ -129,7 +138,7 @@ class LookedUp:
                 new.append(component)
         if new:
             count = max(min(self.threads, table.num_rows // LEAST_LOOKED_AT), 1)
-            edges = np.linspace(0, table.num_rows, count + 1).astype(np.int64).tolist()
+            edges = [table.num_rows * number // count for number in range(count + 1)]
             self.masks = self.masks or [{} for _ in range(count)]
             # Once, and not by each thread.
             for name in (found.name for part in new for rule in part.local for found in columns_in(rule)):

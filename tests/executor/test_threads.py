@@ -101,6 +101,15 @@ def test_a_limit_takes_the_same_matches_in_every_run() -> None:
     assert found[1].equals(found[2])
 
 
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_faults_are_those_of_the_whole_table(threads: int) -> None:
+    events = _events(9)
+    upper = pa.array([5, 8, 0, 14, 17, 20, 23, 0, 29])
+    with cut(1.25), pytest.raises(uc.TraceError) as caught:
+        uc.match(events.set_column(3, "upper", upper), QUERY, threads=threads)
+    assert [fault.row for fault in caught.value.faults] == [3, 8]
+
+
 def test_items_come_in_turn() -> None:
     def of(number: int) -> Iterator[str]:
         yield from (f"{number}{letter}" for letter in "ab"[: number + 1])

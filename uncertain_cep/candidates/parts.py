@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -52,17 +53,23 @@ def parts_of(plan: EvaluationPlan, selection: Selection, threads: int) -> list[C
         return [lambda: selection]
     # The events of a Kleene component that come first are among those that come later.
     by_owner = not plan.components[plan.owner].kleene
-    ranges = _time_ranges(plan, selection, count) if by_owner else []
+    in_time = _InTime.of(selection) if by_owner else None
+    ranges = [] if in_time is None else in_time.ranges(plan, count)
     fewer = min(EVEN_PARTS_PER_THREAD * threads, count)
-    if len(ranges) == count > fewer and total < MOST_IN_FEW_PARTS and _even(ranges, plan):
-        ranges = _time_ranges(plan, selection, fewer)
+    if (
+        in_time is not None
+        and len(ranges) == count > fewer
+        and total < MOST_IN_FEW_PARTS
+        and _even(ranges, plan)
+    ):
+        ranges = in_time.ranges(plan, fewer)
     if ranges and sum(sum(part.sizes) for part in ranges) <= MOST_REPEATED * total:
         return [lambda part=part: part for part in ranges]  # type: ignore[misc]
     if selection.partitions >= PARTS_PER_THREAD * threads:
         return _partition_ranges(selection, count)
-    if not by_owner:
+    if in_time is None:
         return [lambda: selection]
-    return [lambda part=part: part for part in _time_ranges(plan, selection, threads)]  # type: ignore[misc]
+    return [lambda part=part: part for part in in_time.ranges(plan, threads)]  # type: ignore[misc]
 
 
 def _even(ranges: list[Selection], plan: EvaluationPlan) -> bool:
@@ -82,33 +89,45 @@ def _even(ranges: list[Selection], plan: EvaluationPlan) -> bool:
     return bool(matches.max() < UNEVEN_PARTS * matches.mean())
 
 
-def _time_ranges(plan: EvaluationPlan, selection: Selection, count: int) -> list[Selection]:
-    """Return about equally many events of the owner in each part, and what is in reach of them."""
-    lower = selection.lower
-    if not all((part[1:] >= part[:-1]).all() for part in lower):
-        selection = selection.take([np.argsort(part, kind="stable") for part in lower])
+@dataclass(frozen=True, slots=True)
+class _InTime:
+    """Candidates sorted by their lower bounds."""
+
+    selection: Selection
+    longest: tuple[int, ...]
+    """The largest ``upper - lower`` of each component, ticks."""
+
+    @classmethod
+    def of(cls, selection: Selection) -> _InTime:
+        """Sort some candidates."""
+        if not all((part[1:] >= part[:-1]).all() for part in selection.lower):
+            selection = selection.take([np.argsort(part, kind="stable") for part in selection.lower])
+        times = zip(selection.lower, selection.upper, strict=True)
+        return cls(selection, tuple(int((high - low).max()) for low, high in times))
+
+    def ranges(self, plan: EvaluationPlan, count: int) -> list[Selection]:
+        """Return about equally many events of the owner in each part, and what is in reach of them."""
+        selection, owner = self.selection, plan.owner
         lower = selection.lower
-    longest = [int((high - low).max()) for low, high in zip(selection.lower, selection.upper, strict=True)]
-    owner = plan.owner
-    edges = np.unique(np.linspace(0, len(lower[owner]), count + 1).astype(np.int64))
-    earliest, latest = selection.extremes
-    reach = min(plan.window, latest - earliest)
-    parts = []
-    for begin, end in pairwise(edges.tolist()):
-        first = int(lower[owner][begin]) - reach
-        last = int(selection.upper[owner][begin:end].max()) + reach
-        chosen = [
-            slice(
-                int(np.searchsorted(part, first - longest[j], "left")),
-                int(np.searchsorted(part, last, "right")),
-            )
-            for j, part in enumerate(lower)
-        ]
-        chosen[owner] = slice(begin, end)
-        part = selection.take(chosen)
-        if not part.empty:
-            parts.append(part)
-    return parts
+        edges = np.unique(np.linspace(0, len(lower[owner]), count + 1).astype(np.int64))
+        earliest, latest = selection.extremes
+        reach = min(plan.window, latest - earliest)
+        parts = []
+        for begin, end in pairwise(edges.tolist()):
+            first = int(lower[owner][begin]) - reach
+            last = int(selection.upper[owner][begin:end].max()) + reach
+            chosen = [
+                slice(
+                    int(np.searchsorted(part, first - longest, "left")),
+                    int(np.searchsorted(part, last, "right")),
+                )
+                for part, longest in zip(lower, self.longest, strict=True)
+            ]
+            chosen[owner] = slice(begin, end)
+            part = selection.take(chosen)
+            if not part.empty:
+                parts.append(part)
+        return parts
 
 
 def _partition_ranges(selection: Selection, count: int) -> list[Callable[[], Selection]]:

@@ -141,6 +141,21 @@ def test_matches_are_those_of_all_worlds(
     _check(wanted, uc.match(table_of(events), query, evaluation=evaluation, confidence=confidence))
 
 
+def test_a_pmf_on_one_tick_by_a_clock_of_one_event() -> None:
+    # The third event is at 2 by its clock, which is off by 0 to 2: at 2, 3 or 4, each as likely.
+    records, other = Clock(0, 0, None, False), Clock(0, 2, None, False)
+    events = [
+        Event("A", 0, 0, 2, clock=records, sequence=0),
+        Event("A", 1, 0, 2, clock=records, sequence=1),
+        Event("B", 2, 0, 4, (Fraction(0), Fraction(0), Fraction(1)), clock=other),
+    ]
+    for last in (one("B", "v1"), plus("B", "v1")):
+        wanted = _wanted(Query(seq(one("A", "v0"), last), 2), events)
+        assert {match.confidence for match in wanted.values()} == {Fraction(2, 9)}
+        text = f"PATTERN SEQ(A v0, {'B+ v1[]' if last.kleene else 'B v1'}) WITHIN 2"
+        _check(wanted, uc.match(table_of(events), text))
+
+
 @given(st.integers(1, 9), traces())
 def test_kleene_components(window: int, events: list[Event]) -> None:
     wanted = _wanted(Query(seq(one("A", "v0"), plus("B", "v1")), window), events)

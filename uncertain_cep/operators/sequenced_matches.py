@@ -32,6 +32,7 @@ from confidence.shared.contracted import (
 )
 from confidence.shared.held import Offsets, OwnTimes
 from uncertain_cep.candidates.own_times import SharedClocks, offset_bounds, shared_clocks
+from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.sequenced import SequencedEvents
 from uncertain_cep.config import MOST_OFFSETS, MOST_RECORD_CELLS
 from uncertain_cep.errors import ConfidenceCostError
@@ -85,16 +86,18 @@ def sequence_weigher(
     return weighed
 
 
-def _no_clocks(events: SequencedEvents) -> SharedClocks:
+def _no_clocks(events: SequencedEvents, pmfs: ExplicitPmfs | None) -> SharedClocks:
+    """Return events that share no clock, each with its own time and its offset taken together."""
+    offset = np.full(len(events.source), -1) if pmfs is None else pmfs.offset
     nothing = np.zeros(1, np.int64)
     alone = np.full(len(events.source), -1)
     times = events.lower + events.low, events.upper + events.high
     return SharedClocks(
-        OwnTimes(alone, *times, events.pmfs.offset),
+        OwnTimes(alone, *times, offset),
         Offsets(nothing, nothing, nothing - 1),
-        events.pmfs.values,
+        np.zeros(0) if pmfs is None else pmfs.values,
         ("",),
-        events.pmfs.offset >= 0,
+        offset >= 0,
         times,
     )
 
@@ -152,9 +155,9 @@ class SequenceWeigher:
     def of(cls, events: SequencedEvents, plan: EvaluationPlan, table: pa.Table) -> SequenceWeigher:
         """Return the weigher of the matches of a plan among the events of a table."""
         times = events.lower + events.low, events.upper + events.high
-        clocks, _ = shared_clocks(plan, table, offset_bounds(plan, table), events.pmfs, *times)
+        clocks, pmfs = shared_clocks(plan, table, offset_bounds(plan, table), events.pmfs, *times)
         templates = TimeTemplates(plan, table) if plan.bound.times else None
-        return cls(events, clocks or _no_clocks(events), plan.window, templates)
+        return cls(events, clocks or _no_clocks(events, pmfs), plan.window, templates)
 
     def __call__(self, rows: Int64, counts: Counts) -> Weighed:
         """Return ranges and confidences of matches, (l, k) rows."""

@@ -19,9 +19,10 @@ __all__ = ["FACTS", "Fact", "doubtful"]
 AnyCase = TypeVar("AnyCase", bound=Any)
 
 _HALF = Fraction(1, 2)
-# What float64 holds is the very number: of one less a probability no digit may be lost.
+# What float64 holds is the very number: of one less a probability no digit may be lost. None is as small as
+# the relative 1e-9 that HAVING passes over.
 _CHANCES = [
-    Fraction(1), Fraction(1), _HALF, _HALF, Fraction(0.3), Fraction(0.9), Fraction(1e-9), Fraction(1 - 1e-9),
+    Fraction(1), Fraction(1), _HALF, _HALF, Fraction(0.3), Fraction(0.9), Fraction(1e-8), Fraction(1 - 1e-8),
     Fraction(0),
 ]  # fmt: skip
 

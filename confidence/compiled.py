@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import sys
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import numba
@@ -24,6 +24,7 @@ from confidence.kernel_cache import (
     write_entry,
 )
 from confidence.linked import LinkedDispatcher, kernel_flags, rebuilt, set_environments
+from confidence.uninterrupted import may_end_here, uninterrupted
 
 __all__ = ["CompiledKernel"]
 
@@ -67,8 +68,14 @@ class CompiledKernel(CPUDispatcher):
         super().add_overload(cres)
         set_environments(cres)
 
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        # Called when Python calls the kernel with arguments of new types.
+        home: Any = super()
+        return uninterrupted(partial(home._compile_for_args, *args, **kws))
+
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Compile the kernel for a call by another one, whose arguments have these types."""
+        may_end_here()
         _, folded = self._compiler.fold_argument_types(args, kws)
         given = tuple(types.unliteral(argument) for argument in folded)
         home: Any = super() if given in self.overloads else self._linked

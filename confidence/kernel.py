@@ -22,6 +22,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from confidence.kernel_cache import sources_hash
+from confidence.uninterrupted import uninterrupted
 
 __all__ = [
     "Kernel",
@@ -110,12 +111,15 @@ class Kernel:
     def compiled(self) -> Any:
         """What Numba makes of the function; the first kernel that is asked for it loads Numba."""
         if self._compiled is None:
-            from confidence.compiled import CompiledKernel
-
-            with _creating:
-                if self._compiled is None:
-                    self._compiled = CompiledKernel.of(self.py_func, *self._options)
+            uninterrupted(self._make)
         return self._compiled
+
+    def _make(self) -> None:
+        from confidence.compiled import CompiledKernel
+
+        with _creating:
+            if self._compiled is None:
+                self._compiled = CompiledKernel.of(self.py_func, *self._options)
 
     @property
     def plain(self) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import platform
+import signal
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -119,6 +120,14 @@ def _statistics_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def _shared_data() -> Path:
     return ROOT.parent / "shared" / "data"
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let SIGINT interrupt this process and those it starts, though whoever started it had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from threading import Event, Thread
 from typing import Final, Generic, TypeVar
 
 from confidence.budget import checkpoint, looking_at
+from confidence.uninterrupted import Abandoned, Failure, ending_when
 from uncertain_cep.config import MOST_AHEAD
 from uncertain_cep.meter import current_meter
 
@@ -68,30 +69,19 @@ def waited_for(work: Callable[[], ItemT]) -> ItemT:
     It is for one call of another library that takes seconds and that nothing ends. If an interrupt or a limit
     ends the caller, the thread goes on for nobody until the call is over.
     """
-    done: SimpleQueue[ItemT | _Failure] = SimpleQueue()
+    done: SimpleQueue[ItemT | Failure] = SimpleQueue()
 
     def run() -> None:
         try:
             done.put(work())
         except BaseException as error:
-            done.put(_Failure(error))
+            done.put(Failure(error))
 
     Thread(target=copy_context().run, args=(run,), daemon=True).start()
     return _taken(done)
 
 
-class _Ended(BaseException):
-    """Ends a thread whose results nobody waits for; no Exception, so that no task takes it for its own."""
-
-
-class _Failure:
-    """What a task raised."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-
-def _taken(queue: SimpleQueue[ItemT | _Failure]) -> ItemT:
+def _taken(queue: SimpleQueue[ItemT | Failure]) -> ItemT:
     """Return what a thread hands over next, or raise what it raised; meanwhile limits are minded."""
     meter = current_meter()
     while True:
@@ -102,7 +92,7 @@ def _taken(queue: SimpleQueue[ItemT | _Failure]) -> ItemT:
             item = queue.get(timeout=_WAIT_SECONDS)
         except Empty:
             continue
-        if isinstance(item, _Failure):
+        if isinstance(item, Failure):
             raise item.error
         return item
 
@@ -156,7 +146,7 @@ class _Lane(Generic[ItemT]):
     """
 
     def __init__(self) -> None:
-        self.items: SimpleQueue[ItemT | _Failure | None] = SimpleQueue()
+        self.items: SimpleQueue[ItemT | Failure | None] = SimpleQueue()
         """None says that no more come."""
         self.room: SimpleQueue[None] = SimpleQueue()
         """One of nothing for each item there is room for."""
@@ -198,24 +188,24 @@ class _Crew(Generic[ItemT]):
             over.wait()
 
     def _work(self, tasks: Sequence[Callable[[], Iterator[ItemT]]], lane: _Lane[ItemT]) -> None:
-        last: _Failure | None = None
+        last: Failure | None = None
         try:
-            with looking_at(self._look):
+            with looking_at(self._look), ending_when(lambda: self._ended):
                 for task in tasks:
                     for item in task():
                         lane.room.get()
                         if self._ended:
                             return
                         lane.items.put(item)
-        except _Ended:
+        except Abandoned:
             return
         except BaseException as error:
-            last = _Failure(error)
+            last = Failure(error)
         lane.items.put(last)
 
     def _look(self, needed: int) -> None:
         if self._ended:
-            raise _Ended
+            raise Abandoned
         if needed:
             # A context can be entered once at a time.
             self._limits.copy().run(checkpoint, needed)

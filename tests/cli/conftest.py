@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -27,14 +25,6 @@ def invoke() -> Invoke:
         return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
     return run
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Let SIGINT interrupt this process and those it starts, though whoever started it had it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

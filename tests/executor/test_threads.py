@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from confidence.budget import checkpoint
+from confidence.uninterrupted import may_end_here
 from tests.cases.cases import Case, cases
 from tests.cases.comparison import assert_same, rows_of
 from tests.cases.cut import REPEATED, THREADS, cut
@@ -136,6 +137,23 @@ def test_threads_are_ahead_by_few_items_and_rest_when_nobody_waits() -> None:
     assert len(made) <= 6 + 2 * (MOST_AHEAD + 1)
     found.close()  # type: ignore[attr-defined]
     _stands_still(lambda: len(made))
+
+
+def test_what_may_end_within_one_item_ends_with_the_caller() -> None:
+    steps = [0, 0]
+
+    def compiles(number: int) -> Iterator[int]:
+        yield number
+        while True:
+            steps[number] += 1
+            may_end_here()
+            time.sleep(0.001)
+
+    found = side_by_side(2, [partial(compiles, number) for number in range(2)])
+    assert [next(found), next(found)] == [0, 1]
+    _until(lambda: min(steps) > 0)
+    found.close()  # type: ignore[attr-defined]
+    _stands_still(lambda: sum(steps))
 
 
 def _five() -> Iterator[int]:

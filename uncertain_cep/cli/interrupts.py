@@ -1,8 +1,8 @@
 """Signals that end a command in order, and are not lost where C code calls back into Python.
 
-SIGTERM and SIGHUP end a command as Ctrl-C does. What a signal raises can be raised in a compiler's callbacks
-or in finalizers, too, but there no code can catch it: it would be shown with a traceback, and the command
-would go on.
+SIGTERM and SIGHUP end a command as Ctrl-C does. What a signal raises can be raised in callbacks of C code or
+in finalizers, too, but there no code can catch it: it would be shown with a traceback, and the command would
+go on.
 """
 
 from __future__ import annotations

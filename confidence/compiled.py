@@ -40,15 +40,15 @@ class CompiledKernel(CPUDispatcher):
 
     _compiler: Any
 
-    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
-        super().__init__(py_func, locals, targetoptions)
+    def __init__(self, py_func: Any, targetoptions: Any, packed: bool) -> None:
+        super().__init__(py_func, {}, targetoptions)
         self._compiler._customize_flags = kernel_flags
         self._cache = _KernelCache(py_func, linked=False)
-        self._linked = LinkedDispatcher(py_func, targetoptions)
+        self._linked = LinkedDispatcher(py_func, targetoptions, packed)
         self._linked._cache = _KernelCache(py_func, linked=True)
 
     @classmethod
-    def of(cls, function: Any, inline: bool, allocates: bool) -> CompiledKernel:
+    def of(cls, function: Any, inline: bool, allocates: bool, packed: bool) -> CompiledKernel:
         """Return the kernel to make of a function, see :func:`confidence.kernel.kernel`."""
         # What is not given is taken over from the caller that happens to compile the function first.
         options = {
@@ -61,7 +61,7 @@ class CompiledKernel(CPUDispatcher):
             "no_cfunc_wrapper": True,
             "_nrt": allocates,
         }
-        return cls(function, targetoptions=options)
+        return cls(function, options, packed)
 
     def add_overload(self, cres: Any) -> None:
         """Let Python find the code."""

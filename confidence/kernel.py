@@ -46,7 +46,9 @@ _creating: Final = Lock()
 _spent = 0.0
 
 
-def kernel(function: Any = None, *, inline: bool = False, allocates: bool = False) -> Any:
+def kernel(
+    function: Any = None, *, inline: bool = False, allocates: bool = False, packed: bool = False
+) -> Any:
     """Make a function a kernel: compiled at its first call with arguments of these types, and kept on disk.
 
     Parameters
@@ -61,6 +63,9 @@ def kernel(function: Any = None, *, inline: bool = False, allocates: bool = Fals
         Whether the function, or one that it calls, makes arrays. Where none does, no references are counted:
         counts are atomic, and Numba takes one whenever an array is read from a tuple, which was nine tenths
         of the time of a search. Numba refuses to compile a function that allocates and does not say so.
+    packed : bool
+        Whether, where other kernels call it, LLVM makes vectors of equal operations that stand side by side
+        (superword-level parallelism). It takes longer to compile, and slows down what has few of these.
 
     Returns
     -------
@@ -68,8 +73,8 @@ def kernel(function: Any = None, *, inline: bool = False, allocates: bool = Fals
         A :class:`Kernel`, or the function itself under ``NUMBA_DISABLE_JIT``.
     """
     if function is None:
-        return lambda given: kernel(given, inline=inline, allocates=allocates)
-    return function if NEVER_COMPILED else Kernel(function, inline, allocates)
+        return lambda given: kernel(given, inline=inline, allocates=allocates, packed=packed)
+    return function if NEVER_COMPILED else Kernel(function, inline, allocates, packed)
 
 
 class Kernel:
@@ -81,13 +86,13 @@ class Kernel:
         As it is written.
     """
 
-    def __init__(self, function: FunctionType, inline: bool, allocates: bool) -> None:
+    def __init__(self, function: FunctionType, inline: bool, allocates: bool, packed: bool) -> None:
         update_wrapper(self, function)
         self.py_func = function
         self.__name__ = function.__name__
         # Now: by the time of the first call a file may have been edited.
         sources_hash(function.__module__)
-        self._options = inline, allocates
+        self._options = inline, allocates, packed
         self._compiled: Any = None
         self._plain: Callable[..., Any] | None = None
 

@@ -30,11 +30,26 @@ class _Library(JITCodeLibrary):
         return self.name, "linked", self._final_module.as_bitcode()
 
 
+class _PackedLibrary(_Library):
+    """One in which LLVM makes vectors of operations that stand side by side."""
+
+    def _optimize_final_module(self) -> None:
+        super()._optimize_final_module()
+        passes, builder = self._codegen._module_pass_manager(slp_vectorize=True)
+        passes.run(self._final_module, builder)
+
+
 class _Pipeline(compiler.Compiler):
+    library = _Library
+
     def define_pipelines(self) -> Any:
         state = self.state
-        state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
         return super().define_pipelines()
+
+
+class _PackedPipeline(_Pipeline):
+    library = _PackedLibrary
 
 
 class _Inherited(compiler.Flags):
@@ -88,9 +103,9 @@ class LinkedDispatcher(CPUDispatcher):
     _cache: Any
     _compiler: Any
 
-    def __init__(self, py_func: Any, targetoptions: Any) -> None:
+    def __init__(self, py_func: Any, targetoptions: Any, packed: bool) -> None:
         super().__init__(py_func, {}, targetoptions)
-        self._compiler.pipeline_class = _Pipeline
+        self._compiler.pipeline_class = _PackedPipeline if packed else _Pipeline
         self._compiler._customize_flags = _linked_flags
 
     def add_overload(self, cres: Any) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.kernel import kernel
+from confidence.memory import empty
 from eventbased.config import CLASS_MERGE_EVENTS, CLASS_RATIO_BITS, POSITION_STEP, SPARE
 
 __all__ = ["Candidates", "SharedEvents", "fill_follow", "lay_out", "partition_bases"]
@@ -246,7 +247,7 @@ def lay_out(
     else O(n).
     """
     total = sum(part.shape[0] for part in lower)
-    out = np.empty((5, total + SPARE), dtype=np.int64)
+    out = empty((5, total + SPARE))
     out[:, total:] = 0
     out_lower, out_upper, base, source, highest = out
     first = [0]
@@ -296,7 +297,7 @@ def lay_out(
         upper=out_upper,
         highest=highest,
         follow_start=follow_start,
-        follow=np.empty(follows, dtype=np.int64),
+        follow=empty(follows),
         source=source,
         base=base,
         first=np.array(first, dtype=np.int64),

@@ -9,15 +9,18 @@ are on one line on which partitions lie further apart than the window.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confidence.kernel import kernel
+from confidence.memory import empty
 from eventbased.galloping import first_above
 
 __all__ = ["grouped", "restricted", "touching", "union"]
 
+Int64 = NDArray[np.int64]
 
-@kernel(allocates=True)
-def union(lower, upper):
+
+def union(lower: Int64, upper: Int64) -> Int64:
     """Return the segments that intervals cover together.
 
     Parameters
@@ -30,7 +33,13 @@ def union(lower, upper):
     (2, m) int64
         First and last tick of each segment, ascending, with a gap between any two. O(n).
     """
-    times = np.empty((2, lower.shape[0]), np.int64)
+    times = empty((2, len(lower)))
+    return times[:, : _fill_union(lower, upper, times)].copy()
+
+
+@kernel
+def _fill_union(lower, upper, times):
+    """Fill the first of n segments; return how many there are."""
     count = 0
     for i in range(lower.shape[0]):
         if count and lower[i] <= times[1, count - 1] + 1:
@@ -39,7 +48,7 @@ def union(lower, upper):
             times[0, count] = lower[i]
             times[1, count] = upper[i]
             count += 1
-    return times[:, :count].copy()
+    return count
 
 
 @kernel(allocates=True)

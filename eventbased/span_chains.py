@@ -16,7 +16,7 @@ WITHIN: Final = 1
 PLACE: Final = 2
 
 
-@kernel
+@kernel(packed=True)
 def chains_of_spans(ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, out):
     """Write the bounds of the next matches of some spans side by side; return of how many.
 

@@ -56,7 +56,7 @@ def _repeat(values, sizes, out):
         n = stop
 
 
-@kernel
+@kernel(packed=True)
 def _copy_spans(values, spans, count, out):
     """Write the values of the candidates that complete the matches."""
     n = 0
@@ -119,7 +119,7 @@ def write_ids(ordered, blocks, spans, count, payload, out_ids, done):
             rows = _gather_by_row(row, sizes, rows)
 
 
-@kernel
+@kernel(packed=True)
 def write_ranges(running, block, minimum, spans, count, w, depth, lower, upper, base, out_lower, out_upper):
     """Fill the tight time ranges: the extremes of A and B say it all (the paper, section 4.1)."""
     n = 0

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.kernel import kernel
+from confidence.memory import empty, zeros
 from eventbased.config import BLOCK_ROWS, SPARE
 
 __all__ = [
@@ -108,8 +109,8 @@ class JoinState(NamedTuple):
     the first block, REACH = E = max A from the pivot on, TOP = max A, FIRST = A of component 0 once bound,
     LATEST = L; then row."""
     shares: NDArray[np.int64]
-    """(l - 1, k) int64. Which components the chosen events could fill, each its own included if there are
-    others: bit j for component j, modulo COMPONENT_BITS."""
+    """(l - 1, k + SPARE) int64. Which components the chosen events could fill, each its own included if there
+    are others: bit j for component j, modulo COMPONENT_BITS."""
     inner: NDArray[np.int64]
     """(3, k + 1) int64. Spans between two blocks."""
     found: NDArray[np.int64]
@@ -125,12 +126,12 @@ def start_join(length: int, classes: int, block_rows: int = BLOCK_ROWS) -> JoinS
         state=np.zeros(5, dtype=np.int64),
         cursor=cursor,
         hints=np.zeros((2, classes), dtype=np.int64),
-        minimum=np.empty(block_rows, dtype=np.int64),
-        begins=np.empty((classes, block_rows), dtype=np.int64),
-        ends=np.empty((classes, block_rows), dtype=np.int64),
-        blocks=np.zeros((length - 1, 7, block_rows + SPARE), dtype=np.int64),
-        shares=np.empty((length - 1, block_rows), dtype=np.int64),
-        inner=np.empty((3, block_rows + 1), dtype=np.int64),
+        minimum=empty(block_rows),
+        begins=empty((classes, block_rows)),
+        ends=empty((classes, block_rows)),
+        blocks=zeros((length - 1, 7, block_rows + SPARE)),
+        shares=empty((length - 1, block_rows + SPARE)),
+        inner=empty((3, block_rows + 1)),
         found=np.zeros((length, length), dtype=np.int64),
     )
 

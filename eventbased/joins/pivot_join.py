@@ -106,6 +106,66 @@ def _first_reaching(lower, begin, stop, x):
 
 
 @kernel
+def _extend_evenly(
+    level, j, chained, cap, candidates, shared, search, taken, room, spans, r, rows, count, found
+):
+    """Extend rows from r on by a component whose intervals are equally long, if nothing else is asked of it.
+
+    Return the first row whose extensions there is no ``room`` for, and the numbers of spans and extensions.
+    It is a loop of its own so that what it needs stays in registers.
+    """
+    lower, follow, event, twin = candidates.lower, candidates.follow, shared.event, shared.twin
+    first = candidates.first_class[j]
+    follows, longest = candidates.follow_start[first], candidates.class_longest[first]
+    starts, stops = search.begins[first], search.ends[first]
+    blocks, share = search.blocks, search.shares[level]
+    bound_last, pivots = blocks[level, CANDIDATE], blocks[level, PIVOT]
+    reaches, latests = blocks[level, REACH], blocks[level, LATEST]
+    parents, begins, sizes = spans[PARENT], spans[BEGIN], spans[SIZE]
+    bit = 1 << j % COMPONENT_BITS
+    while r < rows:
+        pivot = pivots[r & POSITIVE] & POSITIVE
+        stop = stops[pivot]
+        if chained:
+            last = bound_last[r & POSITIVE] & POSITIVE
+            begin = min(follow[follows + last & POSITIVE], stop)
+            need = reaches[r & POSITIVE]
+            if lower[last] < need:
+                begin = _first_reaching(lower, begin, stop, need - longest - 1)
+        else:
+            begin = min(starts[pivot], stop)
+        if cap >= 0:
+            stop = first_above(lower, begin, stop, latests[r & POSITIVE] + cap, begin)
+        if stop - begin > room - found:
+            break
+        takens = 0
+        if share[r & POSITIVE] & bit:
+            at = r & POSITIVE
+            for s in range(level, -1, -1):
+                e = event[blocks[s, CANDIDATE, at] & POSITIVE]
+                at = blocks[s, PARENT_ROW, at] & POSITIVE
+                if e >= 0:
+                    taken[takens] = twin[e, j]
+                    takens += begin <= taken[takens] < stop
+        while True:
+            cut = stop
+            for s in range(takens):
+                if begin <= taken[s] < cut:
+                    cut = taken[s]
+            n = count & POSITIVE
+            parents[n] = r
+            begins[n] = begin
+            sizes[n] = cut - begin
+            count += cut > begin
+            found += cut - begin
+            if cut == stop:
+                break
+            begin = cut + 1
+        r += 1
+    return r, count, found
+
+
+@kernel
 def _extend(
     p, level, candidates, shared, limit, most, order, bytecode, search, scratch, most_steps, room, spans
 ):  # fmt: skip
@@ -144,11 +204,10 @@ def _extend(
     bound_last, pivots, reaches = blocks[level, CANDIDATE], blocks[level, PIVOT], blocks[level, REACH]
     capped = behind and most.shape[0] > 0
     latests = blocks[level, LATEST]
-    cap = most[j] if capped else 0
+    cap = most[j] if capped else -1
     limited = limit.shape[0] > 0
     chained = j > p + 1
     bit = 1 << j % COMPONENT_BITS
-    follows = follow_start[first]
     plain = not limited and not tested and stop_class == first + 1
     plain = plain and class_shortest[first] == class_longest[first]
     weight = 1 + row_stop - row + tested
@@ -165,24 +224,27 @@ def _extend(
         need = reaches[r] if behind else minimum[pivot] + 1
         if i == FRESH:
             c = first
-            if plain and not share[r] & bit:
-                stop = all_ends[first, pivot]
-                begin = min(all_begins[first, pivot], stop)
-                if chained:
-                    begin = min(follow[follows + bound_last[r] & POSITIVE], stop)
-                    if lower[bound_last[r] & POSITIVE] < need:
-                        begin = _first_reaching(lower, begin, stop, need - class_longest[first] - 1)
-                if capped:
-                    stop = first_above(lower, begin, stop, latests[r] + cap, begin)
-                size = stop - begin
-                if size <= room - found:
-                    parents[count] = r
-                    begins[count] = begin
-                    sizes[count] = size
-                    count += size > 0
-                    found += size
-                    r += 1
-                    continue
+            if plain:
+                r, count, found = _extend_evenly(
+                    level,
+                    j,
+                    chained,
+                    cap,
+                    candidates,
+                    shared,
+                    search,
+                    taken,
+                    room,
+                    spans,
+                    r,
+                    rows,
+                    count,
+                    found,
+                )
+                if r == rows:
+                    break
+                pivot = pivots[r]
+                need = reaches[r] if behind else minimum[pivot] + 1
         takens = 0
         overlaps = share[r] & bit
         if overlaps or tested or limited:
@@ -288,7 +350,7 @@ def _extend(
     return count, found, steps + classes * (r - begun)
 
 
-@kernel
+@kernel(packed=True)
 def _carry_on(p, level, w, most, order, candidates, fills, search, count):
     """Fill the next block from ``count`` spans."""
     lower, upper, minimum = candidates.lower, candidates.upper, search.minimum
@@ -297,6 +359,8 @@ def _carry_on(p, level, w, most, order, candidates, fills, search, count):
     capped = behind and most.shape[0] > 0
     block, next_block, spans = search.blocks[level], search.blocks[level + 1], search.inner
     share, next_share = search.shares[level], search.shares[level + 1]
+    bound, rows, pivots = next_block[CANDIDATE], next_block[PARENT_ROW], next_block[PIVOT]
+    reaches, tops, firsts, until = next_block[REACH], next_block[TOP], next_block[FIRST], next_block[LATEST]
     n = 0
     for k in range(count):
         r = spans[PARENT, k]
@@ -311,18 +375,37 @@ def _carry_on(p, level, w, most, order, candidates, fills, search, count):
         )
         if capped:
             latest = min(latest + most[j], minimum[pivot] + w)
-        for _ in range(spans[SIZE, k]):
-            a = lower[i & POSITIVE]
-            next_block[CANDIDATE, n] = i
-            next_block[PARENT_ROW, n] = r
-            next_block[PIVOT, n] = pivot
-            next_block[REACH, n] = max(reach, a) if behind else reach
-            next_block[TOP, n] = max(top, a)
-            next_block[FIRST, n] = a if j == 0 else first
-            next_block[LATEST, n] = min(latest, upper[i & POSITIVE]) if capped else latest
-            next_share[n] = shared | fills[i & POSITIVE]
-            i += 1
-            n += 1
+        end = n + spans[SIZE, k]
+        while True:
+            # Four at a time and never fewer, as spans are short; and all loads before all stores.
+            i &= POSITIVE
+            n &= POSITIVE
+            a0, a1, a2, a3 = lower[i], lower[i + 1], lower[i + 2], lower[i + 3]
+            s0, s1, s2, s3 = fills[i], fills[i + 1], fills[i + 2], fills[i + 3]
+            s0, s1, s2, s3 = shared | s0, shared | s1, shared | s2, shared | s3
+            t0, t1, t2, t3 = max(top, a0), max(top, a1), max(top, a2), max(top, a3)
+            e0, e1, e2, e3 = reach, reach, reach, reach
+            if behind:
+                e0, e1, e2, e3 = max(reach, a0), max(reach, a1), max(reach, a2), max(reach, a3)
+            u0, u1, u2, u3 = latest, latest, latest, latest
+            if capped:
+                u0, u1, u2, u3 = upper[i], upper[i + 1], upper[i + 2], upper[i + 3]
+                u0, u1, u2, u3 = min(latest, u0), min(latest, u1), min(latest, u2), min(latest, u3)
+            if j > 0:
+                a0, a1, a2, a3 = first, first, first, first
+            bound[n], bound[n + 1], bound[n + 2], bound[n + 3] = i, i + 1, i + 2, i + 3
+            rows[n], rows[n + 1], rows[n + 2], rows[n + 3] = r, r, r, r
+            pivots[n], pivots[n + 1], pivots[n + 2], pivots[n + 3] = pivot, pivot, pivot, pivot
+            reaches[n], reaches[n + 1], reaches[n + 2], reaches[n + 3] = e0, e1, e2, e3
+            tops[n], tops[n + 1], tops[n + 2], tops[n + 3] = t0, t1, t2, t3
+            firsts[n], firsts[n + 1], firsts[n + 2], firsts[n + 3] = a0, a1, a2, a3
+            until[n], until[n + 1], until[n + 2], until[n + 3] = u0, u1, u2, u3
+            next_share[n], next_share[n + 1], next_share[n + 2], next_share[n + 3] = s0, s1, s2, s3
+            n += 4
+            i += 4
+            if n >= end:
+                break
+        n = end
 
 
 @kernel(allocates=True)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from confidence.memory import empty, zeros
 from eventbased import Candidates, SharedEvents, lay_out, partition_bases
 from eventbased.config import LONGEST_LINE, POSITION_STEP, SPARE
 from eventbased.shared_events import count_rows, number_events
@@ -48,7 +49,7 @@ class Layout:
 
     def payload(self, given: Int64 | None) -> Int64:
         """Return what to write for each candidate: (n + SPARE,) int64; its row if nothing is given."""
-        found = np.empty(len(self.rows) + SPARE, dtype=np.int64)
+        found = empty(len(self.rows) + SPARE)
         found[len(self.rows) :] = 0
         if given is None:
             found[: len(self.rows)] = self.rows
@@ -91,8 +92,12 @@ def laid_out(
     checkpoint(_BYTES * sum(map(len, selection.rows)))
     candidates = lay_out(selection.lower, selection.upper, selection.partition, shift, covered, step)
     first = candidates.first
-    rows = [part[candidates.source[first[j] : first[j + 1]]] for j, part in enumerate(selection.rows)]
-    yield selection, candidates, np.concatenate(rows)
+    rows = empty(int(first[-1]))
+    for j, part in enumerate(selection.rows):
+        here = slice(first[j], first[j + 1])
+        # Places are sound; any other mode goes by way of a copy.
+        np.take(part, candidates.source[here], out=rows[here], mode="clip")
+    yield selection, candidates, rows
 
 
 def layouts(plan: EvaluationPlan, selection: Selection) -> Iterator[Layout]:
@@ -111,9 +116,9 @@ def shared_events(candidates: Candidates, rows: Int64) -> SharedEvents:
     # Of a part of the candidates, rows are close together as a rule, and far from the first. A table takes
     # less than sorting, a small one less than a large one.
     low, length = int(rows.min()), len(candidates.first) - 1
-    table = np.zeros(int(rows.max()) - low + 1, dtype=np.int32)
+    table = zeros(int(rows.max()) - low + 1, np.int32)
     count = int(count_rows(rows, low, table))
-    event, fills = np.empty_like(rows), np.zeros(len(rows) + SPARE, dtype=np.int64)
+    event, fills = empty(len(rows)), zeros(len(rows) + SPARE)
     found = SharedEvents(event, fills, np.full((count, length), -1))
     number_events(rows, low, candidates.first, table, found)
     return found

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.memory import empty
 from eventbased import partition_bases
 from eventbased.config import LONGEST_LINE
 from eventbased.match_windows import grouped, restricted, touching, union
@@ -137,16 +138,15 @@ class _Part(NamedTuple):
 
     def times(self) -> Int64:
         """Return the segments that they cover."""
-        lower, upper = np.empty_like(self.lower), np.empty_like(self.upper)
+        lower, upper = empty(len(self.lower)), empty(len(self.upper))
         if not grouped(self.lower, self.upper, self.partition, self.shift, lower, upper):
             order = np.argsort(lower, kind="stable")
             lower, upper = lower[order], upper[order]
-        found: Int64 = union(lower, upper)
-        return found
+        return union(lower, upper)
 
     def touching(self, times: Int64) -> Int64:
         """Return the places of those that can happen at some times."""
-        places = np.empty(len(self.lower), dtype=np.int64)
+        places = empty(len(self.lower))
         hint = np.zeros(len(self.shift), dtype=np.int64)
         count = touching(self.lower, self.upper, self.partition, self.shift, times, hint, places)
         return places[:count] if self.place is None else self.place[places[:count]]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import pieces
 from confidence.chain.exact import redo_exactly
 from confidence.chain.side_by_side import Chains, new_chains
+from confidence.memory import empty
 from eventbased import (
     JoinState,
     confidences_of_matches,
@@ -35,15 +35,10 @@ if TYPE_CHECKING:
     from uncertain_cep.operators.joined_times import TimedChoices
     from uncertain_cep.operators.next_match import NextMatches
 
-__all__ = ["MatchDescription", "long_chain", "matches_among", "pooled"]
+__all__ = ["MatchDescription", "long_chain", "matches_among"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-
-def pooled(size: int, dtype: type[np.generic]) -> NDArray[Any]:
-    """Return an array in Arrow's memory pool, which hands memory back without a page fault for each page."""
-    return np.frombuffer(pa.allocate_buffer(size * 8), dtype=dtype)
 
 
 def long_chain(column: str) -> TraceError:
@@ -135,7 +130,7 @@ class MatchDescription:
         candidates = self._layout.candidates
         if self.chains is not None and self.is_uniform:
             # Side by side, confidences themselves cost less than bounds of each.
-            exact = pooled(found, np.float64)
+            exact = empty(found, np.float64)
             confidences_of_spans(
                 ordered, search, spans, spans.shape[1], self._layout.w, candidates, self.longest, self.chains,
                 exact,

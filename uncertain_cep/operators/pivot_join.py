@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, steps_per_call
 from confidence.config import EVER
+from confidence.memory import empty
 from eventbased import PASS, PAUSED, MatchColumns, find_matches, join, start_join
 from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE
 from eventbased.narrowing import narrowed
@@ -19,7 +20,7 @@ from uncertain_cep.expressions.bytecode import binding_orders, compile_bytecode
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.counters import Counters
-from uncertain_cep.operators.description import MatchDescription, matches_among, pooled
+from uncertain_cep.operators.description import MatchDescription, matches_among
 from uncertain_cep.operators.join_conditions import joined_predicates, largest_distances
 
 __all__ = ["pivot_join"]
@@ -75,7 +76,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         room = batch_rows + SPARE
         # In one piece: whenever it is asked for memory, a thread may have to wait for the interpreter.
         width = length + 2 + description.computed + description.has_errors
-        whole = pooled(width * room, np.int64).reshape(width, room)
+        whole = empty((width, room))
         events, lower, upper = whole[:length], whole[length], whole[length + 1]
         confidence = whole[length + 2].view(np.float64) if description.computed else none
         std_error = whole[width - 1].view(np.float64) if description.has_errors else none

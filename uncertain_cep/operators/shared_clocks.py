@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, multiplications_per_call
+from confidence.memory import empty
 from confidence.shared.held import TOO_MANY, weigh_held
 from confidence.shared.weighing import RigidMatches
 from eventbased.thresholds import needed
@@ -23,7 +24,6 @@ from uncertain_cep.config import MOST_OFFSETS, MULTIPLICATIONS_BY_CLOCKS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import Threshold
-from uncertain_cep.operators.description import pooled
 
 __all__ = ["LikelyMatches", "too_many_offsets", "weigher"]
 
@@ -74,7 +74,7 @@ def weigher(
 
     def weighed(chunk: MatchBatch) -> MatchBatch:
         events, lower, upper, count = chunk.events, chunk.lower, chunk.upper, len(chunk.lower)
-        confidence = pooled(count, np.float64)
+        confidence = empty(count, np.float64)
         matches = RigidMatches(events, window, rigid, lower, upper, confidence)
         many = max(int(multiplications_per_call()) // MULTIPLICATIONS_BY_CLOCKS, 1)
         # Part by part, as what is written is still in the processor's cache when it is read.

@@ -318,6 +318,8 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         return lambda: iter(())
     exists = existence(table, plan.names.probability)
     plan = as_evaluated(plan, exists)
+    if exists is not None:
+        selection = exists.possible(selection)
     if diagnostics is not None:
         diagnostics.counted(plan, selection.sizes)
     # The events of a Kleene component that come first are among those that come later.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.chain.distribution import Pmfs, doubtful
+from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["Existence", "as_evaluated", "existence"]
@@ -31,6 +32,11 @@ class Existence:
         """(n,) bool. Which events happened for certain."""
         found: NDArray[np.bool_] = self.probability >= 1.0
         return found
+
+    def possible(self, selection: Selection) -> Selection:
+        """Return the candidates but for those of events that cannot have happened."""
+        kept = [self.probability[rows] > 0.0 for rows in selection.rows]
+        return selection if all(map(np.all, kept)) else selection.take(kept)
 
     def forbidding(
         self, pmfs: Pmfs, offset: Int64, rows: Int64 | slice, own: Int64 | None = None

@@ -99,8 +99,8 @@ LEAST_PART: Final = 8192
 MOST_REPEATED: Final = 1.25
 """Candidates of all parts as a multiple of those there are, above which they are not cut by time."""
 
-MOST_AHEAD: Final = 4
-"""Batches that a thread has ready before anyone asks for them; more of them leave the caches."""
+MOST_AHEAD: Final = 2
+"""Batches that a thread has ready, beside the one that it works on. One to four are equally fast."""
 
 # What a call says of its progress.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -32,7 +33,7 @@ from uncertain_cep.candidates.possible_readings import all_candidates, possible_
 from uncertain_cep.candidates.selection import LookedUp, Selection, Slicing, select
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
 from uncertain_cep.compiling import announce_compilation, plain_seconds
-from uncertain_cep.config import BATCH_ROWS, MOST_CELLS
+from uncertain_cep.config import BATCH_ROWS, LEAST_LOOKED_AT, MOST_CELLS
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
 from uncertain_cep.expressions.vectorised import evaluate as evaluate_expression
 from uncertain_cep.limits import within
@@ -146,7 +147,7 @@ def execute(
     if diagnostics is not None:
         diagnostics.about(plan)
     if slicing is None or not plan.orders:
-        check_table(plan, table, file)
+        check_table(plan, table, file, threads)
     if diagnostics is not None:
         diagnostics.look(table)
     times = cache(partial(_times, plan, table))
@@ -526,11 +527,22 @@ def candidates(plan: EvaluationPlan, table: pa.Table, diagnostics: Diagnostics |
     return selection
 
 
-def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) -> None:
+def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None, threads: int = 1) -> None:
     """Raise TraceError with every fault found if a table holds no events of the model."""
+    # What rows say of a clock has to agree; else each is for itself.
+    count = 1 if plan.clocks else min(threads, table.num_rows // LEAST_LOOKED_AT)
+    if count > 1:
+        edges = [table.num_rows * number // count for number in range(count + 1)]
+        parts = [table.slice(begin, end - begin) for begin, end in pairwise(edges)]
+        if not any(side_by_side(count, [partial(_found_in, plan, part) for part in parts])):
+            return
     faults = check_model(table, plan.names, plan.domain, clocks=plan.clocks)
     if faults:
         raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
+
+
+def _found_in(plan: EvaluationPlan, rows: pa.Table) -> Iterator[bool]:
+    yield bool(check_model(rows, plan.names, plan.domain))
 
 
 def _moved_back(by: MovedTimes, owner: int, chunk: MatchBatch) -> MatchBatch:

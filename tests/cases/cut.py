@@ -8,6 +8,7 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
+from uncertain_cep import executor
 from uncertain_cep.candidates import parts, selection
 
 __all__ = ["REPEATED", "THREADS", "cut"]
@@ -24,5 +25,6 @@ def cut(most_repeated: float) -> Iterator[None]:
     with (
         mock.patch.multiple(parts, LEAST_PART=1, MOST_REPEATED=most_repeated),
         mock.patch.object(selection, "LEAST_LOOKED_AT", 1),
+        mock.patch.object(executor, "LEAST_LOOKED_AT", 1),
     ):
         yield

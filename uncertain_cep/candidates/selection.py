@@ -154,6 +154,13 @@ class LookedUp:
         found = [self._known(component) for component in components]
         return [rows for rows in found if rows is not None]
 
+    def taken(self, columns: Sequence[Int64], rows: Sequence[Int64]) -> list[Int64]:
+        """Return the values of each column in some rows, and then in others, and so on."""
+        threads = self.threads if sum(map(len, rows)) >= LEAST_LOOKED_AT else 1
+        return list(
+            side_by_side(threads, [partial(_taken, column, part) for column in columns for part in rows])
+        )
+
     def _known(self, component: PlannedComponent) -> Int64 | None:
         for other, rows in self.rows.get(component.variable, ()):
             if other is component or other == component:
@@ -164,6 +171,10 @@ class LookedUp:
         self, plan: EvaluationPlan, table: pa.Table, new: list[PlannedComponent], rows: slice, number: int
     ) -> Iterator[list[Int64]]:
         yield [rows_taken(plan, table, part, self.masks[number], self.values, rows) for part in new]
+
+
+def _taken(column: Int64, rows: Int64) -> Iterator[Int64]:
+    yield column[rows]
 
 
 def looks_back(plan: EvaluationPlan) -> bool:
@@ -298,10 +309,11 @@ def select(
         owned = (given_lower[rows[0]] >= begin) & (given_lower[rows[0]] < begin + slicing.length)
         rows[0], numbers[0] = rows[0][owned], numbers[0][owned]
     checkpoint(16 * sum(map(len, rows)))
+    times = known.taken((lower, upper), rows)
     return Selection(
         rows=tuple(rows),
-        lower=tuple(lower[part] for part in rows),
-        upper=tuple(upper[part] for part in rows),
+        lower=tuple(times[: len(rows)]),
+        upper=tuple(times[len(rows) :]),
         partition=None if numbers is None or count == 1 else tuple(numbers),
         partitions=count,
     )

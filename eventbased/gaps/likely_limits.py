@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from confidence.chain.side_by_side import confidences
 from confidence.config import EVER, MOST_EXACT_TICKS
 from confidence.kernel import kernel
+from eventbased.gaps.nearest import ROUNDING
 from eventbased.layout import Candidates
 
 __all__ = ["likely_limits"]
@@ -32,9 +33,6 @@ MOST_DISTANCES: Final = 1 << 12
 
 NEARBY: Final = 32
 """Events x behind each candidate that are looked at: those further on leave out less."""
-
-ROUNDING: Final = 1e-10
-"""Above what float64 may lose of one less a confidence."""
 
 
 def _room(first: int, between: int, following: int, least: float) -> tuple[Int64, int]:

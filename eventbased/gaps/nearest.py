@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from confidence.chain.side_by_side import confidences
 from eventbased.layout import Candidates
 
-__all__ = ["filter_gaps"]
+__all__ = ["ROUNDING", "filter_gaps"]
 
 Int64 = NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from uncertain_cep.config import LEAST_LOOKED_AT
 from uncertain_cep.errors import TraceError
-from uncertain_cep.expressions.codes import codes_of, dense
+from uncertain_cep.expressions.codes import codes_of, dense, nulls_as_key
 from uncertain_cep.expressions.masks import mask_of
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate_mask
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
@@ -255,8 +255,8 @@ def partitioned(
         by_name = dict(zip(names, coded(table, names), strict=True))
         codes = [by_name[name] for name in key.columns]
         if len(codes) == 1 and key.name not in plan.bound.equivalences:
-            # Only what must not happen has to agree with a single event, and nothing agrees with null.
-            codes = [np.where(codes[0] < 0, codes[0].max(initial=0) + 1, codes[0])]
+            # Only what must not happen has to agree with a single event.
+            codes = [nulls_as_key(codes[0])]
         layers.append(codes)
     if slicing is not None:
         layers.append(coded(table, [slicing.column]) * len(rows))

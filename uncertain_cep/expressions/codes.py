@@ -22,6 +22,7 @@ __all__ = [
     "codes_of_values",
     "decoded",
     "dense",
+    "nulls_as_key",
     "paired",
     "places_in",
     "sorted_strings",
@@ -172,6 +173,14 @@ def dense(parts: Sequence[NDArray[Any]]) -> tuple[list[Int64], int]:
     distinct, numbers = np.unique(np.concatenate(parts), return_inverse=True)
     ends = np.cumsum([len(part) for part in parts])[:-1]
     return np.split(numbers.astype(np.int64).reshape(-1), ends), len(distinct)
+
+
+def nulls_as_key(codes: Int64) -> Int64:
+    """Return codes in which null and NaN, -1, are one more key.
+
+    It is for what has to agree only with what must not happen: that agrees with null never.
+    """
+    return np.where(codes < 0, codes.max(initial=0) + 1, codes)
 
 
 def paired(first: Int64, second: Int64) -> Int64:

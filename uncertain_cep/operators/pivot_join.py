@@ -18,7 +18,7 @@ from uncertain_cep.candidates.layout import Layout, layouts, loader
 from uncertain_cep.config import LEAST_BLOCK_ROWS, MOST_GATHERED, MOST_RAISING
 from uncertain_cep.expressions.bytecode import binding_orders, compile_bytecode
 from uncertain_cep.operators.batch import MatchBatch
-from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.description import MatchDescription, matches_among
 from uncertain_cep.operators.join_conditions import joined_predicates, largest_distances
@@ -70,7 +70,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
     # Numba types a kernel at its calls.
     kernel: Any = join
     exhausted = False
-    weighed = 0
+    waiting = _Waiting(description, output, threshold)
     none = np.empty(0)
     while not exhausted:
         room = batch_rows + SPARE
@@ -82,9 +82,8 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         std_error = whole[width - 1].view(np.float64) if description.has_errors else none
         columns = MatchColumns(events, lower, upper, confidence)
         described = events, lower, upper, confidence, std_error
-        filled = waiting = 0
-        kept: list[Int64] = []
-        while filled + waiting < batch_rows:
+        filled = 0
+        while filled + waiting.count < batch_rows:
             checkpoint()
             if threshold is None and description.is_uniform:
                 begun, filled, count, lost = find_matches(
@@ -105,7 +104,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
                 continue
             count, found = kernel(
                 joined_w, joined, layout.shared, limit, apart, orders, bytecode, search, steps_per_call(),
-                min(batch_rows - filled - waiting, most), spans,
+                min(batch_rows - filled - waiting.count, most), spans,
             )  # fmt: skip
             if count == PAUSED:
                 continue
@@ -114,24 +113,17 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
                 break
             ordered = orders[search.state[PASS]]
             if threshold is None:
-                kept.append(matches_among(ordered, search, spans, np.arange(found)))
+                waiting.add(matches_among(ordered, search, spans, np.arange(found)))
             else:
                 used = np.ascontiguousarray(spans[:, :count])
-                kept.append(description.filtered_spans(ordered, search, used, found, threshold))
-            waiting += kept[-1].shape[1]
-            # Few are dear to weigh by themselves. With a threshold, more than were weighed so far would wait
-            # for one that some of them raise.
-            enough = MOST_GATHERED if threshold is None else min(weighed, MOST_RAISING)
-            if waiting < min(enough, most):
+                waiting.add(description.filtered_spans(ordered, search, used, found, threshold))
+            if waiting.count < min(waiting.enough, most):
                 continue
-            filled = _describe(description, output, kept, described, filled)
-            weighed += waiting
-            waiting = 0
+            filled = waiting.weigh(described, filled)
             if threshold is not None:
                 # So that what was found raises the threshold.
                 break
-        if waiting:
-            filled = _describe(description, output, kept, described, filled)
+        filled = waiting.weigh(described, filled)
         if context.counters is not None:
             _count(context.counters, orders, search.found)
         if filled:
@@ -140,25 +132,39 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
             )
 
 
-def _describe(
-    description: MatchDescription,
-    output: Int64,
-    kept: list[Int64],
-    columns: tuple[Int64, Int64, Int64, Float64, Float64],
-    begin: int,
-) -> int:
-    """Fill columns from ``begin`` on with the matches that were kept, and empty their list.
+class _Waiting:
+    """Matches that wait to be weighed together, as few are dear to weigh by themselves."""
 
-    Return how many matches the columns hold then.
-    """
-    chosen: Int64 = kept[0] if len(kept) == 1 else np.concatenate(kept, axis=1)
-    kept.clear()
-    events, lower, upper, confidence, std_error = columns
-    end: int = begin + chosen.shape[1]
-    part = slice(begin, end)
-    events[:, part] = output[chosen]
-    description.fill(chosen, lower[part], upper[part], confidence[part], std_error[part])
-    return end
+    def __init__(self, description: MatchDescription, output: Int64, threshold: Threshold | None) -> None:
+        self.count = 0
+        self._parts: list[Int64] = []
+        self._weighed = 0
+        self._description, self._output, self._threshold = description, output, threshold
+
+    @property
+    def enough(self) -> int:
+        """How many are worth it. More than were weighed so far would wait for a threshold that some raise."""
+        return MOST_GATHERED if self._threshold is None else min(self._weighed, MOST_RAISING)
+
+    def add(self, chosen: Int64) -> None:
+        """Have some more wait: (l, m) int64, their candidates."""
+        self._parts.append(chosen)
+        self.count += chosen.shape[1]
+
+    def weigh(self, columns: tuple[Int64, Int64, Int64, Float64, Float64], begin: int) -> int:
+        """Fill columns from ``begin`` on with all that wait; return how many matches they hold then."""
+        if not self.count:
+            self._parts.clear()
+            return begin
+        chosen: Int64 = self._parts[0] if len(self._parts) == 1 else np.concatenate(self._parts, axis=1)
+        events, lower, upper, confidence, std_error = columns
+        end = begin + self.count
+        part = slice(begin, end)
+        events[:, part] = self._output[chosen]
+        self._description.fill(chosen, lower[part], upper[part], confidence[part], std_error[part])
+        self._weighed += self.count
+        self._parts, self.count = [], 0
+        return end
 
 
 def _count(counters: Counters, orders: Int64, found: Int64) -> None:

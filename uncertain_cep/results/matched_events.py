@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.candidates.selection import Mask, rows_taken
 from uncertain_cep.errors import OptionError
-from uncertain_cep.expressions.codes import codes_of, paired
+from uncertain_cep.expressions.codes import codes_of, nulls_as_key, paired
 from uncertain_cep.plan import EvaluationPlan, plan_of_reading
 
 __all__ = [
@@ -145,8 +145,8 @@ def _of_branch(
         for name in plan.partition_attributes:
             given = chosen.column(name).take(pa.array(match))
             keys = _coded(table.column(name).take(pa.array(rows)), given, name)
-            # A single event may have none: what must not happen agrees with null never.
-            codes = paired(codes, np.where(keys < 0, keys.max(initial=0) + 1, keys))
+            # A single event may have none.
+            codes = paired(codes, nulls_as_key(keys))
         place = _places(codes[: len(rows)], codes[len(rows) :], component.variable, ids)
         parts.append((numbers[match], np.full(len(match), j), position, rows[place]))
     match, of, position, row = (np.concatenate(columns) for columns in zip(*parts, strict=True))

@@ -40,7 +40,9 @@ class Timing:
         return median(self.rounds(clock))
 
 
-def take_turns(contenders: Mapping[str, Callable[[], Sized | int]], rounds: int) -> dict[str, Timing]:
+def take_turns(
+    contenders: Mapping[str, Callable[[], Sized | int]], rounds: int, *, settled: bool = False
+) -> dict[str, Timing]:
     """Time contenders in turns, so that what else the machine does hits all of them alike.
 
     Parameters
@@ -49,6 +51,9 @@ def take_turns(contenders: Mapping[str, Callable[[], Sized | int]], rounds: int)
         Each returns its matches or their number.
     rounds : int
         Rounds after one round of warm-up.
+    settled : bool
+        Whether each run that is timed follows one of the same contender that is not: a core that had nothing
+        to do takes milliseconds to come back.
 
     Returns
     -------
@@ -65,6 +70,8 @@ def take_turns(contenders: Mapping[str, Callable[[], Sized | int]], rounds: int)
     for turn in range(rounds + 1):
         for name, contender in contenders.items():
             gc.collect()
+            if settled:
+                contender()
             started, ran = time.perf_counter(), time.process_time()
             found = contender()
             ran, elapsed = time.process_time() - ran, time.perf_counter() - started

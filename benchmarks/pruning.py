@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
+from typing import Final
 
 import pyarrow as pa
 
 from uncertain_cep.plan.equivalence import PartitionKey
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
+from uncertain_cep.plan.once_a_row import once_a_row
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, kind_of
 
 __all__ = ["pruned"]
+
+_COMPARISONS: Final = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 
 def pruned(
@@ -58,9 +62,16 @@ def _without_filters(plan: EvaluationPlan) -> EvaluationPlan:
         tests = [Apply("equal", (column, Constant(name, "string")), "bool") for name in component.types]
         if tests:
             asked.append(reduce(lambda left, right: Apply("or", (left, right), "bool"), tests))
-        asked += component.local
+        # What kernels cannot work out of one event is worked out for its row.
+        asked += map(_by_row, component.local)
     components = tuple(replace(component, types=(), local=()) for component in plan.components)
     return replace(plan, components=components, joined=(*plan.joined, *asked))
+
+
+def _by_row(test: TypedExpression) -> TypedExpression:
+    if not isinstance(test, Apply) or test.operator not in ("and", "or", "not", *_COMPARISONS):
+        return once_a_row(test)
+    return replace(test, operands=tuple(map(_by_row, test.operands)))
 
 
 def _without_partitions(plan: EvaluationPlan, schema: pa.Schema) -> EvaluationPlan:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from unittest import mock
 
+import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from uncertain_cep.candidates import selection
-from uncertain_cep.candidates.selection import LookedUp, rows_taken, type_mask
+from uncertain_cep.candidates.selection import LookedUp, Spread, rows_taken, select, type_mask
 from uncertain_cep.expressions.vectorised import column_values
 from uncertain_cep.plan import make_plan
 
@@ -86,3 +89,41 @@ def test_each_column_is_read_once() -> None:
     ):
         LookedUp(4).rows_of(plan, table, plan.components)
     assert sorted(call.args[1] for call in read.call_args_list) == ["id", "x"]
+
+
+_TIMES = st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 9)), min_size=1, max_size=20)
+
+
+@given(st.data(), _TIMES, st.booleans(), st.integers(1, 5))
+def test_times_are_gathered_in_pieces(
+    data: st.DataObject, times: list[tuple[int, int]], ascending: bool, threads: int
+) -> None:
+    lower, length = np.array(sorted(times) if ascending else times, dtype=np.int64).T
+    upper = lower + length
+    some = st.lists(st.sampled_from(range(len(times))), unique=True).map(sorted)
+    rows = [np.array(data.draw(some), dtype=np.int64) for _ in range(3)]
+    with mock.patch.object(selection, "LEAST_LOOKED_AT", 0):
+        found = LookedUp(threads).selected(lower, upper, rows, None, 1)
+    for part, low, high, spread in zip(rows, found.lower, found.upper, found.spreads, strict=True):
+        assert low.tolist() == lower[part].tolist()
+        assert high.tolist() == upper[part].tolist()
+        assert spread == Spread.of(lower[part], upper[part])
+        assert spread.ascends == (sorted(low) == low.tolist())
+        if len(part):
+            assert (spread.earliest, spread.latest) == (low.min(), high.max())
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=12), st.integers(1, 5))
+def test_ids_that_are_used_twice_are_found_in_all_ranges(ids: list[int], threads: int) -> None:
+    count = len(ids)
+    table = pa.table({"type": ["A"] * count, "id": ids, "lower": range(count), "upper": range(count)})
+    plan = make_plan(uc.parse("PATTERN SEQ(A a, A b) WITHIN 9"), table.schema)
+    times = np.arange(count)
+    with mock.patch.object(selection, "LEAST_LOOKED_AT", 1):
+        known = LookedUp(threads)
+        if len(set(ids)) == count:
+            assert select(plan, table, times, times, times, None, known).sizes == (count, count)
+        else:
+            with pytest.raises(uc.TraceError):
+                select(plan, table, times, times, times, None, known)
+    assert all(known.ascending_ids) == all(one < other for one, other in pairwise(ids))

@@ -100,7 +100,7 @@ class _InTime:
     @classmethod
     def of(cls, selection: Selection) -> _InTime:
         """Sort some candidates."""
-        if not all((part[1:] >= part[:-1]).all() for part in selection.lower):
+        if not all(spread.ascends for spread in selection.spreads):
             selection = selection.take([np.argsort(part, kind="stable") for part in selection.lower])
         times = zip(selection.lower, selection.upper, strict=True)
         return cls(selection, tuple(int((high - low).max()) for low, high in times))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from confidence.memory import empty
 from uncertain_cep.config import LEAST_LOOKED_AT
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.codes import codes_of, dense, nulls_as_key
@@ -50,6 +52,33 @@ class Slicing:
     1) * length)``, ticks."""
 
 
+class Spread(NamedTuple):
+    """How the times of the candidates of a component lie."""
+
+    earliest: int
+    latest: int
+    """The extremes of the bounds, ticks; beyond all others if there are no candidates."""
+    ascends: bool
+    """Whether ``lower`` does."""
+
+    @classmethod
+    def of(cls, lower: Int64, upper: Int64) -> Spread:
+        """Return that of some intervals. O(n)."""
+        if not len(lower):
+            return cls(np.iinfo(np.int64).max, np.iinfo(np.int64).min, True)
+        ascends = bool((lower[1:] >= lower[:-1]).all())
+        earliest = int(lower[0]) if ascends else int(lower.min())
+        return cls(earliest, int(upper.max()), ascends)
+
+    def before(self, following: Spread, last: int, first: int) -> Spread:
+        """Return that of these candidates and of more, between which ``lower`` goes from last to first."""
+        return Spread(
+            min(self.earliest, following.earliest),
+            max(self.latest, following.latest),
+            self.ascends and following.ascends and last <= first,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """The candidates of each component."""
@@ -63,15 +92,20 @@ class Selection:
     """tuple of (n_j,) int64 or None. Their partition numbers, a slice making partitions of its own; None if
     there is one."""
     partitions: int
-    _extremes: list[tuple[int, int]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _spreads: list[Spread] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def spreads(self) -> Sequence[Spread]:
+        """How the times of each component's candidates lie, found once."""
+        if not self._spreads:
+            self._spreads[:] = map(Spread.of, self.lower, self.upper)
+        return self._spreads
 
     @property
     def extremes(self) -> tuple[int, int]:
-        """The earliest and the latest tick of any candidate, found once; no component is empty."""
-        if not self._extremes:
-            earliest = min(int(part.min()) for part in self.lower)
-            self._extremes.append((earliest, max(int(part.max()) for part in self.upper)))
-        return self._extremes[0]
+        """The earliest and the latest tick of any candidate; no component is empty."""
+        spreads = self.spreads
+        return min(spread.earliest for spread in spreads), max(spread.latest for spread in spreads)
 
     @property
     def empty(self) -> bool:
@@ -121,6 +155,8 @@ class LookedUp:
     """Most threads that look at rows at once."""
     masks: list[dict[str, Mask]] = field(default_factory=list)
     """For each range of rows by type, those that have it."""
+    ascending_ids: list[bool] = field(default_factory=list)
+    """For each range of rows, whether ids are whole numbers that ascend up to the first one behind it."""
     values: dict[str, Values] = field(default_factory=dict)
     """By name, the values of columns."""
     rows: dict[str, list[tuple[PlannedComponent, Int64]]] = field(default_factory=dict)
@@ -140,6 +176,7 @@ class LookedUp:
             count = max(min(self.threads, table.num_rows // LEAST_LOOKED_AT), 1)
             edges = [table.num_rows * number // count for number in range(count + 1)]
             self.masks = self.masks or [{} for _ in range(count)]
+            self.ascending_ids = self.ascending_ids or [False] * count
             # Once, and not by each thread.
             for name in (found.name for part in new for rule in part.local for found in columns_in(rule)):
                 if name not in self.values:
@@ -154,12 +191,39 @@ class LookedUp:
         found = [self._known(component) for component in components]
         return [rows for rows in found if rows is not None]
 
-    def taken(self, columns: Sequence[Int64], rows: Sequence[Int64]) -> list[Int64]:
-        """Return the values of each column in some rows, and then in others, and so on."""
-        threads = self.threads if sum(map(len, rows)) >= LEAST_LOOKED_AT else 1
-        return list(
-            side_by_side(threads, [partial(_taken, column, part) for column in columns for part in rows])
+    def selected(
+        self, lower: Int64, upper: Int64, rows: Sequence[Int64], numbers: Sequence[Int64] | None, count: int
+    ) -> Selection:
+        """Return the candidates in some rows, with their times, their partitions and how many these are."""
+        pieces = self.threads if sum(map(len, rows)) >= LEAST_LOOKED_AT else 1
+        found = [(empty(len(part)), empty(len(part))) for part in rows]
+        edges = [[len(part) * number // pieces for number in range(pieces + 1)] for part in rows]
+
+        def gather(number: int) -> Iterator[list[Spread]]:
+            spreads = []
+            for part, (low, high), ends in zip(rows, found, edges, strict=True):
+                here = slice(ends[number], ends[number + 1])
+                # Rows are sound; any other mode goes by way of a copy.
+                np.take(lower, part[here], out=low[here], mode="clip")
+                np.take(upper, part[here], out=high[here], mode="clip")
+                spreads.append(Spread.of(low[here], high[here]))
+            yield spreads
+
+        first, *others = side_by_side(pieces, [partial(gather, number) for number in range(pieces)])
+        for number, following in enumerate(others, 1):
+            for j, ((low, _), ends) in enumerate(zip(found, edges, strict=True)):
+                edge = ends[number]
+                last, begin = (int(low[edge - 1]), int(low[edge])) if 0 < edge < len(low) else (0, 0)
+                first[j] = first[j].before(following[j], last, begin)
+        selection = Selection(
+            rows=tuple(rows),
+            lower=tuple(low for low, _ in found),
+            upper=tuple(high for _, high in found),
+            partition=None if numbers is None or count == 1 else tuple(numbers),
+            partitions=count,
         )
+        selection._spreads.extend(first)
+        return selection
 
     def _known(self, component: PlannedComponent) -> Int64 | None:
         for other, rows in self.rows.get(component.variable, ()):
@@ -170,11 +234,17 @@ class LookedUp:
     def _in_range(
         self, plan: EvaluationPlan, table: pa.Table, new: list[PlannedComponent], rows: slice, number: int
     ) -> Iterator[list[Int64]]:
+        self.ascending_ids[number] = self.ascending_ids[number] or _ascend(
+            table.column(plan.names.id).slice(rows.start, rows.stop + 1 - rows.start)
+        )
         yield [rows_taken(plan, table, part, self.masks[number], self.values, rows) for part in new]
 
 
-def _taken(column: Int64, rows: Int64) -> Iterator[Int64]:
-    yield column[rows]
+def _ascend(ids: pa.ChunkedArray) -> bool:
+    if not pa.types.is_int64(ids.type) or ids.null_count:
+        return False
+    values = np.asarray(ids.to_numpy())
+    return bool((values[1:] > values[:-1]).all())
 
 
 def looks_back(plan: EvaluationPlan) -> bool:
@@ -309,25 +379,15 @@ def select(
         owned = (given_lower[rows[0]] >= begin) & (given_lower[rows[0]] < begin + slicing.length)
         rows[0], numbers[0] = rows[0][owned], numbers[0][owned]
     checkpoint(16 * sum(map(len, rows)))
-    times = known.taken((lower, upper), rows)
-    return Selection(
-        rows=tuple(rows),
-        lower=tuple(times[: len(rows)]),
-        upper=tuple(times[len(rows) :]),
-        partition=None if numbers is None or count == 1 else tuple(numbers),
-        partitions=count,
-    )
+    return known.selected(lower, upper, rows, numbers, count)
 
 
 def _check_unique(
     plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slicing: Slicing | None, known: LookedUp
 ) -> None:
     """Raise if an id is used twice by candidates of one partition."""
-    ids = table.column(plan.names.id)
-    if pa.types.is_int64(ids.type) and ids.null_count == 0:
-        values = np.asarray(ids.to_numpy())
-        if bool((values[1:] > values[:-1]).all()):
-            return
+    if known.ascending_ids and all(known.ascending_ids):
+        return
     used = np.zeros(table.num_rows, dtype=np.bool_)
     for part in rows:
         used[part] = True

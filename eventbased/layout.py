@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.kernel import kernel
-from confidence.memory import empty
+from confidence.large_arrays import empty
 from eventbased.config import CLASS_MERGE_EVENTS, CLASS_RATIO_BITS, POSITION_STEP, SPARE
 
 __all__ = ["Candidates", "SharedEvents", "fill_follow", "lay_out", "partition_bases"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.kernel import kernel
-from confidence.memory import empty
+from confidence.large_arrays import empty
 from eventbased.galloping import first_above
 
 __all__ = ["grouped", "restricted", "touching", "union"]

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence import memory
+from confidence import large_arrays
 from confidence.kernel import plainly
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.existence import as_evaluated, existence
@@ -67,7 +67,7 @@ Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Batches = Callable[[], Iterator[pa.RecordBatch]]
 
-memory.allocate_by(pa.allocate_buffer)
+large_arrays.allocate_by(pa.allocate_buffer)
 
 
 def execute_within(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.kernel import kernel
-from confidence.memory import empty, zeros
+from confidence.large_arrays import empty, zeros
 from eventbased.config import BLOCK_ROWS, SPARE
 
 __all__ = [

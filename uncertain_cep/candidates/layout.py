@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.memory import empty, zeros
+from confidence.large_arrays import empty, zeros
 from eventbased import Candidates, SharedEvents, lay_out, partition_bases
 from eventbased.config import LONGEST_LINE, POSITION_STEP, SPARE
 from eventbased.shared_events import count_rows, number_events

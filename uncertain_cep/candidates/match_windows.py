@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.memory import empty
+from confidence.large_arrays import empty
 from eventbased import partition_bases
 from eventbased.config import LONGEST_LINE
 from eventbased.match_windows import grouped, restricted, touching, union

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.memory import empty
+from confidence.large_arrays import empty
 from uncertain_cep.config import LEAST_LOOKED_AT
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.codes import codes_of, dense, nulls_as_key

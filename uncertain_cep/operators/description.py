@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from confidence.budget import pieces
 from confidence.chain.exact import redo_exactly
 from confidence.chain.side_by_side import Chains, new_chains
-from confidence.memory import empty
+from confidence.large_arrays import empty
 from eventbased import (
     JoinState,
     confidences_of_matches,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, steps_per_call
 from confidence.config import EVER
-from confidence.memory import empty
+from confidence.large_arrays import empty
 from eventbased import PASS, PAUSED, MatchColumns, find_matches, join, start_join
 from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE
 from eventbased.narrowing import narrowed

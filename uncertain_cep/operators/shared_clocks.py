@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, multiplications_per_call
-from confidence.memory import empty
+from confidence.large_arrays import empty
 from confidence.shared.held import TOO_MANY, weigh_held
 from confidence.shared.weighing import RigidMatches
 from eventbased.thresholds import needed

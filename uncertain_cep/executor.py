@@ -319,10 +319,10 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         return lambda: iter(())
     exists = existence(table, plan.names.probability)
     plan = as_evaluated(plan, exists)
-    if exists is not None:
-        selection = exists.possible(selection)
     if diagnostics is not None:
         diagnostics.counted(plan, selection.sizes)
+    if exists is not None:
+        selection = exists.possible(selection)
     # The events of a Kleene component that come first are among those that come later.
     later = owned if plan.components[plan.owner].kleene else None
     if owned is not None and later is None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing.connection import Connection
 from statistics import median
+from threading import current_thread
 from typing import Any, Final
+from unittest.mock import patch
 
 import pyarrow as pa
 
@@ -15,7 +17,7 @@ import uncertain_cep as uc
 from benchmarks.figures import Options, Results, at_least, at_most
 from benchmarks.timing import take_turns
 from benchmarks.workload import THREE, Stream, sequence_query
-from uncertain_cep.threads import available_cores
+from uncertain_cep.threads import _Lane, available_cores
 
 __all__ = ["measure"]
 
@@ -33,40 +35,57 @@ def _count(events: pa.Table, query: str, threads: int) -> int:
 
 
 def _serial_share(events: pa.Table, query: str, threads: int) -> float:
-    """Return which share of the processor time the thread of the caller takes, while others compute."""
-    ran, own = time.process_time(), time.thread_time()
-    _count(events, query, threads)
-    return (time.thread_time() - own) / (time.process_time() - ran)
+    """Return which share of the processor time the caller's thread takes for what others could not do."""
+    caller, making = current_thread(), 0.0
+    make = _Lane.make
+
+    def timed(lane: _Lane[Any]) -> None:
+        nonlocal making
+        began = time.thread_time()
+        make(lane)
+        if current_thread() is caller:
+            making += time.thread_time() - began
+
+    with patch.object(_Lane, "make", timed):
+        ran, own = time.process_time(), time.thread_time()
+        _count(events, query, threads)
+        return (time.thread_time() - own - making) / (time.process_time() - ran)
 
 
-_all_there: Any = None
-"""Where processes wait for each other before each round."""
-
-
-def _meet_at(barrier: Any) -> None:
-    global _all_there
-    _all_there = barrier
-
-
-def _alone(stream: Stream, query: str, rounds: int) -> float:
-    """Return the seconds that this process takes with one thread, while others do the same."""
-    events, seconds = stream.table(), []
+def _answer(connection: Connection, stream: Stream, query: str) -> None:
+    """Count matches with one thread whenever asked to, until nothing is asked."""
+    events = stream.table()
     _count(events, query, 1)
-    for _ in range(rounds):
-        _all_there.wait()
-        began = time.perf_counter()
-        _count(events, query, 1)
-        seconds.append(time.perf_counter() - began)
-    return median(seconds)
+    while connection.recv():
+        connection.send(_count(events, query, 1))
 
 
-def _seconds_beside(stream: Stream, query: str, processes: int, rounds: int) -> float:
-    """Return the seconds of a process beside others that share nothing with it."""
-    context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(processes)
-    with ProcessPoolExecutor(processes, context, _meet_at, (barrier,)) as pool:
-        tasks = [pool.submit(_alone, stream, query, rounds) for _ in range(processes)]
-        return median(task.result() for task in tasks)
+class _Processes:
+    """Processes that share nothing and count the matches of a stream at the same time."""
+
+    def __init__(self, stream: Stream, query: str, count: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        pipes = [context.Pipe() for _ in range(count)]
+        self._connections = [ours for ours, _ in pipes]
+        self._processes = [
+            context.Process(target=_answer, args=(theirs, stream, query), daemon=True) for _, theirs in pipes
+        ]
+
+    def __enter__(self) -> _Processes:
+        for process in self._processes:
+            process.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for connection, process in zip(self._connections, self._processes, strict=True):
+            connection.send(False)
+            process.join()
+
+    def count(self) -> int:
+        """Return how many matches one of them finds, when all have found theirs."""
+        for connection in self._connections:
+            connection.send(True)
+        return max(int(connection.recv()) for connection in self._connections)
 
 
 def measure(options: Options) -> Results:
@@ -79,22 +98,25 @@ def measure(options: Options) -> Results:
     for name, (stream, divisors, next_match, target) in _STREAMS.items():
         scaled = Stream(options.events(stream.events), stream.half_interval)
         events, query = scaled.table(), sequence_query(divisors, next_match=next_match)
-        timings = take_turns(
-            {str(threads): partial(_count, events, query, threads) for threads in (1, cores)},
-            options.rounds,
-            # As processes are, one round of which follows the other.
-            settled=True,
-        )
+        with _Processes(scaled, query, cores) as processes:
+            timings = take_turns(
+                {
+                    "one": partial(_count, events, query, 1),
+                    "all": partial(_count, events, query, cores),
+                    "apart": processes.count,
+                },
+                options.rounds,
+                settled=True,
+            )
         # Time on the processor does not tell what two cores do at once.
-        one, all_cores = timings["1"].seconds("wall"), timings[str(cores)].seconds("wall")
+        one, all_cores, apart = (timings[name].seconds("wall") for name in ("one", "all", "apart"))
         results.add(
             f"{name}: one thread to {cores}", one / all_cores, "x",
             None if target is None or cores != 2 else at_least(target), (),
             f"{one:.3f} s and {all_cores:.3f} s",
         )  # fmt: skip
-        beside = _seconds_beside(scaled, query, cores, options.rounds)
         results.add(
-            f"{name}: {cores} processes, each for itself", cores * one / beside, "x", None, (),
+            f"{name}: {cores} processes, each for itself", cores * one / apart, "x", None, (),
             "what the machine allows: they share no interpreter",
         )  # fmt: skip
         share = median(_serial_share(events, query, cores) for _ in range(options.rounds))

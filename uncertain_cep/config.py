@@ -80,7 +80,7 @@ FIRST_EVENTS: Final = 8
 PARTS_PER_THREAD: Final = 4
 """Parts of the candidates for each thread, so that a busy hour is shared by several."""
 
-EVEN_PARTS_PER_THREAD: Final = 2
+EVEN_PARTS_PER_THREAD: Final = 1
 """The same where every part has about as much work, and all is soon done: each part takes half a millisecond
 in which no other thread has the interpreter."""
 
@@ -100,7 +100,13 @@ MOST_REPEATED: Final = 1.25
 """Candidates of all parts as a multiple of those there are, above which they are not cut by time."""
 
 MOST_AHEAD: Final = 2
-"""Batches that a thread has ready, beside the one that it works on. One to four are equally fast."""
+"""Batches of a lane that are ready and not taken yet."""
+
+AWAY_SHARE: Final = 0.25
+"""Share of its time spent elsewhere from which on the caller has another thread do its part of the work."""
+
+WORTH_A_THREAD: Final = 0.02
+"""Seconds that it has to be away before that."""
 
 # What a call says of its progress.
 

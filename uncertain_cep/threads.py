@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
-from threading import Event, Thread
+from threading import Event, Lock, Thread
+from time import perf_counter
 from typing import Final, Generic, TypeVar
 
 from confidence.budget import checkpoint, looking_at
 from confidence.uninterrupted import Abandoned, Failure, ending_when
-from uncertain_cep.config import MOST_AHEAD
-from uncertain_cep.meter import current_meter
+from uncertain_cep.config import AWAY_SHARE, MOST_AHEAD, WORTH_A_THREAD
+from uncertain_cep.meter import Meter, current_meter
 
 __all__ = ["available_cores", "side_by_side", "waited_for"]
 
@@ -31,19 +34,24 @@ def available_cores() -> int:
 
 
 def side_by_side(threads: int, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -> Iterator[ItemT]:
-    """Yield what tasks yield, computed by several threads.
+    """Yield what tasks yield, computed by several threads, of which the caller's is one.
 
-    Thread t takes the tasks t, t + threads and so on, one after the other. Their items come in turn: one of
-    each thread that has some left. So their order is the same in every run. A thread is ahead of the caller
-    by at most ``MOST_AHEAD`` items. It looks at the caller's limits (:func:`confidence.budget.checkpoint`)
-    as they were when the caller last asked for an item.
+    Tasks lie in as many lanes: the tasks t, t + threads and so on, one after the other, in lane t. Items come
+    in turn: one of each lane that has some left. So their order is the same in every run. The caller's thread
+    makes items while it would have to wait for one. Meanwhile others make those that will be wanted first, of
+    any lane that no thread works on. If the caller spends much of its time elsewhere, one more thread takes
+    its place.
+
+    A lane is ahead of the caller by at most ``MOST_AHEAD`` items. Threads look at the caller's limits
+    (:func:`confidence.budget.checkpoint`) as they were when the caller last asked for an item.
 
     Parameters
     ----------
     threads : int
-        At least 1; with 1 the tasks run in the thread of the caller.
+        At least 1; with 1 the tasks run one after the other.
     tasks : sequence of callable
-        Each returns an iterator, and shares nothing with the others that one of them changes.
+        Each returns an iterator, and shares nothing with the others that one of them changes. Between two
+        items another thread may go on with it, in another context.
 
     Raises
     ------
@@ -51,12 +59,11 @@ def side_by_side(threads: int, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -
         What a task raises, when its turn comes. No thread works on then, nor when the caller has closed the
         iterator.
     """
-    lanes = [tasks[number::threads] for number in range(min(threads, len(tasks)))]
-    if len(lanes) < 2:
+    if threads < 2 or len(tasks) < 2:
         for task in tasks:
             yield from task()
         return
-    crew = _Crew(lanes)
+    crew = _Crew([_Lane(tasks[number::threads]) for number in range(min(threads, len(tasks)))])
     try:
         yield from crew.items()
     finally:
@@ -78,23 +85,18 @@ def waited_for(work: Callable[[], ItemT]) -> ItemT:
             done.put(Failure(error))
 
     Thread(target=copy_context().run, args=(run,), daemon=True).start()
-    return _taken(done)
-
-
-def _taken(queue: SimpleQueue[ItemT | Failure]) -> ItemT:
-    """Return what a thread hands over next, or raise what it raised; meanwhile limits are minded."""
     meter = current_meter()
     while True:
         checkpoint()
         if meter is not None:
             meter.look()
         try:
-            item = queue.get(timeout=_WAIT_SECONDS)
+            found = done.get(timeout=_WAIT_SECONDS)
         except Empty:
             continue
-        if isinstance(item, Failure):
-            raise item.error
-        return item
+        if isinstance(found, Failure):
+            raise found.error
+        return found
 
 
 class _Worker:
@@ -140,72 +142,194 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Lane(Generic[ItemT]):
-    """What a thread hands over: made of locks alone, which wake nobody but who waits for an item or for room.
+    """Tasks one after the other, and what they have yielded that nobody has taken yet."""
 
-    A ``Queue`` takes three for each item, and threads wait for the interpreter at every one of them.
-    """
+    def __init__(self, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -> None:
+        self._items = (item for task in tasks for item in task())
+        self.ready: deque[ItemT | Failure] = deque()
+        self.made = 0
+        """How many items there were."""
+        self.is_busy = False
+        """Whether a thread makes the next one."""
+        self.is_over = False
 
-    def __init__(self) -> None:
-        self.items: SimpleQueue[ItemT | Failure | None] = SimpleQueue()
-        """None says that no more come."""
-        self.room: SimpleQueue[None] = SimpleQueue()
-        """One of nothing for each item there is room for."""
-        for _ in range(MOST_AHEAD):
-            self.room.put(None)
+    @property
+    def is_open(self) -> bool:
+        """Whether a thread may make the next item."""
+        return not self.is_busy and not self.is_over and len(self.ready) < MOST_AHEAD
+
+    def make(self) -> None:
+        """Make the next item while the lane is busy, or learn that there is none."""
+        try:
+            self.ready.append(next(self._items))
+            self.made += 1
+        except StopIteration:
+            self.is_over = True
+        except Exception as error:
+            self.fail(error)
+
+    def fail(self, error: BaseException) -> None:
+        """Have no more items, and raise an error behind those that are ready."""
+        self.ready.append(Failure(error))
+        self.is_over = True
 
 
 class _Crew(Generic[ItemT]):
-    """Threads, each with a lane of what it has found."""
+    """Threads that make the items of as many lanes, the caller's among them.
 
-    def __init__(self, lanes: Sequence[Sequence[Callable[[], Iterator[ItemT]]]]) -> None:
+    Nobody is woken who has nothing to do, as whoever wakes may have to wait for the interpreter.
+    """
+
+    def __init__(self, lanes: Sequence[_Lane[ItemT]]) -> None:
+        self._lanes = lanes
         self._ended = False
+        self._lock = Lock()
+        """For what is said of lanes, whom the caller waits for, and how many workers rest."""
+        self._awaited: _Lane[ItemT] | None = None
+        self._there: SimpleQueue[None] = SimpleQueue()
+        """Gets one of nothing when the lane that the caller waits for has what it waits for."""
+        self._resting = 0
+        self._wanted: SimpleQueue[None] = SimpleQueue()
+        """Gets one of nothing for each worker that is to look for a lane again."""
         self._limits: Context = copy_context()
-        self._lanes: list[_Lane[ItemT]] = [_Lane() for _ in lanes]
-        self._over = [
-            _Worker.run(partial(copy_context().run, self._work, tasks, lane))
-            for tasks, lane in zip(lanes, self._lanes, strict=True)
-        ]
+        self._helps = True
+        """Whether the caller makes items."""
+        self._over: list[Event] = []
+        for _ in range(len(lanes) - 1):
+            self._hire()
+
+    def _hire(self) -> None:
+        self._over.append(_Worker.run(partial(copy_context().run, self._work)))
 
     def items(self) -> Iterator[ItemT]:
-        """Yield one item of each thread in turn, until none has any left."""
+        """Yield one item of each lane in turn, until none has any left."""
+        began, away = perf_counter(), 0.0
         running = list(self._lanes)
         while running:
             for lane in tuple(running):
-                self._limits = copy_context()
-                item = _taken(lane.items)
-                if item is None:
+                if not self._waits_for(lane):
                     running.remove(lane)
                     continue
-                lane.room.put(None)
+                item = lane.ready.popleft()
+                if isinstance(item, Failure):
+                    raise item.error
+                with self._lock:
+                    self._wake()
+                left = perf_counter()
                 yield item
+                now = perf_counter()
+                away += now - left
+                if self._helps and away > max(WORTH_A_THREAD, AWAY_SHARE * (now - began)):
+                    self._helps = False
+                    self._hire()
+
+    def _waits_for(self, lane: _Lane[ItemT]) -> bool:
+        """Wait until a lane has an item, or return that it has none left; meanwhile make others."""
+        self._limits = copy_context()
+        meter, last = current_meter(), lane
+        while not lane.ready:
+            checkpoint()
+            if meter is not None:
+                meter.look()
+            with self._lock:
+                if lane.ready:
+                    return True
+                if lane.is_over:
+                    return False
+                mine = (self._open_lane(last) if lane.is_busy else lane) if self._helps else None
+                if mine is None:
+                    self._awaited = lane
+                else:
+                    mine.is_busy = True
+            if mine is None:
+                with suppress(Empty):
+                    self._there.get(timeout=_WAIT_SECONDS)
+            else:
+                last = mine
+                with self._telling(meter):
+                    mine.make()
+                self._made(mine)
+        return True
+
+    @contextmanager
+    def _telling(self, meter: Meter | None) -> Iterator[None]:
+        """Have a meter say how far the call is while the caller makes an item."""
+        if meter is None:
+            yield
+            return
+
+        def look(needed: int) -> None:
+            meter.look()
+            self._within_limits(needed)
+
+        with looking_at(look):
+            yield
+
+    def _open_lane(self, last: _Lane[ItemT] | None) -> _Lane[ItemT] | None:
+        """Return the open lane whose item is wanted first; rather the last one, whose data is at hand."""
+        least = min((lane.made for lane in self._lanes if not lane.is_over), default=0)
+        if last is not None and last.is_open and last.made <= least + 1:
+            return last
+        return min((lane for lane in self._lanes if lane.is_open), key=lambda lane: lane.made, default=None)
+
+    def _made(self, lane: _Lane[ItemT]) -> None:
+        """Have others know that a lane has another item, or none left."""
+        with self._lock:
+            lane.is_busy = False
+            if lane is self._awaited:
+                self._awaited = None
+                self._there.put(None)
+            self._wake()
+
+    def _wake(self) -> None:
+        """Wake a worker if there is a lane for it, all of them if there will be none. Needs the lock."""
+        if not self._resting:
+            return
+        if all(lane.is_over for lane in self._lanes):
+            count = self._resting
+        else:
+            count = 0 if self._open_lane(None) is None else 1
+        self._resting -= count
+        for _ in range(count):
+            self._wanted.put(None)
 
     def end(self) -> None:
         """End the work of all threads, and wait until it has ended."""
         self._ended = True
-        for lane in self._lanes:
-            lane.room.put(None)
+        for _ in self._over:
+            self._wanted.put(None)
         for over in self._over:
             over.wait()
 
-    def _work(self, tasks: Sequence[Callable[[], Iterator[ItemT]]], lane: _Lane[ItemT]) -> None:
-        last: Failure | None = None
-        try:
-            with looking_at(self._look), ending_when(lambda: self._ended):
-                for task in tasks:
-                    for item in task():
-                        lane.room.get()
-                        if self._ended:
+    def _work(self) -> None:
+        lane: _Lane[ItemT] | None = None
+        with looking_at(self._look), ending_when(lambda: self._ended):
+            while not self._ended:
+                with self._lock:
+                    lane = self._open_lane(lane)
+                    if lane is None:
+                        if all(lane.is_over for lane in self._lanes):
                             return
-                        lane.items.put(item)
-        except Abandoned:
-            return
-        except BaseException as error:
-            last = Failure(error)
-        lane.items.put(last)
+                        self._resting += 1
+                    else:
+                        lane.is_busy = True
+                if lane is None:
+                    self._wanted.get()
+                    continue
+                try:
+                    lane.make()
+                except Abandoned:
+                    return
+                except BaseException as error:
+                    lane.fail(error)
+                self._made(lane)
 
     def _look(self, needed: int) -> None:
         if self._ended:
             raise Abandoned
         if needed:
-            # A context can be entered once at a time.
-            self._limits.copy().run(checkpoint, needed)
+            self._within_limits(needed)
+
+    def _within_limits(self, needed: int) -> None:
+        # A context can be entered once at a time.
+        self._limits.copy().run(checkpoint, needed)

@@ -24,6 +24,7 @@ from tests.oracle.outputs import having
 from uncertain_cep.results import top_k as best
 from uncertain_cep.testing.model import Strategy
 from uncertain_cep.testing.worlds import sort_key
+from uncertain_cep.traces.streams import value_stream
 
 
 @contextmanager
@@ -119,6 +120,19 @@ def test_the_best_of_a_longer_stream(half_interval: int) -> None:
         with _tried_in_parts():
             found = uc.match(table, f"{text} ORDER BY CONFIDENCE DESC LIMIT 25")
         assert found.equals(ordered.slice(0, 25))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("threads", [2, 5])
+def test_no_part_of_a_longer_stream_is_left_out(threads: int) -> None:
+    events = value_stream(200_000, half_interval=50, seed=7)
+    query = (
+        "PATTERN SEQ(E a, E b, E c) WHERE a.value % 10 = 0 AND b.value % 11 = 0 AND c.value % 13 = 0 "
+        "WITHIN 100 ORDER BY CONFIDENCE DESC LIMIT 1000"
+    )
+    one = uc.match(events, query, threads=1)
+    assert one.num_rows == 1000
+    assert uc.match(events, query, threads=threads).equals(one)
 
 
 def test_text_ids_are_in_the_order_of_text() -> None:

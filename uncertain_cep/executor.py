@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -49,7 +48,7 @@ from uncertain_cep.results.having import had, kept_by_having
 from uncertain_cep.results.projection import id_payload, to_batch, widened
 from uncertain_cep.results.ranking import least_passing, passing
 from uncertain_cep.results.top_k import RisingThreshold, best_chunk
-from uncertain_cep.threads import available_cores, side_by_side
+from uncertain_cep.threads import available_cores, equal_ranges, side_by_side
 from uncertain_cep.traces.checks import check_model
 
 __all__ = [
@@ -532,8 +531,8 @@ def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None, 
     # What rows say of a clock has to agree; else each is for itself.
     count = 1 if plan.clocks else min(threads, table.num_rows // LEAST_LOOKED_AT)
     if count > 1:
-        edges = [table.num_rows * number // count for number in range(count + 1)]
-        parts = [table.slice(begin, end - begin) for begin, end in pairwise(edges)]
+        ranges = equal_ranges(table.num_rows, count)
+        parts = [table.slice(rows.start, rows.stop - rows.start) for rows in ranges]
         if not any(side_by_side(count, [partial(_found_in, plan, part) for part in parts])):
             return
     faults = check_model(table, plan.names, plan.domain, clocks=plan.clocks)

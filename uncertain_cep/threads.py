@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from functools import partial
+from itertools import pairwise
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import perf_counter
@@ -18,7 +19,7 @@ from confidence.uninterrupted import Abandoned, Failure, ending_when
 from uncertain_cep.config import AWAY_SHARE, MOST_AHEAD, WORTH_A_THREAD
 from uncertain_cep.meter import Meter, current_meter
 
-__all__ = ["available_cores", "side_by_side", "waited_for"]
+__all__ = ["available_cores", "equal_ranges", "side_by_side", "waited_for"]
 
 ItemT = TypeVar("ItemT")
 
@@ -31,6 +32,12 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def equal_ranges(total: int, count: int) -> list[slice]:
+    """Return the ranges that cut so many things into ``count`` parts of about as many each."""
+    edges = [total * number // count for number in range(count + 1)]
+    return [slice(begin, end) for begin, end in pairwise(edges)]
 
 
 def side_by_side(threads: int, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -> Iterator[ItemT]:

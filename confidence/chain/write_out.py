@@ -157,7 +157,8 @@ def _body(length: int) -> Iterator[str]:
     for j in range(1, length):
         yield f"everything *= t{j}1"
         yield f"fewest = min(fewest, t{j}1)"
-    yield "value = count / sizes if count >= least * everything else np.nan"
+    # Sums of float64 may end a little above all there are.
+    yield "value = min(count, sizes) / sizes if count >= least * everything else np.nan"
     yield "value = value if fewest >= 1.0 else 0.0"
     yield "values[n] = value if max(high, -low) <= REACH else np.nan"
 

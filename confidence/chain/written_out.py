@@ -56,7 +56,7 @@ def chains_of_2(bounds, w, chains, place, values, out):
         everything, fewest = t01, t01
         everything *= t11
         fewest = min(fewest, t11)
-        value = count / sizes if count >= least * everything else np.nan
+        value = min(count, sizes) / sizes if count >= least * everything else np.nan
         value = value if fewest >= 1.0 else 0.0
         values[n] = value if max(high, -low) <= REACH else np.nan
     lost = 0
@@ -131,7 +131,7 @@ def chains_of_3(bounds, w, chains, place, values, out):
         fewest = min(fewest, t11)
         everything *= t21
         fewest = min(fewest, t21)
-        value = count / sizes if count >= least * everything else np.nan
+        value = min(count, sizes) / sizes if count >= least * everything else np.nan
         value = value if fewest >= 1.0 else 0.0
         values[n] = value if max(high, -low) <= REACH else np.nan
     lost = 0
@@ -240,7 +240,7 @@ def chains_of_4(bounds, w, chains, place, values, out):
         fewest = min(fewest, t21)
         everything *= t31
         fewest = min(fewest, t31)
-        value = count / sizes if count >= least * everything else np.nan
+        value = min(count, sizes) / sizes if count >= least * everything else np.nan
         value = value if fewest >= 1.0 else 0.0
         values[n] = value if max(high, -low) <= REACH else np.nan
     lost = 0
@@ -395,7 +395,7 @@ def chains_of_5(bounds, w, chains, place, values, out):
         fewest = min(fewest, t31)
         everything *= t41
         fewest = min(fewest, t41)
-        value = count / sizes if count >= least * everything else np.nan
+        value = min(count, sizes) / sizes if count >= least * everything else np.nan
         value = value if fewest >= 1.0 else 0.0
         values[n] = value if max(high, -low) <= REACH else np.nan
     lost = 0
@@ -599,7 +599,7 @@ def chains_of_6(bounds, w, chains, place, values, out):
         fewest = min(fewest, t41)
         everything *= t51
         fewest = min(fewest, t51)
-        value = count / sizes if count >= least * everything else np.nan
+        value = min(count, sizes) / sizes if count >= least * everything else np.nan
         value = value if fewest >= 1.0 else 0.0
         values[n] = value if max(high, -low) <= REACH else np.nan
     lost = 0
@@ -866,7 +866,7 @@ def chains_of_7(bounds, w, chains, place, values, out):
         fewest = min(fewest, t51)
         everything *= t61
         fewest = min(fewest, t61)
-        value = count / sizes if count >= least * everything else np.nan
+        value = min(count, sizes) / sizes if count >= least * everything else np.nan
         value = value if fewest >= 1.0 else 0.0
         values[n] = value if max(high, -low) <= REACH else np.nan
     lost = 0
@@ -1197,7 +1197,7 @@ def chains_of_8(bounds, w, chains, place, values, out):
         fewest = min(fewest, t61)
         everything *= t71
         fewest = min(fewest, t71)
-        value = count / sizes if count >= least * everything else np.nan
+        value = min(count, sizes) / sizes if count >= least * everything else np.nan
         value = value if fewest >= 1.0 else 0.0
         values[n] = value if max(high, -low) <= REACH else np.nan
     lost = 0

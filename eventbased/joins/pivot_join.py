@@ -226,21 +226,9 @@ def _extend(
             c = first
             if plain:
                 r, count, found = _extend_evenly(
-                    level,
-                    j,
-                    chained,
-                    cap,
-                    candidates,
-                    shared,
-                    search,
-                    taken,
-                    room,
-                    spans,
-                    r,
-                    rows,
-                    count,
+                    level, j, chained, cap, candidates, shared, search, taken, room, spans, r, rows, count,
                     found,
-                )
+                )  # fmt: skip
                 if r == rows:
                     break
                 pivot = pivots[r]

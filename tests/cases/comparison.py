@@ -92,6 +92,7 @@ def assert_answer(rows: Mapping[Key, Row], matches: Iterable[Match]) -> None:
         row = rows[key]
         assert (row.range_lower, row.range_upper) == (match.range_lower, match.range_upper), key
         assert row.confidence is not None
+        assert row.confidence <= 1.0, key
         assert math.isclose(row.confidence, match.confidence, rel_tol=RELATIVE_ERROR), (
             f"{key}: {row.confidence} instead of {match.confidence}"
         )

@@ -122,6 +122,18 @@ def test_certain_times_are_one_or_nothing(length: int) -> None:
     assert side_by_side([apart, apart[::-1]], reach - 1) == [0.0, 0.0]
 
 
+def test_sums_that_round_to_more_than_all_are_one() -> None:
+    """Intervals that hardly meet: the sums of both ended at 1.0000000000000002."""
+    for bounds in (
+        [(2, 4254), (4256, 82269), (82270, 172464), (172466, 197315), (197316, 269276), (269276, 312951)],
+        [(1, 60103), (60103, 66609), (66609, 68147), (68147, 137918), (137919, 154067), (154067, 178021)],
+    ):
+        chain = [(low + j, high + j) for j, (low, high) in enumerate(bounds)]
+        found = side_by_side([chain], 10**6)[0]
+        assert found <= 1.0
+        assert_close(found, exact(chain, 10**6))
+
+
 def test_chains_that_float64_cannot_place_are_asked_for_again() -> None:
     far = MOST_EXACT_TICKS
     assert math.isnan(side_by_side([[(0, 9), (far, far + 9)]], MOST_EXACT_TICKS // 2 + 2)[0])

@@ -102,8 +102,7 @@ class _InTime:
         """Sort some candidates."""
         if not all(spread.ascends for spread in selection.spreads):
             selection = selection.take([np.argsort(part, kind="stable") for part in selection.lower])
-        times = zip(selection.lower, selection.upper, strict=True)
-        return cls(selection, tuple(int((high - low).max()) for low, high in times))
+        return cls(selection, tuple(spread.longest for spread in selection.spreads))
 
     def ranges(self, plan: EvaluationPlan, count: int) -> list[Selection]:
         """Return about equally many events of the owner in each part, and what is in reach of them."""

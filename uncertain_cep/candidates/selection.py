@@ -21,7 +21,7 @@ from uncertain_cep.expressions.masks import mask_of
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate_mask
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query.typed import columns_in
-from uncertain_cep.threads import side_by_side
+from uncertain_cep.threads import equal_ranges, side_by_side
 from uncertain_cep.traces.checks import check_ids
 
 __all__ = [
@@ -58,6 +58,8 @@ class Spread(NamedTuple):
     earliest: int
     latest: int
     """The extremes of the bounds, ticks; beyond all others if there are no candidates."""
+    longest: int
+    """The largest ``upper - lower``; 0 if there are no candidates."""
     ascends: bool
     """Whether ``lower`` does."""
 
@@ -65,16 +67,17 @@ class Spread(NamedTuple):
     def of(cls, lower: Int64, upper: Int64) -> Spread:
         """Return that of some intervals. O(n)."""
         if not len(lower):
-            return cls(np.iinfo(np.int64).max, np.iinfo(np.int64).min, True)
+            return cls(np.iinfo(np.int64).max, np.iinfo(np.int64).min, 0, True)
         ascends = bool((lower[1:] >= lower[:-1]).all())
         earliest = int(lower[0]) if ascends else int(lower.min())
-        return cls(earliest, int(upper.max()), ascends)
+        return cls(earliest, int(upper.max()), int((upper - lower).max()), ascends)
 
     def before(self, following: Spread, last: int, first: int) -> Spread:
         """Return that of these candidates and of more, between which ``lower`` goes from last to first."""
         return Spread(
             min(self.earliest, following.earliest),
             max(self.latest, following.latest),
+            max(self.longest, following.longest),
             self.ascends and following.ascends and last <= first,
         )
 
@@ -174,7 +177,6 @@ class LookedUp:
                 new.append(component)
         if new:
             count = max(min(self.threads, table.num_rows // LEAST_LOOKED_AT), 1)
-            edges = [table.num_rows * number // count for number in range(count + 1)]
             self.masks = self.masks or [{} for _ in range(count)]
             self.ascending_ids = self.ascending_ids or [False] * count
             # Once, and not by each thread.
@@ -182,8 +184,8 @@ class LookedUp:
                 if name not in self.values:
                     self.values[name] = column_values(table.column(name), name)
             tasks = [
-                partial(self._in_range, plan, table, new, slice(*edges[number : number + 2]), number)
-                for number in range(count)
+                partial(self._in_range, plan, table, new, rows, number)
+                for number, rows in enumerate(equal_ranges(table.num_rows, count))
             ]
             for component, *parts in zip(new, *side_by_side(count, tasks), strict=True):
                 rows = parts[0] if count == 1 else np.concatenate(parts)
@@ -197,12 +199,12 @@ class LookedUp:
         """Return the candidates in some rows, with their times, their partitions and how many these are."""
         pieces = self.threads if sum(map(len, rows)) >= LEAST_LOOKED_AT else 1
         found = [(empty(len(part)), empty(len(part))) for part in rows]
-        edges = [[len(part) * number // pieces for number in range(pieces + 1)] for part in rows]
+        ranges = [equal_ranges(len(part), pieces) for part in rows]
 
         def gather(number: int) -> Iterator[list[Spread]]:
             spreads = []
-            for part, (low, high), ends in zip(rows, found, edges, strict=True):
-                here = slice(ends[number], ends[number + 1])
+            for part, (low, high), pieces_of_part in zip(rows, found, ranges, strict=True):
+                here = pieces_of_part[number]
                 # Rows are sound; any other mode goes by way of a copy.
                 np.take(lower, part[here], out=low[here], mode="clip")
                 np.take(upper, part[here], out=high[here], mode="clip")
@@ -211,8 +213,8 @@ class LookedUp:
 
         first, *others = side_by_side(pieces, [partial(gather, number) for number in range(pieces)])
         for number, following in enumerate(others, 1):
-            for j, ((low, _), ends) in enumerate(zip(found, edges, strict=True)):
-                edge = ends[number]
+            for j, (low, _) in enumerate(found):
+                edge = ranges[j][number].start
                 last, begin = (int(low[edge - 1]), int(low[edge])) if 0 < edge < len(low) else (0, 0)
                 first[j] = first[j].before(following[j], last, begin)
         selection = Selection(

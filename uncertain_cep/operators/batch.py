@@ -66,6 +66,8 @@ class MatchBatch:
     """(3, k) float64 or None. For ``kleene="compressed"``, given that the single events are in order and
     within the window: P(some event is in the gap), and the expected numbers of non-empty sets of events and
     of events there."""
+    at_most_one: bool = False
+    """Whether no confidence is above 1, as sums of float64 may be that end a little above what is certain."""
 
     @property
     def of_components(self) -> tuple[tuple[Int64, Series | None], ...]:
@@ -101,6 +103,7 @@ class MatchBatch:
             None if self.std_error is None else self.std_error[chosen],
             tuple(None if found is None else found.take(chosen) for found in self.series),
             None if self.expected is None else self.expected[:, chosen],
+            self.at_most_one,
         )
 
 

@@ -168,8 +168,8 @@ class MatchDescription:
     ) -> None:
         """Fill ranges, confidences and standard errors of matches, (l, m) int64 candidates.
 
-        A match that cannot happen gets an empty range. Confidences are filled only if ``computed``, standard
-        errors only if ``has_errors``.
+        A match that cannot happen gets an empty range. Confidences, at most 1, are filled only if
+        ``computed``, standard errors only if ``has_errors``.
 
         Raises
         ------
@@ -178,6 +178,13 @@ class MatchDescription:
         TraceError
             If a match with an explicit pmf reaches over more than ``LONGEST_PMF_CHAIN`` ticks.
         """
+        self._fill(chosen, lower, upper, confidence, std_error)
+        if self.computed:
+            np.minimum(confidence, 1.0, out=confidence)
+
+    def _fill(
+        self, chosen: Int64, lower: Int64, upper: Int64, confidence: Float64, std_error: Float64
+    ) -> None:
         if self._next is not None:
             self._next.describe(chosen, lower, upper, confidence, std_error)
             return
@@ -213,6 +220,11 @@ class MatchDescription:
     ) -> MatchBatch:
         """Return filled columns, without the matches that cannot happen."""
         found = MatchBatch(
-            events, lower, upper, confidence if self.wanted else None, std_error if self.has_errors else None
+            events,
+            lower,
+            upper,
+            confidence if self.wanted else None,
+            std_error if self.has_errors else None,
+            at_most_one=True,
         )
         return found if self.is_uniform else found.keep(lower <= upper)

@@ -79,7 +79,12 @@ def sequence_weigher(
         if chunk.confidence is not None:
             confidence *= chunk.confidence
         found = replace(
-            chunk, lower=lower, upper=upper, confidence=confidence if wanted else None, std_error=error
+            chunk,
+            lower=lower,
+            upper=upper,
+            confidence=confidence if wanted else None,
+            std_error=error,
+            at_most_one=False,
         )
         return found.keep(lower <= upper)
 

@@ -91,7 +91,8 @@ def weigher(
                 _hold(clocks, window, events, wanted, lower, upper, confidence, begin + np.flatnonzero(held))
             matches.keep_possible(part, payload)
         kept, first, last, values = matches.columns()
-        return replace(chunk, events=kept, lower=first, upper=last, confidence=values if wanted else None)
+        own = values if wanted else None
+        return replace(chunk, events=kept, lower=first, upper=last, confidence=own, at_most_one=False)
 
     return weighed
 

@@ -17,6 +17,7 @@ from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.series import aggregated, event_rows
 from uncertain_cep.plan import COMPRESSED_COLUMNS, EvaluationPlan
 from uncertain_cep.query.typed import Aggregated, Column, TypedExpression
+from uncertain_cep.timedomain import as_array
 
 __all__ = ["id_payload", "shows_ids_alone", "taken", "to_batch", "widened"]
 
@@ -41,7 +42,7 @@ def taken(column: pa.ChunkedArray, rows: NDArray[np.int64], wanted: pa.DataType)
     """Return the values of some rows, as the type of the result; null for row -1."""
     absent = rows < 0 if len(rows) and rows.min() < 0 else None
     if absent is None and pa.types.is_int64(column.type) and column.null_count == 0:
-        return pa.array(np.asarray(column.to_numpy())[rows])
+        return as_array(np.asarray(column.to_numpy())[rows])
     indices = pa.array(rows, mask=absent)
     checkpoint(2 * len(rows) * bytes_each(column))
     found = column.take(indices)
@@ -56,14 +57,16 @@ class _Bound:
     series: Series | None
 
 
-def _each(column: pa.ChunkedArray | None, bound: _Bound, wanted: pa.DataType) -> pa.Array:
-    """Return the values of the events of a variable, a list of them for a Kleene one; None: as bound."""
+def _named(bound: _Bound) -> pa.Array:
+    """Return what is bound to a variable, a list for a Kleene one."""
+    return as_array(bound.rows) if bound.series is None else bound.series.lists(pa.array(bound.series.events))
+
+
+def _each(column: pa.ChunkedArray, bound: _Bound, wanted: pa.DataType) -> pa.Array:
+    """Return the values of the events of a variable, a list of them for a Kleene one."""
     if bound.series is None:
-        return pa.array(bound.rows) if column is None else taken(column, bound.rows, wanted)
-    events = bound.series.events
-    return bound.series.lists(
-        pa.array(events) if column is None else taken(column, events, wanted.value_type)
-    )
+        return taken(column, bound.rows, wanted)
+    return bound.series.lists(taken(column, bound.series.events, wanted.value_type))
 
 
 def _returned(
@@ -143,7 +146,7 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
         add(taken(table.column(name), bound[variables[0]].rows, wanted()))
     ids: dict[str, pa.Array] = {}
     for variable, found in bound.items():
-        ids[variable] = _each(None if direct else table.column(plan.names.id), found, wanted())
+        ids[variable] = _named(found) if direct else _each(table.column(plan.names.id), found, wanted())
         add(ids[variable])
     for item in plan.bound.returns:
         checkpoint(8 * len(chunk.lower))
@@ -156,22 +159,22 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
     for times in (chunk.lower, chunk.upper):
         add(plan.domain.times(times))
     confidence = chunk.confidence
-    # Sums of float64 may end a little above the 1 of what is certain; a copy for all would cost page faults.
-    if confidence is not None and confidence.max(initial=0.0) > 1.0:
+    # A copy for all would cost page faults.
+    if confidence is not None and not chunk.at_most_one and confidence.max(initial=0.0) > 1.0:
         confidence = np.minimum(confidence, 1.0)
     by_name: dict[str, pa.Array] = {}
-    if plan.approximate is not None and "exact" in schema.names:
-        error = np.zeros(len(chunk.lower)) if chunk.std_error is None else chunk.std_error
-        by_name = {"confidence": pa.array(confidence), "exact": pa.array(error == 0.0)}
-        by_name["std_error"] = pa.array(error)
-    elif "confidence" in schema.names:
-        by_name = {"confidence": pa.array(confidence)}
-        if chunk.expected is not None:
+    names = schema.names[len(columns) :]
+    if confidence is not None and "confidence" in names:
+        by_name["confidence"] = as_array(confidence)
+        if plan.approximate is not None and "exact" in names:
+            error = np.zeros(len(chunk.lower)) if chunk.std_error is None else chunk.std_error
+            by_name |= {"exact": pa.array(error == 0.0), "std_error": pa.array(error)}
+        elif chunk.expected is not None:
             by_name |= dict(zip(COMPRESSED_COLUMNS, map(pa.array, chunk.expected), strict=True))
     unnamed = [key.columns[0] for key in plan.keys if key.name is None]
     for field, name in zip(plan.unnamed_keys, unnamed, strict=False):
         by_name[field.name] = taken(table.column(name), bound[variables[0]].rows, field.type)
-    for name in schema.names[len(columns) :]:
+    for name in names:
         add(by_name[name])
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 

@@ -528,9 +528,9 @@ def candidates(plan: EvaluationPlan, table: pa.Table, diagnostics: Diagnostics |
 
 def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None, threads: int = 1) -> None:
     """Raise TraceError with every fault found if a table holds no events of the model."""
-    # What rows say of a clock has to agree; else each is for itself.
-    count = 1 if plan.clocks else min(threads, table.num_rows // LEAST_LOOKED_AT)
-    if count > 1:
+    # Times alone are looked at faster than threads begin. What rows say of a clock has to agree.
+    count = min(threads, table.num_rows // LEAST_LOOKED_AT)
+    if count > 1 and plan.names.pmf in table.column_names and not plan.clocks:
         ranges = equal_ranges(table.num_rows, count)
         parts = [table.slice(rows.start, rows.stop - rows.start) for rows in ranges]
         if not any(side_by_side(count, [partial(_found_in, plan, part) for part in parts])):

@@ -69,8 +69,8 @@ MAX_MATCHES: Final = 50_000_000
 """Most matches that are collected in one table unless the caller says otherwise."""
 
 EXPRESSION_ROWS: Final = 1 << 17
-"""Rows of an expression that are evaluated at a time: intermediate results stay in cache, and threads seldom
-wait for the interpreter."""
+"""Rows that are looked at together: what an expression makes of them, and the times that several components
+gather, stay in cache, and threads seldom wait for the interpreter."""
 
 FIRST_EVENTS: Final = 8
 """Events of a match that a search has room for at first."""
@@ -92,6 +92,9 @@ UNEVEN_PARTS: Final = 1.25
 
 LEAST_LOOKED_AT: Final = 1 << 16
 """Rows of a table below which it is not worth a thread to look which components they are for."""
+
+LEAST_GATHERED: Final = 1 << 20
+"""Rows of a table below which times of candidates are gathered before another thread begins."""
 
 LEAST_PART: Final = 8192
 """Candidates below which a part is not worth a thread."""

@@ -102,7 +102,8 @@ def test_times_are_gathered_in_pieces(
     upper = lower + length
     some = st.lists(st.sampled_from(range(len(times))), unique=True).map(sorted)
     rows = [np.array(data.draw(some), dtype=np.int64) for _ in range(3)]
-    with mock.patch.object(selection, "LEAST_LOOKED_AT", 0):
+    block = data.draw(st.integers(1, 5))
+    with mock.patch.multiple(selection, LEAST_GATHERED=0, EXPRESSION_ROWS=block):
         found = LookedUp(threads).selected(lower, upper, rows, None, 1)
     for part, low, high, spread in zip(rows, found.lower, found.upper, found.spreads, strict=True):
         assert low.tolist() == lower[part].tolist()

@@ -24,7 +24,7 @@ def cut(most_repeated: float) -> Iterator[None]:
     """Cut rows and candidates however few there are, these by time unless too many are repeated."""
     with (
         mock.patch.multiple(parts, LEAST_PART=1, MOST_REPEATED=most_repeated),
-        mock.patch.object(selection, "LEAST_LOOKED_AT", 1),
+        mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_GATHERED=1),
         mock.patch.object(executor, "LEAST_LOOKED_AT", 1),
     ):
         yield

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.large_arrays import empty
-from uncertain_cep.config import LEAST_LOOKED_AT
+from uncertain_cep.config import EXPRESSION_ROWS, LEAST_GATHERED, LEAST_LOOKED_AT
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.codes import codes_of, dense, nulls_as_key
 from uncertain_cep.expressions.masks import mask_of
@@ -197,24 +197,29 @@ class LookedUp:
         self, lower: Int64, upper: Int64, rows: Sequence[Int64], numbers: Sequence[Int64] | None, count: int
     ) -> Selection:
         """Return the candidates in some rows, with their times, their partitions and how many these are."""
-        pieces = self.threads if sum(map(len, rows)) >= LEAST_LOOKED_AT else 1
+        pieces = self.threads if len(lower) >= LEAST_GATHERED else 1
         found = [(empty(len(part)), empty(len(part))) for part in rows]
-        ranges = [equal_ranges(len(part), pieces) for part in rows]
+        # Block by block, as what one component has read is still in the processor's cache for the others.
+        edges = [*range(0, len(lower), EXPRESSION_ROWS), len(lower)]
+        cuts = [np.searchsorted(part, edges).tolist() for part in rows]
+        blocks = equal_ranges(len(edges) - 1, pieces)
 
-        def gather(number: int) -> Iterator[list[Spread]]:
-            spreads = []
-            for part, (low, high), pieces_of_part in zip(rows, found, ranges, strict=True):
-                here = pieces_of_part[number]
-                # Rows are sound; any other mode goes by way of a copy.
-                np.take(lower, part[here], out=low[here], mode="clip")
-                np.take(upper, part[here], out=high[here], mode="clip")
-                spreads.append(Spread.of(low[here], high[here]))
-            yield spreads
+        def gather(mine: slice) -> Iterator[list[Spread]]:
+            for block in range(mine.start, mine.stop):
+                for part, (low, high), cut in zip(rows, found, cuts, strict=True):
+                    here = slice(cut[block], cut[block + 1])
+                    # Rows are sound; any other mode goes by way of a copy.
+                    np.take(lower, part[here], out=low[here], mode="clip")
+                    np.take(upper, part[here], out=high[here], mode="clip")
+            yield [
+                Spread.of(low[cut[mine.start] : cut[mine.stop]], high[cut[mine.start] : cut[mine.stop]])
+                for (low, high), cut in zip(found, cuts, strict=True)
+            ]
 
-        first, *others = side_by_side(pieces, [partial(gather, number) for number in range(pieces)])
-        for number, following in enumerate(others, 1):
-            for j, (low, _) in enumerate(found):
-                edge = ranges[j][number].start
+        first, *others = side_by_side(pieces, [partial(gather, mine) for mine in blocks])
+        for mine, following in zip(blocks[1:], others, strict=True):
+            for j, ((low, _), cut) in enumerate(zip(found, cuts, strict=True)):
+                edge = cut[mine.start]
                 last, begin = (int(low[edge - 1]), int(low[edge])) if 0 < edge < len(low) else (0, 0)
                 first[j] = first[j].before(following[j], last, begin)
         selection = Selection(

@@ -30,6 +30,7 @@ from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.config import MOST_AHEAD
 from uncertain_cep.executor import candidates
 from uncertain_cep.limits import Limits, within
+from uncertain_cep.meter import Meter, metered
 from uncertain_cep.plan import make_plan
 from uncertain_cep.threads import available_cores, side_by_side, waited_for
 
@@ -160,6 +161,27 @@ def test_the_caller_makes_items_instead_of_waiting() -> None:
     found = side_by_side(2, [ends_when_the_caller_comes] * 2)
     assert 2 <= sum(1 for _ in found) < 100_000
     assert caller in makers
+
+
+def test_a_caller_who_makes_an_item_says_how_far_the_call_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    caller = threading.get_ident()
+    looks, by_the_caller = [], []
+    monkeypatch.setattr(Meter, "look", lambda _: looks.append(threading.get_ident()))
+
+    def ends_when_the_caller_comes() -> Iterator[pa.RecordBatch]:
+        for _ in range(100_000):
+            before = len(looks)
+            checkpoint()
+            if threading.get_ident() == caller:
+                by_the_caller.append(looks[before:])
+            yield pa.record_batch({})
+            if by_the_caller:
+                return
+
+    tasks = [ends_when_the_caller_comes] * 2
+    list(metered(True, within(Limits(60.0), side_by_side(2, tasks))))
+    assert by_the_caller
+    assert all(looked == [caller] for looked in by_the_caller)
 
 
 def test_threads_are_ahead_by_few_items_and_rest_when_nobody_waits() -> None:

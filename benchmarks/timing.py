@@ -8,11 +8,15 @@ import time
 from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass
 from statistics import median
-from typing import Literal
+from typing import Final, Literal
 
 import pyarrow as pa
 
 __all__ = ["Timing", "pin_to_one_core", "take_turns"]
+
+
+SETTLING: Final = 0.25
+"""Seconds after which all cores run as fast as they do when there is more to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,9 @@ def take_turns(
     rounds : int
         Rounds after one round of warm-up.
     settled : bool
-        Whether each run that is timed follows one of the same contender that is not: a core that had nothing
-        to do takes milliseconds to come back.
+        Whether each run that is timed follows others of the same contender that are not, for `SETTLING`
+        seconds: after a core had nothing to do, a run of two threads takes up to a third longer, the next one
+        a sixth, and the fourth as long as all that follow.
 
     Returns
     -------
@@ -70,7 +75,8 @@ def take_turns(
     for turn in range(rounds + 1):
         for name, contender in contenders.items():
             gc.collect()
-            if settled:
+            began = time.perf_counter()
+            while settled and time.perf_counter() - began < SETTLING:
                 contender()
             started, ran = time.perf_counter(), time.process_time()
             found = contender()

@@ -57,8 +57,8 @@ def take_turns(
         Rounds after one round of warm-up.
     settled : bool
         Whether each run that is timed follows others of the same contender that are not, for `SETTLING`
-        seconds: after a core had nothing to do, a run of two threads takes up to a third longer, the next one
-        a sixth, and the fourth as long as all that follow.
+        seconds. After cores had nothing to do, a run of two threads takes up to half as long again, the next
+        one a fifth longer, and the third about as long as all that follow.
 
     Returns
     -------

@@ -69,8 +69,8 @@ MAX_MATCHES: Final = 50_000_000
 """Most matches that are collected in one table unless the caller says otherwise."""
 
 EXPRESSION_ROWS: Final = 1 << 17
-"""Rows that are looked at together: what an expression makes of them, and the times that several components
-gather, stay in cache, and threads seldom wait for the interpreter."""
+"""Rows that are looked at together: what is read once, or made of them, stays in the processor's cache, and
+threads seldom wait for the interpreter."""
 
 FIRST_EVENTS: Final = 8
 """Events of a match that a search has room for at first."""

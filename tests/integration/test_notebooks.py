@@ -13,13 +13,15 @@ FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 
 
 def printed(notebook: Any) -> list[str]:
-    """Return what the cells of a notebook print."""
+    """Return what each cell of a notebook prints, in however many pieces it came."""
     return [
-        output["text"]
+        "".join(
+            output["text"]
+            for output in cell.outputs
+            if output.output_type == "stream" and output.name == "stdout"
+        )
         for cell in notebook.cells
         if cell.cell_type == "code"
-        for output in cell.outputs
-        if output.output_type == "stream" and output.name == "stdout"
     ]
 
 
@@ -31,4 +33,4 @@ def test_a_notebook(file: Path, shared_data: Path) -> None:
     resources = {"metadata": {"path": str(FOLDER)}}
     NotebookClient(ran, timeout=3600, startup_timeout=1800, resources=resources).execute()
     assert printed(ran) == printed(saved)
-    assert printed(saved)
+    assert any(printed(saved))

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
+from uncertain_cep.config import EXPRESSION_ROWS, FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
 from uncertain_cep.errors import TraceFault, absent_columns
 from uncertain_cep.expressions.codes import codes_of, paired
 from uncertain_cep.timedomain import Names, TimeDomain, as_int64, is_text
@@ -117,9 +117,6 @@ def check_columns(schema: pa.Schema, names: Names) -> list[TraceFault]:
     return faults
 
 
-_BLOCK: Final = 1 << 16
-"""Rows that are looked at together, so that what is read once stays in the processor's cache."""
-
 _OTHERWISE: Final = 'Rename the column, or map names={"probability": "..."}, to use an attribute of that name'
 
 
@@ -183,8 +180,8 @@ def check_intervals(
 
 def _near_and_in_order(lower: IntArray, upper: IntArray, largest: int) -> bool:
     """Return whether no interval is reversed, and no time is larger than ``largest``, either way."""
-    for begin in range(0, len(lower), _BLOCK):
-        low, high = lower[begin : begin + _BLOCK], upper[begin : begin + _BLOCK]
+    for begin in range(0, len(lower), EXPRESSION_ROWS):
+        low, high = lower[begin : begin + EXPRESSION_ROWS], upper[begin : begin + EXPRESSION_ROWS]
         # Where no interval is reversed, two extremes bound all times.
         if (low > high).any() or int(low.min()) < -largest or int(high.max()) > largest:
             return False

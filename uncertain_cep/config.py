@@ -207,7 +207,7 @@ FIRST_MATCHES: Final = 256
 WORTH_A_LOOK: Final = 1000
 """Fewer candidates are matched before it is known which of them to drop."""
 
-WINDOW_SAMPLE: Final = 4096
+WINDOW_SAMPLE: Final = 1024
 """Candidates of each component that tell whether the others are worth a look."""
 
 WORTH_DROPPING: Final = 0.1

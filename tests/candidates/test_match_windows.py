@@ -192,6 +192,77 @@ def test_few_candidates_are_left_alone() -> None:
         assert [len(rows) for rows in feasible(plan, selection).rows] == [11, 11]
 
 
+_SPREAD = st.lists(
+    st.tuples(st.sampled_from("ABC"), st.integers(0, 60), st.sampled_from([0, 1, 7, 40])),
+    min_size=3,
+    max_size=40,
+)
+_PATTERNS = [
+    "SEQ(A a, B b, C c)",
+    "SEQ(B b, A a, C c) WHERE TIME(a) - TIME(b) <= 2",
+    "SEQ(C c, B b, A a) WHERE TIME(b) - TIME(c) >= 3",
+    "AND(A a, B b, C c)",
+]
+
+
+@given(_SPREAD, st.booleans(), st.sampled_from(_PATTERNS), st.integers(3, 20), st.integers(1, 20))
+def test_a_quick_look_decides_as_the_long_one_does(
+    events: list[tuple[str, int, int]], in_order: bool, pattern: str, window: int, twentieths: int
+) -> None:
+    kinds, lower, length = zip(
+        *(sorted(events, key=lambda event: event[1]) if in_order else events), strict=True
+    )
+    table = pa.table({"type": kinds, "id": range(len(kinds)), "lower": lower, "upper": np.add(lower, length)})
+    plan = make_plan(uc.parse(f"PATTERN {pattern} WITHIN {window}"), table.schema)
+    selection = candidates(plan, table)
+    with patch.object(windows, "WORTH_DROPPING", twentieths / 20), patch.object(windows, "WORTH_A_LOOK", 0):
+        quick = feasible(plan, selection)
+        with patch.object(windows, "_may_be_worth_while", lambda *_: True):
+            long = feasible(plan, selection)
+    assert (quick is selection) == (long is selection)
+    assert list(map(np.ndarray.tolist, quick.rows)) == list(map(np.ndarray.tolist, long.rows))
+
+
+_SOME = st.lists(st.tuples(st.integers(0, 20), st.sampled_from([0, 1, 7])), min_size=1, max_size=3)
+
+
+@given(
+    _SOME,
+    st.lists(st.integers(0, 3), min_size=1, max_size=3),
+    st.integers(-9, 9),
+    st.sampled_from([-1, 0, 3]),
+    st.booleans(),
+)
+def test_what_is_surely_in_reach(
+    others: list[tuple[int, int]], sizes: list[int], least: int, more: int, even: bool
+) -> None:
+    lower, length = np.array(sorted(others), dtype=np.int64).T
+    upper = lower + (3 if even else length)
+    behind = range(least, least + more + 1)
+    # Every place there is, so that each edge is among them.
+    own = [(first, size) for first in range(-20, 45) for size in sizes]
+    begin, size = np.array(own, dtype=np.int64).T
+    part = windows._Part(None, begin, begin + size, begin[:0], begin[:0])
+    found = part.surely_in_reach(lower, upper, least, least + more)
+    reached = {
+        tick + later
+        for low, high in zip(lower.tolist(), upper.tolist(), strict=True)
+        for tick in range(low, high + 1)
+        for later in behind
+    }
+    real = [not reached.isdisjoint(range(first, first + size + 1)) for first, size in own]
+    assert all(is_real or not is_found for is_real, is_found in zip(real, found.tolist(), strict=True))
+    assert not even or found.tolist() == real
+
+
+def test_a_quick_look_is_enough_for_dense_candidates() -> None:
+    table = _trace(2, lambda number: "ABC"[number % 3])
+    plan = make_plan(uc.parse("PATTERN SEQ(A a, B b, C c) WITHIN 20"), table.schema)
+    selection = candidates(plan, table)
+    with patch.object(windows, "union", side_effect=AssertionError):
+        assert feasible(plan, selection) is selection
+
+
 def test_order_counts_not_only_reach() -> None:
     table = _trace(50, lambda number: "AAACCCBBB"[number % 9])
     plan = make_plan(uc.parse("PATTERN SEQ(A a, B b, C c) WITHIN 250"), table.schema)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +20,7 @@ from uncertain_cep.config import (
     UNEVEN_PARTS,
 )
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.threads import equal_ranges
 
 __all__ = ["parts_of"]
 
@@ -53,80 +54,78 @@ def parts_of(plan: EvaluationPlan, selection: Selection, threads: int) -> list[C
         return [lambda: selection]
     # The events of a Kleene component that come first are among those that come later.
     by_owner = not plan.components[plan.owner].kleene
-    in_time = _InTime.of(selection) if by_owner else None
-    ranges = [] if in_time is None else in_time.ranges(plan, count)
-    fewer = min(EVEN_PARTS_PER_THREAD * threads, count)
-    if (
-        in_time is not None
-        and len(ranges) == count > fewer
-        and total < MOST_IN_FEW_PARTS
-        and _even(ranges, plan)
-    ):
-        ranges = in_time.ranges(plan, fewer)
-    if ranges and sum(sum(part.sizes) for part in ranges) <= MOST_REPEATED * total:
-        return [lambda part=part: part for part in ranges]  # type: ignore[misc]
+    in_time = _InTime.of(selection, plan) if by_owner else None
+    if in_time is not None:
+        cuts = in_time.cuts(count)
+        fewer = min(EVEN_PARTS_PER_THREAD * threads, count)
+        if len(cuts) == count > fewer and total < MOST_IN_FEW_PARTS and in_time.are_even(cuts):
+            cuts = in_time.cuts(fewer)
+        if len(cuts) and int((cuts[:, 1] - cuts[:, 0]).sum()) <= MOST_REPEATED * total:
+            return in_time.parts(cuts)
     if selection.partitions >= PARTS_PER_THREAD * threads:
         return _partition_ranges(selection, count)
     if in_time is None:
         return [lambda: selection]
-    return [lambda part=part: part for part in in_time.ranges(plan, threads)]  # type: ignore[misc]
-
-
-def _even(ranges: list[Selection], plan: EvaluationPlan) -> bool:
-    """Return whether parts in which the owner has equally many events take about as long.
-
-    An event of it has as many matches as the others have events in a window, multiplied.
-    """
-    others = [j for j in range(len(plan.components)) if j != plan.owner]
-    matches = np.array(
-        [
-            math.prod(
-                len(part.lower[j]) / float(part.lower[j][-1] - part.lower[j][0] + plan.window) for j in others
-            )
-            for part in ranges
-        ]
-    )
-    return bool(matches.max() < UNEVEN_PARTS * matches.mean())
+    return in_time.parts(in_time.cuts(threads))
 
 
 @dataclass(frozen=True, slots=True)
 class _InTime:
-    """Candidates sorted by their lower bounds."""
+    """Candidates sorted by their lower bounds, and how they are cut."""
 
     selection: Selection
-    longest: tuple[int, ...]
-    """The largest ``upper - lower`` of each component, ticks."""
+    owner: int
+    window: int
 
     @classmethod
-    def of(cls, selection: Selection) -> _InTime:
+    def of(cls, selection: Selection, plan: EvaluationPlan) -> _InTime:
         """Sort some candidates."""
         if not all(spread.ascends for spread in selection.spreads):
             selection = selection.take([np.argsort(part, kind="stable") for part in selection.lower])
-        return cls(selection, tuple(spread.longest for spread in selection.spreads))
+        return cls(selection, plan.owner, plan.window)
 
-    def ranges(self, plan: EvaluationPlan, count: int) -> list[Selection]:
-        """Return about equally many events of the owner in each part, and what is in reach of them."""
-        selection, owner = self.selection, plan.owner
+    def cuts(self, count: int) -> Int64:
+        """Return about equally many events of the owner in each part, and what is in reach of them.
+
+        Returns
+        -------
+        (parts, 2, l) int64
+            The first candidate of each component, and the one behind the last. Parts without candidates of
+            some component are left out.
+        """
+        selection, owner = self.selection, self.owner
         lower = selection.lower
-        edges = np.unique(np.linspace(0, len(lower[owner]), count + 1).astype(np.int64))
+        ranges = equal_ranges(len(lower[owner]), min(count, len(lower[owner])))
+        edges = np.array([0, *(part.stop for part in ranges)], dtype=np.int64)
         earliest, latest = selection.extremes
-        reach = min(plan.window, latest - earliest)
-        parts = []
-        for begin, end in pairwise(edges.tolist()):
-            first = int(lower[owner][begin]) - reach
-            last = int(selection.upper[owner][begin:end].max()) + reach
-            chosen = [
-                slice(
-                    int(np.searchsorted(part, first - longest, "left")),
-                    int(np.searchsorted(part, last, "right")),
-                )
-                for part, longest in zip(lower, self.longest, strict=True)
-            ]
-            chosen[owner] = slice(begin, end)
-            part = selection.take(chosen)
-            if not part.empty:
-                parts.append(part)
-        return parts
+        reach = min(self.window, latest - earliest)
+        first = lower[owner][edges[:-1]] - reach
+        last = np.array([int(selection.upper[owner][part].max()) + reach for part in ranges], dtype=np.int64)
+        found = np.empty((len(first), 2, len(lower)), dtype=np.int64)
+        for j, (part, spread) in enumerate(zip(lower, selection.spreads, strict=True)):
+            found[:, 0, j] = np.searchsorted(part, first - spread.longest, "left")
+            found[:, 1, j] = np.searchsorted(part, last, "right")
+        found[:, 0, owner], found[:, 1, owner] = edges[:-1], edges[1:]
+        return found[(found[:, 0] < found[:, 1]).all(axis=1)]
+
+    def are_even(self, cuts: Int64) -> bool:
+        """Return whether parts in which the owner has equally many events take about as long.
+
+        An event of it has as many matches as the others have events in a window, multiplied.
+        """
+        matches = np.ones(len(cuts))
+        for j, lower in enumerate(self.selection.lower):
+            if j != self.owner:
+                begin, end = cuts[:, 0, j], cuts[:, 1, j]
+                matches *= (end - begin) / (lower[end - 1] - lower[begin] + float(self.window))
+        return bool(matches.max() < UNEVEN_PARTS * matches.mean())
+
+    def parts(self, cuts: Int64) -> list[Callable[[], Selection]]:
+        """Return what returns each part."""
+        return [
+            partial(self.selection.take, [slice(*ends) for ends in zip(*cut, strict=True)])
+            for cut in cuts.tolist()
+        ]
 
 
 def _partition_ranges(selection: Selection, count: int) -> list[Callable[[], Selection]]:

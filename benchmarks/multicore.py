@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import time
+from collections.abc import Iterator
 from functools import partial
 from multiprocessing.connection import Connection
 from statistics import median
-from threading import current_thread
+from threading import current_thread, get_ident
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -17,7 +18,7 @@ import uncertain_cep as uc
 from benchmarks.figures import Options, Results, at_least, at_most
 from benchmarks.timing import take_turns
 from benchmarks.workload import THREE, Stream, sequence_query
-from uncertain_cep.threads import _Lane, available_cores
+from uncertain_cep.threads import _Lane, available_cores, side_by_side
 
 __all__ = ["measure"]
 
@@ -28,6 +29,9 @@ _STREAMS: Final = {
     "300,000 events, d=5, skip till next": (Stream(300_000, half_interval=5), THREE, True, None),
 }
 _MANY: Final = 16
+_ITEM: Final = 0.004
+"""Seconds that a fast thread takes for an item."""
+_ITEMS: Final = 50
 
 
 def _count(events: pa.Table, query: str, threads: int) -> int:
@@ -88,6 +92,23 @@ class _Processes:
         return max(int(connection.recv()) for connection in self._connections)
 
 
+def _share_of_uneven_cores(slowness: float, is_caller_slow: bool) -> float:
+    """Return how much two threads get done, one of them slower, as a share of what their speeds allow.
+
+    Threads sleep instead of computing, as no core can be told how fast to be.
+    """
+    caller = get_ident()
+
+    def lane() -> Iterator[None]:
+        for _ in range(_ITEMS):
+            time.sleep(_ITEM * (slowness if (get_ident() == caller) == is_caller_slow else 1.0))
+            yield
+
+    began = time.perf_counter()
+    items = sum(1 for _ in side_by_side(2, [lane, lane]))
+    return items * _ITEM / (1.0 + 1.0 / slowness) / (time.perf_counter() - began)
+
+
 def measure(options: Options) -> Results:
     """Compare one thread with as many as there are cores, confidences included, batch by batch."""
     results = Results()
@@ -124,5 +145,14 @@ def measure(options: Options) -> Results:
         results.add(
             f"{name}: share of the caller's thread", share, "", at_most(0.15), (),
             f"at most {amdahl:.1f} times as fast on {_MANY} cores by Amdahl's law",
+        )  # fmt: skip
+    for slowness, target in ((1.5, 0.85), (2.0, 0.75)):
+        shares = [
+            median(_share_of_uneven_cores(slowness, is_caller_slow) for _ in range(options.rounds))
+            for is_caller_slow in (False, True)
+        ]
+        results.add(
+            f"two threads, one {slowness:g} times as slow: share of what both could do", min(shares), "",
+            at_least(target), (), f"{shares[0]:.2f}, and {shares[1]:.2f} if it is the caller's",
         )  # fmt: skip
     return results

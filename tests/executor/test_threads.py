@@ -164,6 +164,57 @@ def test_the_caller_makes_items_instead_of_waiting() -> None:
     assert caller in makers
 
 
+@pytest.mark.parametrize("is_caller_fast", [True, False])
+def test_a_fast_thread_gets_the_lane_that_is_behind(
+    is_caller_fast: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uncertain_cep.threads._KEPT_SECONDS", 60.0)
+    caller = threading.get_ident()
+    slow_begins = threading.Event()
+    changes: list[int] = []
+
+    def lane(number: int) -> Iterator[int]:
+        was_slow = False
+        for _ in range(50):
+            if (threading.get_ident() == caller) == is_caller_fast:
+                slow_begins.wait()
+                if was_slow:
+                    changes.append(number)
+                was_slow = False
+            else:
+                slow_begins.set()
+                time.sleep(0.02)
+                was_slow = True
+            if len(changes) >= 4:
+                return
+            yield number
+
+    assert set(side_by_side(2, [partial(lane, 0), partial(lane, 1)])) == {0, 1}
+    assert len(changes) >= 4
+
+
+def test_a_lane_is_not_left_for_a_caller_who_does_not_come() -> None:
+    caller = threading.get_ident()
+    other_begins = threading.Event()
+    made: list[int] = []
+
+    def lane() -> Iterator[int]:
+        while True:
+            if threading.get_ident() == caller:
+                other_begins.wait()
+            else:
+                other_begins.set()
+                time.sleep(0.02)
+            made.append(0)
+            yield 0
+
+    found = side_by_side(2, [lane, lane])
+    # The caller has to wait for the second one, whose lane is left for it.
+    assert [next(found), next(found)] == [0, 0]
+    _until(lambda: len(made) == 2 + 2 * MOST_AHEAD)
+    found.close()  # type: ignore[attr-defined]
+
+
 def test_a_caller_who_makes_an_item_says_how_far_the_call_is(monkeypatch: pytest.MonkeyPatch) -> None:
     caller = threading.get_ident()
     looks, by_the_caller = [], []

@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from queue import Empty, SimpleQueue
 from threading import Thread, current_thread, main_thread
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
-__all__ = ["Abandoned", "Failure", "ending_when", "may_end_here", "uninterrupted"]
+__all__ = ["Abandoned", "Failure", "ending_when", "in_a_thread", "may_end_here", "uninterrupted"]
 
 ResultT = TypeVar("ResultT")
 
@@ -34,37 +34,6 @@ class Failure:
         self.error = error
 
 
-class _Work(Generic[ResultT]):
-    """A call in a thread of its own, and what has become of it."""
-
-    def __init__(self, call: Callable[[], ResultT]) -> None:
-        self.abandoned = False
-        self._call = call
-        # Not the thread's join: to interrupt that makes Python take the thread for one that has ended.
-        self._results: SimpleQueue[ResultT | Failure] = SimpleQueue()
-
-    def start(self) -> None:
-        """Begin the call."""
-        Thread(target=copy_context().run, args=(self._run,)).start()
-
-    def _run(self) -> None:
-        try:
-            with ending_when(lambda: self.abandoned):
-                self._results.put(self._call())
-        except BaseException as error:
-            self._results.put(Failure(error))
-
-    def result(self) -> ResultT:
-        """Wait for what the call returns, or raise what it raised."""
-        while True:
-            with suppress(Empty):
-                result = self._results.get(timeout=_WAIT_SECONDS)
-                break
-        if isinstance(result, Failure):
-            raise result.error
-        return result
-
-
 _ends: Final[ContextVar[Callable[[], bool] | None]] = ContextVar("ends", default=None)
 
 
@@ -78,24 +47,59 @@ def ending_when(ends: Callable[[], bool]) -> Iterator[None]:
         _ends.reset(token)
 
 
+def in_a_thread(
+    call: Callable[[], ResultT], *, daemon: bool, meanwhile: Callable[[], object] = lambda: None
+) -> ResultT:
+    """Return what a call returns, made in a thread of its own and in this context.
+
+    Parameters
+    ----------
+    call : callable
+        If an exception ends the wait for it, it goes on for nobody until it is over or :func:`may_end_here`
+        ends it.
+    daemon : bool
+        Whether the process may end before that.
+    meanwhile : callable
+        Called some twenty times a second; what it raises ends the wait.
+    """
+    # Not the thread's join: to interrupt that makes Python take the thread for one that has ended.
+    results: SimpleQueue[ResultT | Failure] = SimpleQueue()
+    is_abandoned = False
+
+    def run() -> None:
+        try:
+            with ending_when(lambda: is_abandoned):
+                results.put(call())
+        except BaseException as error:
+            results.put(Failure(error))
+
+    try:
+        Thread(target=copy_context().run, args=(run,), daemon=daemon).start()
+        while True:
+            meanwhile()
+            with suppress(Empty):
+                result = results.get(timeout=_WAIT_SECONDS)
+                break
+    except BaseException:
+        is_abandoned = True
+        raise
+    if isinstance(result, Failure):
+        raise result.error
+    return result
+
+
 def uninterrupted(call: Callable[[], ResultT]) -> ResultT:
     """Return what a call returns, made where no interrupt is raised.
 
     Parameters
     ----------
     call : callable
-        If an interrupt ends the caller, it goes on for nobody until it is over or :func:`may_end_here` ends
-        it. A process does not end before that, as native code would go on without its data.
+        If an interrupt ends the caller, it goes on, see :func:`in_a_thread`. A process does not end before
+        that, as native code would go on without its data.
     """
     if current_thread() is not main_thread():
         return call()
-    work = _Work(call)
-    try:
-        work.start()
-        return work.result()
-    except BaseException:
-        work.abandoned = True
-        raise
+    return in_a_thread(call, daemon=False)
 
 
 def may_end_here() -> None:

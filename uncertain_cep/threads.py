@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Final, Generic, TypeVar
 
 from confidence.budget import checkpoint, looking_at
-from confidence.uninterrupted import Abandoned, Failure, ending_when
+from confidence.uninterrupted import Abandoned, Failure, ending_when, in_a_thread
 from uncertain_cep.config import AWAY_SHARE, MOST_AHEAD, WORTH_A_THREAD
 from uncertain_cep.meter import Meter, current_meter
 
@@ -87,27 +87,14 @@ def waited_for(work: Callable[[], ItemT]) -> ItemT:
     It is for one call of another library that takes seconds and that nothing ends. If an interrupt or a limit
     ends the caller, the thread goes on for nobody until the call is over.
     """
-    done: SimpleQueue[ItemT | Failure] = SimpleQueue()
-
-    def run() -> None:
-        try:
-            done.put(work())
-        except BaseException as error:
-            done.put(Failure(error))
-
-    Thread(target=copy_context().run, args=(run,), daemon=True).start()
     meter = current_meter()
-    while True:
+
+    def look() -> None:
         checkpoint()
         if meter is not None:
             meter.look()
-        try:
-            found = done.get(timeout=_WAIT_SECONDS)
-        except Empty:
-            continue
-        if isinstance(found, Failure):
-            raise found.error
-        return found
+
+    return in_a_thread(work, daemon=True, meanwhile=look)
 
 
 class _Worker:

@@ -25,6 +25,7 @@ from uncertain_cep.results.order import finished
 from uncertain_cep.streaming.stream_layout import StreamOptions
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.frames import event_table, library_of, like
+from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 
 __all__ = ["explain", "explained", "iter_matches", "match"]
 
@@ -263,7 +264,8 @@ def _batches(
     events: Any, query: Query | str, options: MatchOptions
 ) -> tuple[EvaluationPlan, Iterator[pa.RecordBatch]]:
     table = event_table(events, options.names)
-    plan = remembered_plan(query, table.schema, options)
+    with naming_spoiled_rows(table):
+        plan = remembered_plan(query, table.schema, options)
     return plan, execute_within(plan, table, options, Diagnostics())
 
 

@@ -213,6 +213,9 @@ WINDOW_SAMPLE: Final = 1024
 WORTH_DROPPING: Final = 0.1
 """Share of the sampled candidates that must be out of reach of the rarest component's."""
 
+MOSTLY_NUMBERS: Final = 0.5
+"""Share of the values of a column of text that are numbers, from which on the others are taken for faults."""
+
 # What a call warns of: a look that takes next to nothing beside `--only throughput`.
 
 DIAGNOSED_ROWS: Final = 16_384

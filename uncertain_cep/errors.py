@@ -74,11 +74,22 @@ class InternalError(UncertainCepError):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault of a query: what is wrong, what to do, and where (1-based line and column)."""
+    """One fault of a query.
+
+    Attributes
+    ----------
+    message : str
+        What is wrong and what to do.
+    line, column : int
+        Where, 1-based.
+    text_columns : tuple of str
+        The columns of text that the query takes for numbers.
+    """
 
     message: str
     line: int
     column: int
+    text_columns: tuple[str, ...] = ()
 
 
 def _excerpt(text: str, line: int, column: int) -> str:
@@ -123,9 +134,12 @@ class QueryError(UncertainCepError):
     ----------
     faults : tuple of Fault
         In the order in which they stand in the text.
+    text : str
+        The query; empty if it was not written as text.
     """
 
     def __init__(self, faults: Sequence[Fault], *, text: str = "") -> None:
+        self.text = text
         self.faults = tuple(sorted(faults, key=lambda fault: (fault.line, fault.column)))
         parts = []
         for fault in self.faults:

@@ -179,8 +179,8 @@ class _Crew(Generic[ItemT]):
 
     Lanes keep in step, so that a fast thread has to wait for a slow one in the end. Then the two change
     lanes: the fast one gets the lane that is behind as soon as its item is made. All are busy until it is as
-    far ahead with that one. With two threads, one of them half as fast, a call takes a tenth longer than
-    their speeds ask for, instead of half as long again.
+    far ahead with that one. With two threads, one of them half as fast, a call takes a tenth to a fifth
+    longer than their speeds ask for, instead of half as long again.
     """
 
     def __init__(self, lanes: Sequence[_Lane[ItemT]]) -> None:

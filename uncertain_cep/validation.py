@@ -15,6 +15,7 @@ from uncertain_cep.plan import EvaluationPlan, make_plan
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.traces.frames import library_of
 from uncertain_cep.traces.reading import GivenSchema, LoadedTrace, load_frame, load_traces
+from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 
 __all__ = ["Validation", "validate", "validated"]
 
@@ -147,7 +148,8 @@ def _planned(query: Query, loaded: LoadedTrace, tick: str | None) -> EvaluationP
     if loaded.table is None:
         return None
     try:
-        return make_plan(query, loaded.table.schema, tick=tick)
+        with naming_spoiled_rows(loaded.table, loaded.origin.placed):
+            return make_plan(query, loaded.table.schema, tick=tick)
     except UncertainCepError:
         if loaded.faults:
             return None

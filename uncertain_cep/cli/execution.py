@@ -34,6 +34,7 @@ from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, attributes_in
 from uncertain_cep.results.order import finished
 from uncertain_cep.traces.reading import LoadedTrace, load_traces
+from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 from uncertain_cep.wording import counted
 
 if TYPE_CHECKING:
@@ -195,12 +196,14 @@ def _matches_of(
 
 def plan_of(query: Query, loaded: LoadedTrace, table: pa.Table, options: MatchOptions) -> EvaluationPlan:
     """Return the plan for a table of a trace of which some columns were read."""
-    try:
-        return make_plan(query, table.schema, options)
-    except QueryError:
-        # Which columns there are is to be said of all.
-        make_plan(query, loaded.with_all_columns(table.schema), options)
-        raise
+    # Behind the rows of the files there may be matches.
+    with naming_spoiled_rows(table, loaded.origin.placed if table is loaded.table else None):
+        try:
+            return make_plan(query, table.schema, options)
+        except QueryError:
+            # Which columns there are is to be said of all.
+            make_plan(query, loaded.with_all_columns(table.schema), options)
+            raise
 
 
 @contextmanager

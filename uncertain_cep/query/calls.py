@@ -8,7 +8,7 @@ from typing import Final, cast
 from uncertain_cep.query import syntax
 from uncertain_cep.query.checker import did_you_mean
 from uncertain_cep.query.functions import DATE_PARTS, FUNCTIONS, MOST_DIGITS, TYPES, Function
-from uncertain_cep.query.kinds import NUMBERS, Kinds, as_text, remedy, shown
+from uncertain_cep.query.kinds import NUMBERS, Kinds, as_text, remedy, shown, text_columns
 from uncertain_cep.query.text_patterns import groups_of, like_regex, regex_fault
 from uncertain_cep.query.typed import KIND_NAMES, Apply, Constant, Kind, Operator, TypedExpression
 from uncertain_cep.wording import counted
@@ -66,6 +66,7 @@ class Calls(Kinds):
                 f"{shown(one)} is {KIND_NAMES[one.kind]} and {shown(other)} {KIND_NAMES[other.kind]}: "
                 f"{_spelled(call)} needs values of one kind{remedy(one, other) or remedy(other, one)}",
                 call.position,
+                text_columns(*operands) if kinds.keys() & NUMBERS else (),
             )
             return None
         return tuple(operands), kind

@@ -10,7 +10,7 @@ from uncertain_cep.query import syntax
 from uncertain_cep.query.calls import Calls
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS, format_expression
 from uncertain_cep.query.functions import by_row, speaks_of_one_event
-from uncertain_cep.query.kinds import NUMBERS, as_text, remedy, shown
+from uncertain_cep.query.kinds import NUMBERS, as_text, remedy, shown, text_columns
 from uncertain_cep.query.parameters import guessed
 from uncertain_cep.query.syntax import Expression
 from uncertain_cep.query.typed import (
@@ -119,7 +119,8 @@ class Binding(Calls):
                 return None
             name, of = found
         if function in ("avg", "sum", "stddev") and of not in NUMBERS and of != "null":
-            self.refuse(f"{function} needs numbers, but {name} is {KIND_NAMES[of]}", position)
+            columns = ([name] if of == "string" else ()) if computed is None else text_columns(computed)
+            self.refuse(f"{function} needs numbers, but {name} is {KIND_NAMES[of]}", position, columns)
             return None
         if function in ("min", "max") and of == "bool":
             self.refuse("true and false have no order: use every(...) or any(...)", position)
@@ -228,6 +229,7 @@ class Binding(Calls):
                 f"{shown(left)} is {KIND_NAMES[left.kind]} and {shown(right)} {KIND_NAMES[right.kind]}: "
                 f"they cannot be compared{remedy(left, right) or remedy(right, left)}",
                 expression.position,
+                text_columns(left, right) if {left.kind, right.kind} & NUMBERS else (),
             )
             return None
         if left.kind == "bool" and sign not in ("=", "!="):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -19,12 +20,13 @@ from uncertain_cep.query.typed import (
     Constant,
     Kind,
     TypedExpression,
+    columns_in,
     kind_of,
     parse_time,
 )
 from uncertain_cep.timedomain import Names
 
-__all__ = ["NUMBERS", "Kinds", "as_text", "remedy", "shown"]
+__all__ = ["NUMBERS", "Kinds", "as_text", "remedy", "shown", "text_columns"]
 
 NUMBERS: Final[frozenset[Kind]] = frozenset({"int", "float"})
 _PARTS_OF_AN_EVENT: Final = ("type", "id", "lower", "upper", "pmf", "probability")
@@ -48,9 +50,10 @@ class Kinds:
     remarks: list[str] = field(default_factory=list)
     """What to warn of."""
 
-    def refuse(self, message: str, position: Position) -> None:
-        """Note a fault."""
-        self.faults.append(Fault(message, position.line, position.column))
+    def refuse(self, message: str, position: Position, text_columns: Iterable[str] = ()) -> None:
+        """Note a fault, and which columns are text where numbers are asked for."""
+        columns = tuple(dict.fromkeys(text_columns))
+        self.faults.append(Fault(message, position.line, position.column, columns))
 
     def warn(self) -> None:
         """Warn of what is valid and hardly meant."""
@@ -103,7 +106,11 @@ class Kinds:
     def _number(self, typed: TypedExpression, sign: str, position: Position) -> bool:
         if typed.kind in NUMBERS or typed.kind == "null":
             return True
-        self.refuse(f"{sign} needs numbers, but {shown(typed)} is {KIND_NAMES[typed.kind]}", position)
+        self.refuse(
+            f"{sign} needs numbers, but {shown(typed)} is {KIND_NAMES[typed.kind]}",
+            position,
+            text_columns(typed),
+        )
         return False
 
     def _timed(
@@ -142,6 +149,12 @@ def as_text(given: Expression, typed: TypedExpression, other: TypedExpression) -
     if beside and isinstance(given, syntax.Literal) and isinstance(given.value, syntax.Untyped):
         return Constant(str(given.value), "string", given.parameter)
     return typed
+
+
+def text_columns(*operands: TypedExpression) -> Iterator[str]:
+    """Yield the columns of text that text among some operands is made of."""
+    for operand in operands:
+        yield from (part.name for part in columns_in(operand) if part.kind == operand.kind == "string")
 
 
 def remedy(one: TypedExpression, other: TypedExpression) -> str:

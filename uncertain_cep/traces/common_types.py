@@ -7,7 +7,7 @@ import pyarrow as pa
 from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.timedomain import is_text
 
-__all__ = ["common_type"]
+__all__ = ["common_type", "is_number"]
 
 
 def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
@@ -18,7 +18,7 @@ def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
         return second
     if pa.types.is_integer(first) and pa.types.is_integer(second):
         return pa.int64()
-    if _is_number(first) and _is_number(second):
+    if is_number(first) and is_number(second):
         return pa.float64()
     if is_text(first) and is_text(second):
         return pa.string()
@@ -29,12 +29,13 @@ def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
         return pa.timestamp(min(units, key=lambda unit: UNIT_NANOSECONDS[unit]), zone)
     if pa.types.is_nested(first) and pa.types.is_nested(second):
         values = [getattr(dtype, "value_type", None) for dtype in (first, second)]
-        if all(value is not None and _is_number(value) for value in values):
+        if all(value is not None and is_number(value) for value in values):
             return pa.list_(pa.float64())
     return None
 
 
-def _is_number(dtype: pa.DataType) -> bool:
+def is_number(dtype: pa.DataType) -> bool:
+    """Return whether a column of this type holds whole or decimal numbers."""
     return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype))
 
 

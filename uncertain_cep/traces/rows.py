@@ -13,14 +13,16 @@ import pyarrow.compute as pc
 
 from uncertain_cep.errors import QueryError, QuerySyntaxError, TraceError, TraceFault
 from uncertain_cep.timedomain import TICK_METADATA, Names, is_text, lengths_in_ticks, tick_column
-from uncertain_cep.traces.common_types import common_type
+from uncertain_cep.traces.common_types import common_type, is_number
 from uncertain_cep.traces.events_schema import EventsSchema
 from uncertain_cep.traces.faulty_rows import ROW, BoolArray, IntArray, renumbered
 from uncertain_cep.traces.formats import with_type
 from uncertain_cep.traces.frames import is_whole_decimal
 from uncertain_cep.traces.intervals import IntervalOptions, Rounding
 from uncertain_cep.traces.reshaping import VALUE, VARIABLE, with_values
+from uncertain_cep.traces.spoiled_numbers import spoiled_rows
 from uncertain_cep.traces.uncertain_stamps import Uncertainty, columns_in
+from uncertain_cep.wording import counted
 
 __all__ = [
     "CANONICAL",
@@ -366,7 +368,7 @@ def _tick_text(tick: bytes | None) -> str:
 
 def _column_type(name: str, parts: Sequence[Part], faults: list[TraceFault]) -> pa.DataType | None:
     found: pa.DataType = pa.null()
-    where = ""
+    first = parts[0]
     advice = "give it one type, or set it in [types]"
     if name in (_NAMES.lower, _NAMES.upper):
         advice = 'times and plain numbers do not mix, say the unit of the numbers (unit = "ms")'
@@ -379,13 +381,32 @@ def _column_type(name: str, parts: Sequence[Part], faults: list[TraceFault]) -> 
         if common is None and name == _NAMES.id:
             common = pa.string()
         if common is None:
-            message = f"its type is {dtype} here, but {found} in {where}: {advice}"
-            faults.append(TraceFault(message, file=part.file, column=name))
+            message = f"its type is {dtype} here, but {found} in {first.file}: {advice}"
+            one, other = (first, found), (part, dtype)
+            fault = _spoiled(name, one, other) or _spoiled(name, other, one)
+            faults.append(fault or TraceFault(message, file=part.file, column=name))
             return None
         if pa.types.is_null(found):
-            where = part.file
+            first = part
         found = common
     return found
+
+
+def _spoiled(
+    name: str, text: tuple[Part, pa.DataType], numbers: tuple[Part, pa.DataType]
+) -> TraceFault | None:
+    """Return a fault for the row that makes text of a column in one file, if it holds numbers in another."""
+    (part, dtype), (other, number) = text, numbers
+    if name in CANONICAL or not is_text(dtype) or not is_number(number):
+        return None
+    found = spoiled_rows(part.events.table.column(name))
+    if found is None:
+        return None
+    row = found.row if part.events.rows is None else int(part.events.rows[found.row])
+    others = f"this one and {found.others:,} more do not" if found.others else "this one does not"
+    here = f"{counted(found.numbers, 'row')} here and those of {other.file}"
+    message = f"{here} hold numbers, and {others}"
+    return TraceFault(f"{message}: {found.advice}", part.file, row + 1, name, found.value)
 
 
 def _as(part: Part, schema: pa.Schema, faults: list[TraceFault]) -> pa.Table | None:

@@ -1,0 +1,97 @@
+"""Columns of numbers that a few rows make columns of text: an error about their kind names such a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.config import MOSTLY_NUMBERS
+from uncertain_cep.errors import Fault, QueryError, TraceFault
+from uncertain_cep.expressions.masks import mask_of
+
+__all__ = ["Spoiled", "naming_spoiled_rows", "spoiled_rows"]
+
+_LONGEST: Final = 40
+_NUMBER: Final = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+
+
+@contextmanager
+def naming_spoiled_rows(
+    table: pa.Table, placed: Callable[[TraceFault], TraceFault] | None = None
+) -> Iterator[None]:
+    """Have a `QueryError` say which row keeps a column from being one of numbers, if few of them do.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The events that the query is for.
+    placed : callable, optional
+        Returns a fault with the file and the row in it, instead of the row of the table.
+
+    Notes
+    -----
+    O(rows) for each column of text that a query takes for one of numbers, and nothing without an error.
+    """
+    try:
+        yield
+    except QueryError as error:
+        faults = [_naming_a_row(fault, table, placed) for fault in error.faults]
+        if faults == list(error.faults):
+            raise
+        raise QueryError(faults, text=error.text) from None
+
+
+class Spoiled(NamedTuple):
+    """Rows that keep a column from being one of numbers."""
+
+    row: int
+    """The first one, from 0."""
+    value: str
+    """What it holds, as messages quote it."""
+    others: int
+    """How many more there are."""
+    numbers: int
+    """How many rows hold numbers."""
+
+    @property
+    def advice(self) -> str:
+        """What to do, as the end of a message."""
+        these = "them" if self.others else "it"
+        return f"mend {these}, or leave {these} empty"
+
+
+def spoiled_rows(column: pa.ChunkedArray) -> Spoiled | None:
+    """Return the rows of a column of text that hold no number, if there are any and most hold one. O(n)."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    is_number = mask_of(pc.match_substring_regex(column, _NUMBER))
+    is_other = mask_of(column.is_valid()) & ~is_number
+    numbers, others = int(np.count_nonzero(is_number)), int(np.count_nonzero(is_other))
+    if not others or numbers < MOSTLY_NUMBERS * (numbers + others):
+        return None
+    row = int(np.argmax(is_other))
+    value = column[row].as_py()
+    shown = repr(value if len(value) <= _LONGEST else f"{value[: _LONGEST - 3]}...")
+    return Spoiled(row, shown, others - 1, numbers)
+
+
+def _naming_a_row(fault: Fault, table: pa.Table, placed: Callable[[TraceFault], TraceFault] | None) -> Fault:
+    for name in fault.text_columns:
+        found = spoiled_rows(table.column(name)) if name in table.column_names else None
+        if found is not None:
+            return Fault(_message(name, found, placed), fault.line, fault.column)
+    return fault
+
+
+def _message(name: str, found: Spoiled, placed: Callable[[TraceFault], TraceFault] | None) -> str:
+    fault = TraceFault(found.value, row=found.row + 1)
+    first = str(fault if placed is None else placed(fault))
+    rows = f"{found.others + 1:,} rows hold no number (the first: {first})"
+    if not found.others:
+        rows = f"one row holds no number ({first})"
+    return f"{name} is text, as {rows}, while {found.numbers:,} do: {found.advice}"

@@ -346,7 +346,8 @@ def explained(
     else:
         table = event_table(events, options.names)
         schema = table.schema
-    plan = make_plan(parsed, schema, options)
+    with naming_spoiled_rows(table):
+        plan = make_plan(parsed, schema, options)
     with looked_at(options.limit):
         facts = plan_facts(plan, table, Diagnostics(), analyze=analyze)
         if format == "text":

@@ -19,6 +19,7 @@ from uncertain_cep.results.matched_events import events_table
 from uncertain_cep.results.shown import MatchTable, match_table
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.frames import as_arrow, event_table, library_of, like
+from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 
 __all__ = ["events_of", "posteriors", "report", "show"]
 
@@ -88,7 +89,8 @@ def events_of(
         found = joined_events(matches, given, parsed, options)
         return found  # type: ignore[no-any-return]
     table = event_table(given, options.names)
-    plan = make_plan(parsed, table.schema, options)
+    with naming_spoiled_rows(table):
+        plan = make_plan(parsed, table.schema, options)
     found = like(events_table(plan, table, as_arrow(matches)), given)
     return found  # type: ignore[no-any-return]
 
@@ -185,7 +187,8 @@ def posteriors(
         found = joined_posteriors(held, given, parsed, options, pmf_ticks)
         return found  # type: ignore[no-any-return]
     table = event_table(given, options.names)
-    plan = make_plan(parsed, table.schema, options)
+    with naming_spoiled_rows(table):
+        plan = make_plan(parsed, table.schema, options)
     from uncertain_cep.executor import check_table
     from uncertain_cep.results.posteriors import posterior_table
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -74,6 +75,22 @@ def test_aggregates_of_a_column(condition: str) -> None:
     table = table_of(["1", "2", "n/a"]).append_column("y", pa.array([1, 2, 3]))
     with pytest.raises(uc.QueryError, match=r"x is text, as one row holds no number \(row 3: 'n/a'\)"):
         uc.match(table, f"PATTERN SEQ(A+ a[], A b) WHERE {condition} WITHIN 9")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda table: uc.match(table, QUERY),
+        lambda table: list(uc.iter_matches(table, QUERY)),
+        lambda table: uc.explain(QUERY, table),
+        lambda table: uc.validate(table, query=QUERY),
+        lambda table: uc.events_of(table.select(["id"]), table, QUERY),
+        lambda table: uc.posteriors(table.select(["id"]), table, QUERY),
+    ],
+)
+def test_whatever_is_asked_of_a_frame(ask: Callable[[pa.Table], object]) -> None:
+    with pytest.raises(uc.QueryError, match=r"one row holds no number \(row 3: 'n/a'\)"):
+        ask(table_of(["1", "2", "n/a"]))
 
 
 def test_other_mistakes_keep_their_message() -> None:

@@ -147,7 +147,7 @@ class _Part(NamedTuple):
 
     @classmethod
     def sample(cls, selection: Selection, component: int, shift: Int64) -> _Part:
-        """Return some candidates of a component, as far apart from one to the next."""
+        """Return some candidates of a component, every so many."""
         return cls.of(selection, component, shift, max(selection.sizes[component] // WINDOW_SAMPLE, 1))
 
     @classmethod

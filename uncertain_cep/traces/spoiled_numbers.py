@@ -22,14 +22,14 @@ _NUMBER: Final = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 
 @contextmanager
 def naming_spoiled_rows(
-    table: pa.Table, placed: Callable[[TraceFault], TraceFault] | None = None
+    table: pa.Table | None, placed: Callable[[TraceFault], TraceFault] | None = None
 ) -> Iterator[None]:
     """Have a `QueryError` say which row keeps a column from being one of numbers, if few of them do.
 
     Parameters
     ----------
-    table : pyarrow.Table
-        The events that the query is for.
+    table : pyarrow.Table or None
+        The events that the query is for, if they are known.
     placed : callable, optional
         Returns a fault with the file and the row in it, instead of the row of the table.
 
@@ -40,6 +40,8 @@ def naming_spoiled_rows(
     try:
         yield
     except QueryError as error:
+        if table is None:
+            raise
         faults = [_naming_a_row(fault, table, placed) for fault in error.faults]
         if faults == list(error.faults):
             raise

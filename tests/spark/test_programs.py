@@ -44,8 +44,13 @@ def programs(spark: SparkSession) -> Iterator[Fuzzer[Calls]]:
         }
 
         def used(result: object) -> None:
-            if isinstance(result, DataFrame):
-                with on_spark.worker_errors():
+            if not isinstance(result, DataFrame):
+                return
+            with on_spark.worker_errors():
+                if result.isStreaming:
+                    stream = result.writeStream.format("noop").trigger(availableNow=True).start()
+                    stream.awaitTermination()
+                else:
                     result.toArrow()
 
         yield calls_of(FUNCTIONS, values, STRANGE, used)

@@ -20,7 +20,8 @@ from uncertain_cep import spark as on_spark
 FUNCTIONS: Final = {
     name: getattr(on_spark, name) for name in on_spark.__all__ if name not in ("get_session", "worker_errors")
 }
-STRANGE: Final[tuple[Any, ...]] = (None, True, -1, 2**80, "", "x", "\ud800", (), [], {}, object)
+STRANGE: Final[tuple[Any, ...]] = (None, True, -1, 2**80, "", "xy://z", "\ud800", (), [], {}, object)
+"""No text of them is the name of a folder: what programs write stays in theirs."""
 
 
 @contextmanager

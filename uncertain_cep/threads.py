@@ -225,8 +225,7 @@ class _Crew(Generic[ItemT]):
                 away += now - left
                 if self._helps and away > max(WORTH_A_THREAD, AWAY_SHARE * (now - began)):
                     self._helps = False
-                    with self._lock:
-                        self._give_back()
+                    self._give_back()
                     self._hire()
 
     def _waits_for(self, lane: _Lane[ItemT]) -> bool:
@@ -271,14 +270,11 @@ class _Crew(Generic[ItemT]):
 
     def _lane_for_caller(self, awaited: _Lane[ItemT], last: _Lane[ItemT]) -> _Lane[ItemT] | None:
         """Return the lane that the caller works on now, if there is one. Needs the lock."""
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            kept.is_busy = False
+        kept = self._no_longer_kept()
         mine = awaited if awaited.is_open else self._open_lane(kept or last)
         if mine is not None:
             mine.is_busy = True
-        if kept is not None and kept is not mine:
-            self._share_out()
+        self._share_out()
         return mine
 
     def _open_lane(self, last: _Lane[ItemT] | None) -> _Lane[ItemT] | None:
@@ -303,20 +299,26 @@ class _Crew(Generic[ItemT]):
     def _is_behind(self, lane: _Lane[ItemT]) -> bool:
         return lane.made < max(other.made for other in self._lanes)
 
+    def _no_longer_kept(self) -> _Lane[ItemT] | None:
+        """Leave no lane for the caller; return the one that was left for it. Needs the lock."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.is_busy = False
+        return kept
+
     def _give_back(self) -> None:
-        """Have others work on the lane that was left for the caller. Needs the lock."""
-        if self._kept is not None:
-            self._kept.is_busy = False
-            self._kept = None
+        """Have others work on the lane that was left for the caller."""
+        with self._lock:
+            self._no_longer_kept()
             self._share_out()
 
     def _share_out(self) -> None:
         """Give open lanes to workers that rest, to the first one the lane furthest behind. Needs the lock.
 
-        If no lane will be open any more, all are told to look.
+        If they are wanted no more, all are told to look.
         """
         while self._resting:
-            lane = self._open_lane(None)
+            lane = None if self._ended else self._open_lane(None)
             if lane is None and not self._is_over():
                 return
             if lane is not None:
@@ -331,9 +333,7 @@ class _Crew(Generic[ItemT]):
         """End the work of all threads, and wait until it has ended."""
         with self._lock:
             self._ended = True
-            for desk in self._resting:
-                desk.put(None)
-            self._resting.clear()
+            self._share_out()
         for over in self._over:
             over.wait()
 
@@ -350,8 +350,7 @@ class _Crew(Generic[ItemT]):
                         return
                     else:
                         self._resting.append(desk)
-                    is_kept = self._kept is not None
-                lane = self._rest(desk, is_kept) if lane is None else lane
+                lane = self._rest(desk) if lane is None else lane
                 if lane is None:
                     continue
                 try:
@@ -362,14 +361,13 @@ class _Crew(Generic[ItemT]):
                     lane.fail(error)
                 self._made(lane)
 
-    def _rest(self, desk: SimpleQueue[_Lane[ItemT] | None], is_kept: bool) -> _Lane[ItemT] | None:
+    def _rest(self, desk: SimpleQueue[_Lane[ItemT] | None]) -> _Lane[ItemT] | None:
         """Wait for a lane, but not long for a caller who does not come for the one that was left for it."""
-        if is_kept:
+        if self._kept is not None:
             try:
                 return desk.get(timeout=_KEPT_SECONDS)
             except Empty:
-                with self._lock:
-                    self._give_back()
+                self._give_back()
         return desk.get()
 
     def _look(self, needed: int) -> None:

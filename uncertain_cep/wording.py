@@ -1,11 +1,16 @@
-"""Numbers with their nouns, as messages give them."""
+"""Numbers with their nouns, and long texts, as messages give them."""
 
 from __future__ import annotations
 
-__all__ = ["counted"]
+__all__ = ["counted", "shortened"]
 
 
 def counted(number: float, noun: str, plural: str | None = None, *, shown: str | None = None) -> str:
     """Return a number, ``shown`` as such or whole with commas, and a noun, in the plural unless that is 1."""
     text = f"{number:,.0f}" if shown is None else shown
     return f"{text} {noun if text == '1' else plural or f'{noun}s'}"
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text, or its beginning where it has more than ``most`` characters."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."

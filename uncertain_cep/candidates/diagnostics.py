@@ -30,6 +30,7 @@ from uncertain_cep.query.syntax import Aggregate, Attribute, Binary, Literal, ex
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, kind_of, variables_of
 from uncertain_cep.query.walks import components_of
 from uncertain_cep.traces.instants import warn_of_naive
+from uncertain_cep.wording import shortened
 
 __all__ = ["EMPTY_TRACE", "Diagnostics"]
 
@@ -258,7 +259,7 @@ def _no_candidate(part: PlannedComponent, keys: Sequence[str]) -> str:
         named += f" or {len(part.types) - _MOST_SHOWN:,} more"
     types = f"of type {named}" if part.types else "of them"
     conditions = " and ".join(asked) or "is there"
-    shown = conditions if len(conditions) <= _LONGEST else f"{conditions[: _LONGEST - 3]}..."
+    shown = shortened(conditions, _LONGEST)
     return f"no event can be {part.variable}: none {types} {shown}"
 
 

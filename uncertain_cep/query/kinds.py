@@ -25,6 +25,7 @@ from uncertain_cep.query.typed import (
     parse_time,
 )
 from uncertain_cep.timedomain import Names
+from uncertain_cep.wording import shortened
 
 __all__ = ["NUMBERS", "Kinds", "as_text", "remedy", "shown", "text_columns"]
 
@@ -176,8 +177,7 @@ def remedy(one: TypedExpression, other: TypedExpression) -> str:
 
 def shown(typed: TypedExpression) -> str:
     """Return an expression as messages quote it."""
-    text = format_expression(typed)
-    return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 3]}..."
+    return shortened(format_expression(typed), _SHOWN_LENGTH)
 
 
 def _listed(columns: list[str]) -> str:

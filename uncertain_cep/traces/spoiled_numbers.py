@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from uncertain_cep.config import MOSTLY_NUMBERS
 from uncertain_cep.errors import Fault, QueryError, TraceFault
 from uncertain_cep.expressions.masks import mask_of
+from uncertain_cep.wording import shortened
 
 __all__ = ["Spoiled", "naming_spoiled_rows", "spoiled_rows"]
 
@@ -77,9 +78,7 @@ def spoiled_rows(column: pa.ChunkedArray) -> Spoiled | None:
     if not others or numbers < MOSTLY_NUMBERS * (numbers + others):
         return None
     row = int(np.argmax(is_other))
-    value = column[row].as_py()
-    shown = repr(value if len(value) <= _LONGEST else f"{value[: _LONGEST - 3]}...")
-    return Spoiled(row, shown, others - 1, numbers)
+    return Spoiled(row, repr(shortened(column[row].as_py(), _LONGEST)), others - 1, numbers)
 
 
 def _naming_a_row(fault: Fault, table: pa.Table, placed: Callable[[TraceFault], TraceFault] | None) -> Fault:

@@ -28,6 +28,7 @@ __all__ = [
     "Kernel",
     "always_compiled",
     "compiles_always",
+    "compiles_now",
     "kernel",
     "plain_for",
     "plainly",
@@ -194,6 +195,11 @@ def runs_plain() -> bool:
 def compiles_always() -> bool:
     """Return whether this is the context of :func:`always_compiled`."""
     return _compiled_only.get()
+
+
+def compiles_now() -> bool:
+    """Return whether a kernel called now would be compiled, and Numba is there already."""
+    return "confidence.compiled" in sys.modules and not runs_plain()
 
 
 def seconds_plain() -> float:

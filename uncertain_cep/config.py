@@ -72,6 +72,9 @@ EXPRESSION_ROWS: Final = 1 << 17
 """Rows that are looked at together: what is read once, or made of them, stays in the processor's cache, and
 threads seldom wait for the interpreter."""
 
+WORTH_A_KERNEL: Final = 1 << 16
+"""Texts from which on a kernel compares them, which may have to be compiled first."""
+
 FIRST_EVENTS: Final = 8
 """Events of a match that a search has room for at first."""
 

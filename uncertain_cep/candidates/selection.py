@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
@@ -17,7 +16,7 @@ from confidence.large_arrays import empty
 from uncertain_cep.config import EXPRESSION_ROWS, LEAST_GATHERED, LEAST_LOOKED_AT
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.codes import codes_of, dense, nulls_as_key
-from uncertain_cep.expressions.masks import mask_of
+from uncertain_cep.expressions.text_equality import equal_to_each
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate_mask
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query.typed import columns_in
@@ -244,6 +243,8 @@ class LookedUp:
         self.ascending_ids[number] = self.ascending_ids[number] or _ascend(
             table.column(plan.names.id).slice(rows.start, rows.stop + 1 - rows.start)
         )
+        types = [name for part in new for name in part.types]
+        _look_for(table.slice(rows.start, rows.stop - rows.start), plan.names.type, types, self.masks[number])
         yield [rows_taken(plan, table, part, self.masks[number], self.values, rows) for part in new]
 
 
@@ -264,29 +265,18 @@ def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str
     """Return which rows have one of the types; None if all do as far as the pattern says."""
     if not types:
         return None
-    column = table.column(name)
-    for wanted in types:
-        if wanted not in seen:
-            seen[wanted] = _equal(column, wanted)
+    _look_for(table, name, types, seen)
     mask = seen[types[0]]
     for wanted in types[1:]:
         mask = mask | seen[wanted]
     return mask
 
 
-def _equal(column: pa.ChunkedArray, text: str) -> Mask:
-    """Return where a column of texts, with dictionaries or not, is some text; false where it is null."""
-    if not pa.types.is_dictionary(column.type):
-        return mask_of(pc.equal(column, pa.scalar(text, pa.string())))
-    # Arrow would spell out every row first, which takes fifty times as long.
-    parts = [np.zeros(0, dtype=np.bool_)]
-    for chunk in column.chunks:
-        is_text = mask_of(pc.equal(chunk.dictionary, pa.scalar(text, pa.string())))
-        codes = np.asarray(pc.fill_null(chunk.indices, 0))
-        places = np.flatnonzero(is_text)
-        mask = codes == places[0] if len(places) == 1 else np.isin(codes, places)
-        parts.append(mask & mask_of(chunk.is_valid()) if chunk.null_count else mask)
-    return parts[1] if len(parts) == 2 else np.concatenate(parts)
+def _look_for(table: pa.Table, column: str, types: Sequence[str], seen: dict[str, Mask]) -> None:
+    """Have ``seen`` say which rows have each of some types, looked for together."""
+    new = [wanted for wanted in dict.fromkeys(types) if wanted not in seen]
+    if new:
+        seen.update(zip(new, equal_to_each(table.column(column), new), strict=True))
 
 
 def coded(table: pa.Table, names: Sequence[str]) -> list[Int64]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.expressions.codes import Values
 from uncertain_cep.expressions.masks import mask_of
+from uncertain_cep.expressions.text_equality import equal_to
 from uncertain_cep.query.typed import Apply, Kind
 
 __all__ = ["CHOOSING", "NULL", "TEXT", "both_valid", "compared", "is_single"]
@@ -91,6 +92,10 @@ def compared(operator: str, left: Any, right: Any) -> Any:
         texts = isinstance(left, pa.Array | pa.Scalar) or isinstance(right, pa.Array | pa.Scalar)
         # Beside text there can only be a null of no kind.
         return np.zeros((), dtype=np.bool_) if texts else getattr(np, operator)(left, right)
+    if operator == "equal" and isinstance(left, pa.Scalar):
+        left, right = right, left
+    if operator == "equal" and isinstance(left, pa.Array) and isinstance(right, pa.Scalar) and right.is_valid:
+        return equal_to(left, right.as_py())
     found = getattr(pc, operator)(left, right)
     if isinstance(found, pa.Scalar):
         return np.bool_(bool(found.as_py()))

@@ -1,0 +1,120 @@
+"""Which texts of a column are some texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from confidence.budget import checkpoint
+from confidence.kernel import compiles_always, compiles_now
+from confidence.predicates.texts import MOST_TEXTS, WORD, equal_texts, words_of
+from uncertain_cep.config import EXPRESSION_ROWS, WORTH_A_KERNEL
+from uncertain_cep.expressions.masks import mask_of
+
+__all__ = ["equal_to", "equal_to_each"]
+
+Mask = NDArray[np.bool_]
+
+_MOST_BYTES: Final = 2**31 - 1
+"""The last place that int32 tells."""
+
+
+def equal_to(column: pa.Array | pa.ChunkedArray, text: str) -> Mask:
+    """Return where a column of texts is some text; false where it is null."""
+    return equal_to_each(column, [text])[0]
+
+
+def equal_to_each(column: pa.Array | pa.ChunkedArray, texts: Sequence[str]) -> list[Mask]:
+    """Return for each of some texts where a column, with dictionaries or not, is it; false where it is null.
+
+    O(n) for n rows and each text, for each 8 bytes of the longest.
+    """
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    parts = [_in_chunk(chunk, texts) for chunk in chunks if len(chunk)]
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return [np.zeros(0, dtype=np.bool_) for _ in texts]
+    return [np.concatenate(masks) for masks in zip(*parts, strict=True)]
+
+
+def _in_chunk(chunk: pa.Array, texts: Sequence[str]) -> list[Mask]:
+    if pa.types.is_dictionary(chunk.type):
+        return [_by_code(chunk, text) for text in texts]
+    # Arrow takes three to seven nanoseconds a row and text, most where rows are mixed; the kernel one to two.
+    # To load Numba for that would take longer.
+    is_worth_it = len(chunk) >= WORTH_A_KERNEL and compiles_now()
+    placed = _placed(chunk) if is_worth_it or compiles_always() else None
+    if placed is None:
+        return [_by_arrow(chunk, text) for text in texts]
+    found: list[Mask] = []
+    for first in range(0, len(texts), MOST_TEXTS):
+        found += _by_word(chunk, *placed, texts[first : first + MOST_TEXTS])
+    return found
+
+
+def _by_arrow(chunk: pa.Array, text: str) -> Mask:
+    return mask_of(pc.equal(chunk, pa.scalar(text, pa.string())))
+
+
+def _by_code(chunk: pa.DictionaryArray, text: str) -> Mask:
+    # Arrow would spell out every row first, which takes fifty times as long.
+    is_text = _by_arrow(chunk.dictionary, text)
+    codes = np.asarray(pc.fill_null(chunk.indices, 0))
+    places = np.flatnonzero(is_text)
+    mask = codes == places[0] if len(places) == 1 else np.isin(codes, places)
+    return mask & mask_of(chunk.is_valid()) if chunk.null_count else mask
+
+
+def _placed(chunk: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]] | None:
+    """Return where each text begins and the last one ends, (n + 1,), among the bytes of all, (m,).
+
+    None if texts of this type do not lie end to end, or are too long together.
+    """
+    is_large = pa.types.is_large_string(chunk.type)
+    if not is_large and not pa.types.is_string(chunk.type):
+        return None
+    _, offsets, texts = chunk.buffers()
+    data = np.zeros(0, np.uint8) if texts is None else np.frombuffer(texts, np.uint8)
+    own = slice(chunk.offset, chunk.offset + len(chunk) + 1)
+    if not is_large:
+        return np.frombuffer(offsets, np.int32)[own], data
+    begin = np.frombuffer(offsets, np.int64)[own]
+    first, last = int(begin[0]), int(begin[-1])
+    if last - first > _MOST_BYTES:
+        return None
+    # One layout, so that the kernel is compiled once.
+    return (begin - first).astype(np.int32), data[first:last]
+
+
+def _by_word(
+    chunk: pa.Array, begin: NDArray[np.int32], data: NDArray[np.uint8], texts: Sequence[str]
+) -> list[Mask]:
+    encoded = [text.encode() for text in texts]
+    words, masks = words_of(encoded)
+    sizes = np.array([len(text) for text in encoded], dtype=np.int32)
+    # Numba types a kernel at its calls, and what cannot be written on is of another type.
+    begin, data = begin.view(), data.view()
+    begin.flags.writeable = data.flags.writeable = False
+    # Words may reach beyond the end of the last rows, where there may be no memory.
+    safe = int(np.searchsorted(begin[:-1], len(data) - WORD * len(words), "right"))
+    bits = np.empty(safe, dtype=np.uint8)
+    for start in range(0, safe, EXPRESSION_ROWS):
+        checkpoint()
+        stop = min(start + EXPRESSION_ROWS, safe)
+        equal_texts(begin[start : stop + 1], data, words, masks, sizes, bits[start:stop])
+    valid = mask_of(chunk.slice(0, safe).is_valid()) if chunk.null_count else None
+    found = []
+    for j, text in enumerate(texts):
+        equal = np.empty(len(chunk), dtype=np.bool_)
+        np.not_equal(bits & np.uint8(1 << j), 0, out=equal[:safe])
+        if valid is not None:
+            equal[:safe] &= valid
+        equal[safe:] = _by_arrow(chunk.slice(safe), text)
+        found.append(equal)
+    return found

@@ -102,7 +102,7 @@ def confidences_of_matches(
 def find_matches(
     w: int, candidates: Candidates, shared: SharedEvents, limit: Int64, most: Int64, order: Int64,
     bytecode: JoinBytecode, search: JoinState, spans: Int64, payload: Int64, longest: Int64,
-    with_confidence: bool, chains: Chains | None, columns: MatchColumns, filled: int,
+    is_open: bool, chains: Chains | None, columns: MatchColumns, filled: int,
 ) -> tuple[int, int, int, bool]:  # fmt: skip
     """Find matches by the join and fill their columns, as if all intervals were uniform.
 
@@ -115,7 +115,8 @@ def find_matches(
         What to write as each candidate's event.
     longest : (l,) int64
         Largest ``upper - lower`` of a candidate of each component.
-    with_confidence : bool
+    is_open : bool
+        Whether confidences are asked for, and some interval is longer than a tick. If not, each is 1.
     chains : Chains or None
         See :func:`confidence.chain.side_by_side.new_chains`.
     columns : MatchColumns
@@ -145,8 +146,6 @@ def find_matches(
     given = (
         w, candidates, shared, limit, most, order, bytecode, search, steps_per_call(), spans, payload
     )  # fmt: skip
-    # Where all times are certain, the join has looked at them.
-    is_open = with_confidence and bool(longest.any())
     if is_open and chains is not None and len(order) in _MATCHES:
         begun, filled, count, lost = map(int, _MATCHES[len(order)](*given, longest, chains, columns, filled))
         return begun, filled, count, lost > 0

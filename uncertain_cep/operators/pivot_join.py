@@ -70,6 +70,8 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
     # Numba types a kernel at its calls.
     kernel: Any = join
     exhausted = False
+    # Where all times are certain, the join has looked at them.
+    is_open = description.wanted and bool(description.longest.any())
     waiting = _Waiting(description, output, threshold)
     none = np.empty(0)
     while not exhausted:
@@ -88,7 +90,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
             if threshold is None and description.is_uniform:
                 begun, filled, count, lost = find_matches(
                     w, candidates, layout.shared, limit, apart, orders, bytecode, search, spans, output,
-                    description.longest, description.wanted, description.chains, columns, filled,
+                    description.longest, is_open, description.chains, columns, filled,
                 )  # fmt: skip
                 if lost:
                     # What is rarely needed, and dear to compile, is a kernel of its own.

@@ -134,6 +134,15 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
     ``direct`` says that ``chunk.events`` holds ids (:func:`id_payload`) and not rows.
     """
     schema = plan.batch_schema
+    confidence = chunk.confidence
+    # A copy for all would cost page faults.
+    if confidence is not None and not chunk.at_most_one and confidence.max(initial=0.0) > 1.0:
+        confidence = np.minimum(confidence, 1.0)
+    if direct and not chunk.series and len(schema) == len(chunk.events) + 2 + (confidence is not None):
+        # Nothing but ids, range and confidence: of dense data there are batches every half millisecond.
+        bare = [*map(as_array, chunk.events), plan.domain.times(chunk.lower), plan.domain.times(chunk.upper)]
+        bare += [] if confidence is None else [as_array(confidence)]
+        return pa.RecordBatch.from_arrays(bare, schema=schema)
     variables = [component.variable for component in plan.components]
     columns: list[pa.Array] = []
     add = columns.append
@@ -158,10 +167,6 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
             add(ids[item.variable])
     for times in (chunk.lower, chunk.upper):
         add(plan.domain.times(times))
-    confidence = chunk.confidence
-    # A copy for all would cost page faults.
-    if confidence is not None and not chunk.at_most_one and confidence.max(initial=0.0) > 1.0:
-        confidence = np.minimum(confidence, 1.0)
     by_name: dict[str, pa.Array] = {}
     names = schema.names[len(columns) :]
     if confidence is not None and "confidence" in names:

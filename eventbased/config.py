@@ -35,6 +35,18 @@ SPARE: Final = 8
 BOUND_MARGIN: Final = 1.0 - 4e-9
 """A match is left out if a bound is below this share of the confidence to reach; see ``thresholds.py``."""
 
+CONFIDENCE_ERROR: Final = 1e-9
+"""What float64 may lose of a confidence, relatively; see ``thresholds.py``."""
+
+GAPS_AT_ONCE: Final = 8
+"""Gaps whose best matches are sought together: `python -m benchmarks main --only topk`."""
+
+MOST_CLIMBED: Final = 16
+"""Steps of one length after which the best match with a gap is bounded from where the climb is."""
+
+WORTH_CLIMBING: Final = 4096
+"""Candidates from which on a join costs more than to find out how far a match's events are apart at least."""
+
 ROUNDING: Final = 4e-15
 """Above what float64 may lose of a probability of two uniform times, so that an upper bound stays one."""
 

@@ -15,7 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.chain.side_by_side import LENGTHS
+from eventbased.config import WORTH_CLIMBING
 from eventbased.layout import Candidates, fill_follow
+from eventbased.least_gaps import least_gap
 from eventbased.thresholds import needed
 
 __all__ = ["Narrowed", "narrowed"]
@@ -78,17 +81,23 @@ def narrowed(candidates: Candidates, w: int, least: float) -> Narrowed:
     The product of all l probabilities bounds the confidence as well (:mod:`eventbased.upper_bounds`), and
     their distances add up to w. Each is log-concave as a function of its distance, as the difference of two
     uniform times is: so l - 1 of them are at most what equal shares of the rest give, and the one that is
-    asked for has to be so much larger.
+    asked for has to be so much larger. Where all intervals are equally long, the least distance is known
+    (:mod:`eventbased.least_gaps`).
     """
     length = len(candidates.first) - 1
     sizes = [int(size) + 1 for size in candidates.class_longest]
     shortest, longest = int(candidates.class_shortest.min()) + 1, max(sizes)
     least, need = needed(least), 0.0
     distance = np.array([-size for size in sizes])
+    if shortest == longest and length in LENGTHS and len(candidates.source) >= WORTH_CLIMBING:
+        gap = least_gap(length, longest, w, least)
+        if gap is None:
+            return Narrowed(candidates, -1, np.zeros(length, dtype=np.int64))
+        distance = np.maximum(distance, gap)
     while need < (need := least / _in_order(_shared(w, distance, length), shortest, longest) ** (length - 1)):
         if need > 1.0:
             return Narrowed(candidates, -1, np.zeros(length, dtype=np.int64))
-        distance = np.array([_distance(shortest, size, need) for size in sizes])
+        distance = np.maximum(distance, [_distance(shortest, size, need) for size in sizes])
     apart = max(int(distance.min()), 0)
     taken_off = apart * np.arange(length)
     lower, upper, highest = candidates.lower.copy(), candidates.upper.copy(), candidates.highest.copy()

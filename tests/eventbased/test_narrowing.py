@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
+from unittest import mock
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from confidence import exact_chain_confidence
-from eventbased import lay_out, partition_bases
+from eventbased import lay_out, narrowing, partition_bases
 from eventbased.layout import Candidates
 from eventbased.narrowing import Narrowed, narrowed
 from tests.cases.sampling import sampled_from
@@ -24,13 +26,13 @@ def cases(draw: st.DrawFn) -> tuple[list[Intervals], int]:
     length = draw(st.integers(2, 5))
     scale = draw(sampled_from((4, 30, 1000)))
     ticks = st.integers(0, scale)
-    size = draw(ticks)
+    size, are_equal = draw(ticks), draw(st.booleans())
     components = []
     for j in range(length):
         found = []
         for _ in range(draw(st.integers(1, 3))):
             low = draw(ticks) + j * draw(sampled_from((0, scale // 4, scale)))
-            found.append((low, low + draw(sampled_from((size, draw(ticks))))))
+            found.append((low, low + (size if are_equal else draw(sampled_from((size, draw(ticks)))))))
         components.append(found)
     return components, draw(ticks) + draw(sampled_from((0, scale)))
 
@@ -49,8 +51,8 @@ def feasible(found: Narrowed, chosen: Sequence[int]) -> bool:
     return in_order and bool(low.max() <= high.min() + found.w)
 
 
-@given(cases())
-def test_a_match_of_the_confidence_is_found(case: tuple[list[Intervals], int]) -> None:
+@given(cases(), sampled_from((0, 10**9)))
+def test_a_match_of_the_confidence_is_found(case: tuple[list[Intervals], int], climbing: int) -> None:
     components, w = case
     length = len(components)
     lower, upper = zip(*(found[0] for found in components), strict=True)
@@ -58,7 +60,8 @@ def test_a_match_of_the_confidence_is_found(case: tuple[list[Intervals], int]) -
     if not exact:
         return
     candidates = laid_out(components)
-    found = narrowed(candidates, w, float(exact))
+    with mock.patch.object(narrowing, "WORTH_CLIMBING", climbing):
+        found = narrowed(candidates, w, float(exact))
     assert found.w >= 0
     found.candidates.check()
     first = candidates.first
@@ -82,3 +85,24 @@ def test_what_is_left_out_is_most() -> None:
     likely = [pair for pair in pairs if probability(pair) >= Fraction(9, 10)]
     assert [pair for pair in pairs if feasible(found, pair)] == likely
     assert narrowed(candidates, 0, 0.9).w < 0
+
+
+def test_of_equally_long_intervals_little_is_left() -> None:
+    """Three events of 101 ticks: of a thousand choices those that can be best, and few others, are kept."""
+    candidates = laid_out([[(8 * k, 8 * k + 100) for k in range(10)]] * 3)
+    choices = list(product(range(10), range(10, 20), range(20, 30)))
+
+    def confidence(chosen: tuple[int, ...]) -> Fraction:
+        lower = [8 * (place % 10) for place in chosen]
+        return exact_chain_confidence(lower, [low + 100 for low in lower], 100)
+
+    exact = {chosen: confidence(chosen) for chosen in choices}
+    best = max(exact.values())
+    with mock.patch.object(narrowing, "WORTH_CLIMBING", 0):
+        found = narrowed(candidates, 97, float(best))
+    kept = [chosen for chosen in choices if feasible(found, chosen)]
+    assert {chosen for chosen in choices if exact[chosen] == best} <= {*kept}
+    assert len(kept) < 40
+    with mock.patch.object(narrowing, "WORTH_CLIMBING", 10**9):
+        found = narrowed(candidates, 97, float(best))
+    assert sum(feasible(found, chosen) for chosen in choices) > 4 * len(kept)

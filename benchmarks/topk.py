@@ -1,4 +1,4 @@
-"""The best matches against all of them."""
+"""The best matches, and the likely ones, against all of them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,16 @@ _CASES: Final[tuple[tuple[str, int, int, bool, Target | None], ...]] = (
     ("d=5, skip till next", 1_000_000, 5, True, at_most(0.25)),
 )
 
+_LIKELY: Final[tuple[tuple[str, int, float, Target | None], ...]] = (
+    ("d=50", 50, 0.1, None),
+    ("d=50", 50, 0.3, at_most(0.5)),
+    ("d=5", 5, 0.5, None),
+)
+"""Confidences that most matches have, and that few have."""
+
 
 def measure(options: Options) -> Results:
-    """Compare the top 20 with the full answer, both with exact confidences."""
+    """Compare the top 20, and likely matches, with the full answer, all with exact confidences."""
     pin_to_one_core(options.core)
     results = Results()
     for name, count, half_interval, next_match, target in _CASES:
@@ -40,5 +47,24 @@ def measure(options: Options) -> Results:
             target,
             timings["best"].rounds(options.clock),
             f"{few:.3f} s against {everything:.3f} s for {timings['all'].rows:,} matches of {n:,} events",
+        )
+    for name, half_interval, least, target in _LIKELY:
+        n = options.events(200_000)
+        events = Stream(n, half_interval=half_interval).table()
+        query = sequence_query(THREE)
+        likely = f"{query}\nHAVING CONFIDENCE >= {least}"
+        timings = take_turns(
+            {"all": partial(uc.match, events, query), "likely": partial(uc.match, events, likely)},
+            options.rounds,
+        )
+        everything, few = timings["all"].seconds(options.clock), timings["likely"].seconds(options.clock)
+        results.add(
+            f"HAVING CONFIDENCE >= {least} to all matches, {name}",
+            few / everything,
+            "x",
+            target,
+            timings["likely"].rounds(options.clock),
+            f"{few:.3f} s for {timings['likely'].rows:,} against {everything:.3f} s for "
+            f"{timings['all'].rows:,} matches of {n:,} events",
         )
     return results

@@ -31,7 +31,7 @@ class Narrowed(NamedTuple):
 
     candidates: Candidates
     w: int
-    """Window minus length; negative if no match has the confidence."""
+    """Window minus length, less what is taken off."""
     taken_off: Int64
     """(l,) int64. Ticks by which the lower bounds of each component are smaller."""
 
@@ -60,8 +60,8 @@ def _shared(w: int, distance: Int64, length: int) -> int:
     return -((int(distance.min()) - w) // (length - 1))
 
 
-def narrowed(candidates: Candidates, w: int, least: float) -> Narrowed:
-    """Return candidates among which a join finds all matches of a confidence, and few others.
+def least_distances(candidates: Candidates, w: int, least: float) -> Int64 | None:
+    """Return how far apart the events of a match of some confidence are at least.
 
     Parameters
     ----------
@@ -72,11 +72,16 @@ def narrowed(candidates: Candidates, w: int, least: float) -> Narrowed:
     least : float
         The confidence to reach, between 0 and 1.
 
+    Returns
+    -------
+    (c,) int64 or None
+        For each class the least difference between the lower bound of an event of it and that of one before
+        it; of the first component, which comes behind the last one by w. None if there is no match.
+
     Notes
     -----
-    O(n). The shortest interval of all stands for the earlier one, the longest of a class for the later one:
-    where all are equally long, nothing is lost. If every distance is positive, they are taken off as
-    positions are: what is in order then need not overlap.
+    The shortest interval of all stands for the earlier one, the longest of a class for the later one: where
+    all are equally long, nothing is lost.
 
     The product of all l probabilities bounds the confidence as well (:mod:`eventbased.upper_bounds`), and
     their distances add up to w. Each is log-concave as a function of its distance, as the difference of two
@@ -92,12 +97,43 @@ def narrowed(candidates: Candidates, w: int, least: float) -> Narrowed:
     if shortest == longest and length in LENGTHS and len(candidates.source) >= WORTH_CLIMBING:
         gap = least_gap(length, longest, w, least)
         if gap is None:
-            return Narrowed(candidates, -1, np.zeros(length, dtype=np.int64))
+            return None
         distance = np.maximum(distance, gap)
     while need < (need := least / _in_order(_shared(w, distance, length), shortest, longest) ** (length - 1)):
         if need > 1.0:
-            return Narrowed(candidates, -1, np.zeros(length, dtype=np.int64))
+            return None
         distance = np.maximum(distance, [_distance(shortest, size, need) for size in sizes])
+    return distance
+
+
+def share_left(candidates: Candidates, w: int, distance: Int64) -> float:
+    """Return about which share of the matches distances leave, see :func:`least_distances`.
+
+    The differences of a match, the last one to its first event w later, have the sum w: they are points of a
+    simplex.
+    """
+    length = len(candidates.first) - 1
+    longest = np.maximum.reduceat(candidates.class_longest, candidates.first_class[:-1])
+    whole, left = float(w + int(longest.sum())), float(w - length * int(distance.min()))
+    return 1.0 if left >= whole else (left / whole) ** (length - 1)
+
+
+def narrowed(candidates: Candidates, w: int, distance: Int64) -> Narrowed:
+    """Return candidates among which a join finds all matches of some distances, and few others.
+
+    Parameters
+    ----------
+    candidates, w
+        As for :func:`least_distances`.
+    distance : (c,) int64
+        What it returned.
+
+    Notes
+    -----
+    O(n). If every distance is positive, they are taken off as positions are: what is in order then need not
+    overlap.
+    """
+    length = len(candidates.first) - 1
     apart = max(int(distance.min()), 0)
     taken_off = apart * np.arange(length)
     lower, upper, highest = candidates.lower.copy(), candidates.upper.copy(), candidates.highest.copy()

@@ -58,6 +58,10 @@ MOST_GATHERED: Final = 1 << 16
 MOST_RAISING: Final = 4096
 """The same where a threshold keeps few of those that are found, and some may raise it: `--only topk`."""
 
+WORTH_FILTERING: Final = 0.3
+"""Share of the matches that a confidence asked for leaves a join to find, up to which these are weighed
+before they are described. To do both at once for all takes a third as long for each: `--only topk`."""
+
 MOST_OVERLAPPING: Final = 2.0
 """Candidates of a component around a tick up to which a confidence with forbidden events costs about as much
 as a bound by one of them."""

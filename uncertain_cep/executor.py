@@ -489,11 +489,13 @@ def _limited(plan: EvaluationPlan, batches: Iterator[pa.RecordBatch]) -> Iterato
 
 
 def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | None:
-    """Return what HAVING asks of confidences, if these cost more than upper bounds of them."""
+    """Return what HAVING asks of confidences, if these cost more than upper bounds, or a join may mind it."""
     least = plan.least_confidence
     skips_any = plan.query.strategy == "skip_till_any_match"
     dear = not plan.is_plain or pmfs is not None or len(plan.components) > 3 or not skips_any
-    return Threshold(least_passing(least)) if dear and least > 0.0 else None
+    if least <= 0.0 or not (dear or operator_of(plan).plans_joins):
+        return None
+    return Threshold(least_passing(least), is_worth_bounds=dear)
 
 
 def _rising(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> RisingThreshold | None:
@@ -503,7 +505,8 @@ def _rising(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> RisingThreshold 
         return None
     if plan.sort_keys[0] != SortKey("confidence", descending=True):
         return None
-    return RisingThreshold(query.limit, _threshold(plan, pmfs) or Threshold(0.0))
+    asked = _threshold(plan, pmfs)
+    return RisingThreshold(query.limit, Threshold(0.0 if asked is None else asked.least))
 
 
 def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:

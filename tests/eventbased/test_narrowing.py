@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from confidence import exact_chain_confidence
 from eventbased import lay_out, narrowing, partition_bases
 from eventbased.layout import Candidates
-from eventbased.narrowing import Narrowed, narrowed
+from eventbased.narrowing import Narrowed, least_distances, narrowed, share_left
 from tests.cases.sampling import sampled_from
 
 Intervals = list[tuple[int, int]]
@@ -44,6 +44,12 @@ def laid_out(components: list[Intervals]) -> Candidates:
     return lay_out(lower, upper, None, shift, covered)
 
 
+def likely(candidates: Candidates, w: int, least: float) -> Narrowed | None:
+    """Return what a join takes to find the matches of some confidence, None if there are none."""
+    distance = least_distances(candidates, w, least)
+    return None if distance is None else narrowed(candidates, w, distance)
+
+
 def feasible(found: Narrowed, chosen: Sequence[int]) -> bool:
     """Return whether the join takes these candidates, see :mod:`eventbased.joins.pivot_join`."""
     low, high = found.candidates.lower[[*chosen]], found.candidates.upper[[*chosen]]
@@ -61,7 +67,8 @@ def test_a_match_of_the_confidence_is_found(case: tuple[list[Intervals], int], c
         return
     candidates = laid_out(components)
     with mock.patch.object(narrowing, "WORTH_CLIMBING", climbing):
-        found = narrowed(candidates, w, float(exact))
+        found = likely(candidates, w, float(exact))
+    assert found is not None
     assert found.w >= 0
     found.candidates.check()
     first = candidates.first
@@ -75,16 +82,17 @@ def test_a_match_of_the_confidence_is_found(case: tuple[list[Intervals], int], c
 def test_what_is_left_out_is_most() -> None:
     """Two events of 101 ticks: what is in order with a probability of 0.9, and nothing else, is kept."""
     candidates = laid_out([[(5 * k, 5 * k + 100) for k in range(50)]] * 2)
-    found = narrowed(candidates, 10_000, 0.9)
+    found = likely(candidates, 10_000, 0.9)
+    assert found is not None
 
     def probability(pair: tuple[int, int]) -> Fraction:
         lower = [5 * pair[0], 5 * (pair[1] - 50)]
         return exact_chain_confidence(lower, [low + 100 for low in lower], 10_002)
 
     pairs = [(i, 50 + j) for i in range(50) for j in range(50)]
-    likely = [pair for pair in pairs if probability(pair) >= Fraction(9, 10)]
-    assert [pair for pair in pairs if feasible(found, pair)] == likely
-    assert narrowed(candidates, 0, 0.9).w < 0
+    wanted = [pair for pair in pairs if probability(pair) >= Fraction(9, 10)]
+    assert [pair for pair in pairs if feasible(found, pair)] == wanted
+    assert likely(candidates, 0, 0.9) is None
 
 
 def test_of_equally_long_intervals_little_is_left() -> None:
@@ -99,10 +107,45 @@ def test_of_equally_long_intervals_little_is_left() -> None:
     exact = {chosen: confidence(chosen) for chosen in choices}
     best = max(exact.values())
     with mock.patch.object(narrowing, "WORTH_CLIMBING", 0):
-        found = narrowed(candidates, 97, float(best))
+        found = likely(candidates, 97, float(best))
+    assert found is not None
     kept = [chosen for chosen in choices if feasible(found, chosen)]
     assert {chosen for chosen in choices if exact[chosen] == best} <= {*kept}
     assert len(kept) < 40
     with mock.patch.object(narrowing, "WORTH_CLIMBING", 10**9):
-        found = narrowed(candidates, 97, float(best))
+        found = likely(candidates, 97, float(best))
+    assert found is not None
     assert sum(feasible(found, chosen) for chosen in choices) > 4 * len(kept)
+
+
+@given(st.integers(2, 4), st.integers(60, 200), sampled_from((0.001, 0.1, 0.3, 0.9)))
+def test_about_how_many_are_left(length: int, size: int, least: float) -> None:
+    """Of evenly spread events the share is foreseen, with room for those at the ends of the trace."""
+    w, step = 200, 20
+    count = 3 * (w + length * size) // step
+    lower = [(step * k, step * k + size - 1) for k in range(count)]
+    candidates = laid_out([lower] * length)
+    distance = least_distances(candidates, w, least)
+    if distance is None:
+        return
+    assert 0.0 <= share_left(candidates, w, distance) <= 1.0
+    found = narrowed(candidates, w, distance)
+    # Matches of an event in the middle.
+    middle = count // 2
+    numbers = []
+    for low, high, reach in (
+        (candidates.lower, candidates.upper, w),
+        (found.candidates.lower, found.candidates.upper, found.w),
+    ):
+        first = candidates.first.tolist()
+        partial = [(int(low[middle]), int(low[middle]), int(high[middle]))]
+        for j in range(1, length):
+            own = range(first[j], first[j] + count)
+            partial = [
+                (top, max(late, int(low[k])), min(early, int(high[k])))
+                for top, late, early in partial
+                for k in own
+                if late <= high[k] and max(late, int(low[k])) <= min(early, int(high[k])) + reach
+            ]
+        numbers.append(len(partial))
+    assert abs(numbers[1] / numbers[0] - share_left(candidates, w, distance)) < 0.25

@@ -36,6 +36,9 @@ class Threshold:
     """(n,) int64 or None. For each row of the table a number that is in order as the ids are."""
     last_rank: int | None = None
     """Matches whose first event has a larger rank are not wanted."""
+    is_worth_bounds: bool = True
+    """Whether bounds of confidences cost less than these. If not, only a join that the threshold narrows much
+    minds it."""
 
 
 @dataclass(frozen=True, slots=True)

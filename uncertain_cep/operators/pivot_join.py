@@ -12,10 +12,10 @@ from confidence.budget import checkpoint, steps_per_call
 from confidence.config import EVER
 from confidence.large_arrays import empty
 from eventbased import PASS, PAUSED, MatchColumns, find_matches, join, start_join
-from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE
-from eventbased.narrowing import narrowed
+from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE, WORTH_CLIMBING
+from eventbased.narrowing import least_distances, narrowed, share_left
 from uncertain_cep.candidates.layout import Layout, layouts, loader
-from uncertain_cep.config import LEAST_BLOCK_ROWS, MOST_GATHERED, MOST_RAISING
+from uncertain_cep.config import LEAST_BLOCK_ROWS, MOST_GATHERED, MOST_RAISING, WORTH_FILTERING
 from uncertain_cep.expressions.bytecode import binding_orders, compile_bytecode
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
@@ -58,11 +58,21 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
     joined, joined_w, limit = candidates, w, description.limit
     apart = largest_distances(plan)
     # Narrowed, a choice that is wanted still meets order and window, but not always distances besides.
-    narrows = threshold is not None and threshold.least > 0.0 and not len(apart)
-    if threshold is not None and narrows and context.pmfs is None:
-        joined, joined_w, taken_off = narrowed(candidates, w, threshold.least)
-        if joined_w < 0:
+    narrows = threshold is not None and threshold.least > 0.0 and not len(apart) and context.pmfs is None
+    distance: Int64 | None = None
+    if (
+        threshold is not None
+        and narrows
+        and (threshold.is_worth_bounds or len(candidates.source) >= WORTH_CLIMBING)
+    ):
+        distance = least_distances(candidates, w, threshold.least)
+        if distance is None:
             return
+    if threshold is not None and not threshold.is_worth_bounds:
+        little = distance is not None and share_left(candidates, w, distance) < WORTH_FILTERING
+        threshold, distance = (threshold, distance) if little else (None, None)
+    if threshold is not None and distance is not None:
+        joined, joined_w, taken_off = narrowed(candidates, w, distance)
         limit = description.likely_limits(threshold)
         if len(limit) and taken_off.any():
             following = np.repeat(np.append(taken_off[1:], 0), np.diff(candidates.first))

@@ -89,7 +89,11 @@ def _single_events(context: ExecutionContext) -> Iterator[MatchBatch]:
 
 def _joined(context: ExecutionContext) -> Iterator[MatchBatch]:
     """Yield the matches of a plain sequence along the tree of the context, else by the pivot join."""
-    return pivot_join(context) if context.tree is None else tree_join(context)
+    if context.tree is None:
+        return pivot_join(context)
+    if context.threshold is not None and not context.threshold.is_worth_bounds:
+        context = replace(context, threshold=None)
+    return tree_join(context)
 
 
 def _chooses_apart(plan: EvaluationPlan) -> bool:

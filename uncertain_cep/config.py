@@ -62,6 +62,9 @@ WORTH_FILTERING: Final = 0.3
 """Share of the matches that a confidence asked for leaves a join to find, up to which these are weighed
 before they are described. To do both at once for all takes a third as long for each: `--only topk`."""
 
+FEW_COMPONENTS: Final = 3
+"""Components up to which few candidates are joined before it is known what a confidence asks of them."""
+
 MOST_OVERLAPPING: Final = 2.0
 """Candidates of a component around a tick up to which a confidence with forbidden events costs about as much
 as a bound by one of them."""

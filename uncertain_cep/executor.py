@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence import large_arrays
+from confidence.chain.side_by_side import LENGTHS
 from confidence.kernel import plainly
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.existence import as_evaluated, existence
@@ -492,7 +493,7 @@ def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | N
     """Return what HAVING asks of confidences, if these cost more than upper bounds, or a join may mind it."""
     least = plan.least_confidence
     skips_any = plan.query.strategy == "skip_till_any_match"
-    dear = not plan.is_plain or pmfs is not None or len(plan.components) > 3 or not skips_any
+    dear = not plan.is_plain or pmfs is not None or len(plan.components) not in LENGTHS or not skips_any
     if least <= 0.0 or not (dear or operator_of(plan).plans_joins):
         return None
     return Threshold(least_passing(least), is_worth_bounds=dear)

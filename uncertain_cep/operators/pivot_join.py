@@ -15,7 +15,13 @@ from eventbased import PASS, PAUSED, MatchColumns, find_matches, join, start_joi
 from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE, WORTH_CLIMBING
 from eventbased.narrowing import least_distances, narrowed, share_left
 from uncertain_cep.candidates.layout import Layout, layouts, loader
-from uncertain_cep.config import LEAST_BLOCK_ROWS, MOST_GATHERED, MOST_RAISING, WORTH_FILTERING
+from uncertain_cep.config import (
+    FEW_COMPONENTS,
+    LEAST_BLOCK_ROWS,
+    MOST_GATHERED,
+    MOST_RAISING,
+    WORTH_FILTERING,
+)
 from uncertain_cep.expressions.bytecode import binding_orders, compile_bytecode
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
@@ -60,17 +66,14 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
     # Narrowed, a choice that is wanted still meets order and window, but not always distances besides.
     narrows = threshold is not None and threshold.least > 0.0 and not len(apart) and context.pmfs is None
     distance: Int64 | None = None
-    if (
-        threshold is not None
-        and narrows
-        and (threshold.is_worth_bounds or len(candidates.source) >= WORTH_CLIMBING)
-    ):
+    is_little = length <= FEW_COMPONENTS and len(candidates.source) < WORTH_CLIMBING
+    if threshold is not None and narrows and (threshold.is_worth_bounds or not is_little):
         distance = least_distances(candidates, w, threshold.least)
         if distance is None:
             return
     if threshold is not None and not threshold.is_worth_bounds:
-        little = distance is not None and share_left(candidates, w, distance) < WORTH_FILTERING
-        threshold, distance = (threshold, distance) if little else (None, None)
+        share = 1.0 if distance is None else share_left(candidates, w, distance)
+        threshold, distance = (threshold, distance) if share < WORTH_FILTERING else (None, None)
     if threshold is not None and distance is not None:
         joined, joined_w, taken_off = narrowed(candidates, w, distance)
         limit = description.likely_limits(threshold)

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.chain.side_by_side import LENGTHS
-from eventbased.config import WORTH_CLIMBING
+from confidence.large_arrays import empty
+from eventbased.config import SPARE, WORTH_CLIMBING
 from eventbased.layout import Candidates, fill_follow
 from eventbased.least_gaps import least_gap
 from eventbased.thresholds import needed
 
-__all__ = ["Narrowed", "narrowed"]
+__all__ = ["Narrowed", "least_distances", "narrowed", "share_left"]
 
 Int64 = NDArray[np.int64]
 
@@ -136,18 +137,22 @@ def narrowed(candidates: Candidates, w: int, distance: Int64) -> Narrowed:
     length = len(candidates.first) - 1
     apart = max(int(distance.min()), 0)
     taken_off = apart * np.arange(length)
-    lower, upper, highest = candidates.lower.copy(), candidates.upper.copy(), candidates.highest.copy()
+    lower, upper, highest = empty((3, len(candidates.lower)))
+    # Behind the last candidate they are read, too.
+    for own, given in ((lower, candidates.lower), (upper, candidates.upper), (highest, candidates.highest)):
+        own[-SPARE:] = given[-SPARE:]
     wide = np.maximum(-distance, 0) if not apart else np.zeros_like(distance)
     for j, (begin, end) in enumerate(zip(candidates.first_class, candidates.first_class[1:], strict=False)):
         for c in range(begin, end):
             part = slice(candidates.class_start[c], candidates.class_stop[c])
-            lower[part] -= taken_off[j]
-            np.minimum(upper[part] - taken_off[j], lower[part] + wide[c], out=upper[part])
+            np.subtract(candidates.lower[part], taken_off[j], out=lower[part])
+            np.subtract(candidates.upper[part], taken_off[j], out=upper[part])
+            np.minimum(upper[part], lower[part] + wide[c], out=upper[part])
             np.maximum.accumulate(upper[part], out=highest[part])
     found = candidates._replace(
         class_shortest=np.minimum(candidates.class_shortest, wide),
         class_longest=np.minimum(candidates.class_longest, wide),
-        lower=lower, upper=upper, highest=highest, follow=np.empty_like(candidates.follow),
+        lower=lower, upper=upper, highest=highest, follow=empty(len(candidates.follow)),
     )  # fmt: skip
     fill_follow(found)
     return Narrowed(found, w - length * apart, taken_off)

@@ -102,7 +102,9 @@ def _by_word(
     begin, data = begin.view(), data.view()
     begin.flags.writeable = data.flags.writeable = False
     # Words may reach beyond the end of the last rows, where there may be no memory.
-    safe = int(np.searchsorted(begin[:-1], len(data) - WORD * len(words), "right"))
+    # A number of another type would have NumPy convert all places first.
+    last = np.int32(max(min(len(data), _MOST_BYTES) - WORD * len(words), -1))
+    safe = int(np.searchsorted(begin[:-1], last, "right"))
     bits = np.empty(safe, dtype=np.uint8)
     for start in range(0, safe, EXPRESSION_ROWS):
         checkpoint()

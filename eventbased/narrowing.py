@@ -76,8 +76,8 @@ def least_distances(candidates: Candidates, w: int, least: float) -> Int64 | Non
     Returns
     -------
     (c,) int64 or None
-        For each class the least difference between the lower bound of an event of it and that of one before
-        it; of the first component, which comes behind the last one by w. None if there is no match.
+        For each class the least difference between the lower bound of an event of it and that of the event
+        before it; before the first component comes the last one, w earlier. None if there is no match.
 
     Notes
     -----
@@ -104,7 +104,8 @@ def least_distances(candidates: Candidates, w: int, least: float) -> Int64 | Non
         if need > 1.0:
             return None
         distance = np.maximum(distance, [_distance(shortest, size, need) for size in sizes])
-    return distance
+    # The distances of a match have the sum w.
+    return None if length * int(distance.min()) > w else distance
 
 
 def share_left(candidates: Candidates, w: int, distance: Int64) -> float:

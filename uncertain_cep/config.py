@@ -63,7 +63,7 @@ WORTH_FILTERING: Final = 0.3
 before they are described. To do both at once for all takes a third as long for each: `--only topk`."""
 
 FEW_COMPONENTS: Final = 3
-"""Components up to which few candidates are joined before it is known what a confidence asks of them."""
+"""Components of matches whose confidences cost less than bounds, however they are joined."""
 
 MOST_OVERLAPPING: Final = 2.0
 """Candidates of a component around a tick up to which a confidence with forbidden events costs about as much

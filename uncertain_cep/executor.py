@@ -490,7 +490,7 @@ def _limited(plan: EvaluationPlan, batches: Iterator[pa.RecordBatch]) -> Iterato
 
 
 def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | None:
-    """Return what HAVING asks of confidences, if these cost more than upper bounds, or a join may mind it."""
+    """Return what HAVING asks of confidences, if upper bounds cost less or a join may be narrowed."""
     least = plan.least_confidence
     skips_any = plan.query.strategy == "skip_till_any_match"
     dear = not plan.is_plain or pmfs is not None or len(plan.components) not in LENGTHS or not skips_any

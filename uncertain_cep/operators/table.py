@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from uncertain_cep.candidates.moved import moved
+from uncertain_cep.config import FEW_COMPONENTS
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.pivot_join import pivot_join
@@ -91,7 +92,9 @@ def _joined(context: ExecutionContext) -> Iterator[MatchBatch]:
     """Yield the matches of a plain sequence along the tree of the context, else by the pivot join."""
     if context.tree is None:
         return pivot_join(context)
-    if context.threshold is not None and not context.threshold.is_worth_bounds:
+    threshold = context.threshold
+    is_short = len(context.plan.components) <= FEW_COMPONENTS
+    if threshold is not None and not threshold.is_worth_bounds and is_short:
         context = replace(context, threshold=None)
     return tree_join(context)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["allocate_by", "empty", "zeros"]
+__all__ = ["allocate_by", "empty", "take_into", "zeros"]
 
 LARGE: Final = 1 << 16
 """Bytes from which on an array is worth another place."""
@@ -42,3 +42,9 @@ def zeros(shape: int | tuple[int, ...], dtype: type[np.generic] = np.int64) -> N
     found = empty(shape, dtype)
     found.fill(0)
     return found
+
+
+def take_into(out: NDArray[Any], values: NDArray[Any], places: NDArray[np.int64]) -> None:
+    """Overwrite ``out``, (k,), with the values at some places, (k,), of which each is one of them."""
+    # Any other mode goes by way of a copy.
+    np.take(values, places, out=out, mode="clip")

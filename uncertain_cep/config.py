@@ -63,7 +63,7 @@ WORTH_FILTERING: Final = 0.3
 before they are described. To do both at once for all takes a third as long for each: `--only topk`."""
 
 FEW_COMPONENTS: Final = 3
-"""Components of matches whose confidences cost less than bounds, however they are joined."""
+"""Components up to which confidences cost less than bounds, however matches are joined."""
 
 MOST_OVERLAPPING: Final = 2.0
 """Candidates of a component around a tick up to which a confidence with forbidden events costs about as much

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.large_arrays import empty, zeros
+from confidence.large_arrays import empty, take_into, zeros
 from eventbased import Candidates, SharedEvents, lay_out, partition_bases
 from eventbased.config import LONGEST_LINE, POSITION_STEP, SPARE
 from eventbased.shared_events import count_rows, number_events
@@ -54,8 +54,7 @@ class Layout:
         if given is None:
             found[: len(self.rows)] = self.rows
         else:
-            # Rows are sound; any other mode goes by way of a copy.
-            np.take(given, self.rows, out=found[: len(self.rows)], mode="clip")
+            take_into(found[: len(self.rows)], given, self.rows)
         return found
 
 
@@ -95,8 +94,7 @@ def laid_out(
     rows = empty(int(first[-1]))
     for j, part in enumerate(selection.rows):
         here = slice(first[j], first[j + 1])
-        # Places are sound; any other mode goes by way of a copy.
-        np.take(part, candidates.source[here], out=rows[here], mode="clip")
+        take_into(rows[here], part, candidates.source[here])
     yield selection, candidates, rows
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.large_arrays import empty
+from confidence.large_arrays import empty, take_into
 from uncertain_cep.config import EXPRESSION_ROWS, LEAST_GATHERED, LEAST_LOOKED_AT
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.codes import codes_of, dense, nulls_as_key
@@ -207,9 +207,8 @@ class LookedUp:
             for block in range(mine.start, mine.stop):
                 for part, (low, high), cut in zip(rows, found, cuts, strict=True):
                     here = slice(cut[block], cut[block + 1])
-                    # Rows are sound; any other mode goes by way of a copy.
-                    np.take(lower, part[here], out=low[here], mode="clip")
-                    np.take(upper, part[here], out=high[here], mode="clip")
+                    take_into(low[here], lower, part[here])
+                    take_into(high[here], upper, part[here])
             yield [
                 Spread.of(low[cut[mine.start] : cut[mine.stop]], high[cut[mine.start] : cut[mine.stop]])
                 for (low, high), cut in zip(found, cuts, strict=True)

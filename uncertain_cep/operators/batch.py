@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.flat_lists import taken
-from confidence.large_arrays import empty
+from confidence.large_arrays import empty, take_into
 
 __all__ = ["MatchBatch", "Series", "chances", "happened"]
 
@@ -101,7 +101,7 @@ class MatchBatch:
         events = empty((len(self.events), len(chosen)))
         # Row by row: to index both dimensions at once takes six times as long.
         for own, out in zip(self.events, events, strict=True):
-            _take(own, chosen, out)
+            take_into(out, own, chosen)
         return MatchBatch(
             events,
             _taken(self.lower, chosen),
@@ -116,13 +116,8 @@ class MatchBatch:
 
 def _taken(column: NDArray[NumberT], chosen: Int64) -> NDArray[NumberT]:
     found = empty(len(chosen), column.dtype.type)
-    _take(column, chosen, found)
+    take_into(found, column, chosen)
     return found
-
-
-def _take(column: NDArray[NumberT], chosen: Int64, out: NDArray[NumberT]) -> None:
-    # Places are sound; any other mode goes by way of a copy.
-    np.take(column, chosen, out=out, mode="clip")
 
 
 def chances(

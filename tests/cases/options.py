@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations, pairwise
 
-from hypothesis import assume
 from hypothesis import strategies as st
 
 from tests.cases.language import STRATEGIES, conditions, traces, untied
@@ -21,17 +21,22 @@ _TIMES = [(0, None), (0, 1), (0, 2), (1, 2), (2, 2), (2, None), (1, 1)]
 
 
 @st.composite
-def option_cases(draw: st.DrawFn, strategy: Strategy | None = None, most: int = 5) -> NestedCase:
-    """Draw a case in which one component at least is optional or repeated a bounded number of times."""
+def option_cases(
+    draw: st.DrawFn, strategy: Strategy | None = None, most: int = 5, fewest: int = 1
+) -> NestedCase:
+    """Draw a case in which one component at least is optional or repeated a bounded number of times.
+
+    ``fewest`` components are not negated, 3 at the most.
+    """
     names = iter("abcdefgh")
     items: list[Component] = []
-    positives = draw(sampled_from([1, 2, 3, 3]))
+    positives = max(draw(sampled_from([1, 2, 3, 3])), fewest)
     special = draw(st.integers(0, positives - 1))
     for place in range(positives):
         if draw(st.integers(0, 3)) == 0:
             items.append(Component(next(names), draw(sampled_from(_TYPES)), negated=True))
         types = draw(sampled_from(_TYPES))
-        kind = draw(sampled_from(["one", "one", "option", "times"]))
+        kind = draw(sampled_from([*["one"] * (3 - fewest), "option", "times"]))
         if place == special and kind == "one":
             kind = "option"
         if kind == "times":
@@ -58,9 +63,9 @@ def option_cases(draw: st.DrawFn, strategy: Strategy | None = None, most: int = 
 
 
 @st.composite
-def timed_option_cases(draw: st.DrawFn, most: int = 5) -> NestedCase:
+def timed_option_cases(draw: st.DrawFn, most: int = 5, fewest: int = 1) -> NestedCase:
     """Draw such a case, which may ask something of times."""
-    case: NestedCase = draw(option_cases(most=most))
+    case: NestedCase = draw(option_cases(most=most, fewest=fewest))
     asked = draw(st.lists(time_conditions(components(case.pattern)), max_size=2))
     return replace(case, times=tuple(asked))
 
@@ -68,15 +73,19 @@ def timed_option_cases(draw: st.DrawFn, most: int = 5) -> NestedCase:
 @st.composite
 def nested_option_cases(draw: st.DrawFn, most: int = 5) -> NestedCase:
     """Draw such a case in which OR has a choice of some components in a row and those behind them."""
-    case: NestedCase = draw(timed_option_cases(most=most))
+    case: NestedCase = draw(timed_option_cases(most=most, fewest=2))
     assert isinstance(case.pattern, Seq)
     items = case.pattern.items
-    assume(len(items) > 1)
-    begin = draw(st.integers(0, len(items) - 2))
-    middle = draw(st.integers(begin + 1, len(items) - 1))
-    end = draw(st.integers(middle + 1, len(items)))
+    # Each alternative takes an event.
+    cuts = [
+        cut
+        for cut in combinations(range(len(items) + 1), 3)
+        if all(
+            any(not item.negated for item in components(Seq(items[slice(*part)]))) for part in pairwise(cut)
+        )
+    ]
+    begin, middle, end = draw(sampled_from(cuts))
     parts = items[begin:middle], items[middle:end]
-    assume(all(any(not item.negated for item in components(Seq(part))) for part in parts))
     choice: Pattern = Or(tuple(map(Seq, parts)))
     around = (*items[:begin], choice, *items[end:])
     return replace(case, pattern=Seq(around) if len(around) > 1 or draw(st.booleans()) else choice)

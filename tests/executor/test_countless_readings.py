@@ -36,7 +36,9 @@ def plan_of(text: str, schema: pa.Schema) -> EvaluationPlan:
     return make_plan(uc.parse(text), schema)
 
 
-@given(timed_option_cases(), sampled_from(["auto", "point", "threads", "stream", "sliced", "matches"]))
+@given(
+    timed_option_cases(fewest=2), sampled_from(["auto", "point", "threads", "stream", "sliced", "matches"])
+)
 def test_readings_one_by_one_are_the_branches(case: NestedCase, way: str) -> None:
     note(case.text())
     table, text = case.trace.table(), case.text()
@@ -91,7 +93,7 @@ def taken(found: pa.Table, table: pa.Table, text: str) -> list[dict[str, Any]]:
 
 
 @FEWER
-@given(option_cases(most=4), st.booleans())
+@given(option_cases(most=4, fewest=2), st.booleans())
 def test_the_best_of_all_readings(case: NestedCase, by_confidence: bool) -> None:
     order = "ORDER BY CONFIDENCE DESC LIMIT 3" if by_confidence else "HAVING CONFIDENCE >= 0.5"
     text, table = f"{case.text()} {order}", case.trace.table()

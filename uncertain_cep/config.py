@@ -75,9 +75,9 @@ SORTED_AT_ONCE: Final = 1 << 20
 MAX_MATCHES: Final = 50_000_000
 """Most matches that are collected in one table unless the caller says otherwise."""
 
-EXPRESSION_ROWS: Final = 1 << 17
-"""Rows that are looked at together: what is read once, or made of them, stays in the processor's cache, and
-threads seldom wait for the interpreter."""
+EXPRESSION_ROWS: Final = 1 << 19
+"""Rows that are looked at together: so many that threads seldom wait for the interpreter, and an interrupt is
+minded soon."""
 
 WORTH_A_KERNEL: Final = 1 << 16
 """Texts from which on a kernel compares them, which may have to be compiled first."""
@@ -101,7 +101,11 @@ UNEVEN_PARTS: Final = 1.25
 """Matches of an event in one part as a multiple of their mean, up to which parts are even."""
 
 LEAST_LOOKED_AT: Final = 1 << 16
-"""Rows of a table below which it is not worth a thread to look which components they are for."""
+"""Rows of a table below which it is not worth a thread to look which components they are for, where texts or
+pmfs are looked at."""
+
+LEAST_NUMBERS: Final = 1 << 18
+"""The same for numbers: in a smaller table a thread waits for the interpreter as long as it works."""
 
 LEAST_GATHERED: Final = 1 << 20
 """Rows of a table below which times of candidates are gathered before another thread begins."""

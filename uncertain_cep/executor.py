@@ -33,7 +33,7 @@ from uncertain_cep.candidates.possible_readings import all_candidates, possible_
 from uncertain_cep.candidates.selection import LookedUp, Selection, Slicing, select
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
 from uncertain_cep.compiling import announce_compilation, plain_seconds
-from uncertain_cep.config import BATCH_ROWS, LEAST_LOOKED_AT, MOST_CELLS
+from uncertain_cep.config import BATCH_ROWS, MOST_CELLS
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
 from uncertain_cep.expressions.vectorised import evaluate as evaluate_expression
 from uncertain_cep.limits import within
@@ -49,8 +49,8 @@ from uncertain_cep.results.having import had, kept_by_having
 from uncertain_cep.results.projection import id_payload, to_batch, widened
 from uncertain_cep.results.ranking import least_passing, passing
 from uncertain_cep.results.top_k import RisingThreshold, best_chunk
-from uncertain_cep.threads import available_cores, equal_ranges, side_by_side
-from uncertain_cep.traces.checks import check_model
+from uncertain_cep.threads import available_cores, side_by_side
+from uncertain_cep.traces.checks import check_columns, check_model, check_values
 
 __all__ = [
     "Slicing",
@@ -146,12 +146,12 @@ def execute(
     table = with_coded_clocks(plan, table)
     if diagnostics is not None:
         diagnostics.about(plan)
-    if slicing is None or not plan.orders:
-        check_table(plan, table, file, threads)
+    looked_up = LookedUp(threads)
+    if (slicing is None or not plan.orders) and not _is_sound(plan, table, looked_up):
+        check_table(plan, table, file)
     if diagnostics is not None:
         diagnostics.look(table)
     times = cache(partial(_times, plan, table))
-    looked_up = LookedUp(threads)
     given = _Given(table, slicing, batch_rows, owned, diagnostics, threads, looked_up, times, file)
     yield from _asked(plan, given, counters)()
 
@@ -530,22 +530,33 @@ def candidates(plan: EvaluationPlan, table: pa.Table, diagnostics: Diagnostics |
     return selection
 
 
-def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None, threads: int = 1) -> None:
+def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) -> None:
     """Raise TraceError with every fault found if a table holds no events of the model."""
-    # Times alone are looked at faster than threads begin. What rows say of a clock has to agree.
-    count = min(threads, table.num_rows // LEAST_LOOKED_AT)
-    if count > 1 and plan.names.pmf in table.column_names and not plan.clocks:
-        ranges = equal_ranges(table.num_rows, count)
-        parts = [table.slice(rows.start, rows.stop - rows.start) for rows in ranges]
-        if not any(side_by_side(count, [partial(_found_in, plan, part) for part in parts])):
-            return
     faults = check_model(table, plan.names, plan.domain, clocks=plan.clocks)
     if faults:
         raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
 
 
-def _found_in(plan: EvaluationPlan, rows: pa.Table) -> Iterator[bool]:
-    yield bool(check_model(rows, plan.names, plan.domain))
+def _is_sound(plan: EvaluationPlan, table: pa.Table, looked_up: LookedUp) -> bool:
+    """Return whether threads that look up candidates have found no fault in the rows; False without threads.
+
+    What rows say of a clock has to agree, so they are not looked at apart then.
+    """
+    if (
+        plan.clocks
+        or looked_up.pieces(plan, table, plan.components) < 2
+        or check_columns(table.schema, plan.names)
+    ):
+        return False
+
+    def is_sound(rows: pa.Table) -> bool:
+        return not check_values(rows, plan.names, plan.domain)
+
+    try:
+        return looked_up.look(plan, table, plan.components, is_sound)
+    except TraceError:
+        # Whatever keeps predicates from being looked at, faults of the model are to be told first.
+        return False
 
 
 def _moved_back(by: MovedTimes, owner: int, chunk: MatchBatch) -> MatchBatch:

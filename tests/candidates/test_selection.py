@@ -31,7 +31,7 @@ def _encoded(rows: list[str | None], words: list[str | None], codes: pa.DataType
 def test_the_rows_of_a_type(chunks: list[list[str | None]], data: st.DataObject) -> None:
     rows = [row for chunk in chunks for row in chunk]
     wanted = tuple(data.draw(st.lists(st.sampled_from(["A", "AB", "C"]), max_size=2)))
-    expected = [row in wanted for row in rows] if wanted else None
+    expected = [row in wanted or not wanted for row in rows]
     dtype = data.draw(_PLAIN)
     plain = pa.chunked_array([pa.array(chunk, dtype) for chunk in chunks], dtype)
     # A dictionary may hold a word twice, null, and words that no row has; a slice may begin anywhere.
@@ -43,7 +43,8 @@ def test_the_rows_of_a_type(chunks: list[list[str | None]], data: st.DataObject)
     )
     for column in (plain, encoded):
         mask = type_mask(pa.table({"type": column}), "type", wanted, {})
-        assert (None if mask is None else mask.tolist()) == expected
+        assert ([True] * len(rows) if mask is None else mask.tolist()) == expected
+        assert (mask is None) == all(expected)
 
 
 def test_both_places_of_a_word_count() -> None:
@@ -70,7 +71,7 @@ def test_ranges_of_rows_are_looked_at_as_all_are(
     query = "PATTERN SEQ(A a, (A|B) b, ANY c, A d) WHERE a.x + a.y > 9 AND b.x - b.y = 1 WITHIN 9"
     plan = make_plan(uc.parse(query), table.schema)
     expected = [rows_taken(plan, table, component).tolist() for component in plan.components]
-    with mock.patch.object(selection, "LEAST_LOOKED_AT", 1):
+    with mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_NUMBERS=1):
         known = LookedUp(threads)
         for _ in range(2):
             assert [part.tolist() for part in known.rows_of(plan, table, plan.components)] == expected
@@ -84,7 +85,7 @@ def test_each_column_is_read_once() -> None:
         uc.parse("PATTERN SEQ(A a, A b) WHERE a.x > 3 AND a.id > 1 AND b.x < 3 WITHIN 9"), table.schema
     )
     with (
-        mock.patch.object(selection, "LEAST_LOOKED_AT", 1),
+        mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_NUMBERS=1),
         mock.patch.object(selection, "column_values", wraps=column_values) as read,
     ):
         LookedUp(4).rows_of(plan, table, plan.components)
@@ -120,7 +121,7 @@ def test_ids_that_are_used_twice_are_found_in_all_ranges(ids: list[int], threads
     table = pa.table({"type": ["A"] * count, "id": ids, "lower": range(count), "upper": range(count)})
     plan = make_plan(uc.parse("PATTERN SEQ(A a, A b) WITHIN 9"), table.schema)
     times = np.arange(count)
-    with mock.patch.object(selection, "LEAST_LOOKED_AT", 1):
+    with mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_NUMBERS=1):
         known = LookedUp(threads)
         if len(set(ids)) == count:
             assert select(plan, table, times, times, times, None, known).sizes == (count, count)

@@ -8,7 +8,6 @@ from unittest import mock
 
 from hypothesis import strategies as st
 
-from uncertain_cep import executor
 from uncertain_cep.candidates import parts, selection
 
 __all__ = ["REPEATED", "THREADS", "cut"]
@@ -24,7 +23,6 @@ def cut(most_repeated: float) -> Iterator[None]:
     """Cut rows and candidates however few there are, these by time unless too many are repeated."""
     with (
         mock.patch.multiple(parts, LEAST_PART=1, MOST_REPEATED=most_repeated),
-        mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_GATHERED=1),
-        mock.patch.object(executor, "LEAST_LOOKED_AT", 1),
+        mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_NUMBERS=1, LEAST_GATHERED=1),
     ):
         yield

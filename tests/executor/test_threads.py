@@ -104,13 +104,51 @@ def test_a_limit_takes_the_same_matches_in_every_run() -> None:
     assert found[1].equals(found[2])
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_faults_are_those_of_the_whole_table(threads: int) -> None:
-    events = _events(9)
-    upper = pa.array([5, 8, 0, 14, 17, 20, 23, 0, 29])
-    with cut(1.25), pytest.raises(uc.TraceError) as caught:
-        uc.match(events.set_column(3, "upper", upper), QUERY, threads=threads)
-    assert [fault.row for fault in caught.value.faults] == [3, 8]
+_FAULTY: dict[str, Callable[[pa.Table, int], pa.Table]] = {
+    "reversed": lambda table, row: _with(table, "upper", row, -9),
+    "far": lambda table, row: _with(table, "upper", row, 2**62),
+    "no type": lambda table, row: _with(table, "type", row, None),
+    "no id": lambda table, row: _with(table, "id", row, None),
+    "no time": lambda table, row: _with(table, "lower", row, None),
+    "no probability": lambda table, row: _with(table, "probability", row, 1.5),
+    "no pmf": lambda table, row: _with(table, "pmf", row, [0.5]),
+    "an id again": lambda table, row: _with(table, "id", row, int(table["id"][row - 1].as_py() or 0)),
+    "no int64": lambda table, row: _with(table, "x", row, 2**63, pa.uint64()),
+}
+"""What can be wrong with a row."""
+
+
+def _with(table: pa.Table, name: str, row: int, value: object, dtype: pa.DataType | None = None) -> pa.Table:
+    column = table.column(name)
+    values = column.to_pylist()
+    values[row] = value
+    place = table.column_names.index(name)
+    return table.set_column(place, name, pa.array(values, dtype or column.type))
+
+
+@given(
+    st.dictionaries(st.sampled_from(sorted(_FAULTY)), st.lists(st.integers(1, 8), min_size=1, max_size=3)),
+    THREADS,
+    st.sampled_from(["TRUE", "a.x % 3 = 1", "a.x > b.x"]),
+)
+def test_faults_are_those_of_the_whole_table(faulty: dict[str, list[int]], threads: int, asked: str) -> None:
+    events = _events(9).append_column("x", pa.array(range(9)))
+    events = events.append_column("probability", pa.array([1.0] * 9))
+    events = events.append_column("pmf", pa.array([None] * 9, pa.list_(pa.float64())))
+    for what, rows in faulty.items():
+        for row in rows:
+            events = _FAULTY[what](events, row)
+    text = QUERY.replace(" WITHIN", f" WHERE {asked} WITHIN")
+
+    def told(threads: int) -> object:
+        try:
+            return uc.match(events, text, threads=threads).num_rows
+        except uc.TraceError as error:
+            return str(error)
+
+    expected = told(1)
+    with cut(1.25):
+        assert told(threads) == expected
 
 
 def test_items_come_in_turn() -> None:

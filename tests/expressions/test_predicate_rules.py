@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.oracle import Event, Query, answer, conj, disj, no, one, plus, seq, where
@@ -161,6 +163,29 @@ def test_division_and_remainder(asked: str) -> None:
         assert spared.num_rows == 1 - expected
     returned = uc.match(table, f"PATTERN SEQ(A a, B b) WITHIN 10 RETURN ({asked}) AS r").to_pylist()
     assert bool(returned[0]["r"]) == RULES[asked]
+
+
+_WHOLE = st.one_of(
+    st.integers(-9, 9), st.sampled_from([1 - 2**63, 2**63 - 1, 2**62]), st.integers(1 - 2**63, 2**63 - 1)
+)
+
+
+@given(st.lists(_WHOLE | st.none(), min_size=1, max_size=6), st.booleans(), _WHOLE.filter(bool), st.data())
+def test_the_remainder_by_a_constant(
+    values: list[int | None], only_positive: bool, divisor: int, data: st.DataObject
+) -> None:
+    """It is exact for all of int64: whole numbers are divided with signs or without."""
+    if only_positive:
+        values = [None if x is None or x < 0 else x for x in values]
+    rests = [None if x is None else abs(x) % abs(divisor) * (-1 if x < 0 else 1) for x in values]
+    wanted = data.draw(st.sampled_from([rest for rest in rests if rest is not None] or [0]))
+    count = len(values)
+    table = pa.table(
+        {"type": ["A"] * count, "id": range(count), "lower": range(count), "upper": range(count),
+         "x": pa.array(values, pa.int64())}
+    )  # fmt: skip
+    found = uc.match(table, f"PATTERN SEQ(A a) WHERE a.x % {divisor} = {wanted} WITHIN 99")
+    assert found["a"].to_pylist() == [row for row, rest in enumerate(rests) if rest == wanted]
 
 
 def test_division_and_remainder_returned() -> None:

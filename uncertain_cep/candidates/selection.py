@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.large_arrays import empty, take_into
-from uncertain_cep.config import EXPRESSION_ROWS, LEAST_GATHERED, LEAST_LOOKED_AT
+from uncertain_cep.config import EXPRESSION_ROWS, LEAST_GATHERED, LEAST_LOOKED_AT, LEAST_NUMBERS
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.codes import codes_of, dense, nulls_as_key
 from uncertain_cep.expressions.text_equality import equal_to_each
@@ -166,29 +166,55 @@ class LookedUp:
     ids: dict[tuple[str, ...], Mask] = field(default_factory=dict)
     """By partition attributes, the rows whose ids were found to be used once."""
 
-    def rows_of(
-        self, plan: EvaluationPlan, table: pa.Table, components: Sequence[PlannedComponent]
-    ) -> list[Int64]:
-        """Return of each component what `rows_taken` does."""
+    def pieces(self, plan: EvaluationPlan, table: pa.Table, components: Sequence[PlannedComponent]) -> int:
+        """Return into how many ranges of rows it is worth cutting a table, as many as when first asked."""
+        if not self.masks:
+            columns = (column for part in components for rule in part.local for column in columns_in(rule))
+            is_dear = plan.names.pmf in table.column_names or any(part.kind == "string" for part in columns)
+            least = LEAST_LOOKED_AT if is_dear else LEAST_NUMBERS
+            count = max(min(self.threads, int(table.num_rows) // least), 1)
+            self.masks, self.ascending_ids = [{} for _ in range(count)], [False] * count
+        return len(self.masks)
+
+    def look(
+        self,
+        plan: EvaluationPlan,
+        table: pa.Table,
+        components: Sequence[PlannedComponent],
+        is_sound: Callable[[pa.Table], bool] | None = None,
+    ) -> bool:
+        """Look up which rows components can take, and return True.
+
+        If ``is_sound`` does not hold of all ranges of rows, nothing is known, and False is returned.
+        """
         new: list[PlannedComponent] = []
         for component in components:
             if self._known(component) is None and component not in new:
                 new.append(component)
-        if new:
-            count = max(min(self.threads, table.num_rows // LEAST_LOOKED_AT), 1)
-            self.masks = self.masks or [{} for _ in range(count)]
-            self.ascending_ids = self.ascending_ids or [False] * count
-            # Once, and not by each thread.
-            for name in (found.name for part in new for rule in part.local for found in columns_in(rule)):
-                if name not in self.values:
-                    self.values[name] = column_values(table.column(name), name)
-            tasks = [
-                partial(self._in_range, plan, table, new, rows, number)
-                for number, rows in enumerate(equal_ranges(table.num_rows, count))
-            ]
-            for component, *parts in zip(new, *side_by_side(count, tasks), strict=True):
-                rows = parts[0] if count == 1 else np.concatenate(parts)
-                self.rows.setdefault(component.variable, []).append((component, rows))
+        if not new and is_sound is None:
+            return True
+        count = self.pieces(plan, table, components)
+        # Once, and not by each thread.
+        for name in (found.name for part in new for rule in part.local for found in columns_in(rule)):
+            if name not in self.values:
+                self.values[name] = column_values(table.column(name), name)
+        tasks = [
+            partial(self._in_range, plan, table, new, rows, number, is_sound)
+            for number, rows in enumerate(equal_ranges(table.num_rows, count))
+        ]
+        found = [rows for rows in side_by_side(count, tasks) if rows is not None]
+        if len(found) < count:
+            return False
+        for component, *parts in zip(new, *found, strict=True):
+            rows = parts[0] if count == 1 else np.concatenate(parts)
+            self.rows.setdefault(component.variable, []).append((component, rows))
+        return True
+
+    def rows_of(
+        self, plan: EvaluationPlan, table: pa.Table, components: Sequence[PlannedComponent]
+    ) -> list[Int64]:
+        """Return of each component what `rows_taken` does."""
+        self.look(plan, table, components)
         found = [self._known(component) for component in components]
         return [rows for rows in found if rows is not None]
 
@@ -237,13 +263,24 @@ class LookedUp:
         return None
 
     def _in_range(
-        self, plan: EvaluationPlan, table: pa.Table, new: list[PlannedComponent], rows: slice, number: int
-    ) -> Iterator[list[Int64]]:
-        self.ascending_ids[number] = self.ascending_ids[number] or _ascend(
-            table.column(plan.names.id).slice(rows.start, rows.stop + 1 - rows.start)
-        )
-        types = [name for part in new for name in part.types]
-        _look_for(table.slice(rows.start, rows.stop - rows.start), plan.names.type, types, self.masks[number])
+        self,
+        plan: EvaluationPlan,
+        table: pa.Table,
+        new: list[PlannedComponent],
+        rows: slice,
+        number: int,
+        is_sound: Callable[[pa.Table], bool] | None,
+    ) -> Iterator[list[Int64] | None]:
+        own = table.slice(rows.start, rows.stop - rows.start)
+        if is_sound is not None and not is_sound(own):
+            yield None
+            return
+        if new:
+            self.ascending_ids[number] = self.ascending_ids[number] or _ascend(
+                table.column(plan.names.id).slice(rows.start, rows.stop + 1 - rows.start)
+            )
+            types = [name for part in new for name in part.types]
+            _look_for(own, plan.names.type, types, self.masks[number])
         yield [rows_taken(plan, table, part, self.masks[number], self.values, rows) for part in new]
 
 
@@ -261,14 +298,14 @@ def looks_back(plan: EvaluationPlan) -> bool:
 
 
 def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str, Mask]) -> Mask | None:
-    """Return which rows have one of the types; None if all do as far as the pattern says."""
+    """Return which rows have one of the types; None if all do, or the pattern does not say which."""
     if not types:
         return None
     _look_for(table, name, types, seen)
     mask = seen[types[0]]
     for wanted in types[1:]:
         mask = mask | seen[wanted]
-    return mask
+    return None if mask.all() else mask
 
 
 def _look_for(table: pa.Table, column: str, types: Sequence[str], seen: dict[str, Mask]) -> None:

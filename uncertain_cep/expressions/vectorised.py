@@ -177,13 +177,16 @@ def _bounded(expression: TypedExpression, extremes: Extremes) -> tuple[TypedExpr
 
 def _remainder(left: Any, right: Any, valid: Mask | None) -> tuple[Any, Mask | None]:
     if isinstance(right, (int, np.integer)) and right > 0:
-        # numpy divides by one constant at several times the speed of its remainder.
-        rest = np.asarray(left // right)
-        np.multiply(rest, right, out=rest)
-        np.subtract(left, rest, out=rest)
-        if np.ndim(left) == 0 or (len(left) and left.min() < 0):
-            rest = np.where((np.asarray(left) < 0) & (rest != 0), rest - right, rest)
-        return rest, valid
+        # numpy divides by one constant at several times the speed of its remainder, and at twice that without
+        # signs.
+        whole = np.asarray(left, dtype=np.int64)
+        if not whole.size or whole.min() >= 0:
+            rest = np.asarray(whole.view(np.uint64) // np.uint64(right)).view(np.int64)
+            np.multiply(rest, right, out=rest)
+            return np.subtract(whole, rest, out=rest), valid
+        rest = whole // right
+        rest = whole - rest * right
+        return np.where((whole < 0) & (rest != 0), rest - right, rest), valid
     zero = np.asarray(right == 0)
     if zero.any():
         valid = both_valid(valid, np.broadcast_to(~zero, np.broadcast_shapes(np.shape(left), zero.shape)))
@@ -302,7 +305,7 @@ def evaluate_mask(
     """Return for each row of a table, or ``among`` some, whether a boolean expression of its columns is true.
 
     The variables of the expression are ignored: every column is one of the table. O(rows). ``loaded`` holds
-    the values of columns, and gets those that it lacks.
+    the values of columns, and gets those that it lacks; what is returned may be one of them.
     """
     loaded = {} if loaded is None else loaded
 
@@ -313,10 +316,16 @@ def evaluate_mask(
 
     safe = within_int64(expression, lambda found: column(found).extremes)
     begin, end, _ = among.indices(table.num_rows)
+
+    def part(start: int, stop: int) -> Mask:
+        found = evaluate(safe, lambda wanted: column(wanted).part(start, stop))
+        truth = np.asarray(found.data, dtype=np.bool_)
+        return truth if found.valid is None else truth & found.valid
+
+    if end - begin <= EXPRESSION_ROWS:
+        return np.broadcast_to(part(begin, end), end - begin)
     mask = np.empty(end - begin, dtype=np.bool_)
     for start in range(begin, end, EXPRESSION_ROWS):
         stop = min(start + EXPRESSION_ROWS, end)
-        found = evaluate(safe, lambda wanted, start=start, stop=stop: column(wanted).part(start, stop))  # type: ignore[misc]
-        truth = np.asarray(found.data, dtype=np.bool_)
-        mask[start - begin : stop - begin] = truth if found.valid is None else truth & found.valid
+        mask[start - begin : stop - begin] = part(start, stop)
     return mask

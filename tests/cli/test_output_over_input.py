@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.conftest import Invoke, write_trace
 from uncertain_cep.cli.outputs import ABOUT_FILE
+from uncertain_cep.results.output_place import local_path
 
 QUERY = "PATTERN SEQ(A a, B b, C c) WITHIN 4"
 SCHEMA = """
@@ -165,3 +166,10 @@ def test_uris_are_told_apart(invoke: Invoke) -> None:
         result = invoke("match", QUERY, trace, "-o", out, "--overwrite", "--master", "spark://nowhere:7077")
         assert result.exit_code == 2
         assert f"{out} {relation} the trace {trace}" in result.stderr
+
+
+def test_a_scheme_of_one_letter_is_no_drive() -> None:
+    assert local_path("x://bucket/matches") is None
+    assert local_path("C:/matches") == Path("C:/matches").absolute()
+    assert local_path("file:///tmp/a%20b") == Path("/tmp/a b")
+    assert local_path("matches") == Path("matches").absolute()

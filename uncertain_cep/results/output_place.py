@@ -21,8 +21,8 @@ def local_path(place: str | Path) -> Path | None:
     if isinstance(place, Path):
         return place.absolute()
     parts = urlsplit(place)
-    # A Windows path has a drive, which looks like a scheme of one letter.
-    if len(parts.scheme) <= 1:
+    # A Windows path has a drive, which looks like a scheme of one letter but for the slashes behind it.
+    if not parts.scheme or (len(parts.scheme) == 1 and "://" not in place):
         return Path(place).absolute()
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 

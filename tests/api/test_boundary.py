@@ -51,6 +51,8 @@ UNFIT: Final[tuple[tuple[str, Callable[[], object]], ...]] = (
     ("path= takes str or Path, not list", lambda: uc.load_schema([])),  # type: ignore[arg-type]
     ("'exact' is no rule", lambda: uc.by_value("x", {"a": "exact"})),  # type: ignore[dict-item]
     ("upper= takes str, not int", lambda: uc.columns("x", 3)),  # type: ignore[arg-type]
+    ("pmf= takes str, not list", lambda: uc.histogram(["p"])),  # type: ignore[arg-type]
+    ("lower= takes str or None, not float", lambda: uc.histogram("p", 1.5)),  # type: ignore[arg-type]
     ("rules= takes Mapping, not int", lambda: uc.by_value("x", 3)),  # type: ignore[arg-type]
     ("schema= takes Schema, not NoneType", lambda: uc.IncrementalMatcher(QUERY, None)),
     ("batch_rows= takes int, not str", lambda: uc.iter_matches(events(), QUERY, batch_rows="9")),  # type: ignore[arg-type]

@@ -159,6 +159,8 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
         ("extract = 5", "extract: must be a table of columns and regular expressions"),
         ("extract = { a = '(x' }", "extract.a: is no regular expression that can be used"),
         ("extract = { a = '(?P<b>x)(?=y)' }", "extract.a: is no regular expression that can be used"),
+        ("extract = { a = '[[' }", "extract.a: is no regular expression that can be used"),
+        ("extract = { a = '[[]x' }", "extract.a: names no group for the new column"),
         ("extract = { a = '(x)' }", "extract.a: names no group for the new column"),
         ("delimiter = 'ab'", "delimiter: must be one character"),
         ("tick = 5", "tick: must be a text in quotes"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
@@ -33,12 +34,21 @@ that is found in a row counts there."""
 def extraction_groups(pattern: str) -> list[str]:
     """Return the groups' names of a regular expression; ValueError if Python or Arrow (RE2) take none."""
     try:
-        names = list(re.compile(pattern).groupindex)
+        names = list(_names_in(pattern))
         if names:
             pc.extract_regex(pa.array([""]), pattern)
     except (re.error, pa.ArrowInvalid) as error:
         raise ValueError(str(error)) from None
     return names
+
+
+@cache
+def _names_in(pattern: str) -> tuple[str, ...]:
+    """Return the groups' names of a regular expression, which Arrow searches for; re.error if it is none."""
+    with warnings.catch_warnings():
+        # What a later Python may take for something else, such as [[, is nothing to Arrow.
+        warnings.simplefilter("ignore", FutureWarning)
+        return tuple(re.compile(pattern).groupindex)
 
 
 def extracted_names(extract: Sequence[Extraction], present: Collection[str]) -> list[str]:
@@ -159,7 +169,7 @@ def with_extracted(
 @cache
 def _names_of(pattern: str) -> tuple[str, ...]:
     """Return the names of the columns that an expression makes."""
-    own = tuple(name for name in re.compile(pattern).groupindex if name != REST)
+    own = tuple(name for name in _names_in(pattern) if name != REST)
     return own + (_names_of(RESTS[pattern]) if pattern in RESTS else ())
 
 
@@ -167,7 +177,7 @@ def _groups(
     text: pa.ChunkedArray, pattern: str, wanted: Sequence[str], *, lines: bool
 ) -> tuple[dict[str, pa.ChunkedArray], pa.ChunkedArray]:
     """Return the wanted groups of an expression, null where it is not found, and where it is."""
-    mine = set(re.compile(pattern).groupindex)
+    mine = set(_names_in(pattern))
     # Each group costs time.
     kept = mine.intersection((*wanted, REST)) or {min(mine)}
     plain = pattern

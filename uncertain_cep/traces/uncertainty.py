@@ -300,6 +300,7 @@ def window(length: Duration | int, source: str | None = None) -> Moved:
     return Moved.by("window", length, source)
 
 
+@public
 def histogram(pmf: str, lower: str | None = None) -> Histogram:
     """Probabilities of consecutive ticks, in a column of lists; the first tick is in column ``lower``.
 
@@ -314,6 +315,10 @@ def histogram(pmf: str, lower: str | None = None) -> Histogram:
     >>> print(events["lower"][0], "to", events["upper"][0])
     2026-01-05 10:30:00 to 2026-01-05 10:30:01
     """
+    # What is no text is refused here.
+    columns_in(pmf)
+    if lower is not None:
+        columns_in(lower)
     return Histogram(pmf, lower)
 
 

@@ -134,7 +134,7 @@ def measure(options: Options) -> Results:
         results.add(
             f"{name}: one thread to {cores}", one / all_cores, "x",
             None if target is None or cores != 2 else at_least(target), (),
-            f"{one:.3f} s and {all_cores:.3f} s",
+            f"{one:.3f} s and {all_cores:.3f} s: {apart / cores / all_cores:.2f} of what processes reach",
         )  # fmt: skip
         results.add(
             f"{name}: {cores} processes, each for itself", cores * one / apart, "x", None, (),

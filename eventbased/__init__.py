@@ -11,7 +11,7 @@ from eventbased.joins.join_state import PASS, JoinState, start_join
 from eventbased.joins.pivot_join import PAUSED, join
 from eventbased.layout import Candidates, SharedEvents, lay_out, partition_bases
 from eventbased.non_overlapping import choose_non_overlapping
-from eventbased.span_columns import MatchColumns
+from eventbased.span_columns import MatchColumns, keep_likely
 from eventbased.upper_bounds import describe_chosen, filter_matches, filter_spans
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "filter_spans",
     "find_matches",
     "join",
+    "keep_likely",
     "lay_out",
     "matches_of_spans",
     "partition_bases",

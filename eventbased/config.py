@@ -32,6 +32,10 @@ BLOCK_ROWS: Final = 8192
 SPARE: Final = 8
 """Places behind the last candidate, or the last match of an output column, that kernels read or write."""
 
+FILTERED_AT_ONCE: Final = 8192
+"""Matches that are weighed before those that are not likely enough are left out: their columns stay in the
+processor's cache."""
+
 BOUND_MARGIN: Final = 1.0 - 4e-9
 """A match is left out if a bound is below this share of the confidence to reach; see ``thresholds.py``."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,11 @@ from eventbased.joins.join_state import (
 )
 from eventbased.joins.pivot_join import POSITIVE, join
 
-__all__ = ["MatchColumns", "matches_unweighed", "next_matches"]
+__all__ = ["MatchColumns", "keep_likely", "matches_unweighed", "next_matches"]
+
+
+_KEPT_AT_ONCE: Final = 1024
+"""Matches whose places are looked up before they are moved."""
 
 
 class MatchColumns(NamedTuple):
@@ -160,14 +164,14 @@ def write_ranges(running, block, minimum, spans, count, w, depth, lower, upper, 
 
 @kernel(allocates=True)
 def next_matches(
-    w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, columns, filled
+    w, candidates, shared, limit, most, order, bytecode, search, most_steps, room, spans, payload, columns,
+    filled,
 ):  # fmt: skip
     """Fill events and ranges of the matches of one call of the join; return the numbers of spans and matches.
 
     For ``payload``, ``columns`` and ``filled`` see :func:`eventbased.describe.find_matches`, for everything
     else :func:`eventbased.joins.pivot_join.join`. ``search.state[LEFT]`` becomes the steps that are left.
     """
-    room = columns.lower.shape[0] - SPARE - filled
     count, found = join(
         w, candidates, shared, limit, most, order, bytecode, search, most_steps, room, spans
     )  # fmt: skip
@@ -193,6 +197,40 @@ def next_matches(
     return count, found
 
 
+@kernel
+def _move(column, n, first, places, count):
+    """Write the values at some places behind ``first``, ascending, from ``n`` on, which is not behind it."""
+    to, given = column[n : n + count], column[first:]
+    for k in range(count):
+        to[k] = given[places[k] & POSITIVE]
+
+
+@kernel(allocates=True)
+def keep_likely(columns, begin, end, least):
+    """Leave out matches from ``begin`` on that are less likely than ``least``; return where the rest ends.
+
+    O(end - begin) for each column, block by block, as what was just written is in the processor's cache.
+    """
+    confidence = columns.confidence
+    places = np.empty(_KEPT_AT_ONCE, np.int32)
+    n = begin
+    for first in range(begin, end, _KEPT_AT_ONCE):
+        size = min(_KEPT_AT_ONCE, end - first)
+        own = confidence[first : first + size]
+        count = 0
+        for i in range(size):
+            places[count & POSITIVE] = i
+            count += own[i] >= least
+        if n + count < first + size:
+            for j in range(columns.events.shape[0]):
+                _move(columns.events[j], n, first, places, count)
+            _move(columns.lower, n, first, places, count)
+            _move(columns.upper, n, first, places, count)
+            _move(confidence, n, first, places, count)
+        n += count
+    return n
+
+
 @kernel(allocates=True)
 def matches_unweighed(
     w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, once, columns,
@@ -203,12 +241,14 @@ def matches_unweighed(
     ``once`` says that the join is called no more than once.
     """
     left = most_steps
+    places = columns.lower.shape[0] - SPARE
     while True:
         begun = filled
         count, found = next_matches(
-            w, candidates, shared, limit, most, order, bytecode, search, left, spans, payload, columns, filled
+            w, candidates, shared, limit, most, order, bytecode, search, left, places - filled, spans,
+            payload, columns, filled,
         )  # fmt: skip
         filled += found
         left = search.state[LEFT]
-        if found == 0 or once or filled == columns.lower.shape[0] - SPARE or left <= 0:
+        if found == 0 or once or filled == places or left <= 0:
             return begun, filled, count, 0

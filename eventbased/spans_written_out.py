@@ -14,10 +14,10 @@ from confidence.chain.written_out import (
     chains_of_8,
 )
 from confidence.kernel import kernel
-from eventbased.config import SPARE
+from eventbased.config import FILTERED_AT_ONCE, SPARE
 from eventbased.joins.join_state import LEFT, PASS
 from eventbased.span_chains import SPAN, chains_of_spans
-from eventbased.span_columns import next_matches
+from eventbased.span_columns import keep_likely, next_matches
 
 __all__ = [
     "confidences_of_2",
@@ -162,7 +162,7 @@ def confidences_of_8(
 @kernel(allocates=True)
 def matches_of_2(
     w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, longest, chains,
-    columns, filled,
+    least, columns, filled,
 ):  # fmt: skip
     """Find matches of 2 events and fill their columns.
 
@@ -170,10 +170,15 @@ def matches_of_2(
     """
     cursor, chosen, own = np.empty(3, np.int64), np.empty((2, 2), np.int64), np.empty(4)
     left = most_steps
+    places = columns.lower.shape[0] - SPARE
     while True:
         begun = filled
+        room = places - filled
+        if least > 0.0:
+            room = min(room, FILTERED_AT_ONCE)
         count, found = next_matches(
-            w, candidates, shared, limit, most, order, bytecode, search, left, spans, payload, columns, filled
+            w, candidates, shared, limit, most, order, bytecode, search, left, room, spans, payload, columns,
+            filled,
         )  # fmt: skip
         if found == 0:
             return begun, filled, count, 0
@@ -185,14 +190,16 @@ def matches_of_2(
             ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
             longest[ordered[1]], chosen, own, chains, float(w), columns.confidence[begun:filled],
         )  # fmt: skip
-        if lost or filled == columns.lower.shape[0] - SPARE or left <= 0:
+        if lost == 0 and least > 0.0:
+            filled = keep_likely(columns, begun, filled, least)
+        if lost or filled == places or left <= 0:
             return begun, filled, count, lost
 
 
 @kernel(allocates=True)
 def matches_of_3(
     w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, longest, chains,
-    columns, filled,
+    least, columns, filled,
 ):  # fmt: skip
     """Find matches of 3 events and fill their columns.
 
@@ -200,10 +207,15 @@ def matches_of_3(
     """
     cursor, chosen, own = np.empty(3, np.int64), np.empty((2, 3), np.int64), np.empty(6)
     left = most_steps
+    places = columns.lower.shape[0] - SPARE
     while True:
         begun = filled
+        room = places - filled
+        if least > 0.0:
+            room = min(room, FILTERED_AT_ONCE)
         count, found = next_matches(
-            w, candidates, shared, limit, most, order, bytecode, search, left, spans, payload, columns, filled
+            w, candidates, shared, limit, most, order, bytecode, search, left, room, spans, payload, columns,
+            filled,
         )  # fmt: skip
         if found == 0:
             return begun, filled, count, 0
@@ -215,14 +227,16 @@ def matches_of_3(
             ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
             longest[ordered[2]], chosen, own, chains, float(w), columns.confidence[begun:filled],
         )  # fmt: skip
-        if lost or filled == columns.lower.shape[0] - SPARE or left <= 0:
+        if lost == 0 and least > 0.0:
+            filled = keep_likely(columns, begun, filled, least)
+        if lost or filled == places or left <= 0:
             return begun, filled, count, lost
 
 
 @kernel(allocates=True)
 def matches_of_4(
     w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, longest, chains,
-    columns, filled,
+    least, columns, filled,
 ):  # fmt: skip
     """Find matches of 4 events and fill their columns.
 
@@ -230,10 +244,15 @@ def matches_of_4(
     """
     cursor, chosen, own = np.empty(3, np.int64), np.empty((2, 4), np.int64), np.empty(8)
     left = most_steps
+    places = columns.lower.shape[0] - SPARE
     while True:
         begun = filled
+        room = places - filled
+        if least > 0.0:
+            room = min(room, FILTERED_AT_ONCE)
         count, found = next_matches(
-            w, candidates, shared, limit, most, order, bytecode, search, left, spans, payload, columns, filled
+            w, candidates, shared, limit, most, order, bytecode, search, left, room, spans, payload, columns,
+            filled,
         )  # fmt: skip
         if found == 0:
             return begun, filled, count, 0
@@ -245,5 +264,7 @@ def matches_of_4(
             ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
             longest[ordered[3]], chosen, own, chains, float(w), columns.confidence[begun:filled],
         )  # fmt: skip
-        if lost or filled == columns.lower.shape[0] - SPARE or left <= 0:
+        if lost == 0 and least > 0.0:
+            filled = keep_likely(columns, begun, filled, least)
+        if lost or filled == places or left <= 0:
             return begun, filled, count, lost

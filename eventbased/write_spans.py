@@ -26,10 +26,10 @@ from confidence.chain.written_out import (
 {chains}
 )
 from confidence.kernel import kernel
-from eventbased.config import SPARE
+from eventbased.config import FILTERED_AT_ONCE, SPARE
 from eventbased.joins.join_state import LEFT, PASS
 from eventbased.span_chains import SPAN, chains_of_spans
-from eventbased.span_columns import next_matches
+from eventbased.span_columns import keep_likely, next_matches
 
 __all__ = [
 {names}
@@ -61,7 +61,7 @@ _BATCH: Final = '''
 @kernel(allocates=True)
 def matches_of_{length}(
     w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, longest, chains,
-    columns, filled,
+    least, columns, filled,
 ):  # fmt: skip
     """Find matches of {length} events and fill their columns.
 
@@ -69,10 +69,15 @@ def matches_of_{length}(
     """
     cursor, chosen, own = np.empty(3, np.int64), np.empty((2, {length}), np.int64), np.empty({twice})
     left = most_steps
+    places = columns.lower.shape[0] - SPARE
     while True:
         begun = filled
+        room = places - filled
+        if least > 0.0:
+            room = min(room, FILTERED_AT_ONCE)
         count, found = next_matches(
-            w, candidates, shared, limit, most, order, bytecode, search, left, spans, payload, columns, filled
+            w, candidates, shared, limit, most, order, bytecode, search, left, room, spans, payload, columns,
+            filled,
         )  # fmt: skip
         if found == 0:
             return begun, filled, count, 0
@@ -84,7 +89,9 @@ def matches_of_{length}(
             ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
             longest[ordered[{last}]], chosen, own, chains, float(w), columns.confidence[begun:filled],
         )  # fmt: skip
-        if lost or filled == columns.lower.shape[0] - SPARE or left <= 0:
+        if lost == 0 and least > 0.0:
+            filled = keep_likely(columns, begun, filled, least)
+        if lost or filled == places or left <= 0:
             return begun, filled, count, lost
 '''
 

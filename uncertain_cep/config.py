@@ -62,6 +62,9 @@ WORTH_FILTERING: Final = 0.3
 """Share of the matches that a confidence asked for leaves a join to find, up to which these are weighed
 before they are described. To do both at once for all takes a third as long for each: `--only topk`."""
 
+ROOM_LEFT: Final = 8
+"""One place in so many of a batch may stay free where matches are left out as soon as they are weighed."""
+
 FEW_COMPONENTS: Final = 3
 """Components up to which confidences cost less than bounds, however matches are joined."""
 

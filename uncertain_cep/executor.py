@@ -513,7 +513,7 @@ def _rising(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> RisingThreshold 
 def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:
     """Return the matches that HAVING keeps."""
     least = plan.query.min_confidence
-    if least is None or chunk.confidence is None:
+    if least is None or chunk.confidence is None or chunk.at_least >= least_passing(least):
         return chunk
     return chunk.keep(passing(chunk.confidence, least))
 

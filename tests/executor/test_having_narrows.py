@@ -35,7 +35,11 @@ def test_the_same_matches(
     found: list[tuple[str, int, int]], size: int | None, window: int, data: st.DataObject
 ) -> None:
     events = _events(found, size)
-    pattern = data.draw(st.sampled_from(["A a, B b", "A a, B b, C c", "A a, B b, A c", "A a, A b, A c, B d"]))
+    pattern = data.draw(
+        st.sampled_from(
+            ["A a, B b", "A a, B b, C c", "A a, B b, A c", "A a, A b, A c, B d", "A a, B b, A c, B d, A e"]
+        )
+    )
     strategy = data.draw(st.sampled_from(["", "skip_till_next_match"]))
     names = ", ".join(part.split()[1] for part in pattern.split(", "))
     where = f" WHERE {strategy}({names})" if strategy else ""
@@ -51,9 +55,15 @@ def test_the_same_matches(
     ):
         if least > 1.0:
             return
-        narrow = uc.match(
-            events, f"{query} HAVING CONFIDENCE >= {least!r}", threads=data.draw(st.integers(1, 2))
+        batches = list(
+            uc.iter_matches(
+                events,
+                f"{query} HAVING CONFIDENCE >= {least!r}",
+                threads=data.draw(st.integers(1, 2)),
+                batch_rows=data.draw(sampled_from((1, 3, 100))),
+            )
         )
+    narrow = pa.Table.from_batches(batches, every.schema)
     assert [row[:-1] for row in _rows(narrow)] == [row[:-1] for row in expected]
     assert [row[-1] for row in _rows(narrow)] == pytest.approx([row[-1] for row in expected])
 

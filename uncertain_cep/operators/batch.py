@@ -71,6 +71,8 @@ class MatchBatch:
     of events there."""
     at_most_one: bool = False
     """Whether no confidence is above 1, as sums of float64 may be that end a little above what is certain."""
+    at_least: float = 0.0
+    """No confidence is below."""
 
     @property
     def of_components(self) -> tuple[tuple[Int64, Series | None], ...]:
@@ -111,6 +113,7 @@ class MatchBatch:
             tuple(None if found is None else found.take(chosen) for found in self.series),
             None if self.expected is None else self.expected[:, chosen],
             self.at_most_one,
+            self.at_least,
         )
 
 
@@ -154,5 +157,5 @@ def happened(chunk: MatchBatch, probability: NDArray[np.float64], compressed: bo
     chance, possible = chances(chunk, probability, compressed)
     confidence = None if chunk.confidence is None else chunk.confidence * chance
     error = None if chunk.std_error is None else chunk.std_error * chance
-    found = replace(chunk, confidence=confidence, std_error=error)
+    found = replace(chunk, confidence=confidence, std_error=error, at_least=0.0)
     return found if possible.all() else found.keep(possible)

@@ -216,9 +216,15 @@ class MatchDescription:
         return candidates.lower[own] + position, candidates.upper[own] + position, None
 
     def batch(
-        self, events: Int64, lower: Int64, upper: Int64, confidence: Float64, std_error: Float64
+        self,
+        events: Int64,
+        lower: Int64,
+        upper: Int64,
+        confidence: Float64,
+        std_error: Float64,
+        at_least: float = 0.0,
     ) -> MatchBatch:
-        """Return filled columns, without the matches that cannot happen."""
+        """Return filled columns without matches that cannot happen; no confidence is below ``at_least``."""
         found = MatchBatch(
             events,
             lower,
@@ -226,5 +232,6 @@ class MatchDescription:
             confidence if self.wanted else None,
             std_error if self.has_errors else None,
             at_most_one=True,
+            at_least=at_least,
         )
         return found if self.is_uniform else found.keep(lower <= upper)

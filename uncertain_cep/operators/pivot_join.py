@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint, steps_per_call
 from confidence.config import EVER
 from confidence.large_arrays import empty
-from eventbased import PASS, PAUSED, MatchColumns, find_matches, join, start_join
+from eventbased import PASS, PAUSED, MatchColumns, find_matches, join, keep_likely, start_join
 from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE, WORTH_CLIMBING
 from eventbased.narrowing import least_distances, narrowed, share_left
 from uncertain_cep.candidates.layout import Layout, layouts, loader
@@ -20,6 +20,7 @@ from uncertain_cep.config import (
     LEAST_BLOCK_ROWS,
     MOST_GATHERED,
     MOST_RAISING,
+    ROOM_LEFT,
     WORTH_FILTERING,
 )
 from uncertain_cep.expressions.bytecode import binding_orders, compile_bytecode
@@ -71,9 +72,13 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         distance = least_distances(candidates, w, threshold.least)
         if distance is None:
             return
+    # Not narrowed, matches are left out as soon as they are weighed.
+    likely = 0.0
     if threshold is not None and not threshold.is_worth_bounds:
         share = 1.0 if distance is None else share_left(candidates, w, distance)
-        threshold, distance = (threshold, distance) if share < WORTH_FILTERING else (None, None)
+        if share >= WORTH_FILTERING:
+            likely = threshold.least if description.is_uniform and description.wanted else 0.0
+            threshold = distance = None
     if threshold is not None and distance is not None:
         joined, joined_w, taken_off = narrowed(candidates, w, distance)
         limit = description.likely_limits(threshold)
@@ -87,6 +92,8 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
     is_open = description.wanted and bool(description.longest.any())
     waiting = _Waiting(description, output, threshold)
     none = np.empty(0)
+    # The less room is left, the fewer matches a call finds.
+    enough = max(batch_rows - batch_rows // ROOM_LEFT, 1) if likely > 0.0 else batch_rows
     while not exhausted:
         room = batch_rows + SPARE
         # In one piece: whenever it is asked for memory, a thread may have to wait for the interpreter.
@@ -98,12 +105,12 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         columns = MatchColumns(events, lower, upper, confidence)
         described = events, lower, upper, confidence, std_error
         filled = 0
-        while filled + waiting.count < batch_rows:
+        while filled + waiting.count < enough:
             checkpoint()
             if threshold is None and description.is_uniform:
                 begun, filled, count, lost = find_matches(
                     w, candidates, layout.shared, limit, apart, orders, bytecode, search, spans, output,
-                    description.longest, is_open, description.chains, columns, filled,
+                    description.longest, is_open, description.chains, likely, columns, filled,
                 )  # fmt: skip
                 if lost:
                     # What is rarely needed, and dear to compile, is a kernel of its own.
@@ -113,6 +120,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
                     again += begun
                     description.fill(chosen, lower[again], upper[again], exact, std_error)
                     confidence[again] = exact
+                    filled = keep_likely(columns, begun, filled, likely) if likely > 0.0 else filled
                 exhausted = count == 0
                 if exhausted:
                     break
@@ -143,8 +151,9 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
             _count(context.counters, orders, search.found)
         if filled:
             yield description.batch(
-                events[:, :filled], lower[:filled], upper[:filled], confidence[:filled], std_error[:filled]
-            )
+                events[:, :filled], lower[:filled], upper[:filled], confidence[:filled], std_error[:filled],
+                likely,
+            )  # fmt: skip
 
 
 class _Waiting:

@@ -85,6 +85,7 @@ def sequence_weigher(
             confidence=confidence if wanted else None,
             std_error=error,
             at_most_one=False,
+            at_least=0.0,
         )
         return found.keep(lower <= upper)
 

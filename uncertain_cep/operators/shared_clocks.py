@@ -92,7 +92,9 @@ def weigher(
             matches.keep_possible(part, payload)
         kept, first, last, values = matches.columns()
         own = values if wanted else None
-        return replace(chunk, events=kept, lower=first, upper=last, confidence=own, at_most_one=False)
+        return replace(
+            chunk, events=kept, lower=first, upper=last, confidence=own, at_most_one=False, at_least=0.0
+        )
 
     return weighed
 

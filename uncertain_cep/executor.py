@@ -143,7 +143,7 @@ def execute(
     announce_compilation()
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
-    table = with_coded_clocks(plan, table)
+    table = _in_one_chunk(with_coded_clocks(plan, table), plan.required_columns)
     if diagnostics is not None:
         diagnostics.about(plan)
     looked_up = LookedUp(threads)
@@ -292,6 +292,17 @@ def _branches(plan: EvaluationPlan, given: _Given) -> Iterator[tuple[int, Evalua
     numbers = {choice: number for number, choice in enumerate(readings.choices)}
     for choice in possible:
         yield numbers[choice], plan.branches[numbers[choice]]
+
+
+def _in_one_chunk(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return a table in which some columns are in one chunk each, so that they are copied no more."""
+    places = {name: table.schema.get_field_index(name) for name in names}
+    many = [name for name, place in places.items() if place >= 0 and table.column(place).num_chunks > 1]
+    if many:
+        combined = table.select(many).combine_chunks()
+        for name in many:
+            table = table.set_column(places[name], table.schema.field(places[name]), combined.column(name))
+    return table
 
 
 def _needed(plan: EvaluationPlan, given: _Given) -> pa.Table:

@@ -77,7 +77,8 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
     if threshold is not None and not threshold.is_worth_bounds:
         share = 1.0 if distance is None else share_left(candidates, w, distance)
         if share >= WORTH_FILTERING:
-            likely = threshold.least if description.is_uniform and description.wanted else 0.0
+            if description.is_uniform and description.wanted:
+                likely = min(threshold.least, 1.0)
             threshold = distance = None
     if threshold is not None and distance is not None:
         joined, joined_w, taken_off = narrowed(candidates, w, distance)

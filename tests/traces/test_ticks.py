@@ -197,6 +197,10 @@ def test_times_finer_than_a_microsecond_ask_for_a_tick() -> None:
     halves = pa.table({"at": pa.array([0, 43_200_000]).cast(pa.date64(), safe=False)})
     with pytest.raises(uc.TraceError, match=r'row 2, .*finer than 1d, the default tick.*tick="1h"'):
         uc.to_intervals(halves, time="at", uncertainty=exact())
+    # Beyond the years that Python's dates have.
+    later = pa.table({"at": pa.array([2**61]).view(pa.date64())})
+    with pytest.raises(uc.TraceError, match=f"row 1, column .at., value {2**61} ms: finer than 1d"):
+        uc.to_intervals(later, time="at", uncertainty=exact())
 
 
 def test_ticks_that_nobody_chose_are_not_counted() -> None:

@@ -51,13 +51,16 @@ def renumbered(faults: Sequence[TraceFault], rows: IntArray) -> list[TraceFault]
     ]
 
 
+_UNITS_OF_DATES: Final = {pa.date32(): "days", pa.date64(): "ms"}
+
+
 def shown(value: Any) -> str:
     """Return a value as it is shown in a fault: short, text in quotes."""
     try:
         plain = value.as_py() if isinstance(value, pa.Scalar) else value
     except OverflowError:
         # A year that Python's times do not have.
-        return f"{value.value} {value.type.unit}"
+        return f"{value.value} {_UNITS_OF_DATES.get(value.type) or value.type.unit}"
     text = "null" if plain is None else repr(plain) if isinstance(plain, str) else str(plain)
     return text if len(text) <= 80 else f"{text[:77]}..."
 

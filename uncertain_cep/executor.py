@@ -298,10 +298,15 @@ def _in_one_chunk(table: pa.Table, names: Sequence[str]) -> pa.Table:
     """Return a table in which some columns are in one chunk each, so that they are copied no more."""
     places = {name: table.schema.get_field_index(name) for name in names}
     many = [name for name, place in places.items() if place >= 0 and table.column(place).num_chunks > 1]
-    if many:
+    if not many:
+        return table
+    try:
         combined = table.select(many).combine_chunks()
-        for name in many:
-            table = table.set_column(places[name], table.schema.field(places[name]), combined.column(name))
+    except pa.ArrowException:
+        # Arrow puts no dictionaries with a null together: the checks say which row has it.
+        return table
+    for name in many:
+        table = table.set_column(places[name], table.schema.field(places[name]), combined.column(name))
     return table
 
 

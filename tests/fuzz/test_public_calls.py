@@ -202,6 +202,12 @@ def used(result: object) -> None:
 CALLS: Final = calls_of(FUNCTIONS, VALUES, STRANGE, used)
 
 
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls may write to a path that is not there."""
+    monkeypatch.chdir(tmp_path)
+
+
 def test_every_parameter_has_values() -> None:
     unknown = {
         parameter

@@ -241,6 +241,33 @@ def test_wide_rows_give_an_event_for_each_value(tmp_path: Path) -> None:
     assert "b.csv, row 2, column 'time'" in said(broken, schema)
 
 
+def test_patterns_of_values_leave_columns_alone_that_have_a_name(tmp_path: Path) -> None:
+    file = put(tmp_path / "t.csv", "time,id,cpu,load\n10,7,1,2\n20,8,3,\n")
+    schema = """
+    [[events]]
+    type_column = "variable"
+    time = "time"
+    uncertainty = { kind = "exact" }
+    value_columns = ["*"]
+    types = { cpu = "float", load = "float" }
+    """
+    table = uc.read_traces(file, schema_of(tmp_path, schema))
+    assert [tuple(row.values()) for row in table.to_pylist()] == [
+        ("cpu", 7, 10, 10, 1.0), ("load", 7, 10, 10, 2.0), ("cpu", 8, 20, 20, 3.0)
+    ]  # fmt: skip
+    for key, value in (
+        ("attributes", '["cpu"]'), ("id", '"cpu"'), ("where", '"cpu > 1"'), ("probability", '"cpu"'),
+        ("sequence", '"cpu"'),
+    ):  # fmt: skip
+        text = schema.replace('["*"]', f'["cpu"]\n{key} = {value}')
+        assert f"column 'cpu': value_columns makes a row of it, and {key} names it" in said(file, text)
+    assert "column 'x': there is no such column, but events[1].types names it" in said(
+        file, schema.replace("{ cpu", '{ x = "int", cpu')
+    )
+    broken = put(tmp_path / "b.csv", "time,id,cpu,load\n10,7,1,2\n20,8,?,\n")
+    assert "b.csv, row 2, column 'cpu', value '?': the value is no float" in said(broken, schema)
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 99), st.none() | st.integers(0, 9), st.none() | st.integers(0, 9))),
     st.booleans(),

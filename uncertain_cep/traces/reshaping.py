@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import reduce
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,32 +16,48 @@ from uncertain_cep.traces.faulty_rows import IntArray
 
 __all__ = ["VALUE", "VARIABLE", "value_names", "with_values"]
 
+_NOTHING: Final[Mapping[str, str]] = {}
+
 VARIABLE = "variable"
 VALUE = "value"
 
 
-def value_names(columns: Sequence[tuple[str, str]], present: Sequence[str]) -> dict[str, str]:
+def value_names(
+    columns: Sequence[tuple[str, str]], present: Sequence[str], kept: Mapping[str, str] = _NOTHING
+) -> dict[str, str]:
     """Return the columns that hold values, each with what it is called.
 
     ``columns`` are pairs of new names and columns; a column that is not there may be a glob pattern for
-    several, which keep their names.
+    several, which keep their names. Columns that are ``kept``, each with the key of the schema that names it,
+    are part of no pattern; a TraceError says which of them is a value as well.
     """
     found: dict[str, str] = {}
     for new, old in columns:
         if old in present:
             found[old] = new
         else:
-            found |= {name: name for name in present if fnmatchcase(name, old) and name not in found}
+            others = (name for name in present if name not in kept)
+            found |= {name: name for name in others if fnmatchcase(name, old) and name not in found}
+    faults = [
+        TraceFault(f"value_columns makes a row of it, and {key} names it: leave it out of one", column=name)
+        for name, key in kept.items()
+        if name in found
+    ]
+    if faults:
+        raise TraceError(faults)
     return found
 
 
-def with_values(raw: pa.Table, columns: Sequence[tuple[str, str]]) -> tuple[pa.Table, IntArray]:
+def with_values(
+    raw: pa.Table, columns: Sequence[tuple[str, str]], kept: Mapping[str, str] = _NOTHING
+) -> tuple[pa.Table, IntArray]:
     """Return a row for each value in some columns of each row, and the row that it is of, (n,) int64.
 
     The columns ``variable`` and ``value`` tell what the column is called, and the value; a null gives no row.
-    A TraceError says that there are no such columns, or that they hold values of different types.
+    A TraceError says that there are no such columns, or that they hold values of different types. For
+    ``columns`` and ``kept`` see :func:`value_names`.
     """
-    names = value_names(columns, raw.column_names)
+    names = value_names(columns, raw.column_names, kept)
     given = ", ".join(old for _, old in columns)
     if not names:
         message = f"value_columns names {given}, and the file has no such column"

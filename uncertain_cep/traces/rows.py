@@ -19,7 +19,7 @@ from uncertain_cep.traces.faulty_rows import ROW, BoolArray, IntArray, renumbere
 from uncertain_cep.traces.formats import with_type
 from uncertain_cep.traces.frames import is_whole_decimal
 from uncertain_cep.traces.intervals import IntervalOptions, Rounding
-from uncertain_cep.traces.reshaping import VALUE, VARIABLE, with_values
+from uncertain_cep.traces.reshaping import VALUE, VARIABLE, value_names, with_values
 from uncertain_cep.traces.spoiled_numbers import spoiled_rows
 from uncertain_cep.traces.uncertain_stamps import Uncertainty, columns_in
 from uncertain_cep.wording import counted
@@ -84,6 +84,8 @@ def needed_columns(events: EventsSchema, rule: Uncertainty) -> dict[str, str]:
             needed.setdefault(name, key)
     for _, name in events.attributes or ():
         needed.setdefault(name, "attributes")
+    for name, _ in events.types:
+        needed.setdefault(name, "types")
     if events.value_columns:
         # These are made of the others.
         needed.pop(VARIABLE, None)
@@ -112,15 +114,22 @@ def events_of_rows(
         lines = np.asarray(raw.column(ROW).to_numpy())
         raw = raw.drop_columns([ROW])
     chosen = raw
-    if events.value_columns:
-        chosen, rows = with_values(raw, events.value_columns)
-        raw = chosen
+    types = dict(events.types)
     try:
+        if events.value_columns:
+            kept = {name: key for name, key in needed_columns(events, rule).items() if key != "types"}
+            if (own := id_source(events, raw)) is not None and own in raw.column_names:
+                kept.setdefault(own, "id")
+            values = value_names(events.value_columns, raw.column_names, kept)
+            for name in [name for name in types if name in values]:
+                raw = with_type(raw, name, types.pop(name))
+            chosen, rows = with_values(raw, events.value_columns, kept)
+            raw = chosen
         if events.where is not None:
             some = np.flatnonzero(meets(events.where, raw))
             rows = some if rows is None else rows[some]
             chosen = raw.take(pa.array(some)) if len(some) < raw.num_rows else raw
-        for name, wanted in events.types:
+        for name, wanted in types.items():
             chosen = with_type(chosen, name, wanted)
         options = IntervalOptions(
             events.time, rule, tick, events.unit, events.missing, days=days, format=events.format

@@ -102,7 +102,7 @@ def confidences_of_matches(
 def find_matches(
     w: int, candidates: Candidates, shared: SharedEvents, limit: Int64, most: Int64, order: Int64,
     bytecode: JoinBytecode, search: JoinState, spans: Int64, payload: Int64, longest: Int64,
-    is_open: bool, chains: Chains | None, least: float, columns: MatchColumns, filled: int,
+    is_open: bool, chains: Chains | None, columns: MatchColumns, filled: int,
 ) -> tuple[int, int, int, bool]:  # fmt: skip
     """Find matches by the join and fill their columns, as if all intervals were uniform.
 
@@ -119,12 +119,10 @@ def find_matches(
         Whether confidences are asked for, and some interval is longer than a tick. If not, each is 1.
     chains : Chains or None
         See :func:`confidence.chain.side_by_side.new_chains`.
-    least : float
-        From 0 to 1. Matches that are less likely are left out, but for those from ``begun`` on if the
-        confidence of one of these is NaN.
     columns : MatchColumns
-        Overwritten from ``filled`` on. A confidence of NaN asks for :func:`confidences_of_matches`, and then
-        for exact arithmetic.
+        Overwritten from ``filled`` on, without matches that are less likely than ``columns.least``. A
+        confidence of NaN asks for :func:`confidences_of_matches`, and then for exact arithmetic; no match
+        from ``begun`` on is left out then.
     filled : int
         How many matches the columns hold already; there is room for one more.
 
@@ -150,9 +148,7 @@ def find_matches(
         w, candidates, shared, limit, most, order, bytecode, search, steps_per_call(), spans, payload
     )  # fmt: skip
     if is_open and chains is not None and len(order) in _MATCHES:
-        begun, filled, count, lost = map(
-            int, _MATCHES[len(order)](*given, longest, chains, least, columns, filled)
-        )
+        begun, filled, count, lost = map(int, _MATCHES[len(order)](*given, longest, chains, columns, filled))
         return begun, filled, count, lost > 0
     begin, room = filled, columns
     if is_open:
@@ -168,8 +164,8 @@ def find_matches(
         return begun, filled, count, True
     ordered = order[search.state[PASS]]
     lost = confidences_of_spans(ordered, search, spans, count, w, candidates, longest, chains, found)
-    if least > 0.0 and not lost:
-        filled = int(keep_likely(columns, begin, filled, least))
+    if columns.least > 0.0 and not lost:
+        filled = int(keep_likely(columns, begin, filled))
     return begun, filled, count, lost
 
 

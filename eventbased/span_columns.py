@@ -40,6 +40,8 @@ class MatchColumns(NamedTuple):
     """(k + SPARE,) int64, ticks."""
     confidence: NDArray[np.float64]
     """(k + SPARE,) float64, or (0,) if none are wanted."""
+    least: float = 0.0
+    """From 0 to 1: matches that are less likely are left out."""
 
 
 @kernel
@@ -206,13 +208,13 @@ def _move(column, n, first, places, count):
 
 
 @kernel(allocates=True)
-def keep_likely(columns, begin, end, least):
-    """Leave out matches from ``begin`` on that are less likely than ``least``; return where the rest ends.
+def keep_likely(columns, begin, end):
+    """Leave out matches from ``begin`` on that are not likely enough; return where the rest ends.
 
     O(end - begin) for each column, block by block, as what was just written is in the processor's cache.
     """
-    confidence = columns.confidence
-    places = np.empty(_KEPT_AT_ONCE, np.int32)
+    confidence, least = columns.confidence, columns.least
+    places = np.empty(_KEPT_AT_ONCE, np.int64)
     n = begin
     for first in range(begin, end, _KEPT_AT_ONCE):
         size = min(_KEPT_AT_ONCE, end - first)

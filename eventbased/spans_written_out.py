@@ -162,7 +162,7 @@ def confidences_of_8(
 @kernel(allocates=True)
 def matches_of_2(
     w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, longest, chains,
-    least, columns, filled,
+    columns, filled,
 ):  # fmt: skip
     """Find matches of 2 events and fill their columns.
 
@@ -174,7 +174,7 @@ def matches_of_2(
     while True:
         begun = filled
         room = places - filled
-        if least > 0.0:
+        if columns.least > 0.0:
             room = min(room, FILTERED_AT_ONCE)
         count, found = next_matches(
             w, candidates, shared, limit, most, order, bytecode, search, left, room, spans, payload, columns,
@@ -190,8 +190,8 @@ def matches_of_2(
             ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
             longest[ordered[1]], chosen, own, chains, float(w), columns.confidence[begun:filled],
         )  # fmt: skip
-        if lost == 0 and least > 0.0:
-            filled = keep_likely(columns, begun, filled, least)
+        if lost == 0 and columns.least > 0.0:
+            filled = keep_likely(columns, begun, filled)
         if lost or filled == places or left <= 0:
             return begun, filled, count, lost
 
@@ -199,7 +199,7 @@ def matches_of_2(
 @kernel(allocates=True)
 def matches_of_3(
     w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, longest, chains,
-    least, columns, filled,
+    columns, filled,
 ):  # fmt: skip
     """Find matches of 3 events and fill their columns.
 
@@ -211,7 +211,7 @@ def matches_of_3(
     while True:
         begun = filled
         room = places - filled
-        if least > 0.0:
+        if columns.least > 0.0:
             room = min(room, FILTERED_AT_ONCE)
         count, found = next_matches(
             w, candidates, shared, limit, most, order, bytecode, search, left, room, spans, payload, columns,
@@ -227,8 +227,8 @@ def matches_of_3(
             ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
             longest[ordered[2]], chosen, own, chains, float(w), columns.confidence[begun:filled],
         )  # fmt: skip
-        if lost == 0 and least > 0.0:
-            filled = keep_likely(columns, begun, filled, least)
+        if lost == 0 and columns.least > 0.0:
+            filled = keep_likely(columns, begun, filled)
         if lost or filled == places or left <= 0:
             return begun, filled, count, lost
 
@@ -236,7 +236,7 @@ def matches_of_3(
 @kernel(allocates=True)
 def matches_of_4(
     w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, longest, chains,
-    least, columns, filled,
+    columns, filled,
 ):  # fmt: skip
     """Find matches of 4 events and fill their columns.
 
@@ -248,7 +248,7 @@ def matches_of_4(
     while True:
         begun = filled
         room = places - filled
-        if least > 0.0:
+        if columns.least > 0.0:
             room = min(room, FILTERED_AT_ONCE)
         count, found = next_matches(
             w, candidates, shared, limit, most, order, bytecode, search, left, room, spans, payload, columns,
@@ -264,7 +264,7 @@ def matches_of_4(
             ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
             longest[ordered[3]], chosen, own, chains, float(w), columns.confidence[begun:filled],
         )  # fmt: skip
-        if lost == 0 and least > 0.0:
-            filled = keep_likely(columns, begun, filled, least)
+        if lost == 0 and columns.least > 0.0:
+            filled = keep_likely(columns, begun, filled)
         if lost or filled == places or left <= 0:
             return begun, filled, count, lost

@@ -61,7 +61,7 @@ _BATCH: Final = '''
 @kernel(allocates=True)
 def matches_of_{length}(
     w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, longest, chains,
-    least, columns, filled,
+    columns, filled,
 ):  # fmt: skip
     """Find matches of {length} events and fill their columns.
 
@@ -73,7 +73,7 @@ def matches_of_{length}(
     while True:
         begun = filled
         room = places - filled
-        if least > 0.0:
+        if columns.least > 0.0:
             room = min(room, FILTERED_AT_ONCE)
         count, found = next_matches(
             w, candidates, shared, limit, most, order, bytecode, search, left, room, spans, payload, columns,
@@ -89,8 +89,8 @@ def matches_of_{length}(
             ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
             longest[ordered[{last}]], chosen, own, chains, float(w), columns.confidence[begun:filled],
         )  # fmt: skip
-        if lost == 0 and least > 0.0:
-            filled = keep_likely(columns, begun, filled, least)
+        if lost == 0 and columns.least > 0.0:
+            filled = keep_likely(columns, begun, filled)
         if lost or filled == places or left <= 0:
             return begun, filled, count, lost
 '''

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from unittest import mock
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from eventbased import narrowing
+from tests.cases.kernels import WAYS, running
 from tests.cases.sampling import sampled_from
 from uncertain_cep.operators import pivot_join
 
@@ -52,6 +54,7 @@ def test_the_same_matches(
         mock.patch.object(narrowing, "WORTH_CLIMBING", 0),
         mock.patch.object(pivot_join, "WORTH_CLIMBING", 0),
         mock.patch.object(pivot_join, "WORTH_FILTERING", data.draw(sampled_from((0.0, 0.3, 2.0)))),
+        running(data.draw(WAYS)) if data.draw(st.booleans()) else nullcontext(),
     ):
         if least > 1.0:
             return

@@ -103,7 +103,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         events, lower, upper = whole[:length], whole[length], whole[length + 1]
         confidence = whole[length + 2].view(np.float64) if description.computed else none
         std_error = whole[width - 1].view(np.float64) if description.has_errors else none
-        columns = MatchColumns(events, lower, upper, confidence)
+        columns = MatchColumns(events, lower, upper, confidence, likely)
         described = events, lower, upper, confidence, std_error
         filled = 0
         while filled + waiting.count < enough:
@@ -111,7 +111,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
             if threshold is None and description.is_uniform:
                 begun, filled, count, lost = find_matches(
                     w, candidates, layout.shared, limit, apart, orders, bytecode, search, spans, output,
-                    description.longest, is_open, description.chains, likely, columns, filled,
+                    description.longest, is_open, description.chains, columns, filled,
                 )  # fmt: skip
                 if lost:
                     # What is rarely needed, and dear to compile, is a kernel of its own.
@@ -121,7 +121,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
                     again += begun
                     description.fill(chosen, lower[again], upper[again], exact, std_error)
                     confidence[again] = exact
-                    filled = keep_likely(columns, begun, filled, likely) if likely > 0.0 else filled
+                    filled = keep_likely(columns, begun, filled) if likely > 0.0 else filled
                 exhausted = count == 0
                 if exhausted:
                     break

@@ -169,12 +169,18 @@ class LookedUp:
     def pieces(self, plan: EvaluationPlan, table: pa.Table, components: Sequence[PlannedComponent]) -> int:
         """Return into how many ranges of rows it is worth cutting a table, as many as when first asked."""
         if not self.masks:
-            columns = (column for part in components for rule in part.local for column in columns_in(rule))
-            is_dear = plan.names.pmf in table.column_names or any(part.kind == "string" for part in columns)
-            least = LEAST_LOOKED_AT if is_dear else LEAST_NUMBERS
-            count = max(min(self.threads, int(table.num_rows) // least), 1)
+            count = self._ranges(table, LEAST_LOOKED_AT)
+            # Of a small table nothing else has to be known.
+            if count > 1 and plan.names.pmf not in table.column_names:
+                rules = (rule for part in components for rule in part.local)
+                if all(column.kind != "string" for rule in rules for column in columns_in(rule)):
+                    count = self._ranges(table, LEAST_NUMBERS)
             self.masks, self.ascending_ids = [{} for _ in range(count)], [False] * count
         return len(self.masks)
+
+    def _ranges(self, table: pa.Table, least: int) -> int:
+        """Return into how many ranges of at least so many rows a table is cut."""
+        return max(min(self.threads, int(table.num_rows) // least), 1)
 
     def look(
         self,

@@ -323,7 +323,8 @@ def evaluate_mask(
         return truth if found.valid is None else truth & found.valid
 
     if end - begin <= EXPRESSION_ROWS:
-        return np.broadcast_to(part(begin, end), end - begin)
+        whole = part(begin, end)
+        return whole if whole.ndim else np.broadcast_to(whole, end - begin)
     mask = np.empty(end - begin, dtype=np.bool_)
     for start in range(begin, end, EXPRESSION_ROWS):
         stop = min(start + EXPRESSION_ROWS, end)

@@ -20,7 +20,6 @@ from confidence.arrays import ascending, count_up_to, largest, smallest
 from confidence.chain.distribution import at_least, at_most, exactly, inside
 from confidence.gaps.chains import BUDGET, DONE, IMPOSSIBLE, PAUSED, SPENT, TOO_DEAR
 from confidence.kernel import kernel
-from confidence.partial_order.ideals import tight_order_bounds
 from confidence.partial_order.times import (
     AT,
     BEGUN,
@@ -243,7 +242,7 @@ def _open_gates(busy, order, count, active, role, forbidden, pmfs):
 
 
 @kernel(allocates=True)
-def order_confidence(match, pmfs, window, order, found, forbidden, most_steps, work):
+def order_confidence(match, pmfs, window, order, a, b, found, forbidden, most_steps, work):
     """Return the confidence of partially ordered events, and their tight time range.
 
     Parameters
@@ -253,6 +252,8 @@ def order_confidence(match, pmfs, window, order, found, forbidden, most_steps, w
     window : int64
         W, ticks.
     order : Order
+    a, b : (n,) int64
+        The bounds of the match, feasible: see :func:`confidence.partial_order.ideals.tight_order_bounds`.
     found : int64
         Number of other events.
     forbidden : confidence.gaps.chains.Forbidden
@@ -277,11 +278,6 @@ def order_confidence(match, pmfs, window, order, found, forbidden, most_steps, w
     time if the window binds; for a uniform set without order O(U n). Each other event in one gap between cuts
     adds O(R^2); any other coupling costs O(U^n).
     """
-    count = match.lower.shape[0]
-    a = np.empty(count, np.int64)
-    b = np.empty(count, np.int64)
-    if not tight_order_bounds(match.lower, match.upper, order.before, window, a, b):
-        return IMPOSSIBLE, 0.0, 0, -1
     active = np.empty(found + 1, np.int64)
     role = np.empty((found + 1, 2), np.int64)
     others, simple = _classify(window, a, b, order, found, forbidden, active, role)
@@ -290,13 +286,15 @@ def order_confidence(match, pmfs, window, order, found, forbidden, most_steps, w
             match, pmfs, window, order, a, b, active[:others], forbidden, most_steps, work
         )
     ticks = 0.0
-    for j in range(count):
+    for j in range(a.shape[0]):
         ticks += float(b[j] - a[j] + 1)
     if ticks > most_steps:
         return TOO_DEAR, ticks, 0, -1
     progress, at = work.progress, work.at
     soonest, latest = smallest(b), largest(b)
-    if others == 0 and largest(match.offset) < 0 and largest(order.before) == 0:
+    # All times of a tight bound together have some probability then.
+    begins = others == 0 and largest(match.offset) < 0
+    if begins and largest(order.before) == 0:
         if at[BEGUN] == 0:
             at[BEGUN], at[AT], progress[TOTAL] = 1, smallest(a), 0.0
         if not _of_a_set(match, window, soonest, work):
@@ -334,7 +332,8 @@ def order_confidence(match, pmfs, window, order, found, forbidden, most_steps, w
         if s > soonest:
             break
         # Once the first time is known, those for which the window reaches behind the last tick go together.
-        alone = others > barred or progress[TOTAL] == 0.0 or latest - s >= window
+        known = begins or progress[TOTAL] > 0.0
+        alone = others > barred or not known or latest - s >= window
         for m in range(n, busy.shape[0] if others > barred else n):
             if busy[m] - s >= window:
                 break

@@ -98,23 +98,22 @@ def _set_confidences(
         n = chosen[q]
         share = take_match(matches, n, candidates, conditions, scratch, gathered, match)
         found = 0
-        feasible = share > 0.0
-        fits = feasible and tight_order_bounds(match.lower, match.upper, order.before, window, a, b)
+        fits = share > 0.0 and tight_order_bounds(match.lower, match.upper, order.before, window, a, b)
         if fits:
             first = matches.place[matches.start[n]]
             found = _forbidden(pools, negated, order, conditions, a, b, window, first, scratch, gathered)
         unmark(matches, n, candidates, found, gathered)
         if found < 0:
             return q, SPACE, (0, 0, 0, gathered.forbidden.event.shape[0] + 1)
-        if not feasible:
+        if not fits:
             out_lower[n], out_upper[n], out_confidence[n] = 0, -1, 0.0
             continue
-        if found == 0 and not wanted and fits and largest(match.offset) < 0:
+        if found == 0 and not wanted and largest(match.offset) < 0:
             out_lower[n] = smallest(a)
             out_upper[n] = largest(b)
             continue
         status, value, earliest, latest = order_confidence(
-            match, pmfs, window, order, found, gathered.forbidden, most_steps, work
+            match, pmfs, window, order, a, b, found, gathered.forbidden, most_steps, work
         )
         if status == chains.PAUSED:
             return q, PAUSED, (0, 0, 0, 0)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from confidence.gaps.chains import BUDGET, DONE, IMPOSSIBLE, PAUSED, SPENT, TOO_DEAR
-from confidence.partial_order.ideals import Order
+from confidence.partial_order.ideals import Order, tight_order_bounds
 from confidence.partial_order.orders import order_confidence
 from confidence.partial_order.times import BETWEEN, LEADING, TRAILING, OrderWork
 from tests.confidence.test_forbidden import Interval, arrays_of, intervals
@@ -65,7 +66,8 @@ class Match:
                 total, first, last = total + weight, min(first, low), max(last, high)
         return total, first, last
 
-    def arguments(self, most_steps: float) -> tuple[Any, ...]:
+    def arguments(self, most_steps: float) -> tuple[Any, ...] | None:
+        """Return what `order_confidence` takes; None if order and window leave no times."""
         before = [bits([i for i, later in self.order if later == j]) for j in range(len(self.events))]
         order = Order.of(
             before, [(place, bits(list(after)), bits(list(behind))) for place, after, behind in self.gaps]
@@ -73,12 +75,17 @@ class Match:
         assert order is not None
         match, pmfs, count, forbidden = arrays_of(self.events, self.others, len(self.gaps))
         work = OrderWork.of(len(self.events)).go_on()
-        return match, pmfs, self.window, order, count, forbidden, most_steps, work
+        a, b = np.empty((2, len(self.events)), dtype=np.int64)
+        fits = tight_order_bounds(match.lower, match.upper, order.before, self.window, a, b)
+        return (match, pmfs, self.window, order, a, b, count, forbidden, most_steps, work) if fits else None
 
 
 def assert_true(match: Match, budget: float = math.inf) -> None:
     total, first, last = match.truth()
     arguments = match.arguments(1e9)
+    if arguments is None:
+        assert not total
+        return
     work = arguments[-1]
     work.progress[BUDGET] = budget
     status, value, low, high = PAUSED, 0.0, 0, -1
@@ -155,9 +162,9 @@ def test_a_set_of_long_intervals() -> None:
     """P(|s - t| <= d) for two times in 0..n-1 is 1 - (n - d - 1) (n - d) / n^2."""
     n, d = 100_000, 1_000
     part = Interval(0, (Fraction(1, n),) * n, explicit=False)
-    status, value, first, last = order_confidence(
-        *Match((part, part), frozenset(), d + 1, (), ()).arguments(1e9)
-    )
+    arguments = Match((part, part), frozenset(), d + 1, (), ()).arguments(1e9)
+    assert arguments is not None
+    status, value, first, last = order_confidence(*arguments)
     assert (status, first, last) == (DONE, 0, n - 1)
     assert math.isclose(value, 1 - Fraction((n - d - 1) * (n - d), n * n), rel_tol=1e-9)
 
@@ -168,7 +175,9 @@ def test_what_is_too_dear_is_not_computed(gaps: frozenset[int]) -> None:
     order = frozenset({(0, 1), (0, 2)})
     between = ((LEADING, (), ()), (TRAILING, (), ()), (BETWEEN, (0,), (1, 2)))
     match = Match((part,) * 3, order, 20, between, ((part, gaps),) if gaps else ())
-    assert order_confidence(*match.arguments(100.0))[0] == TOO_DEAR
+    arguments = match.arguments(100.0)
+    assert arguments is not None
+    assert order_confidence(*arguments)[0] == TOO_DEAR
 
 
 def test_an_order_with_too_many_ideals_is_not_listed() -> None:

@@ -115,6 +115,21 @@ def test_times_are_gathered_in_pieces(
             assert (spread.earliest, spread.latest) == (low.min(), high.max())
 
 
+@given(st.data(), _TIMES)
+def test_what_is_known_of_a_stretch_bounds_it(data: st.DataObject, times: list[tuple[int, int]]) -> None:
+    lower, length = np.array(sorted(times), dtype=np.int64).T
+    upper, rows = lower + length, np.arange(len(times))
+    begin = data.draw(st.integers(0, len(times) - 1))
+    stop = data.draw(st.integers(begin + 1, len(times)))
+    found = LookedUp().selected(lower, upper, [rows], None, 1).stretch([slice(begin, stop)])
+    (known,), exact = found.spreads, Spread.of(lower[begin:stop], upper[begin:stop])
+    assert found.rows[0].tolist() == list(range(begin, stop))
+    assert (known.earliest, known.ascends) == (exact.earliest, exact.ascends)
+    assert exact.latest <= known.latest <= upper.max()
+    assert exact.longest <= known.longest
+    assert known.latest <= lower[stop - 1] + known.longest
+
+
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=12), st.integers(1, 5))
 def test_ids_that_are_used_twice_are_found_in_all_ranges(ids: list[int], threads: int) -> None:
     count = len(ids)

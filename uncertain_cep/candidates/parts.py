@@ -123,7 +123,7 @@ class _InTime:
     def parts(self, cuts: Int64) -> list[Callable[[], Selection]]:
         """Return what returns each part."""
         return [
-            partial(self.selection.take, [slice(*ends) for ends in zip(*cut, strict=True)])
+            partial(self.selection.stretch, [slice(*ends) for ends in zip(*cut, strict=True)])
             for cut in cuts.tolist()
         ]
 

@@ -56,9 +56,10 @@ class Spread(NamedTuple):
 
     earliest: int
     latest: int
-    """The extremes of the bounds, ticks; beyond all others if there are no candidates."""
+    """The extremes of the bounds, ticks; beyond all others if there are no candidates. No bound is later, but
+    of a stretch of candidates all may be earlier."""
     longest: int
-    """The largest ``upper - lower``; 0 if there are no candidates."""
+    """The largest ``upper - lower``; 0 if there are no candidates. Of a stretch all may be shorter."""
     ascends: bool
     """Whether ``lower`` does."""
 
@@ -70,6 +71,11 @@ class Spread(NamedTuple):
         ascends = bool((lower[1:] >= lower[:-1]).all())
         earliest = int(lower[0]) if ascends else int(lower.min())
         return cls(earliest, int(upper.max()), int((upper - lower).max()), ascends)
+
+    def of_stretch(self, lower: Int64) -> Spread:
+        """Return what is known of neighbours among these candidates, which ascend, at least one. O(1)."""
+        latest = min(self.latest, int(lower[-1]) + self.longest)
+        return Spread(int(lower[0]), latest, self.longest, True)
 
     def before(self, following: Spread, last: int, first: int) -> Spread:
         """Return that of these candidates and of more, between which ``lower`` goes from last to first."""
@@ -105,7 +111,7 @@ class Selection:
 
     @property
     def extremes(self) -> tuple[int, int]:
-        """The earliest and the latest tick of any candidate; no component is empty."""
+        """The earliest tick of any candidate, and one that none is behind; no component is empty."""
         spreads = self.spreads
         return min(spread.earliest for spread in spreads), max(spread.latest for spread in spreads)
 
@@ -141,6 +147,14 @@ class Selection:
         return replace(
             self, rows=taken(self.rows), lower=taken(self.lower), upper=taken(self.upper), partition=partition
         )
+
+    def stretch(self, ranges: Sequence[slice]) -> Selection:
+        """Return neighbours among the candidates of each component, which ascend, at least one of each."""
+        some = self.take(ranges)
+        some._spreads.extend(
+            spread.of_stretch(lower) for spread, lower in zip(self.spreads, some.lower, strict=True)
+        )
+        return some
 
     def with_first(self, kept: Mask, component: int = 0) -> Selection:
         """Return the candidates with some of those of one component, as a rule the first."""

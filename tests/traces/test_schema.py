@@ -162,6 +162,15 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
         ("extract = { a = '[[' }", "extract.a: is no regular expression that can be used"),
         ("extract = { a = '[[]x' }", "extract.a: names no group for the new column"),
         ("extract = { a = '(x)' }", "extract.a: names no group for the new column"),
+        ("time = 't'", "time: there is no such key here: write it under [[events]]"),
+        (
+            "[[events]]\ntype = 'A'\ntick = '1s'",
+            "events[1].tick: there is no such key here: write it above all tables, at the top of the schema",
+        ),
+        (
+            "[[events]]\ntime = 't'\nvalue_columns = ['x']",
+            'events[1]: say the type of these events, either type = "CPU" or type_column = "variable", which',
+        ),
         ("delimiter = 'ab'", "delimiter: must be one character"),
         ("tick = 5", "tick: must be a text in quotes"),
         ("[[events]]\ntype = 'A'\nuncertainty = 'exact'", "events[1].uncertainty: must be a table"),

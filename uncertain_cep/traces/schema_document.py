@@ -59,7 +59,7 @@ class SchemaReader(SchemaValues):
 
     def read(self, document: Mapping[str, Any]) -> tuple[str | None, tuple[EventsSchema, ...], FileOptions]:
         """Return the tick, the kinds of events and how files are read; of use only without faults."""
-        self.unknown_keys(document, _TOP, "")
+        self.unknown_keys(document, _TOP, "", _EVENTS, "under [[events]]")
         tick = self.text(document, "tick", "")
         if tick is not None:
             self.duration(tick, "tick", least=1)
@@ -253,7 +253,8 @@ class SchemaReader(SchemaValues):
 
     def _events(self, table: Mapping[str, Any], path: str) -> EventsSchema | None:
         before = len(self.faults)
-        self.unknown_keys(table, _EVENTS, path)
+        # TOML takes all that follows a table as its own.
+        self.unknown_keys(table, _EVENTS, path, _TOP, "above all tables, at the top of the schema")
         if self._has_events:
             table = _with_defaults(table)
         wanted = (
@@ -267,7 +268,10 @@ class SchemaReader(SchemaValues):
                 joined_path(path, "source"), "goes with sequence or ordered: say in which order events are"
             )
         if ("type" in table) == ("type_column" in table):
-            self.fault(path, 'say the type of these events, either type = "CPU" or type_column = "a column"')
+            column = "a column"
+            if "value_columns" in table:
+                column = 'variable", which holds the name of the column of each value, or "a column'
+            self.fault(path, f'say the type of these events, either type = "CPU" or type_column = "{column}"')
         self.unit(texts["unit"], joined_path(path, "unit"))
         forms, base, zone, unit = self._time_format(table, path)
         missing = texts["missing"] or "error"

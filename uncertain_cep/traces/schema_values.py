@@ -23,10 +23,15 @@ class SchemaValues:
         """Note what is wrong, and where."""
         self.faults.append((path, message))
 
-    def unknown_keys(self, table: Mapping[str, Any], known: Collection[str], path: str) -> None:
-        """Note the keys that are not known."""
+    def unknown_keys(
+        self, table: Mapping[str, Any], known: Collection[str], path: str, elsewhere: Collection[str] = (),
+        place: str = "",
+    ) -> None:  # fmt: skip
+        """Note the keys that are not known; those known ``elsewhere`` with the place where they belong."""
         for key in table:
-            if key not in known:
+            if key in elsewhere and key not in known:
+                self.fault(joined_path(path, key), f"there is no such key here: write it {place}")
+            elif key not in known:
                 near = difflib.get_close_matches(key, known, 1)
                 hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
                 self.fault(joined_path(path, key), f"there is no such key: {hint}")

@@ -94,8 +94,7 @@ def check_columns(schema: pa.Schema, names: Names) -> list[TraceFault]:
     """Return a fault for each column of the model that is missing or of the wrong type."""
     model = (names.type, names.id, names.lower, names.upper)
     absent = [name for name in model if name not in schema.names]
-    advice = "Name the columns, map them, or write a schema file"
-    faults = absent_columns(absent, schema.names, advice=advice)
+    faults = absent_columns(absent, schema.names, advice=_how_to_have(absent, names))
     for name in model:
         if name in absent:
             continue
@@ -115,6 +114,19 @@ def check_columns(schema: pa.Schema, names: Names) -> list[TraceFault]:
         )
         faults.append(TraceFault(message, column=names.probability))
     return faults
+
+
+def _how_to_have(absent: Sequence[str], names: Names) -> str:
+    """Return what to do about columns of the model that are missing."""
+    said = []
+    if names.type in absent:
+        said.append("Say of each event which type it has, as text")
+    if names.id in absent:
+        said.append(f"Number the events: in pandas events[{names.id!r}] = range(len(events))")
+    mapped = ", ".join(
+        f'"{part}": "..."' for part in ("type", "id", "lower", "upper") if getattr(names, part) in absent
+    )
+    return ". ".join([*said, f"If a column has another name, map it: names={{{mapped}}}"])
 
 
 _OTHERWISE: Final = 'Rename the column, or map names={"probability": "..."}, to use an attribute of that name'

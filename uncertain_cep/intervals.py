@@ -138,6 +138,7 @@ def _on_needed_columns(
     frame: Any, present: Sequence[str], options: IntervalOptions
 ) -> tuple[pa.Table, BoolArray | None]:
     """Return the new columns alone, and which rows of the frame they belong to (None for all)."""
+    options.check(present)
     added = options.columns(as_arrow(frame, options.read))
     table = pa.table(options.new_columns(added, present))
     if added.keep is not None:

@@ -305,6 +305,21 @@ REFUSED: Final[dict[str, tuple[Callable[[], Any], str]]] = {
     "Polars Series": (lambda: ask(pl.Series([1])), "a Series is no frame of rows"),
     "nothing": (lambda: ask(None), "a NoneType is no frame of rows"),
     "a dict": (lambda: ask(COLUMNS), "a dict is no frame of rows"),
+    "a file": (lambda: ask("events.csv"), "a str is no frame of rows: read_traces makes one"),
+    "a path": (lambda: ask(Path("events.csv")), "a PosixPath is no frame of rows: read_traces makes one"),
+    "no such stamps": (
+        lambda: uc.to_intervals(pandas(), time="at", uncertainty="exact"),
+        "column 'at': there is no such column; the trace has type, id",
+    ),
+    "no such stamps in Polars": (
+        lambda: uc.to_intervals(pl.DataFrame({"a": [1], "b": [2]}), time="at", uncertainty="exact"),
+        "column 'at': there is no such column; the trace has a, b",
+    ),
+    "no kind of uncertainty": (
+        lambda: intervals("15s"),
+        'not .15s.; its values stand behind a colon, such as "',
+    ),
+    "no length": (lambda: intervals("window"), "uncertainty='window': length is missing: .* as in"),
     "names 5": (lambda: ask(events(), names=5), "names=5: it maps parts of the model"),
     "names of no text": (lambda: ask(events(), names={"id": 5}), "the column of id is 5"),
     "confidence": (lambda: ask(events(), confidence="no"), "confidence='no'"),

@@ -21,7 +21,7 @@ from uncertain_cep.query.expression_builder import (
     place_of,
 )
 from uncertain_cep.query.syntax import Expression, Position
-from uncertain_cep.query.walks import components_of, conjuncts_of
+from uncertain_cep.query.walks import components_of, conjuncts_of, is_confidence
 
 __all__ = ["build"]
 
@@ -36,17 +36,13 @@ class _Clause:
     fields: dict[str, Any]
 
 
-def _is_confidence(expression: Expression) -> bool:
-    return isinstance(expression, syntax.Variable) and expression.name.lower() == "confidence"
-
-
 def _least_confidence(condition: Expression) -> syntax.Literal | syntax.Parameter | None:
     """Return the bound of a condition ``CONFIDENCE >= number``, or None if it is another."""
     match condition:
-        case syntax.Binary(">=", left, syntax.Parameter() as bound) if _is_confidence(left):
+        case syntax.Binary(">=", left, syntax.Parameter() as bound) if is_confidence(left):
             return bound
         case syntax.Binary(">=", left, syntax.Literal(value=int() | float() as value) as bound) if (
-            _is_confidence(left) and not isinstance(value, bool)
+            is_confidence(left) and not isinstance(value, bool)
         ):
             return bound
     return None
@@ -247,7 +243,7 @@ class _Builder(ExpressionBuilder):
 
     def order_clause(self, children: list[Any]) -> _Clause:
         items: tuple[syntax.OrderItem, ...] = tuple(children[2:])
-        if len(items) == 1 and items[0].descending and _is_confidence(items[0].expression):
+        if len(items) == 1 and items[0].descending and is_confidence(items[0].expression):
             return _Clause("ORDER BY", place_of(children[0]), {"order_by_confidence": True})
         return _Clause("ORDER BY", place_of(children[0]), {"order_by": items})
 

@@ -38,7 +38,7 @@ from uncertain_cep.query.syntax import (
     expressions_in,
 )
 from uncertain_cep.query.time_terms import NoDifferenceError, differences_of
-from uncertain_cep.query.walks import components_of, patterns_in
+from uncertain_cep.query.walks import components_of, impossible_confidence, patterns_in
 
 __all__ = ["MOST_COMPONENTS", "MOST_TYPES", "OUTPUT_COLUMNS", "check", "did_you_mean"]
 
@@ -436,15 +436,20 @@ def _length_faults(length: Duration, empty: str) -> Iterator[Fault]:
         yield _fault(f"a number of ticks must be whole: round it, or name a unit ({units})", length.position)
 
 
+def _confidence_fault(number: float, position: Position) -> Fault:
+    return _fault(f"a confidence lies between 0 and 1 (or 0% and 100%), not at {number:g}", position)
+
+
 def _output_faults(query: Query) -> Iterator[Fault]:
     if query.min_confidence is not None and not 0 <= query.min_confidence <= 1:
-        message = f"a confidence lies between 0 and 1 (or 0% and 100%), not at {query.min_confidence:g}"
-        yield _fault(message, query.position_of("HAVING"))
+        yield _confidence_fault(query.min_confidence, query.position_of("HAVING"))
     conditions = () if query.having is None else query.having.conditions
     for found in (*conditions, *(item.expression for item in query.order_by)):
         for part in expressions_in(found):
             if isinstance(part, Equivalence):
                 yield _fault(f"[{part.name}] is a condition on events: it belongs in WHERE", part.position)
+            if (number := impossible_confidence(part)) is not None:
+                yield _confidence_fault(float(number.value or 0), number.position)
         yield from _time_in_result_faults(found)
     if query.limit is not None and not 1 <= query.limit <= _LARGEST:
         yield _fault(f"LIMIT must be from 1 to {_LARGEST}", query.position_of("LIMIT"))

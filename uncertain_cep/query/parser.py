@@ -335,6 +335,11 @@ def _reason(found: str, accepted: frozenset[str], what: str) -> str:
         return ": comparisons do not chain, join them with AND (x < y AND y < z)"
     if what == "query" and "$END" in accepted and found.upper() in _CLAUSE_STARTS:
         return f": the clauses are {', '.join(CLAUSES)}, in this order and each once"
+    if found[:1] in ("'", '"') and len(found) > 1 and "STRING" not in accepted:
+        if "NUMBER" in accepted or ("QUOTED" in accepted and found[1:-1].isidentifier()):
+            return ": write it without quotes"
+        if "QUOTED" in accepted:
+            return f": a name that is no word stands between backticks, `{found[1:-1]}`"
     if found.lower() in RESERVED and "NAME" in accepted:
         if what == "condition":
             return f": it is a reserved word, write `{found}` if it is a column"

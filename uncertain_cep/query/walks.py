@@ -18,6 +18,7 @@ from uncertain_cep.query.syntax import (
     Pattern,
     Query,
     Unary,
+    Variable,
     children_of,
     spoken_in,
 )
@@ -27,6 +28,8 @@ __all__ = [
     "compares_with_null",
     "components_of",
     "conjuncts_of",
+    "impossible_confidence",
+    "is_confidence",
     "patterns_in",
     "with_leaves",
 ]
@@ -61,6 +64,24 @@ def compares_with_null(expression: Expression) -> bool:
     return isinstance(expression, Binary) and any(
         isinstance(side, Literal) and side.value is None for side in (expression.left, expression.right)
     )
+
+
+def is_confidence(expression: Expression) -> bool:
+    """Return whether an expression of a result's columns is the confidence."""
+    return isinstance(expression, Variable) and expression.name.lower() == "confidence"
+
+
+def impossible_confidence(expression: Expression) -> Literal | None:
+    """Return the number with which a comparison compares the confidence, if no confidence can be that."""
+    if not isinstance(expression, Binary):
+        return None
+    sides = expression.left, expression.right
+    for column, number in (sides, sides[::-1]):
+        if is_confidence(column) and isinstance(number, Literal):
+            value = number.value
+            if isinstance(value, int | float) and not isinstance(value, bool) and not 0 <= value <= 1:
+                return number
+    return None
 
 
 def attributes_in(query: Query) -> frozenset[str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -101,7 +102,10 @@ def _table_of(frame: Any, columns: Sequence[str] | None) -> pa.Table:
         return _read(frame, lambda: pa.RecordBatchReader.from_stream(frame).read_all())
     if kind == "" and hasattr(frame, "__arrow_c_array__"):
         return _read(frame, lambda: pa.Table.from_batches([pa.record_batch(frame)]))
-    raise OptionError(f"a {type(frame).__name__} is no frame of rows: give {FRAMES}")
+    give = f"give {FRAMES}"
+    if isinstance(frame, str | os.PathLike):
+        give = f"read_traces makes one of the events in files; or {give}"
+    raise OptionError(f"a {type(frame).__name__} is no frame of rows: {give}")
 
 
 def _read(frame: Any, read: Callable[[], Any]) -> Any:

@@ -163,11 +163,15 @@ class IntervalOptions:
         """The columns that intervals are made of."""
         return tuple(dict.fromkeys(self.uncertainty.reads(self.time)))
 
+    def check(self, present: Sequence[str]) -> None:
+        """Raise a TraceError if a column that is read is not there."""
+        absent = [name for name in self.read if name not in present]
+        if absent:
+            raise TraceError(absent_columns(absent, present))
+
     def grid(self, schema: pa.Schema) -> Grid:
         """Return the ticks that the times of a table with these columns are floored to."""
-        absent = [name for name in self.read if name not in schema.names]
-        if absent:
-            raise TraceError(absent_columns(absent, schema.names))
+        self.check(schema.names)
         stamps = self.uncertainty.stamps(self.time)
         kinds = [(name, stamp_kind(name, schema.field(name).type, self.unit)) for name in stamps]
         days = self.days and self.uncertainty.is_whole(UNIT_NANOSECONDS["d"], schema, self.unit)

@@ -161,7 +161,9 @@ class TraceSchema:
         reader = SchemaReader()
         length, events, options = reader.read(document)
         if reader.faults:
-            raise OptionError("\n".join(f"{_flag(path)}: {message}" for path, message in reader.faults))
+            raise OptionError(
+                "\n".join(f"{_flag(path)}: {_told(path, message)}" for path, message in reader.faults)
+            )
         return cls(events, length, options)
 
 
@@ -229,7 +231,8 @@ def given_uncertainty(given: Uncertainty | str) -> Uncertainty:
     reader = SchemaReader()
     spec = reader.uncertainty(_split_flag(given), "uncertainty")
     if spec is None or reader.faults:
-        raise OptionError("\n".join(f"{path}={given!r}: {message}" for path, message in reader.faults))
+        told = (_told(path, message) for path, message in reader.faults)
+        raise OptionError("\n".join(f"uncertainty={given!r}: {message}" for message in told))
     return spec.rule()
 
 
@@ -247,6 +250,18 @@ def _split_flag(text: str) -> dict[str, Any]:
             pair = {"shared": True}.get(value, value)
         table[key] = int(value) if key in kind.durations and value.isdigit() else pair
     return table
+
+
+def _told(path: str, message: str) -> str:
+    """Return what is wrong with an option; of the text of an uncertainty also how it is written."""
+    _, is_of_text, key = path.rpartition("uncertainty.")
+    if not is_of_text:
+        return message
+    if key == "kind":
+        return f'{message}; its values stand behind a colon, such as "plus_minus:500ms"'
+    if message.startswith("is missing"):
+        return f'{key} {message}, behind a colon as in "window:15s"'
+    return message
 
 
 def _flag(path: str) -> str:

@@ -245,11 +245,11 @@ class TimeDomain:
         if pa.types.is_int64(lower):
             return cls("tick", 1, nanoseconds)
         if not pa.types.is_timestamp(lower):
-            raise TraceError(
-                TraceFault(
-                    f"its type is {lower}: times must be int64 ticks or timestamps", column=names.lower
-                )
+            advice = (
+                f'have to_intervals make them, with uncertainty=columns("{names.lower}", "{names.upper}")'
             )
+            message = f"its type is {lower}: times must be int64 ticks or timestamps: {advice}"
+            raise TraceError(TraceFault(message, column=names.lower))
         resolution = UNIT_NANOSECONDS[lower.unit]
         length = DEFAULT_TICK if nanoseconds is None else nanoseconds
         named = tick is not None or length != DEFAULT_TICK

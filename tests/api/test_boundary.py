@@ -315,6 +315,11 @@ REFUSED: Final[dict[str, tuple[Callable[[], Any], str]]] = {
         lambda: uc.to_intervals(pl.DataFrame({"a": [1], "b": [2]}), time="at", uncertainty="exact"),
         "column 'at': there is no such column; the trace has a, b",
     ),
+    "times as text": (
+        lambda: ask(pandas().astype({"lower": str, "upper": str})),
+        r'ticks or timestamps: have to_intervals make them, with uncertainty=columns."lower", "upper".',
+    ),
+    "missing id": (lambda: ask(pandas().astype({"id": float})), "where one is missing, pandas makes all"),
     "no kind of uncertainty": (
         lambda: intervals("15s"),
         'not .15s.; its values stand behind a colon, such as "',

@@ -103,6 +103,8 @@ def check_columns(schema: pa.Schema, names: Names) -> list[TraceFault]:
             faults.append(TraceFault(f"its type is {dtype}: the type of an event is text", column=name))
         if name == names.id and not (pa.types.is_integer(dtype) or is_text(dtype)):
             message = f"its type is {dtype}: an id is a whole number or text"
+            if pa.types.is_floating(dtype):
+                message += " (where one is missing, pandas makes all of them floats)"
             faults.append(TraceFault(message, column=name))
     if names.pmf in schema.names and not _is_list_of_numbers(schema.field(names.pmf).type):
         message = f"its type is {schema.field(names.pmf).type}: a pmf is a list of numbers, one for each tick"

@@ -11,7 +11,8 @@ import pyarrow as pa
 from benchmarks.figures import Options, Results, Target, at_least
 from benchmarks.throughput import consume
 from benchmarks.timing import pin_to_one_core, take_turns
-from benchmarks.workload import FIVE, THREE, Stream, sequence_query
+from benchmarks.workload import FIVE, THREE, WINDOW, Stream, sequence_query
+from eventbased.gaps import gap_confidences
 from uncertain_cep.operators import description, next_match
 
 __all__ = ["measure"]
@@ -27,6 +28,46 @@ _CASES: Final[tuple[tuple[tuple[int, ...], bool, int, int, Target | None], ...]]
     (THREE, True, 5, 300_000, None),
 )
 """Components, skip till next match or any, half interval and number of events; how many times as fast."""
+
+_NEGATED: Final = (
+    "PATTERN SEQ(E a, !E n, E b, E c)\n"
+    "WHERE a.value % 10 = 0 AND n.value % 17 = 0 AND b.value % 11 = 0 AND c.value % 13 = 0\n"
+    f"WITHIN {WINDOW}"
+)
+_FORBIDDEN: Final[tuple[tuple[int, int, Target | None], ...]] = (
+    (5, 60_000, None),
+    (20, 10_000, at_least(2.0)),
+    (50, 3_000, at_least(3.0)),
+)
+"""Half interval, number of events; how many times as fast matches are that share what gaps survive."""
+
+
+def _match_by_match(events: pa.Table) -> int:
+    """Return the number of matches of a negation, for each of which its forbidden events were weighed."""
+    with patch.object(gap_confidences, "LEAST_TABLED", 1 << 62):
+        return consume(events, _NEGATED, confidence=True)
+
+
+def _measure_forbidden(options: Options, results: Results) -> None:
+    for half_interval, count, target in _FORBIDDEN:
+        events = Stream(options.events(count), half_interval).table()
+        timings = take_turns(
+            {
+                "apart": partial(_match_by_match, events),
+                "shared": partial(consume, events, _NEGATED, confidence=True),
+            },
+            options.rounds,
+        )
+        seconds = {name: timing.seconds(options.clock) for name, timing in timings.items()}
+        rows = timings["shared"].rows
+        results.add(
+            f"d={half_interval}, negation, match by match to shared gaps",
+            seconds["apart"] / seconds["shared"],
+            "x",
+            target,
+            timings["shared"].rounds(options.clock),
+            f"{seconds['shared'] / rows * 1e6:.1f} and {seconds['apart'] / rows * 1e6:.1f} us a match",
+        )
 
 
 def _general(events: pa.Table, query: str) -> int:
@@ -70,4 +111,5 @@ def measure(options: Options) -> Results:
             "ns a match",
             note=f"{(seconds['general'] - seconds['none']) / rows * 1e9:.0f} ns with the general kernel",
         )
+    _measure_forbidden(options, results)
     return results

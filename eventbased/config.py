@@ -93,6 +93,15 @@ TABLE_CELLS: Final = 2**18
 CROWDED: Final = 4.0
 """Candidates of a component around one tick, on average, from which on tables pay."""
 
+LEAST_TABLED: int = 64
+"""Matches with negations from which on it is tried whether they share what tables hold."""
+
+TABLES_TRIED: Final = 4096
+"""Rows of tables that are asked for until it is known whether they pay."""
+
+USES_OF_A_ROW: Final = 4
+"""Matches that have to ask for a row of a table, on average, for tables to pay."""
+
 FEW_FORBIDDEN: Final = 4
 """Forbidden events of a gap from which on its survival table pays."""
 

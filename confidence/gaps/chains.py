@@ -45,6 +45,8 @@ __all__ = [
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
+POSITIVE: Final = 2**63 - 1
+
 DONE: Final = 0
 IMPOSSIBLE: Final = 1
 TOO_DEAR: Final = 2
@@ -324,46 +326,54 @@ def _first_time(chain, start):
 
 
 @kernel
-def _three_events(chain):
-    """Return what :func:`chain_weight` does for three events whose times are all within the window. O(U^2).
+def _three_events(chain, window):
+    """Return what :func:`chain_weight` does for three events. O(U^2).
 
-    Given the time in the middle, what comes before it and what comes behind it are independent.
+    The later the first time, the more times the last one has: what comes behind each time in the middle grows
+    by as many. All inner loops are vectors over the times in the middle.
     """
     bounds, node, edge, front = chain
     a, b, edge_start = bounds[0], bounds[1], bounds[2]
-    before, behind = front[0], front[1]
+    behind, sums, latest = front[0], front[1], front[2]
     width = b[1] - a[1] + 1
     last_width = b[2] - a[2] + 1
     for u in range(width):
-        before[u] = 0.0
+        behind[u] = 0.0
+        sums[u] = 0.0
+    first_time = b[0] + 1
+    next_last = a[2]
     for s in range(a[0], b[0] + 1):
+        while next_last <= min(b[2], s + window - 1):
+            weight = node[2, next_last - a[2]]
+            column = (edge_start[2] + next_last - a[2]) & POSITIVE
+            for u in range(min(width, next_last - a[1])):
+                behind[u & POSITIVE] += weight * edge[(column + u * last_width) & POSITIVE]
+            next_last += 1
         weight = node[0, s - a[0]]
-        row = edge_start[1] + (s - a[0]) * width
-        for u in range(max(0, s + 1 - a[1]), width):
-            before[u] += weight * edge[row + u]
+        begin = max(0, s + 1 - a[1])
+        row = (edge_start[1] + (s - a[0]) * width) & POSITIVE
+        for u in range(begin, width):
+            sums[u & POSITIVE] += weight * edge[(row + u) & POSITIVE] * behind[u & POSITIVE]
+        if first_time > b[0]:
+            for u in range(begin, width):
+                if node[1, u] * sums[u] > 0.0:
+                    first_time = s
     total = 0.0
     for u in range(width):
-        row = edge_start[2] + u * last_width
-        reached = 0.0
-        for t in range(max(0, a[1] + u + 1 - a[2]), last_width):
-            reached += edge[row + t] * node[2, t]
-        before[u] *= node[1, u]
-        behind[u] = reached * node[1, u]
-        total += before[u] * reached
-    first_time = b[0] + 1
+        total += node[1, u] * sums[u]
     last_time = a[2] - 1
     if not total > 0.0:
         return total, first_time, last_time
-    for s in range(a[0], b[0] + 1):
-        row = edge_start[1] + (s - a[0]) * width
-        for u in range(max(0, s + 1 - a[1]), width):
-            if node[0, s - a[0]] * edge[row + u] * behind[u] > 0.0:
-                first_time = s
-        if first_time == s:
-            break
+    for u in range(width):
+        s = min(b[0], a[1] + u - 1)
+        while s >= a[0] and not node[0, s - a[0]] * edge[edge_start[1] + (s - a[0]) * width + u] > 0.0:
+            s -= 1
+        latest[u] = s if s >= a[0] and node[1, u] > 0.0 else -np.inf
     for t in range(b[2], a[2] - 1, -1):
         for u in range(min(width, t - a[1])):
-            if before[u] * edge[edge_start[2] + u * last_width + t - a[2]] * node[2, t - a[2]] > 0.0:
+            if latest[u] > t - window and node[2, t - a[2]] * edge[
+                edge_start[2] + u * last_width + t - a[2]
+            ] > 0.0:  # fmt: skip
                 last_time = t
         if last_time == t:
             break
@@ -371,47 +381,23 @@ def _three_events(chain):
 
 
 @kernel
-def _short_chain(chain, window):
-    """Return what :func:`chain_weight` returns for two or three events. O(U^2).
-
-    Given the time in the middle, the window is a condition on two independent times: sums from the left do.
-    """
-    bounds, node, edge, front = chain
-    a, b, edge_start = bounds[0], bounds[1], bounds[2]
-    last = node.shape[0] - 1
-    before = last - 1
-    sums = front[0]
+def _two_events(chain, window):
+    """Return what :func:`chain_weight` does for two events. O(U^2)."""
+    bounds, node, edge, _ = chain
+    a, b = bounds[0], bounds[1]
+    width = b[1] - a[1] + 1
     total = 0.0
     first_time = b[0] + 1
-    last_time = a[last] - 1
-    width = b[last] - a[last] + 1
-    for u in range(a[before], b[before] + 1):
-        weight = node[before, u - a[before]]
-        if not weight > 0.0:
-            continue
-        row = edge_start[last] + (u - a[before]) * width
-        reached = 0.0
-        for t in range(width):
-            if a[last] + t > u:
-                reached += edge[row + t] * node[last, t]
-            sums[t] = reached
-        if not reached > 0.0:
-            continue
-        latest_first = a[0] - 1
-        for s in range(a[0] if last == 2 else u, min(b[0], u - 1) + 1 if last == 2 else u + 1):
-            chance = weight
-            if last == 2:
-                chance *= node[0, s - a[0]] * edge[edge_start[1] + (s - a[0]) * (b[1] - a[1] + 1) + u - a[1]]
-            end = min(b[last], s + window - 1)
-            if chance > 0.0 and end >= a[last] and sums[end - a[last]] > 0.0:
-                total += chance * sums[end - a[last]]
+    last_time = a[1] - 1
+    for s in range(a[0], b[0] + 1):
+        weight = node[0, s - a[0]]
+        row = bounds[2, 1] + (s - a[0]) * width - a[1]
+        for t in range(max(a[1], s + 1), min(b[1], s + window - 1) + 1):
+            both = weight * edge[row + t] * node[1, t - a[1]]
+            if both > 0.0:
+                total += both
                 first_time = min(first_time, s)
-                latest_first = s
-        if latest_first >= a[0]:
-            t = min(b[last], latest_first + window - 1) - a[last]
-            while not edge[row + t] * node[last, t] > 0.0 or a[last] + t <= u:
-                t -= 1
-            last_time = max(last_time, a[last] + t)
+                last_time = max(last_time, t)
     return total, first_time, last_time
 
 
@@ -425,10 +411,10 @@ def chain_weight(chain, window):
     bounds, node, _, front = chain
     a, b = bounds[0], bounds[1]
     last = node.shape[0] - 1
-    if last == 2 and b[2] - a[0] < window:
-        return _three_events(chain)
-    if 1 <= last <= 2:
-        return _short_chain(chain, window)
+    if last == 2:
+        return _three_events(chain, window)
+    if last == 1:
+        return _two_events(chain, window)
     total = 0.0
     first_time = b[0] + 1
     last_time = a[last] - 1

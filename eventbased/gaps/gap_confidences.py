@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.arrays import largest
-from confidence.chain.distribution import Intervals, Pmfs
+from confidence.chain.distribution import DOUBTFUL, Intervals, Pmfs
 from confidence.chain.exact import redo_exactly
 from confidence.chain.tick_pairs import MOST_EDGES
 from confidence.gaps import chains
@@ -24,9 +24,11 @@ from confidence.gaps.describing import (
     describe_each,
     numbered,
 )
+from confidence.gaps.forbidden import forbidden_confidence
 from confidence.gaps.monte_carlo import weighed_gaps
 from confidence.kernel import kernel
 from confidence.predicates.conditions import Conditions, Scratch
+from eventbased.config import LEAST_TABLED
 from eventbased.gaps.free_matches import describe_free, forbids
 from eventbased.gaps.gap_events import (
     NO_OFFSETS,
@@ -42,6 +44,7 @@ from eventbased.gaps.gap_events import (
     take_match,
     unmark,
 )
+from eventbased.gaps.pool_tables import NO_TABLES, PoolTables, new_pool_tables, tabled_edges
 
 __all__ = ["GapConfidences", "gap_confidences"]
 
@@ -54,7 +57,7 @@ _Asked = tuple[Placed, Int64, ForbiddenEvents, GapRules, Conditions, Pmfs, bool,
 @kernel(allocates=True)
 def gap_confidences(
     matches, first_match, candidates, window, pools, rules, conditions, pmfs, limits, wanted, scratch,
-    gathered, work, out,
+    gathered, tables, work, out,
 ):  # fmt: skip
     """Fill range and confidence of matches whose gaps must stay free.
 
@@ -75,6 +78,8 @@ def gap_confidences(
         Whether a confidence is needed where no event is in the way.
     scratch : Scratch
     gathered : Gathered
+    tables : PoolTables
+        Of an earlier call with the same pools, or new; without rows where :func:`_can_share` does not hold.
     work : Workspace
     out : tuple of (k,) int64 twice, float64 twice
         Range, confidence and its standard error, overwritten. The range is empty where the confidence is 0,
@@ -110,6 +115,12 @@ def gap_confidences(
             feasible, found = forbidden_in(
                 pools, rules, conditions, matches, n, match, bounds, window, scratch, gathered
             )
+        tabled = False
+        if tables.key.shape[0] and feasible and found > 0:
+            tabled = tabled_edges(
+                bounds[2:], window, found, forbidden, pools, rules, matches.place[matches.start[n]],
+                scratch.start, gathered.mark, pmfs, tables, work,
+            )  # fmt: skip
         unmark(matches, n, candidates, found, gathered)
         if found < 0:
             return n, SPACE, (size, 0, 0, forbidden.event.shape[0] + 1)
@@ -123,7 +134,18 @@ def gap_confidences(
             out_lower[n] = bounds[2, 0]
             out_upper[n] = bounds[3, size - 1]
             continue
-        status, value, error, first, last = weighed_gaps(match, pmfs, window, found, forbidden, limits, work)
+        status = TOO_DEAR
+        if tabled:
+            for k in range(size):
+                bounds[0, k], bounds[1, k] = bounds[2, k] - k, bounds[3, k] - k
+            status, value, first, last = forbidden_confidence(
+                match, bounds[0], bounds[1], pmfs, window, 0, forbidden, True, limits, work
+            )
+            error = 0.0
+        if status == TOO_DEAR:
+            status, value, error, first, last = weighed_gaps(
+                match, pmfs, window, found, forbidden, limits, work
+            )
         if status == NO_SPACE:
             return n, SPACE, (size, first, last, 0)
         if status == chains.PAUSED:
@@ -154,6 +176,8 @@ class GapConfidences:
         self._window, self._limits = window, limits
         self._mark = np.full(rows, -1, dtype=np.int64)
         self._space = Space()
+        self._tables = NO_TABLES
+        self._tables_of: ForbiddenEvents | None = None
 
     def describe(
         self,
@@ -199,19 +223,51 @@ class GapConfidences:
         candidates, offsets, pools, rules, conditions, pmfs, wanted, scratch = asked
         kernel: Any = gap_confidences
         space = self._space
+        tables = self._tables_for(asked, len(matches.start) - 1, held)
 
         space.work.begin()
 
         def call(done: int) -> Described:
             described: Described = kernel(
                 matches, done, candidates, self._window, pools, rules, conditions, pmfs, self._limits, wanted,
-                scratch, Gathered(self._mark, offsets, space.forbidden, held), space.work.go_on(), out,
+                scratch, Gathered(self._mark, offsets, space.forbidden, held), tables, space.work.go_on(),
+                out,
             )  # fmt: skip
             return described
 
         describe_each(call, space.grow)
         if wanted:
             redo_exactly(out[2], self._window, partial(_intervals, matches, candidates, held))
+
+    def _tables_for(self, asked: _Asked, count: int, held: HeldOffsets) -> PoolTables:
+        """Return the tables that so many matches share; none where there is nothing to share, or too few."""
+        _, _, pools, rules, conditions, _, _, _ = asked
+        if self._tables_of is not pools and count >= LEAST_TABLED and not len(held.start):
+            self._tables, self._tables_of = NO_TABLES, pools
+            if _can_share(pools, rules, conditions):
+                self._tables = new_pool_tables(self._window)
+        if self._tables_of is not pools:
+            return NO_TABLES
+        return NO_TABLES if len(held.start) else self._tables
+
+
+def _can_share(pools: ForbiddenEvents, rules: GapRules, conditions: Conditions) -> bool:
+    """Return whether what is forbidden in a gap between two events depends on the gap alone.
+
+    Only negations forbid, none before a match or behind it, and one in each gap at most; no condition of them
+    speaks of the match, and all events happened.
+    """
+    after = rules.after
+    return (
+        len(after) > 0
+        and int(after.min()) > 0
+        and int(after.max()) < len(rules.taking)
+        and len(np.unique(after)) == len(after)
+        and rules.between < 0
+        and bool((rules.taking < 0).all())
+        and bool((np.diff(conditions.negated) == 0).all())
+        and int(pools.offset.min(initial=-1)) > DOUBTFUL
+    )
 
 
 def _intervals(

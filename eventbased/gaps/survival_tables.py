@@ -23,7 +23,7 @@ from confidence.kernel import kernel
 from eventbased.config import CROWDED, TABLE_CELLS
 from eventbased.galloping import first_above
 
-__all__ = ["Classes", "SurvivalTables", "crowded", "new_tables", "survive"]
+__all__ = ["Classes", "SurvivalTables", "crowded", "new_tables", "survive", "weigh_row"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -102,7 +102,7 @@ def crowded(classes, length, lower, upper):
 
 
 @kernel
-def _weigh_row(weight, at, s, begin, end, low, high, offset, pmfs):
+def weigh_row(weight, at, s, begin, end, low, high, offset, pmfs):
     """Multiply the weights of ``begin <= t <= end``, from ``at + begin`` on, by P(x not between s and t)."""
     if offset < 0:
         scale = 1.0 / float(high - low + 1)
@@ -130,7 +130,7 @@ def _fill(j, row, partition, s, begin, until, others, classes, pmfs, tables):
             low, high = others.lower[x] + j, others.upper[x] + j
             if high > s and not others.shared[x]:
                 first = max(begin, low + 1)
-                _weigh_row(free, -s - 1, s, first, until, low, high, others.pmf_offset[x], pmfs)
+                weigh_row(free, -s - 1, s, first, until, low, high, others.pmf_offset[x], pmfs)
                 if low > s and high < until:
                     # It is surely in between from here on.
                     sure = max(begin, high + 1)

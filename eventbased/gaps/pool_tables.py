@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.chain.distribution import at_least, at_most
-from confidence.gaps.chains import lay_out
+from confidence.gaps.chains import BUDGET, SPENT, lay_out
 from confidence.kernel import kernel
 from eventbased.config import MOST_SPREAD, TABLE_CELLS, TABLES_TRIED, USES_OF_A_ROW
 from eventbased.galloping import first_above
@@ -68,7 +68,8 @@ def new_pool_tables(window: int) -> PoolTables:
 
 @kernel
 def _fill(row, g, s, begin, until, pools, pmfs, tables):
-    """Fill a row from one time to another. O(x (until - begin))."""
+    """Fill a row from one time to another; return the multiplications. O(x (until - begin))."""
+    steps = 0
     free = tables.free[row]
     for t in range(begin - s - 1, until - s):
         free[t] = 1.0
@@ -77,6 +78,7 @@ def _fill(row, g, s, begin, until, pools, pmfs, tables):
     while x < stop and pools.lower[x] < until:
         low, high = pools.lower[x], pools.upper[x]
         if high > s:
+            steps += max(until - max(begin, low + 1) + 1, 0)
             weigh_row(free, -s - 1, s, max(begin, low + 1), until, low, high, pools.offset[x], pmfs)
             if low > s and high < until:
                 # It is surely in between from here on.
@@ -85,6 +87,7 @@ def _fill(row, g, s, begin, until, pools, pmfs, tables):
                     free[t] = 0.0
                 until = sure - 1
         x += 1
+    return steps
 
 
 @kernel
@@ -106,7 +109,9 @@ def _divide_out(edge, at, ticks, low, high, offset, pmfs):
 
 @kernel
 def _survive(edge, at, ticks, pools, pool, first, mark, pmfs, tables):
-    """Set the edges of a gap to P(no event of a pool but the match's own lies strictly inside). O(U^2).
+    """Set the edges of a gap to P(no event of a pool but the match's own lies strictly inside).
+
+    Return the multiplications for rows that were not filled so far; O(U^2) besides.
 
     Parameters
     ----------
@@ -129,6 +134,7 @@ def _survive(edge, at, ticks, pools, pool, first, mark, pmfs, tables):
     width = b_next - a_next + 1
     group = pools.group_of[pool, first]
     g = pools.pool_start[pool] + max(group, 0)
+    steps = 0
     for s in range(a, min(b, b_next - 1) + 1):
         place = at + (s - a) * width - a_next
         if group < 0:
@@ -144,7 +150,7 @@ def _survive(edge, at, ticks, pools, pool, first, mark, pmfs, tables):
         # What lies further apart is not within the window.
         until = min(b_next, s + free.shape[1])
         if key[row, 2] < until:
-            _fill(row, g, s, key[row, 2] + 1, until, pools, pmfs, tables)
+            steps += _fill(row, g, s, key[row, 2] + 1, until, pools, pmfs, tables)
             key[row, 2] = until
         begin = max(a_next, s + 1)
         # Without a sign the compiler sees vectors.
@@ -154,13 +160,14 @@ def _survive(edge, at, ticks, pools, pool, first, mark, pmfs, tables):
         for t in range(max(begin, until + 1), b_next + 1):
             edge[place + t] = 0.0
     if group < 0:
-        return
+        return steps
     start, stop = pools.group_start[g], pools.group_start[g + 1]
     x = first_above(pools.highest, start, stop, a, start)
     while x < stop and pools.lower[x] < b_next:
         if mark[pools.row[x]] == mark.shape[0]:
             _divide_out(edge, at, ticks, pools.lower[x], pools.upper[x], pools.offset[x], pmfs)
         x += 1
+    return steps
 
 
 @kernel
@@ -180,8 +187,8 @@ def tabled_edges(tight, window, found, forbidden, pools, rules, first, start, ma
     """Fill ``work.edge`` for a match from tables; return whether that is all that forbids it.
 
     Not where an event is forbidden before the match or behind it, or in two of its gaps; where the match
-    reaches over more ticks than tables hold, or the work arrays are too small; nor where rows of tables are
-    used too seldom.
+    reaches over more ticks than tables hold, or the work arrays are too small; nor where one match might take
+    more than the budget of a call, or rows of tables are used too seldom.
 
     Parameters
     ----------
@@ -221,6 +228,8 @@ def tabled_edges(tight, window, found, forbidden, pools, rules, first, start, ma
     edges, ticks, _ = lay_out(work.bounds, length, window)
     if edges > work.edge.shape[0] or ticks > work.node.shape[1]:
         return False
+    if float(edges) * float(found) > work.progress[BUDGET]:
+        return False
     for k in range(rules.negated.shape[0]):
         g = start[rules.after[k]]
         if tight[1, g] - tight[0, g - 1] > tables.free.shape[1] < window:
@@ -233,7 +242,9 @@ def tabled_edges(tight, window, found, forbidden, pools, rules, first, start, ma
             if start[rules.after[k]] == g:
                 negated = k
         if negated >= 0:
-            _survive(work.edge, at, ticks, pools, rules.negated[negated], first, mark, pmfs, tables)
+            work.progress[SPENT] += float(
+                _survive(work.edge, at, ticks, pools, rules.negated[negated], first, mark, pmfs, tables)
+            )
         else:
             _free(work.edge, at, ticks)
     return True

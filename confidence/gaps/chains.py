@@ -368,10 +368,11 @@ def _three_events(chain, window):
         s = min(b[0], a[1] + u - 1)
         while s >= a[0] and not node[0, s - a[0]] * edge[edge_start[1] + (s - a[0]) * width + u] > 0.0:
             s -= 1
-        latest[u] = s if s >= a[0] and node[1, u] > 0.0 else -np.inf
+        # Counted from the first: a float64 does not tell all ticks.
+        latest[u] = float(s - a[0]) if s >= a[0] and node[1, u] > 0.0 else -np.inf
     for t in range(b[2], a[2] - 1, -1):
         for u in range(min(width, t - a[1])):
-            if latest[u] > t - window and node[2, t - a[2]] * edge[
+            if latest[u] > float(t - a[0] - window) and node[2, t - a[2]] * edge[
                 edge_start[2] + u * last_width + t - a[2]
             ] > 0.0:  # fmt: skip
                 last_time = t

@@ -223,7 +223,9 @@ class GapConfidences:
         candidates, offsets, pools, rules, conditions, pmfs, wanted, scratch = asked
         kernel: Any = gap_confidences
         space = self._space
-        tables = self._tables_for(asked, len(matches.start) - 1, held)
+        # In boxes a match is weighed again and again, always in the same way.
+        alone = len(held.start) > 0 or matches.boxes.shape[1] > 0
+        tables = NO_TABLES if alone else self._tables_for(asked, len(matches.start) - 1)
 
         space.work.begin()
 
@@ -239,16 +241,14 @@ class GapConfidences:
         if wanted:
             redo_exactly(out[2], self._window, partial(_intervals, matches, candidates, held))
 
-    def _tables_for(self, asked: _Asked, count: int, held: HeldOffsets) -> PoolTables:
+    def _tables_for(self, asked: _Asked, count: int) -> PoolTables:
         """Return the tables that so many matches share; none where there is nothing to share, or too few."""
         _, _, pools, rules, conditions, _, _, _ = asked
-        if self._tables_of is not pools and count >= LEAST_TABLED and not len(held.start):
+        if self._tables_of is not pools and count >= LEAST_TABLED:
             self._tables, self._tables_of = NO_TABLES, pools
             if _can_share(pools, rules, conditions):
                 self._tables = new_pool_tables(self._window)
-        if self._tables_of is not pools:
-            return NO_TABLES
-        return NO_TABLES if len(held.start) else self._tables
+        return self._tables if self._tables_of is pools else NO_TABLES
 
 
 def _can_share(pools: ForbiddenEvents, rules: GapRules, conditions: Conditions) -> bool:

@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
@@ -146,3 +147,22 @@ def test_what_depends_on_the_match_has_no_tables(text: str) -> None:
     with tabled() as made:
         uc.match(_stream(random.Random(2), 1), text, threads=1)
     assert not made
+
+
+@pytest.mark.parametrize("least", [1, 10**9])
+@pytest.mark.parametrize("shift", [2**59, -(2**60)])
+def test_times_far_from_zero(least: int, shift: int) -> None:
+    table = _stream(random.Random(3), 1)
+    moved = table
+    for place, name in enumerate(table.column_names):
+        if name in ("lower", "upper"):
+            moved = moved.set_column(place, name, pc.add(table.column(name), shift))
+    for pattern in ("A a, !N n, B b, C c", "A a, B b, !N n, C c"):
+        text = f"PATTERN SEQ({pattern}) WITHIN 9"
+        with patch.object(gap_confidences, "LEAST_TABLED", least):
+            expected, found = _rows(table, text), _rows(moved, text)
+        assert found.keys() == expected.keys() != set()
+        for key, row in found.items():
+            assert row["range_lower"] - shift == expected[key]["range_lower"]
+            assert row["range_upper"] - shift == expected[key]["range_upper"]
+            assert math.isclose(row["confidence"], expected[key]["confidence"], rel_tol=1e-12)

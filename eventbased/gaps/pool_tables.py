@@ -24,7 +24,7 @@ from confidence.gaps.chains import BUDGET, SPENT, lay_out
 from confidence.kernel import kernel
 from eventbased.config import MOST_SPREAD, TABLE_CELLS, TABLES_TRIED, USES_OF_A_ROW
 from eventbased.galloping import first_above
-from eventbased.gaps.survival_tables import weigh_row
+from eventbased.gaps.survival_tables import weigh_by
 
 __all__ = ["NO_TABLES", "PoolTables", "new_pool_tables", "tabled_edges"]
 
@@ -79,13 +79,7 @@ def _fill(row, g, s, begin, until, pools, pmfs, tables):
         low, high = pools.lower[x], pools.upper[x]
         if high > s:
             steps += max(until - max(begin, low + 1) + 1, 0)
-            weigh_row(free, -s - 1, s, max(begin, low + 1), until, low, high, pools.offset[x], pmfs)
-            if low > s and high < until:
-                # It is surely in between from here on.
-                sure = max(begin, high + 1)
-                for t in range(sure - s - 1, until - s):
-                    free[t] = 0.0
-                until = sure - 1
+            until = weigh_by(free, s, begin, until, low, high, pools.offset[x], pmfs)
         x += 1
     return steps
 
@@ -105,6 +99,18 @@ def _divide_out(edge, at, ticks, low, high, offset, pmfs):
                 outside = at_most(low, high, offset, pmfs.head, s) + at_least(low, high, offset, pmfs.tail, t)
             if outside > 0.0:
                 edge[place + t] /= outside
+
+
+@kernel
+def _free(edge, at, ticks):
+    """Set the edges of a gap that forbids nothing."""
+    a, b, a_next, b_next = ticks
+    width = b_next - a_next + 1
+    for s in range(a, min(b, b_next - 1) + 1):
+        begin = max(a_next, s + 1)
+        place = (at + (s - a) * width + begin - a_next) & POSITIVE
+        for i in range(b_next - begin + 1):
+            edge[(place + i) & POSITIVE] = 1.0
 
 
 @kernel
@@ -133,14 +139,13 @@ def _survive(edge, at, ticks, pools, pool, first, mark, pmfs, tables):
     key, free = tables.key, tables.free
     width = b_next - a_next + 1
     group = pools.group_of[pool, first]
-    g = pools.pool_start[pool] + max(group, 0)
+    if group < 0:
+        _free(edge, at, ticks)
+        return 0
+    g = pools.pool_start[pool] + group
     steps = 0
     for s in range(a, min(b, b_next - 1) + 1):
         place = at + (s - a) * width - a_next
-        if group < 0:
-            for t in range(max(a_next, s + 1), b_next + 1):
-                edge[place + t] = 1.0
-            continue
         row = (s + 40503 * g) & (key.shape[0] - 1)
         tables.uses[ASKED] += 1
         if key[row, 0] != g or key[row, 1] != s:
@@ -159,8 +164,6 @@ def _survive(edge, at, ticks, pools, pool, first, mark, pmfs, tables):
             edge[(to + i) & POSITIVE] = free[row, (given + i) & POSITIVE]
         for t in range(max(begin, until + 1), b_next + 1):
             edge[place + t] = 0.0
-    if group < 0:
-        return steps
     start, stop = pools.group_start[g], pools.group_start[g + 1]
     x = first_above(pools.highest, start, stop, a, start)
     while x < stop and pools.lower[x] < b_next:
@@ -168,18 +171,6 @@ def _survive(edge, at, ticks, pools, pool, first, mark, pmfs, tables):
             _divide_out(edge, at, ticks, pools.lower[x], pools.upper[x], pools.offset[x], pmfs)
         x += 1
     return steps
-
-
-@kernel
-def _free(edge, at, ticks):
-    """Set the edges of a gap that forbids nothing."""
-    a, b, a_next, b_next = ticks
-    width = b_next - a_next + 1
-    for s in range(a, min(b, b_next - 1) + 1):
-        begin = max(a_next, s + 1)
-        place = (at + (s - a) * width + begin - a_next) & POSITIVE
-        for i in range(b_next - begin + 1):
-            edge[(place + i) & POSITIVE] = 1.0
 
 
 @kernel

@@ -23,7 +23,7 @@ from confidence.kernel import kernel
 from eventbased.config import CROWDED, TABLE_CELLS
 from eventbased.galloping import first_above
 
-__all__ = ["Classes", "SurvivalTables", "crowded", "new_tables", "survive", "weigh_row"]
+__all__ = ["Classes", "SurvivalTables", "crowded", "new_tables", "survive", "weigh_by"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -102,7 +102,7 @@ def crowded(classes, length, lower, upper):
 
 
 @kernel
-def weigh_row(weight, at, s, begin, end, low, high, offset, pmfs):
+def _weigh_row(weight, at, s, begin, end, low, high, offset, pmfs):
     """Multiply the weights of ``begin <= t <= end``, from ``at + begin`` on, by P(x not between s and t)."""
     if offset < 0:
         scale = 1.0 / float(high - low + 1)
@@ -114,6 +114,21 @@ def weigh_row(weight, at, s, begin, end, low, high, offset, pmfs):
             weight[at + t] *= at_most(low, high, offset, pmfs.head, s) + at_least(
                 low, high, offset, pmfs.tail, t
             )
+
+
+@kernel
+def weigh_by(free, s, begin, until, low, high, offset, pmfs):
+    """Weigh a row for s, from ``begin`` to ``until``, by an event; return until when others have to weigh it.
+
+    From the tick on where the event is surely in between, the row is 0.
+    """
+    _weigh_row(free, -s - 1, s, max(begin, low + 1), until, low, high, offset, pmfs)
+    if low <= s or high >= until:
+        return until
+    sure = max(begin, high + 1)
+    for t in range(sure - s - 1, until - s):
+        free[t] = 0.0
+    return sure - 1
 
 
 @kernel
@@ -129,14 +144,7 @@ def _fill(j, row, partition, s, begin, until, others, classes, pmfs, tables):
         while x < stop and others.lower[x] + j < until:
             low, high = others.lower[x] + j, others.upper[x] + j
             if high > s and not others.shared[x]:
-                first = max(begin, low + 1)
-                weigh_row(free, -s - 1, s, first, until, low, high, others.pmf_offset[x], pmfs)
-                if low > s and high < until:
-                    # It is surely in between from here on.
-                    sure = max(begin, high + 1)
-                    for t in range(sure - s - 1, until - s):
-                        free[t] = 0.0
-                    until = sure - 1
+                until = weigh_by(free, s, begin, until, low, high, others.pmf_offset[x], pmfs)
             x += 1
 
 

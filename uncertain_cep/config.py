@@ -83,7 +83,7 @@ EXPRESSION_ROWS: Final = 1 << 19
 minded soon."""
 
 WORTH_A_KERNEL: Final = 1 << 16
-"""Texts from which on a kernel compares them, which may have to be compiled first."""
+"""Rows from which on a kernel compares their texts or remainders, which may have to be compiled first."""
 
 FIRST_EVENTS: Final = 8
 """Events of a match that a search has room for at first."""

@@ -51,6 +51,7 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
         *_plain({"evaluation": "query_order"}, {"planner": "trivial"}),
         *_alone(
             f"{_THREE} WITHIN 5",
+            f"{_THREE} WHERE a.k % 2 = 0 WITHIN 5",
             f"{_THREE} WITHIN 5 ORDER BY CONFIDENCE DESC LIMIT 2",
             f"{_THREE} WITHIN 5 OUTPUT NON OVERLAPPING",
         ),

@@ -16,12 +16,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence.large_arrays import empty
 from uncertain_cep.config import EXPRESSION_ROWS
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.expressions.choosing import NULL, both_valid, compared
 from uncertain_cep.expressions.codes import Values, decoded
 from uncertain_cep.expressions.function_values import applied
 from uncertain_cep.expressions.masks import mask_of
+from uncertain_cep.expressions.remainders import ComparedRemainder, by_kernel, compared_remainder
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
 from uncertain_cep.query.typed import (
     Apply,
@@ -194,6 +196,15 @@ def _remainder(left: Any, right: Any, valid: Mask | None) -> tuple[Any, Mask | N
     return np.fmod(left, right), valid
 
 
+def _has_remainder(operator: str, dividend: Values, division: ComparedRemainder) -> Values:
+    """Return where a remainder is some number, or another one."""
+    mask = by_kernel(dividend.data, division)
+    if mask is not None:
+        return Values(np.logical_not(mask, out=mask) if operator == "not_equal" else mask, dividend.valid)
+    rest, valid = _remainder(dividend.data, division.divisor, dividend.valid)
+    return Values(compared(operator, rest, division.remainder), valid)
+
+
 def evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> Values:
     """Evaluate an expression whose columns ``load`` provides; constants come out as scalars.
 
@@ -213,8 +224,10 @@ def _evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> 
         if isinstance(expression.value, str):
             return Values(pa.scalar(expression.value, pa.large_string()), None)
         return Values(expression.value, None)
-    parts = [_evaluate(operand, load) for operand in expression.operands]
     operator = expression.operator
+    if (division := compared_remainder(expression)) is not None:
+        return _has_remainder(operator, _evaluate(division.dividend, load), division)
+    parts = [_evaluate(operand, load) for operand in expression.operands]
     if operator not in OPERATOR_SIGNS:
         return applied(expression, parts)
     left = parts[0]
@@ -325,7 +338,7 @@ def evaluate_mask(
     if end - begin <= EXPRESSION_ROWS:
         whole = part(begin, end)
         return whole if whole.ndim else np.broadcast_to(whole, end - begin)
-    mask = np.empty(end - begin, dtype=np.bool_)
+    mask = empty(end - begin, np.bool_)
     for start in range(begin, end, EXPRESSION_ROWS):
         stop = min(start + EXPRESSION_ROWS, end)
         mask[start - begin : stop - begin] = part(start, stop)

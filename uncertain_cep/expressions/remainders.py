@@ -1,0 +1,65 @@
+"""Comparisons of a remainder by a constant with another constant: the commonest use of ``%``."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.kernel import compiles_always, compiles_now
+from confidence.large_arrays import empty
+from confidence.predicates.remainders import division_of, leave_remainder
+from uncertain_cep.config import WORTH_A_KERNEL
+from uncertain_cep.query.typed import Apply, Constant, TypedExpression
+
+__all__ = ["ComparedRemainder", "by_kernel", "compared_remainder"]
+
+_MOST_DIVISOR: Final = 2**63 - 1
+
+
+class ComparedRemainder(NamedTuple):
+    """What is compared: ``dividend % divisor`` with ``remainder``."""
+
+    dividend: TypedExpression
+    divisor: int
+    """At least 1, below 2^63."""
+    remainder: int
+
+
+def compared_remainder(expression: Apply) -> ComparedRemainder | None:
+    """Return what ``x % c = r`` or ``x % c != r``, either way round, compares; None of other expressions."""
+    if expression.operator not in ("equal", "not_equal"):
+        return None
+    for one, other in (expression.operands, expression.operands[::-1]):
+        if isinstance(one, Apply) and one.operator == "remainder" and one.kind == "int":
+            dividend, divisor = one.operands
+            by, rest = _whole(divisor), _whole(other)
+            if by is not None and rest is not None and 0 < abs(by) <= _MOST_DIVISOR:
+                # The remainder has the sign of the dividend, whatever that of the divisor.
+                return ComparedRemainder(dividend, abs(by), rest)
+    return None
+
+
+def _whole(expression: TypedExpression) -> int | None:
+    if isinstance(expression, Constant) and expression.kind == "int" and isinstance(expression.value, int):
+        return expression.value
+    return None
+
+
+def by_kernel(values: Any, compared: ComparedRemainder) -> NDArray[np.bool_] | None:
+    """Return which of many whole numbers, (n,), leave a remainder; None if NumPy finds that sooner. O(n)."""
+    # NumPy takes ten times as long, but to load Numba would take longer.
+    is_worth_it = np.size(values) >= WORTH_A_KERNEL and compiles_now()
+    if not (is_worth_it or compiles_always()) or np.ndim(values) != 1:
+        return None
+    found: NDArray[np.bool_] = empty(len(values), np.bool_)
+    division = division_of(compared.divisor, compared.remainder)
+    if division is None:
+        found[:] = False
+        return found
+    # Numba types a kernel at its calls, and what cannot be written on is of another type.
+    numbers = np.ascontiguousarray(values, dtype=np.int64).view()
+    numbers.flags.writeable = False
+    leave_remainder(numbers, division, found)
+    return found

@@ -107,7 +107,7 @@ LEAST_LOOKED_AT: Final = 1 << 16
 """Rows of a table below which it is not worth a thread to look which components they are for, where texts or
 pmfs are looked at."""
 
-LEAST_NUMBERS: Final = 1 << 18
+LEAST_NUMBERS: Final = 1 << 17
 """The same for numbers: in a smaller table a thread waits for the interpreter as long as it works."""
 
 LEAST_GATHERED: Final = 1 << 20
@@ -243,6 +243,9 @@ FIRST_ROWS: Final = 4096
 
 FEW_ROWS: Final = 256
 """Rows whose types are looked at as strings of Python, cheaper than Arrow's search (`--only latency`)."""
+
+FIRST_TYPES: Final = 32
+"""Rows of a larger table whose types are looked at as strings before Arrow searches for one."""
 
 FEW_TYPES: Final = 16
 """Types that are looked for one by one; more of them are compared with all types that there are."""

@@ -33,7 +33,7 @@ from uncertain_cep.candidates.possible_readings import all_candidates, possible_
 from uncertain_cep.candidates.selection import LookedUp, Selection, Slicing, select
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
 from uncertain_cep.compiling import announce_compilation, plain_seconds
-from uncertain_cep.config import BATCH_ROWS, MOST_CELLS
+from uncertain_cep.config import BATCH_ROWS, MOST_CELLS, WORTH_A_KERNEL
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
 from uncertain_cep.expressions.vectorised import evaluate as evaluate_expression
 from uncertain_cep.limits import within
@@ -147,11 +147,11 @@ def execute(
     if diagnostics is not None:
         diagnostics.about(plan)
     looked_up = LookedUp(threads)
-    if (slicing is None or not plan.orders) and not _is_sound(plan, table, looked_up):
+    times = cache(partial(_times, plan, table))
+    if (slicing is None or not plan.orders) and not _is_sound(plan, table, looked_up, times):
         check_table(plan, table, file)
     if diagnostics is not None:
         diagnostics.look(table)
-    times = cache(partial(_times, plan, table))
     given = _Given(table, slicing, batch_rows, owned, diagnostics, threads, looked_up, times, file)
     yield from _asked(plan, given, counters)()
 
@@ -553,23 +553,28 @@ def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) 
         raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
 
 
-def _is_sound(plan: EvaluationPlan, table: pa.Table, looked_up: LookedUp) -> bool:
-    """Return whether threads that look up candidates have found no fault in the rows; False without threads.
+def _is_sound(
+    plan: EvaluationPlan, table: pa.Table, looked_up: LookedUp, times: Callable[[], _Times]
+) -> bool:
+    """Return whether who looks up candidates has found no fault in the rows; False of few rows.
 
     What rows say of a clock has to agree, so they are not looked at apart then.
     """
-    if (
-        plan.clocks
-        or looked_up.pieces(plan, table, plan.components) < 2
-        or check_columns(table.schema, plan.names)
-    ):
+    is_little = table.num_rows < WORTH_A_KERNEL and looked_up.pieces(plan, table, plan.components) < 2
+    if plan.clocks or is_little or check_columns(table.schema, plan.names):
         return False
 
-    def is_sound(rows: pa.Table) -> bool:
-        return not check_values(rows, plan.names, plan.domain)
+    def is_sound(rows: pa.Table, extremes: tuple[int, int] | None) -> bool:
+        return not check_values(rows, plan.names, plan.domain, extremes=extremes)
 
+    bounds = None
+    names = plan.names
+    if names.pmf not in table.column_names and not any(
+        table.column(name).null_count for name in (names.lower, names.upper)
+    ):
+        bounds = times().lower, times().upper
     try:
-        return looked_up.look(plan, table, plan.components, is_sound)
+        return looked_up.look(plan, table, plan.components, is_sound, bounds)
     except TraceError:
         # Whatever keeps predicates from being looked at, faults of the model are to be told first.
         return False

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -12,8 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from uncertain_cep.candidates import selection
-from uncertain_cep.candidates.selection import LookedUp, Spread, rows_taken, select, type_mask
+from eventbased import times_of_rows as kernels
+from uncertain_cep import executor
+from uncertain_cep.candidates import selection, taken_rows
+from uncertain_cep.candidates.selection import LookedUp, rows_taken, select, type_mask
+from uncertain_cep.candidates.taken_rows import Spread, TakenRows
+from uncertain_cep.config import MAX_TICK
 from uncertain_cep.expressions.vectorised import column_values
 from uncertain_cep.plan import make_plan
 
@@ -92,27 +100,103 @@ def test_each_column_is_read_once() -> None:
     assert sorted(call.args[1] for call in read.call_args_list) == ["id", "x"]
 
 
+_KERNELS = [getattr(kernels.times_of_rows, "py_func", kernels.times_of_rows), kernels.times_of_rows]
 _TIMES = st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 9)), min_size=1, max_size=20)
 
 
-@given(st.data(), _TIMES, st.booleans(), st.integers(1, 5))
+@contextmanager
+def _gathered_by_kernel(kernel: Any, block: int) -> Iterator[None]:
+    with (
+        mock.patch.multiple(
+            taken_rows, WORTH_A_KERNEL=0, compiles_now=mock.Mock(return_value=True), times_of_rows=kernel
+        ),
+        mock.patch.object(kernels, "_BLOCK", block),
+    ):
+        yield
+
+
+@given(st.data(), _TIMES, st.booleans(), st.integers(1, 5), st.sampled_from([None, *_KERNELS]))
 def test_times_are_gathered_in_pieces(
-    data: st.DataObject, times: list[tuple[int, int]], ascending: bool, threads: int
+    data: st.DataObject, times: list[tuple[int, int]], ascending: bool, threads: int, kernel: Any
 ) -> None:
     lower, length = np.array(sorted(times) if ascending else times, dtype=np.int64).T
     upper = lower + length
     some = st.lists(st.sampled_from(range(len(times))), unique=True).map(sorted)
     rows = [np.array(data.draw(some), dtype=np.int64) for _ in range(3)]
     block = data.draw(st.integers(1, 5))
-    with mock.patch.multiple(selection, LEAST_GATHERED=0, EXPRESSION_ROWS=block):
+    by_kernel = nullcontext() if kernel is None else _gathered_by_kernel(kernel, block)
+    with mock.patch.multiple(selection, LEAST_GATHERED=0), by_kernel:
         found = LookedUp(threads).selected(lower, upper, rows, None, 1)
-    for part, low, high, spread in zip(rows, found.lower, found.upper, found.spreads, strict=True):
+    for part, own, low, high, spread in zip(
+        rows, found.rows, found.lower, found.upper, found.spreads, strict=True
+    ):
+        assert own.tolist() == part.tolist()
         assert low.tolist() == lower[part].tolist()
         assert high.tolist() == upper[part].tolist()
         assert spread == Spread.of(lower[part], upper[part])
         assert spread.ascends == (sorted(low) == low.tolist())
         if len(part):
             assert (spread.earliest, spread.latest) == (low.min(), high.max())
+
+
+@given(st.data(), _TIMES, st.sampled_from(_KERNELS), st.integers(-1, 9))
+def test_all_rows_are_looked_at_on_the_way(
+    data: st.DataObject, times: list[tuple[int, int]], kernel: Any, least: int
+) -> None:
+    """Of a range of rows, and whatever rows are taken: only an interval of the range may be reversed."""
+    lower, length = np.array(times, dtype=np.int64).T
+    upper = lower + length + least
+    begin = data.draw(st.integers(0, len(times)))
+    end = data.draw(st.integers(begin, len(times)))
+    rows = [
+        np.arange(begin, end)[:: data.draw(st.integers(1, 3))] for _ in range(data.draw(st.integers(0, 2)))
+    ]
+    with _gathered_by_kernel(kernel, data.draw(st.integers(1, 5))):
+        found = TakenRows.of(rows, lower, upper, slice(begin, end))
+    assert [part.tolist() for part in found.lower] == [lower[part].tolist() for part in rows]
+    assert [part.tolist() for part in found.upper] == [upper[part].tolist() for part in rows]
+    if (lower[begin:end] > upper[begin:end]).any():
+        assert found.extremes is None
+    elif begin < end:
+        assert found.extremes == (lower[begin:end].min(), upper[begin:end].max())
+
+
+@given(st.data(), _TIMES, st.integers(0, 3), st.integers(1, 4), st.booleans())
+def test_times_are_gathered_while_rows_are_looked_up(
+    data: st.DataObject, times: list[tuple[int, int]], reversed_: int, threads: int, by_kernel: bool
+) -> None:
+    """A fault is told as one thread tells it, wherever it is; without one, no time is gathered again."""
+    lower, length = np.array(times, dtype=np.int64).T
+    upper = lower + length
+    for place in data.draw(
+        st.lists(st.sampled_from(range(len(times))), min_size=reversed_, max_size=reversed_)
+    ):
+        upper[place] = lower[place] - data.draw(st.sampled_from([1, -MAX_TICK, -MAX_TICK - 1]))
+    count = len(times)
+    table = pa.table(
+        {"type": ["A"] * count, "id": range(count), "lower": lower, "upper": upper,
+         "x": [data.draw(st.integers(0, 3)) for _ in range(count)]}
+    )  # fmt: skip
+    query = "PATTERN SEQ(A a, A b) WHERE a.x % 2 = 0 WITHIN 9"
+    expected = _outcome(table, query, 1)
+    kernel = _gathered_by_kernel(_KERNELS[0], 3) if by_kernel else nullcontext()
+    looked = mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_NUMBERS=1)
+    worth = mock.patch.object(executor, "WORTH_A_KERNEL", 0)
+    again = mock.patch.object(TakenRows, "of", wraps=TakenRows.of)
+    with kernel, looked, worth, again as gather:
+        assert _outcome(table, query, threads) == expected
+    if isinstance(expected, list):
+        assert gather.call_count == min(threads, count)
+
+
+def _outcome(table: pa.Table, query: str, threads: int) -> list[dict[str, Any]] | str:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", uc.UncertainCepWarning)
+            found = uc.match(table, query, threads=threads)
+    except uc.TraceError as error:
+        return str(error)
+    return sorted(found.to_pylist(), key=repr)
 
 
 @given(st.data(), _TIMES)

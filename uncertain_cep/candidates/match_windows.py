@@ -49,16 +49,16 @@ def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
         return selection
     earliest, latest = selection.extremes
     window = min(plan.window, latest - earliest + 1)
+    least = time_differences(plan, window)
+    order = sorted(range(len(selection.rows)), key=lambda j: len(selection.rows[j]))
+    rarest = order[0]
+    if not _may_be_worth_while(selection, order, least):
+        return selection
     shift, line, _ = partition_bases(
         selection.lower, selection.upper, selection.partition, selection.partitions, window + 2,
         selection.extremes,
     )  # fmt: skip
     if line > LONGEST_LINE:
-        return selection
-    least = time_differences(plan, window)
-    order = sorted(range(len(selection.rows)), key=lambda j: len(selection.rows[j]))
-    rarest = order[0]
-    if not _may_be_worth_while(selection, order, least):
         return selection
     parts = {rarest: _Part.of(selection, rarest, shift)}
     times = {rarest: parts[rarest].times()}

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.large_arrays import empty, take_into
-from uncertain_cep.config import EXPRESSION_ROWS, LEAST_GATHERED, LEAST_LOOKED_AT, LEAST_NUMBERS
+from uncertain_cep.candidates.taken_rows import Spread, TakenRows
+from uncertain_cep.config import LEAST_GATHERED, LEAST_LOOKED_AT, LEAST_NUMBERS
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.codes import codes_of, dense, nulls_as_key
 from uncertain_cep.expressions.text_equality import equal_to_each
@@ -49,42 +48,6 @@ class Slicing:
     length: int
     """Slice s reports the matches whose first event's ``lower`` is in ``[origin + s * length, origin + (s +
     1) * length)``, ticks."""
-
-
-class Spread(NamedTuple):
-    """How the times of the candidates of a component lie."""
-
-    earliest: int
-    latest: int
-    """The extremes of the bounds, ticks; beyond all others if there are no candidates. No bound is later, but
-    of a stretch of candidates all may be earlier."""
-    longest: int
-    """The largest ``upper - lower``; 0 if there are no candidates. Of a stretch all may be shorter."""
-    ascends: bool
-    """Whether ``lower`` does."""
-
-    @classmethod
-    def of(cls, lower: Int64, upper: Int64) -> Spread:
-        """Return that of some intervals. O(n)."""
-        if not len(lower):
-            return cls(np.iinfo(np.int64).max, np.iinfo(np.int64).min, 0, True)
-        ascends = bool((lower[1:] >= lower[:-1]).all())
-        earliest = int(lower[0]) if ascends else int(lower.min())
-        return cls(earliest, int(upper.max()), int((upper - lower).max()), ascends)
-
-    def of_stretch(self, lower: Int64) -> Spread:
-        """Return what is known of neighbours among these candidates, which ascend, at least one. O(1)."""
-        latest = min(self.latest, int(lower[-1]) + self.longest)
-        return Spread(int(lower[0]), latest, self.longest, True)
-
-    def before(self, following: Spread, last: int, first: int) -> Spread:
-        """Return that of these candidates and of more, between which ``lower`` goes from last to first."""
-        return Spread(
-            min(self.earliest, following.earliest),
-            max(self.latest, following.latest),
-            max(self.longest, following.longest),
-            self.ascends and following.ascends and last <= first,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +140,8 @@ class LookedUp:
     """By name, the values of columns."""
     rows: dict[str, list[tuple[PlannedComponent, Int64]]] = field(default_factory=dict)
     """By variable, the rows that a component of this name can take: hashes of predicates take longer."""
+    gathered: tuple[tuple[Int64, Int64], TakenRows] | None = None
+    """The times of all rows, and rows found with theirs, if these were gathered on the way."""
     ids: dict[tuple[str, ...], Mask] = field(default_factory=dict)
     """By partition attributes, the rows whose ids were found to be used once."""
 
@@ -201,11 +166,14 @@ class LookedUp:
         plan: EvaluationPlan,
         table: pa.Table,
         components: Sequence[PlannedComponent],
-        is_sound: Callable[[pa.Table], bool] | None = None,
+        is_sound: Callable[[pa.Table, tuple[int, int] | None], bool] | None = None,
+        bounds: tuple[Int64, Int64] | None = None,
     ) -> bool:
         """Look up which rows components can take, and return True.
 
-        If ``is_sound`` does not hold of all ranges of rows, nothing is known, and False is returned.
+        If ``is_sound`` does not hold of all ranges of rows, nothing is known, and False is returned; it is
+        asked with what :attr:`TakenRows.extremes` says of them. With ``bounds``, each (n,) int64, the times
+        of all rows, those of the rows found are gathered on the way.
         """
         new: list[PlannedComponent] = []
         for component in components:
@@ -219,15 +187,17 @@ class LookedUp:
             if name not in self.values:
                 self.values[name] = column_values(table.column(name), name)
         tasks = [
-            partial(self._in_range, plan, table, new, rows, number, is_sound)
+            partial(self._in_range, plan, table, new, rows, number, is_sound, bounds)
             for number, rows in enumerate(equal_ranges(table.num_rows, count))
         ]
-        found = [rows for rows in side_by_side(count, tasks) if rows is not None]
+        found = [taken for taken in side_by_side(count, tasks) if taken is not None]
         if len(found) < count:
             return False
-        for component, *parts in zip(new, *found, strict=True):
-            rows = parts[0] if count == 1 else np.concatenate(parts)
+        whole = TakenRows.joined(found)
+        for component, rows in zip(new, whole.rows, strict=True):
             self.rows.setdefault(component.variable, []).append((component, rows))
+        if bounds is not None:
+            self.gathered = (bounds, whole)
         return True
 
     def rows_of(
@@ -242,39 +212,37 @@ class LookedUp:
         self, lower: Int64, upper: Int64, rows: Sequence[Int64], numbers: Sequence[Int64] | None, count: int
     ) -> Selection:
         """Return the candidates in some rows, with their times, their partitions and how many these are."""
-        pieces = self.threads if len(lower) >= LEAST_GATHERED else 1
-        found = [(empty(len(part)), empty(len(part))) for part in rows]
-        # Block by block, as what one component has read is still in the processor's cache for the others.
-        edges = [*range(0, len(lower), EXPRESSION_ROWS), len(lower)]
-        cuts = [np.searchsorted(part, edges).tolist() for part in rows]
-        blocks = equal_ranges(len(edges) - 1, pieces)
-
-        def gather(mine: slice) -> Iterator[list[Spread]]:
-            for block in range(mine.start, mine.stop):
-                for part, (low, high), cut in zip(rows, found, cuts, strict=True):
-                    here = slice(cut[block], cut[block + 1])
-                    take_into(low[here], lower, part[here])
-                    take_into(high[here], upper, part[here])
-            yield [
-                Spread.of(low[cut[mine.start] : cut[mine.stop]], high[cut[mine.start] : cut[mine.stop]])
-                for (low, high), cut in zip(found, cuts, strict=True)
-            ]
-
-        first, *others = side_by_side(pieces, [partial(gather, mine) for mine in blocks])
-        for mine, following in zip(blocks[1:], others, strict=True):
-            for j, ((low, _), cut) in enumerate(zip(found, cuts, strict=True)):
-                edge = cut[mine.start]
-                last, begin = (int(low[edge - 1]), int(low[edge])) if 0 < edge < len(low) else (0, 0)
-                first[j] = first[j].before(following[j], last, begin)
+        found = self._with_times(lower, upper, rows)
         selection = Selection(
-            rows=tuple(rows),
-            lower=tuple(low for low, _ in found),
-            upper=tuple(high for _, high in found),
+            rows=tuple(found.rows),
+            lower=tuple(found.lower),
+            upper=tuple(found.upper),
             partition=None if numbers is None or count == 1 else tuple(numbers),
             partitions=count,
         )
-        selection._spreads.extend(first)
+        selection._spreads.extend(found.spreads)
         return selection
+
+    def _with_times(self, lower: Int64, upper: Int64, rows: Sequence[Int64]) -> TakenRows:
+        """Return rows with their times, which may have been gathered when the rows were looked up."""
+        if self.gathered is not None and self.gathered[0][0] is lower and self.gathered[0][1] is upper:
+            known = self.gathered[1]
+            places = [next((j for j, other in enumerate(known.rows) if other is part), -1) for part in rows]
+            if min(places) >= 0:
+                return known.of_components(places)
+        pieces = self.threads if len(lower) >= LEAST_GATHERED else 1
+        if pieces == 1:
+            return TakenRows.of(rows, lower, upper)
+        edges = [*(part.start for part in equal_ranges(len(lower), pieces)), len(lower)]
+        cuts = [np.searchsorted(part, edges).tolist() for part in rows]
+
+        def gathered(number: int) -> Iterator[TakenRows]:
+            here = [part[cut[number] : cut[number + 1]] for part, cut in zip(rows, cuts, strict=True)]
+            yield TakenRows.of(here, lower, upper)
+
+        return TakenRows.joined(
+            list(side_by_side(pieces, [partial(gathered, number) for number in range(pieces)]))
+        )
 
     def _known(self, component: PlannedComponent) -> Int64 | None:
         for other, rows in self.rows.get(component.variable, ()):
@@ -289,19 +257,20 @@ class LookedUp:
         new: list[PlannedComponent],
         rows: slice,
         number: int,
-        is_sound: Callable[[pa.Table], bool] | None,
-    ) -> Iterator[list[Int64] | None]:
+        is_sound: Callable[[pa.Table, tuple[int, int] | None], bool] | None,
+        bounds: tuple[Int64, Int64] | None,
+    ) -> Iterator[TakenRows | None]:
         own = table.slice(rows.start, rows.stop - rows.start)
-        if is_sound is not None and not is_sound(own):
-            yield None
-            return
+        found: list[Int64] = []
         if new:
             self.ascending_ids[number] = self.ascending_ids[number] or _ascend(
                 table.column(plan.names.id).slice(rows.start, rows.stop + 1 - rows.start)
             )
             types = [name for part in new for name in part.types]
             _look_for(own, plan.names.type, types, self.masks[number])
-        yield [rows_taken(plan, table, part, self.masks[number], self.values, rows) for part in new]
+            found = [rows_taken(plan, table, part, self.masks[number], self.values, rows) for part in new]
+        taken = TakenRows(found, [], [], []) if bounds is None else TakenRows.of(found, *bounds, rows)
+        yield taken if is_sound is None or is_sound(own, taken.extremes) else None
 
 
 def _ascend(ids: pa.ChunkedArray) -> bool:

@@ -78,10 +78,21 @@ def check_model(
 
 
 def check_values(
-    table: pa.Table, names: Names, domain: TimeDomain, *, clocks: bool = False
+    table: pa.Table,
+    names: Names,
+    domain: TimeDomain,
+    *,
+    clocks: bool = False,
+    extremes: tuple[int, int] | None = None,
 ) -> list[TraceFault]:
-    """Return every fault of the values of a table whose columns have been checked, as :func:`check_model`."""
-    faults = check_nulls(table, names) + check_intervals(table, names, domain)
+    """Return every fault of the values of a table whose columns have been checked, as :func:`check_model`.
+
+    ``extremes`` are the earliest lower and the latest upper bound, ticks, if it is known that no interval
+    ends before it begins.
+    """
+    faults = check_nulls(table, names)
+    if extremes is None or not _are_near(extremes, domain):
+        faults += check_intervals(table, names, domain)
     faults += check_probabilities(table, names)
     if clocks and not faults:
         faults = check_clocks(table, names, domain)
@@ -190,6 +201,11 @@ def check_intervals(
             uneven = times % domain.tick != 0
             faults += row_faults(uneven, message, column=name, values=values, limit=limit)
     return faults
+
+
+def _are_near(extremes: tuple[int, int], domain: TimeDomain) -> bool:
+    """Return whether no time is too large, by extremes of ticks that cannot have left int64."""
+    return domain.per_unit == domain.tick == 1 and max(-extremes[0], extremes[1]) <= MAX_TICK
 
 
 def _near_and_in_order(lower: IntArray, upper: IntArray, largest: int) -> bool:

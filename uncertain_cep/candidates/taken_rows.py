@@ -1,0 +1,136 @@
+"""The rows that components can take, with their times, and how these lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.kernel import compiles_always, compiles_now
+from confidence.large_arrays import empty
+from eventbased.times_of_rows import EARLIEST, IN_ORDER, LATEST, NOTHING, times_of_rows
+from uncertain_cep.config import WORTH_A_KERNEL
+
+__all__ = ["Spread", "TakenRows"]
+
+Int64 = NDArray[np.int64]
+
+
+class Spread(NamedTuple):
+    """How the times of the candidates of a component lie."""
+
+    earliest: int
+    latest: int
+    """The extremes of the bounds, ticks; beyond all others if there are no candidates. No bound is later, but
+    of a stretch of candidates all may be earlier."""
+    longest: int
+    """The largest ``upper - lower``; 0 if there are no candidates. Of a stretch all may be shorter."""
+    ascends: bool
+    """Whether ``lower`` does."""
+
+    @classmethod
+    def of(cls, lower: Int64, upper: Int64) -> Spread:
+        """Return that of some intervals. O(n)."""
+        if not len(lower):
+            return cls(*NOTHING[:IN_ORDER], ascends=True)
+        ascends = bool((lower[1:] >= lower[:-1]).all())
+        earliest = int(lower[0]) if ascends else int(lower.min())
+        return cls(earliest, int(upper.max()), int((upper - lower).max()), ascends)
+
+    def of_stretch(self, lower: Int64) -> Spread:
+        """Return what is known of neighbours among these candidates, which ascend, at least one. O(1)."""
+        latest = min(self.latest, int(lower[-1]) + self.longest)
+        return Spread(int(lower[0]), latest, self.longest, True)
+
+    def before(self, following: Spread, last: int, first: int) -> Spread:
+        """Return that of these candidates and of more, between which ``lower`` goes from last to first."""
+        return Spread(
+            min(self.earliest, following.earliest),
+            max(self.latest, following.latest),
+            max(self.longest, following.longest),
+            self.ascends and following.ascends and last <= first,
+        )
+
+
+class TakenRows(NamedTuple):
+    """The rows that each component can take, and their times."""
+
+    rows: list[Int64]
+    lower: list[Int64]
+    upper: list[Int64]
+    """Each list of (n_j,) int64, of component j; times in ticks."""
+    spreads: list[Spread]
+    extremes: tuple[int, int] | None = None
+    """The earliest lower and the latest upper bound of all rows among which these are, ticks, if it is known
+    that no upper bound is below its lower one."""
+
+    @classmethod
+    def of(cls, rows: Sequence[Int64], lower: Int64, upper: Int64, among: slice | None = None) -> TakenRows:
+        """Gather the times of rows, ``among`` some, ascending in each component. O(n + m)."""
+        begin, end = (0, len(lower)) if among is None else (among.start, among.stop)
+        if not (end - begin >= WORTH_A_KERNEL and compiles_now()) and not compiles_always():
+            found = [(lower[part], upper[part]) for part in rows]
+            spreads = [Spread.of(*times) for times in found]
+            return cls(list(rows), [low for low, _ in found], [high for _, high in found], spreads)
+        together, start = _together(rows), _starts(rows)
+        low: Int64 = empty(len(together))
+        high: Int64 = empty(len(together))
+        told = np.tile(np.array(NOTHING, dtype=np.int64), (len(rows) + 1, 1))
+        # Numba types a kernel at its calls, and what cannot be written on is of another type.
+        lower, upper = lower.view(), upper.view()
+        lower.flags.writeable = upper.flags.writeable = False
+        times_of_rows(begin, end, lower, upper, together, start, start[:-1].copy(), low, high, told)
+        *parts, whole = told.tolist()
+        spreads = [Spread(first, last, longest, bool(ascends)) for first, last, longest, ascends in parts]
+        extremes = (whole[EARLIEST], whole[LATEST]) if whole[IN_ORDER] else None
+        return cls(_apart(together, start), _apart(low, start), _apart(high, start), spreads, extremes)
+
+    def of_components(self, places: Sequence[int]) -> TakenRows:
+        """Return what some of the components can take."""
+        rows, lower, upper = ([column[j] for j in places] for column in (self.rows, self.lower, self.upper))
+        return TakenRows(rows, lower, upper, [self.spreads[j] for j in places])
+
+    @classmethod
+    def joined(cls, ranges: Sequence[TakenRows]) -> TakenRows:
+        """Return what was taken of all rows from what was taken of ranges of rows, one behind the other."""
+        if len(ranges) == 1:
+            return ranges[0]
+        rows, lower, upper = (
+            _each_together(parts)
+            for parts in zip(*((part.rows, part.lower, part.upper) for part in ranges), strict=True)
+        )
+        # Without times nothing is known of them.
+        spreads = [_joined(j, ranges) for j in range(len(lower))]
+        return cls(rows, lower, upper, spreads)
+
+
+def _each_together(ranges: Sequence[list[Int64]]) -> list[Int64]:
+    """Return of each component what ranges of rows have of it, one behind the other."""
+    parts = list(zip(*ranges, strict=True))
+    start = np.cumsum([0, *(sum(map(len, pieces)) for pieces in parts)])
+    return _apart(_together([piece for pieces in parts for piece in pieces]), start)
+
+
+def _starts(parts: Sequence[Int64]) -> Int64:
+    return np.array([0, *np.cumsum([len(part) for part in parts])], dtype=np.int64)
+
+
+def _joined(component: int, ranges: Sequence[TakenRows]) -> Spread:
+    there = [part for part in ranges if len(part.rows[component])] or ranges[:1]
+    spread = there[0].spreads[component]
+    for one, other in pairwise(there):
+        last, first = int(one.lower[component][-1]), int(other.lower[component][0])
+        spread = spread.before(other.spreads[component], last, first)
+    return spread
+
+
+def _together(parts: Sequence[Int64]) -> Int64:
+    found: Int64 = empty(sum(map(len, parts)))
+    return np.concatenate(parts, out=found) if parts else found
+
+
+def _apart(whole: Int64, start: Int64) -> list[Int64]:
+    return [whole[begin:end] for begin, end in pairwise(start.tolist())]

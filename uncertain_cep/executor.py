@@ -148,7 +148,8 @@ def execute(
         diagnostics.about(plan)
     looked_up = LookedUp(threads)
     times = cache(partial(_times, plan, table))
-    if (slicing is None or not plan.orders) and not _is_sound(plan, table, looked_up, times):
+    is_cut = slicing is not None
+    if not (is_cut and plan.orders) and not _is_sound(plan, table, is_cut, looked_up, times):
         check_table(plan, table, file)
     if diagnostics is not None:
         diagnostics.look(table)
@@ -554,7 +555,7 @@ def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) 
 
 
 def _is_sound(
-    plan: EvaluationPlan, table: pa.Table, looked_up: LookedUp, times: Callable[[], _Times]
+    plan: EvaluationPlan, table: pa.Table, is_cut: bool, looked_up: LookedUp, times: Callable[[], _Times]
 ) -> bool:
     """Return whether who looks up candidates has found no fault in the rows; False of few rows.
 
@@ -567,11 +568,10 @@ def _is_sound(
     def is_sound(rows: pa.Table, extremes: tuple[int, int] | None) -> bool:
         return not check_values(rows, plan.names, plan.domain, extremes=extremes)
 
-    bounds = None
-    names = plan.names
-    if names.pmf not in table.column_names and not any(
-        table.column(name).null_count for name in (names.lower, names.upper)
-    ):
+    names, bounds = plan.names, None
+    # Keys and slices leave out rows, and pmfs cut off times, before these are gathered.
+    as_given = not is_cut and not plan.split_keys and names.pmf not in table.column_names
+    if as_given and not any(table.column(name).null_count for name in (names.lower, names.upper)):
         bounds = times().lower, times().upper
     try:
         return looked_up.look(plan, table, plan.components, is_sound, bounds)

@@ -238,7 +238,7 @@ class LookedUp:
 
         def gathered(number: int) -> Iterator[TakenRows]:
             here = [part[cut[number] : cut[number + 1]] for part, cut in zip(rows, cuts, strict=True)]
-            yield TakenRows.of(here, lower, upper)
+            yield TakenRows.of(here, lower, upper, slice(edges[number], edges[number + 1]))
 
         return TakenRows.joined(
             list(side_by_side(pieces, [partial(gathered, number) for number in range(pieces)]))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from tests.traces.files import flags, messages, put, schema_of, validation_report
 from uncertain_cep.timedomain import TimeDomain
@@ -315,6 +316,15 @@ def test_values_that_do_not_fit_the_type_of_other_files(tmp_path: Path) -> None:
     pq.write_table(pa.table({**basis, "x": pa.array([2**63], pa.uint64())}), tmp_path / "b.parquet")
     (message,) = messages(tmp_path)
     assert "b.parquet, column 'x': it cannot be read as int64, as other files have it" in message
+
+
+@pytest.mark.parametrize("name", ["{", "}", "{}", "a{b", "{{"])
+def test_braces_around_no_column_are_part_of_a_name(tmp_path: Path, name: str) -> None:
+    named = put(tmp_path / "a.csv", f"type,t,{name}\nA,1,7\nA,2,8\n")
+    assert read_traces(named, flags(id=name)).column("id").to_pylist() == [7, 8]
+    other = put(tmp_path / "b.csv", "type,t\nA,1\n")
+    (message,) = messages(other, schema=flags(id=name))
+    assert f"column '{name}': there is no such column" in message
 
 
 def test_columns_that_cannot_be_part_of_an_id(tmp_path: Path) -> None:

@@ -205,7 +205,8 @@ def id_source(events: EventsSchema, raw: pa.Table) -> str | None:
 def _id_columns(template: str | None) -> list[str]:
     if template is None:
         return []
-    return list(dict.fromkeys(_PLACEHOLDER.findall(template))) if "{" in template else [template]
+    # Without a column in braces it is one, whatever braces its name has.
+    return list(dict.fromkeys(_PLACEHOLDER.findall(template))) or [template]
 
 
 def id_column(
@@ -214,7 +215,7 @@ def id_column(
     """Return the ids of the rows' events, as int64 or text; ``rows`` numbers them in their file from 0."""
     if template is None:
         return pa.array((np.arange(raw.num_rows) if rows is None else rows) + first_id)
-    if "{" in template:
+    if _PLACEHOLDER.search(template):
         return _filled(raw, template)
     column = raw.column(template)
     advice = f'read them as text, [types] and then {template} = "string"'

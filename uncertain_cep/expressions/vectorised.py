@@ -21,9 +21,9 @@ from uncertain_cep.config import EXPRESSION_ROWS
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.expressions.choosing import NULL, both_valid, compared
 from uncertain_cep.expressions.codes import Values, decoded
+from uncertain_cep.expressions.compared_remainders import ComparedRemainder, by_kernel, compared_remainder
 from uncertain_cep.expressions.function_values import applied
 from uncertain_cep.expressions.masks import mask_of
-from uncertain_cep.expressions.remainders import ComparedRemainder, by_kernel, compared_remainder
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
 from uncertain_cep.query.typed import (
     Apply,

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from eventbased import times_of_rows as kernels
-from uncertain_cep import executor
+from uncertain_cep import executor, kernel_calls
 from uncertain_cep.candidates import selection, taken_rows
 from uncertain_cep.candidates.selection import LookedUp, rows_taken, select, type_mask
 from uncertain_cep.candidates.taken_rows import Spread, TakenRows
@@ -107,9 +107,8 @@ _TIMES = st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 9)), min_size=1, 
 @contextmanager
 def _gathered_by_kernel(kernel: Any, block: int) -> Iterator[None]:
     with (
-        mock.patch.multiple(
-            taken_rows, WORTH_A_KERNEL=0, compiles_now=mock.Mock(return_value=True), times_of_rows=kernel
-        ),
+        mock.patch.multiple(kernel_calls, WORTH_A_KERNEL=0, compiles_now=mock.Mock(return_value=True)),
+        mock.patch.object(taken_rows, "times_of_rows", kernel),
         mock.patch.object(kernels, "_BLOCK", block),
     ):
         yield

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from confidence.predicates import remainders as kernels
 from confidence.predicates.remainders import division_of
+from uncertain_cep import kernel_calls
 from uncertain_cep.expressions import compared_remainders
 from uncertain_cep.expressions.compared_remainders import ComparedRemainder, by_kernel
 from uncertain_cep.query.typed import Column
@@ -93,8 +94,8 @@ def test_matches_are_the_same_by_the_kernel(
     expected = uc.match(events, query, parameters=parameters)
     kernel = _PLAIN if is_plain else kernels.leave_remainder
     with (
-        mock.patch.object(compared_remainders, "compiles_now", return_value=True),
-        mock.patch.object(compared_remainders, "WORTH_A_KERNEL", 0),
+        mock.patch.object(kernel_calls, "compiles_now", return_value=True),
+        mock.patch.object(kernel_calls, "WORTH_A_KERNEL", 0),
         mock.patch.object(compared_remainders, "leave_remainder", kernel),
         np.errstate(over="ignore"),
     ):
@@ -106,8 +107,8 @@ def test_of_many_rows_the_kernel_tells(rows: int, loaded: bool, called: int) -> 
     compared = ComparedRemainder(Column("a", "x", "int"), 3, 1)
     values = np.arange(rows)
     with (
-        mock.patch.object(compared_remainders, "compiles_now", return_value=loaded),
-        mock.patch.object(compared_remainders, "WORTH_A_KERNEL", 8),
+        mock.patch.object(kernel_calls, "compiles_now", return_value=loaded),
+        mock.patch.object(kernel_calls, "WORTH_A_KERNEL", 8),
         mock.patch.object(compared_remainders, "leave_remainder", wraps=_PLAIN) as kernel,
         np.errstate(over="ignore"),
     ):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from confidence.predicates import texts as kernels
+from uncertain_cep import kernel_calls
 from uncertain_cep.expressions import text_equality
 from uncertain_cep.expressions.text_equality import equal_to, equal_to_each
 
@@ -46,8 +47,8 @@ def test_the_kernel_finds_each_of_some_texts(
     wanted = data.draw(st.lists(some, min_size=1, max_size=2 * kernels.MOST_TEXTS + 1))
     column = pa.chunked_array([_tightly(chunk, dtype).slice(begin) for chunk in chunks], dtype)
     with (
-        mock.patch.object(text_equality, "compiles_now", return_value=True),
-        mock.patch.object(text_equality, "WORTH_A_KERNEL", 0),
+        mock.patch.object(kernel_calls, "compiles_now", return_value=True),
+        mock.patch.object(kernel_calls, "WORTH_A_KERNEL", 0),
         mock.patch.object(text_equality, "EXPRESSION_ROWS", data.draw(st.integers(1, 9))),
         mock.patch.object(
             text_equality, "equal_texts", data.draw(st.sampled_from([_PLAIN, kernels.equal_texts]))
@@ -76,8 +77,8 @@ def test_of_many_rows_the_kernel_looks(dtype: pa.DataType) -> None:
     rows = ["A", "TaskStart", None, "TaskEnd"] * 5
     column = pa.array(rows, dtype)
     with (
-        mock.patch.object(text_equality, "compiles_now", return_value=True),
-        mock.patch.object(text_equality, "WORTH_A_KERNEL", len(rows)),
+        mock.patch.object(kernel_calls, "compiles_now", return_value=True),
+        mock.patch.object(kernel_calls, "WORTH_A_KERNEL", len(rows)),
         mock.patch.object(text_equality, "equal_texts", wraps=_PLAIN) as kernel,
     ):
         assert equal_to(column, "TaskStart").tolist() == [row == "TaskStart" for row in rows]
@@ -106,8 +107,8 @@ def test_matches_are_the_same_by_the_kernel(
     query = f"PATTERN SEQ(A a, (B|C) b) WHERE {where} WITHIN 4"
     expected = uc.match(events, query, parameters={"h": text})
     with (
-        mock.patch.object(text_equality, "compiles_now", return_value=True),
-        mock.patch.object(text_equality, "WORTH_A_KERNEL", 0),
+        mock.patch.object(kernel_calls, "compiles_now", return_value=True),
+        mock.patch.object(kernel_calls, "WORTH_A_KERNEL", 0),
     ):
         assert uc.match(events, query, parameters={"h": text}).equals(expected)
 
@@ -117,8 +118,8 @@ def test_nothing_behind_the_last_text_is_read(wanted: int) -> None:
     for size in range(2 * kernels.WORD + 2):
         rows: list[str | None] = ["", "x" * size]
         with (
-            mock.patch.object(text_equality, "compiles_now", return_value=True),
-            mock.patch.object(text_equality, "WORTH_A_KERNEL", 0),
+            mock.patch.object(kernel_calls, "compiles_now", return_value=True),
+            mock.patch.object(kernel_calls, "WORTH_A_KERNEL", 0),
             mock.patch.object(text_equality, "equal_texts", _PLAIN),
         ):
             found = equal_to(_tightly(rows, pa.string()), "x" * wanted)

@@ -19,6 +19,7 @@ LEVELS: Final = (
         "config",
         "durations",
         "errors",
+        "kernel_calls",
         "limits",
         "meter",
         "special_files",

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.kernel import compiles_always, compiles_now
 from confidence.large_arrays import empty
 from eventbased.times_of_rows import EARLIEST, IN_ORDER, LATEST, NOTHING, times_of_rows
-from uncertain_cep.config import WORTH_A_KERNEL
+from uncertain_cep.kernel_calls import is_worth_a_kernel, read_only
 
 __all__ = ["Spread", "TakenRows"]
 
@@ -71,18 +70,18 @@ class TakenRows(NamedTuple):
     def of(cls, rows: Sequence[Int64], lower: Int64, upper: Int64, among: slice | None = None) -> TakenRows:
         """Gather the times of rows, ``among`` some, ascending in each component. O(n + m)."""
         begin, end = (0, len(lower)) if among is None else (among.start, among.stop)
-        if not (end - begin >= WORTH_A_KERNEL and compiles_now()) and not compiles_always():
+        if not is_worth_a_kernel(end - begin):
             found = [(lower[part], upper[part]) for part in rows]
             spreads = [Spread.of(*times) for times in found]
             return cls(list(rows), [low for low, _ in found], [high for _, high in found], spreads)
-        together, start = _together(rows), _starts(rows)
+        together, start = _together(rows), _starts(map(len, rows))
         low: Int64 = empty(len(together))
         high: Int64 = empty(len(together))
         told = np.tile(np.array(NOTHING, dtype=np.int64), (len(rows) + 1, 1))
-        # Numba types a kernel at its calls, and what cannot be written on is of another type.
-        lower, upper = lower.view(), upper.view()
-        lower.flags.writeable = upper.flags.writeable = False
-        times_of_rows(begin, end, lower, upper, together, start, start[:-1].copy(), low, high, told)
+        following = start[:-1].copy()
+        times_of_rows(
+            begin, end, read_only(lower), read_only(upper), together, start, following, low, high, told
+        )  # fmt: skip
         *parts, whole = told.tolist()
         spreads = [Spread(first, last, longest, bool(ascends)) for first, last, longest, ascends in parts]
         extremes = (whole[EARLIEST], whole[LATEST]) if whole[IN_ORDER] else None
@@ -110,12 +109,12 @@ class TakenRows(NamedTuple):
 def _each_together(ranges: Sequence[list[Int64]]) -> list[Int64]:
     """Return of each component what ranges of rows have of it, one behind the other."""
     parts = list(zip(*ranges, strict=True))
-    start = np.cumsum([0, *(sum(map(len, pieces)) for pieces in parts)])
+    start = _starts(sum(map(len, pieces)) for pieces in parts)
     return _apart(_together([piece for pieces in parts for piece in pieces]), start)
 
 
-def _starts(parts: Sequence[Int64]) -> Int64:
-    return np.array([0, *np.cumsum([len(part) for part in parts])], dtype=np.int64)
+def _starts(sizes: Iterable[int]) -> Int64:
+    return np.cumsum([0, *sizes], dtype=np.int64)
 
 
 def _joined(component: int, ranges: Sequence[TakenRows]) -> Spread:

@@ -7,10 +7,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.kernel import compiles_always, compiles_now
 from confidence.large_arrays import empty
 from confidence.predicates.remainders import division_of, leave_remainder
-from uncertain_cep.config import WORTH_A_KERNEL
+from uncertain_cep.kernel_calls import is_worth_a_kernel, read_only
 from uncertain_cep.query.typed import Apply, Constant, TypedExpression
 
 __all__ = ["ComparedRemainder", "by_kernel", "compared_remainder"]
@@ -49,17 +48,12 @@ def _whole(expression: TypedExpression) -> int | None:
 
 def by_kernel(values: Any, compared: ComparedRemainder) -> NDArray[np.bool_] | None:
     """Return which of many whole numbers, (n,), leave a remainder; None if NumPy finds that sooner. O(n)."""
-    # NumPy takes ten times as long, but to load Numba would take longer.
-    is_worth_it = np.size(values) >= WORTH_A_KERNEL and compiles_now()
-    if not (is_worth_it or compiles_always()) or np.ndim(values) != 1:
+    if not is_worth_a_kernel(np.size(values)) or np.ndim(values) != 1:
         return None
     found: NDArray[np.bool_] = empty(len(values), np.bool_)
     division = division_of(compared.divisor, compared.remainder)
     if division is None:
         found[:] = False
         return found
-    # Numba types a kernel at its calls, and what cannot be written on is of another type.
-    numbers = np.ascontiguousarray(values, dtype=np.int64).view()
-    numbers.flags.writeable = False
-    leave_remainder(numbers, division, found)
+    leave_remainder(read_only(np.ascontiguousarray(values, dtype=np.int64)), division, found)
     return found

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.kernel import compiles_always, compiles_now
 from confidence.predicates.texts import MOST_TEXTS, WORD, equal_texts, words_of
-from uncertain_cep.config import EXPRESSION_ROWS, WORTH_A_KERNEL
+from uncertain_cep.config import EXPRESSION_ROWS
 from uncertain_cep.expressions.masks import mask_of
+from uncertain_cep.kernel_calls import is_worth_a_kernel, read_only
 
 __all__ = ["equal_to", "equal_to_each"]
 
@@ -47,9 +47,7 @@ def _in_chunk(chunk: pa.Array, texts: Sequence[str]) -> list[Mask]:
     if pa.types.is_dictionary(chunk.type):
         return [_by_code(chunk, text) for text in texts]
     # Arrow takes three to seven nanoseconds a row and text, most where rows are mixed; the kernel one to two.
-    # To load Numba for that would take longer.
-    is_worth_it = len(chunk) >= WORTH_A_KERNEL and compiles_now()
-    placed = _placed(chunk) if is_worth_it or compiles_always() else None
+    placed = _placed(chunk) if is_worth_a_kernel(len(chunk)) else None
     if placed is None:
         return [_by_arrow(chunk, text) for text in texts]
     found: list[Mask] = []
@@ -98,9 +96,7 @@ def _by_word(
     encoded = [text.encode() for text in texts]
     words, masks = words_of(encoded)
     sizes = np.array([len(text) for text in encoded], dtype=np.int32)
-    # Numba types a kernel at its calls, and what cannot be written on is of another type.
-    begin, data = begin.view(), data.view()
-    begin.flags.writeable = data.flags.writeable = False
+    begin, data = read_only(begin), read_only(data)
     # Words may reach beyond the end of the last rows, where there may be no memory.
     # A number of another type would have NumPy convert all places first.
     last = np.int32(max(min(len(data), _MOST_BYTES) - WORD * len(words), -1))

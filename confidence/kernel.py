@@ -25,6 +25,7 @@ from confidence.kernel_cache import sources_hash
 from confidence.uninterrupted import uninterrupted
 
 __all__ = [
+    "POSITIVE",
     "Kernel",
     "always_compiled",
     "compiles_always",
@@ -40,6 +41,9 @@ ItemT = TypeVar("ItemT")
 
 NEVER_COMPILED: Final = os.environ.get("NUMBA_DISABLE_JIT", "") not in ("", "0")
 """Whether kernels are Python functions only, as for coverage."""
+
+POSITIVE: Final = 2**63 - 1
+"""Mask for an index: it tells the compiler that the index does not count from the end."""
 
 _allowed: Final[ContextVar[float]] = ContextVar("allowed", default=0.0)
 _compiled_only: Final[ContextVar[bool]] = ContextVar("compiled_only", default=False)

@@ -16,7 +16,7 @@ from confidence.budget import multiplications_per_call
 from confidence.chain.distribution import exactly
 from confidence.chain.tick_pairs import with_pairs
 from confidence.config import FEW_STEPS
-from confidence.kernel import kernel
+from confidence.kernel import POSITIVE, kernel
 
 __all__ = [
     "BUDGET",
@@ -45,7 +45,6 @@ __all__ = [
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
-POSITIVE: Final = 2**63 - 1
 
 DONE: Final = 0
 IMPOSSIBLE: Final = 1

@@ -12,8 +12,6 @@ what takes fewer steps.
 
 from __future__ import annotations
 
-from typing import Final
-
 from confidence.chain.distribution import at_least, at_most, exactly, inside
 from confidence.config import FEW_TICKS
 from confidence.gaps.chains import (
@@ -31,11 +29,9 @@ from confidence.gaps.chains import (
     take_weights,
 )
 from confidence.gaps.places import AT, AT_LEAST, AT_MOST, CHOSEN, EXACTLY, INSIDE, KIND, PLACES
-from confidence.kernel import kernel
+from confidence.kernel import POSITIVE, kernel
 
 __all__ = ["forbidden_confidence"]
-
-POSITIVE: Final = 2**63 - 1
 
 
 @kernel

@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 
 from confidence.chain.side_by_side import Chains, new_chains
 from confidence.config import MOST_EXACT_TICKS
-from confidence.kernel import kernel
+from confidence.kernel import POSITIVE, kernel
 
 __all__ = [
     "COLUMNS",
@@ -74,9 +74,6 @@ EXACT: Final = MOST_EXACT_TICKS // 4
 
 COLUMNS: Final = 3
 """How many columns an event has: those of :class:`ClockColumns`."""
-
-POSITIVE: Final = 2**63 - 1
-"""Tells the compiler that an index is not counted from the end."""
 
 
 class ClockColumns(NamedTuple):

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from confidence.chain.exact import redo_exactly
 from confidence.chain.side_by_side import LENGTHS
 from confidence.chain.uniform import chain_confidence, sum_of_three, sum_of_two, tight_bounds
-from confidence.kernel import kernel
+from confidence.kernel import POSITIVE, kernel
 from confidence.shared import two_clocks_written_out
 from confidence.shared.rigid import collapse, conditions, pairs_within, rigid_count
-from confidence.shared.two_clocks import POSITIVE, ClockColumns, room_for
+from confidence.shared.two_clocks import ClockColumns, room_for
 
 __all__ = ["RigidEvents", "RigidMatches", "share_a_clock"]
 

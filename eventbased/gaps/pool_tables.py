@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from confidence.chain.distribution import at_least, at_most
 from confidence.gaps.chains import BUDGET, SPENT, lay_out
-from confidence.kernel import kernel
+from confidence.kernel import POSITIVE, kernel
 from eventbased.config import MOST_SPREAD, TABLE_CELLS, TABLES_TRIED, USES_OF_A_ROW
 from eventbased.galloping import first_above
 from eventbased.gaps.survival_tables import weigh_by
@@ -31,7 +31,6 @@ __all__ = ["NO_TABLES", "PoolTables", "new_pool_tables", "tabled_edges"]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
-POSITIVE: Final = 2**63 - 1
 
 ASKED: Final = 0
 BEGUN: Final = 1

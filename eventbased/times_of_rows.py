@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from confidence.kernel import kernel
+from confidence.kernel import POSITIVE, kernel
 
 __all__ = ["EARLIEST", "IN_ORDER", "LATEST", "LONGEST", "NOTHING", "times_of_rows"]
 
@@ -21,8 +21,6 @@ NOTHING: Final = (np.iinfo(np.int64).max, np.iinfo(np.int64).min, 0, 1)
 
 _BLOCK: Final = 512
 """Rows whose times stay in the fastest cache while all components take theirs."""
-
-_POSITIVE: Final = 2**63 - 1
 
 
 @kernel
@@ -55,31 +53,34 @@ def times_of_rows(begin, end, lower, upper, rows, start, following, low, high, t
     once.
     """
     length = following.shape[0]
+    whole_earliest, whole_latest, reversed_ = told[length, EARLIEST], told[length, LATEST], 0
     for first in range(begin, end, _BLOCK):
         stop = min(first + _BLOCK, end)
-        earliest, latest, reversed_ = told[length, EARLIEST], told[length, LATEST], 0
         for i in range(first, stop):
-            i &= _POSITIVE
-            earliest, latest = min(earliest, lower[i]), max(latest, upper[i])
+            i &= POSITIVE
+            whole_earliest, whole_latest = min(whole_earliest, lower[i]), max(whole_latest, upper[i])
             reversed_ |= lower[i] > upper[i]
-        told[length, EARLIEST], told[length, LATEST] = earliest, latest
-        told[length, IN_ORDER] &= reversed_ ^ 1
         for j in range(length):
-            n = following[j]
-            last = start[j + 1]
-            earliest, latest, longest, ascends = (
-                told[j, EARLIEST], told[j, LATEST], told[j, LONGEST], told[j, IN_ORDER],
-            )  # fmt: skip
-            before = low[n - 1] if n > start[j] else NOTHING[LATEST]
+            held = following[j]
+            n, last = held, start[j + 1]
             while n < last and rows[n] < stop:
-                i = rows[n] & _POSITIVE
-                a, b = lower[i], upper[i]
-                low[n], high[n] = a, b
-                earliest, latest, longest = min(earliest, a), max(latest, b), max(longest, b - a)
-                ascends &= a >= before
-                before = a
                 n += 1
-            told[j, EARLIEST], told[j, LATEST], told[j, LONGEST], told[j, IN_ORDER] = (
-                earliest, latest, longest, ascends,
-            )  # fmt: skip
             following[j] = n
+            for k in range(held, n):
+                k &= POSITIVE
+                i = rows[k] & POSITIVE
+                low[k], high[k] = lower[i], upper[i]
+            # Apart from the rest, as LLVM makes vectors of these loops then.
+            earliest, latest, longest = told[j, EARLIEST], told[j, LATEST], told[j, LONGEST]
+            for k in range(held, n):
+                k &= POSITIVE
+                earliest, latest = min(earliest, low[k]), max(latest, high[k])
+                longest = max(longest, high[k] - low[k])
+            descends = 0
+            for k in range(max(held, start[j] + 1), n):
+                k &= POSITIVE
+                descends |= low[k] < low[k - 1]
+            told[j, EARLIEST], told[j, LATEST], told[j, LONGEST] = earliest, latest, longest
+            told[j, IN_ORDER] &= descends ^ 1
+    told[length, EARLIEST], told[length, LATEST] = whole_earliest, whole_latest
+    told[length, IN_ORDER] &= reversed_ ^ 1

@@ -8,19 +8,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.kernel import kernel
+from confidence.kernel import POSITIVE, kernel
 
-__all__ = ["MOST_TEXTS", "WORD", "equal_texts", "words_of"]
+__all__ = ["BLOCK", "WORD", "equal_texts", "words_of"]
 
 UInt64 = NDArray[np.uint64]
 
 WORD: Final = 8
 """Bytes that are compared at once."""
 
-MOST_TEXTS: Final = 8
-"""Texts that are looked for at once: bits of a uint8."""
-
-_POSITIVE: Final = 2**63 - 1
+BLOCK: Final = 1024
+"""Texts whose words stay in the fastest cache while they are compared with all that is looked for."""
 
 
 def words_of(texts: Sequence[bytes]) -> tuple[UInt64, UInt64]:
@@ -35,43 +33,54 @@ def words_of(texts: Sequence[bytes]) -> tuple[UInt64, UInt64]:
 
 
 @kernel
-def equal_texts(offset, data, words, masks, sizes, found):
-    """Find which texts are one of some; O(n k t), and as fast however texts are mixed, as nothing branches.
+def equal_texts(begin, end, offset, data, words, masks, sizes, block, found):
+    """Find which of some texts are one of a few; O(n k t), and as fast however texts are mixed.
 
     Parameters
     ----------
+    begin, end : int64
+        The texts that are looked at: ``begin .. end - 1``.
     offset : (n + 1,) int32
         Where each text begins in ``data``, and where the last one ends.
     data : (m,) uint8
-        ``offset[n - 1] + 8 k`` is at most m.
+        ``offset[i] + 8 k`` is at most m for each text i that is looked at.
     words, masks : (k, t) uint64
         What is looked for, see :func:`words_of`.
     sizes : (t,) int32
         The bytes of each.
-    found : (n,) uint8
-        Overwritten: bit j says whether it is text j.
+    block : (BLOCK,) uint64
+        Overwritten.
+    found : (t, n) bool
+        Overwritten for these texts: whether they are text j.
+
+    Notes
+    -----
+    Words are gathered block by block, as LLVM makes vectors of the comparisons then.
     """
     for k in range(words.shape[0]):
-        first = 8 * k
-        for i in range(found.shape[0]):
-            begin = np.int64(offset[i])
-            size = offset[i + 1] - begin
-            # LLVM makes one load of these.
-            b = (begin + first) & _POSITIVE
-            low = (
-                np.uint64(data[b])
-                | np.uint64(data[b + 1]) << np.uint64(8)
-                | np.uint64(data[b + 2]) << np.uint64(16)
-                | np.uint64(data[b + 3]) << np.uint64(24)
-            )
-            high = (
-                np.uint64(data[b + 4]) << np.uint64(32)
-                | np.uint64(data[b + 5]) << np.uint64(40)
-                | np.uint64(data[b + 6]) << np.uint64(48)
-                | np.uint64(data[b + 7]) << np.uint64(56)
-            )
-            word = low | high
-            bits = 0
+        for first in range(begin, end, BLOCK):
+            stop = min(first + BLOCK, end)
+            for i in range(first, stop):
+                i &= POSITIVE
+                # LLVM makes one load of these.
+                b = (np.int64(offset[i]) + WORD * k) & POSITIVE
+                low = (
+                    np.uint64(data[b])
+                    | np.uint64(data[b + 1]) << np.uint64(8)
+                    | np.uint64(data[b + 2]) << np.uint64(16)
+                    | np.uint64(data[b + 3]) << np.uint64(24)
+                )
+                high = (
+                    np.uint64(data[b + 4]) << np.uint64(32)
+                    | np.uint64(data[b + 5]) << np.uint64(40)
+                    | np.uint64(data[b + 6]) << np.uint64(48)
+                    | np.uint64(data[b + 7]) << np.uint64(56)
+                )
+                block[(i - first) & POSITIVE] = low | high
             for j in range(sizes.shape[0]):
-                bits |= (((word & masks[k, j]) == words[k, j]) & (size == sizes[j])) << j
-            found[i] = bits if k == 0 else found[i] & bits
+                word, mask, size = words[k, j], masks[k, j], sizes[j]
+                for i in range(first, stop):
+                    i &= POSITIVE
+                    has_size = offset[i + 1] - offset[i] == size
+                    is_equal = ((block[(i - first) & POSITIVE] & mask) == word) & has_size
+                    found[j, i] = is_equal if k == 0 else is_equal & found[j, i]

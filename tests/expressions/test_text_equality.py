@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from unittest import mock
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
@@ -44,7 +45,7 @@ def test_the_kernel_finds_each_of_some_texts(
 ) -> None:
     rows = [row for chunk in chunks for row in chunk[begin:]]
     some = st.sampled_from([row for chunk in chunks for row in chunk if row is not None] or ["A"]) | _TEXTS
-    wanted = data.draw(st.lists(some, min_size=1, max_size=2 * kernels.MOST_TEXTS + 1))
+    wanted = data.draw(st.lists(some, min_size=1, max_size=17))
     column = pa.chunked_array([_tightly(chunk, dtype).slice(begin) for chunk in chunks], dtype)
     with (
         mock.patch.object(kernel_calls, "compiles_now", return_value=True),
@@ -124,3 +125,16 @@ def test_nothing_behind_the_last_text_is_read(wanted: int) -> None:
         ):
             found = equal_to(_tightly(rows, pa.string()), "x" * wanted)
         assert found.tolist() == [wanted == 0, wanted == size]
+
+
+@given(st.integers(0, 2 * kernels.BLOCK + 3), st.integers(0, 99))
+@settings(max_examples=20)
+def test_texts_of_several_blocks_are_told_apart(rows: int, seed: int) -> None:
+    some = ["A", "B", "TaskStart", "TaskStarted", ""]
+    column = [some[n] for n in np.random.default_rng(seed).integers(0, len(some), rows)]
+    with (
+        mock.patch.object(kernel_calls, "compiles_now", return_value=True),
+        mock.patch.object(kernel_calls, "WORTH_A_KERNEL", 0),
+    ):
+        found = equal_to_each(pa.array(column, pa.string()), some)
+    assert [mask.tolist() for mask in found] == [[row == text for row in column] for text in some]

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.predicates.texts import MOST_TEXTS, WORD, equal_texts, words_of
+from confidence.large_arrays import empty
+from confidence.predicates.texts import BLOCK, WORD, equal_texts, words_of
 from uncertain_cep.config import EXPRESSION_ROWS
 from uncertain_cep.expressions.masks import mask_of
 from uncertain_cep.kernel_calls import is_worth_a_kernel, read_only
@@ -50,10 +51,7 @@ def _in_chunk(chunk: pa.Array, texts: Sequence[str]) -> list[Mask]:
     placed = _placed(chunk) if is_worth_a_kernel(len(chunk)) else None
     if placed is None:
         return [_by_arrow(chunk, text) for text in texts]
-    found: list[Mask] = []
-    for first in range(0, len(texts), MOST_TEXTS):
-        found += _by_word(chunk, *placed, texts[first : first + MOST_TEXTS])
-    return found
+    return _by_word(chunk, *placed, texts)
 
 
 def _by_arrow(chunk: pa.Array, text: str) -> Mask:
@@ -101,18 +99,14 @@ def _by_word(
     # A number of another type would have NumPy convert all places first.
     last = np.int32(max(min(len(data), _MOST_BYTES) - WORD * len(words), -1))
     safe = int(np.searchsorted(begin[:-1], last, "right"))
-    bits = np.empty(safe, dtype=np.uint8)
+    block = np.empty(BLOCK, dtype=np.uint64)
+    found: Mask = empty((len(texts), len(chunk)), np.bool_)
     for start in range(0, safe, EXPRESSION_ROWS):
         checkpoint()
         stop = min(start + EXPRESSION_ROWS, safe)
-        equal_texts(begin[start : stop + 1], data, words, masks, sizes, bits[start:stop])
-    valid = mask_of(chunk.slice(0, safe).is_valid()) if chunk.null_count else None
-    found = []
-    for j, text in enumerate(texts):
-        equal = np.empty(len(chunk), dtype=np.bool_)
-        np.not_equal(bits & np.uint8(1 << j), 0, out=equal[:safe])
-        if valid is not None:
-            equal[:safe] &= valid
+        equal_texts(start, stop, begin, data, words, masks, sizes, block, found)
+    if chunk.null_count:
+        found[:, :safe] &= mask_of(chunk.slice(0, safe).is_valid())
+    for equal, text in zip(found, texts, strict=True):
         equal[safe:] = _by_arrow(chunk.slice(safe), text)
-        found.append(equal)
-    return found
+    return list(found)

@@ -11,16 +11,24 @@ matches converts them back.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.kernel import kernel
+from confidence.kernel import POSITIVE, kernel
 from confidence.large_arrays import empty
 from eventbased.config import CLASS_MERGE_EVENTS, CLASS_RATIO_BITS, POSITION_STEP, SPARE
 
-__all__ = ["Candidates", "SharedEvents", "fill_follow", "lay_out", "partition_bases"]
+__all__ = [
+    "Candidates",
+    "SharedEvents",
+    "Together",
+    "fill_follow",
+    "lay_out",
+    "partition_bases",
+]
 
 Int64 = NDArray[np.int64]
 
@@ -136,47 +144,105 @@ def partition_bases(
     return starts - line // 2 - low if line < 2**63 else starts, line, covered
 
 
+class Together(NamedTuple):
+    """The events that each component can take: numbers of all components in one array each."""
+
+    rows: Int64
+    """(k,) int64. Any number for each event, such as its row in a table."""
+    lower: Int64
+    upper: Int64
+    """(k,) int64. Interval bounds, ticks."""
+    partition: Int64
+    """(k,) int64. Partition numbers; (0,) if there is one partition."""
+    begin: Int64
+    end: Int64
+    """(l,) int64. Those of component j are ``begin[j] .. end[j] - 1``, at least one."""
+
+    @classmethod
+    def of(
+        cls,
+        rows: Sequence[Int64],
+        lower: Sequence[Int64],
+        upper: Sequence[Int64],
+        partition: Sequence[Int64] | None,
+    ) -> Together:
+        """Put arrays of each component, (n_j,) int64, one behind the other. O(k)."""
+        end = np.cumsum([len(part) for part in rows], dtype=np.int64)
+        return cls(
+            rows=np.concatenate(rows),
+            lower=np.concatenate(lower),
+            upper=np.concatenate(upper),
+            partition=np.empty(0, dtype=np.int64) if partition is None else np.concatenate(partition),
+            begin=np.append(0, end[:-1]),
+            end=end,
+        )
+
+
 @kernel
-def _lift(lower, upper, partition, shift, position, first, out, lengths):
-    """Lift one component's candidates, and count their length classes; return whether they ascend.
+def _lift(events, shift, step, out, lengths):
+    """Lift all candidates in the order in which they come, and count their length classes.
 
     Parameters
     ----------
-    lower, upper, partition
-        Of the component's candidates, see :func:`lay_out`; ``partition`` is empty if there is one.
+    events : Together
     shift : (partitions,) int64
-    position : int64
-        What is taken off their times.
-    first : int64
-        Where they begin in ``out``.
-    out : (5, n + SPARE) int64
-        Overwritten: ``lower``, ``upper``, ``base`` and ``source`` of :class:`Candidates`, and ``highest``
-        as of one class.
-    lengths : (k, 3) int64
-        All 0; how many candidates each class has, and its shortest and longest ``upper - lower``.
+    step : int64
+        What is taken off the times of a component for each component before it.
+    out : (6, n + SPARE) int64
+        Overwritten: ``lower``, ``upper``, ``base`` and ``source`` of :class:`Candidates`, the rows, and
+        ``highest`` as of one class.
+    lengths : (l, k + 1, 3) int64
+        All 0; how many candidates of each component each class has, and its shortest and longest ``upper -
+        lower``; behind the classes, how often a ``lower`` is below the one before.
     """
-    out_lower, out_upper, out_base, out_source, out_highest = out[0], out[1], out[2], out[3], out[4]
-    ascending = True
-    highest = 0
-    before = 0
-    for i in range(lower.shape[0]):
-        moved = shift[partition[i]] if partition.shape[0] else shift[0]
-        begin, end = lower[i] + moved - position, upper[i] + moved - position
-        highest = end if i == 0 else max(highest, end)
-        ascending = ascending and (i == 0 or begin >= before)
-        before = begin
-        n = first + i
-        out_lower[n], out_upper[n], out_base[n], out_source[n], out_highest[n] = begin, end, moved, i, highest
-        size = end - begin
-        k = 0
-        rest = size
-        while rest:
-            rest >>= CLASS_RATIO_BITS
-            k += 1
-        lengths[k, 1] = size if lengths[k, 0] == 0 else min(lengths[k, 1], size)
-        lengths[k, 2] = max(lengths[k, 2], size)
-        lengths[k, 0] += 1
-    return ascending
+    out_lower, out_upper, out_base, out_source, out_rows, out_highest = (
+        out[0],
+        out[1],
+        out[2],
+        out[3],
+        out[4],
+        out[5],
+    )
+    rows, lower, upper, partition = events.rows, events.lower, events.upper, events.partition
+    first = 0
+    for j in range(events.begin.shape[0]):
+        # From place to place in the events.
+        away, stop = events.begin[j] - first, first + events.end[j] - events.begin[j]
+        # Loops by themselves, as LLVM makes vectors of most of them then.
+        for n in range(first, stop):
+            n &= POSITIVE
+            out_base[n] = shift[partition[(n + away) & POSITIVE]] if partition.shape[0] else shift[0]
+        position = j * step
+        for n in range(first, stop):
+            n &= POSITIVE
+            i = (n + away) & POSITIVE
+            moved = out_base[n] - position
+            out_lower[n], out_upper[n] = lower[i] + moved, upper[i] + moved
+            out_source[n], out_rows[n] = n - first, rows[i]
+        falling = 0
+        for n in range(first + 1, stop):
+            n &= POSITIVE
+            falling += out_lower[n] < out_lower[n - 1]
+        lengths[j, -1, 0] = falling
+        highest = out_upper[first]
+        for n in range(first, stop):
+            highest = max(highest, out_upper[n])
+            out_highest[n] = highest
+        n = first
+        while n < stop:
+            size, begun = out_upper[n] - out_lower[n], n
+            while n < stop and out_upper[n] - out_lower[n] == size:
+                n += 1
+            k = 0
+            rest = size
+            while rest:
+                rest >>= CLASS_RATIO_BITS
+                k += 1
+            lengths[j, k, 1] = size if lengths[j, k, 0] == 0 else min(lengths[j, k, 1], size)
+            lengths[j, k, 2] = max(lengths[j, k, 2], size)
+            lengths[j, k, 0] += n - begun
+        first = stop
+    out[:, first:] = 0
 
 
 def _length_classes(lengths: list[list[int]], covered: int) -> list[int]:
@@ -220,21 +286,14 @@ def fill_follow(candidates):
 
 
 def lay_out(
-    lower: Sequence[Int64],
-    upper: Sequence[Int64],
-    partition: Sequence[Int64] | None,
-    shift: Int64,
-    covered: int,
-    step: int = POSITION_STEP,
-) -> Candidates:
-    """Lay the candidates of all components out on one time line.
+    events: Together, shift: Int64, covered: int, step: int = POSITION_STEP
+) -> tuple[Candidates, Int64]:
+    """Lay the candidates of all components out on one time line, and return the row of each, (n,) int64.
 
     Parameters
     ----------
-    lower, upper : sequence of (n_j,) int64
-        Interval bounds of the events that each component can take, ticks, in any order; none empty.
-    partition : sequence of (n_j,) int64 or None
-        Their partition numbers.
+    events : Together
+        In any order.
     shift : (partitions,) int64
     covered : int
         Both from :func:`partition_bases`.
@@ -246,29 +305,27 @@ def lay_out(
     O(n log n) if some component's events do not come sorted by lower bound or differ much in length,
     else O(n).
     """
-    total = sum(part.shape[0] for part in lower)
-    out = empty((5, total + SPARE))
-    out[:, total:] = 0
-    out_lower, out_upper, base, source, highest = out
-    first = [0]
+    length = len(events.begin)
+    first = [0, *np.cumsum(events.end - events.begin).tolist()]
+    total = first[-1]
+    out = empty((6, total + SPARE))
+    counted = np.zeros((length, 64 // CLASS_RATIO_BITS + 2, 3), dtype=np.int64)
+    _lift(events, shift, step, out, counted)
+    out_lower, out_upper, base, source, rows, highest = out
     first_class = [0]
     class_start: list[int] = []
     class_shortest: list[int] = []
     class_longest: list[int] = []
-    for j, part in enumerate(lower):
-        here = slice(first[-1], first[-1] + part.shape[0])
-        counted = np.zeros((64 // CLASS_RATIO_BITS + 1, 3), dtype=np.int64)
-        numbers = np.empty(0, dtype=np.int64) if partition is None else partition[j]
-        ascending = _lift(part, upper[j], numbers, shift, j * step, here.start, out, counted)
-        lengths = [own for own in counted.tolist() if own[0]]
+    for (start, stop), (*lengths, (falling, _, _)) in zip(pairwise(first), counted.tolist(), strict=True):
+        here = slice(start, stop)
+        lengths = [own for own in lengths if own[0]]
         limits = _length_classes(lengths, covered)
-        sizes = [part.shape[0]]
-        as_they_come = ascending and len(limits) == 1
+        sizes = [stop - start]
+        as_they_come = not falling and len(limits) == 1
         if not as_they_come:
             order, sizes = _sorted_by_class(out_lower[here], out_upper[here], limits)
-            for array in (out_lower, out_upper, base, source):
+            for array in (out_lower, out_upper, base, source, rows):
                 array[here] = array[here][order]
-        start = here.start
         for size, limit in zip(sizes, limits, strict=True):
             class_start.append(start)
             class_longest.append(limit)
@@ -279,11 +336,10 @@ def lay_out(
                 class_shortest.append(int((out_upper[own] - out_lower[own]).min()))
                 np.maximum.accumulate(out_upper[own], out=highest[own])
             start += size
-        first.append(start)
         first_class.append(len(class_start))
     follow_start = np.zeros(len(class_start), dtype=np.int64)
     follows = 0
-    for j in range(2, len(lower)):
+    for j in range(2, length):
         for c in range(first_class[j], first_class[j + 1]):
             follow_start[c] = follows - first[j - 1]
             follows += first[j] - first[j - 1]
@@ -301,7 +357,7 @@ def lay_out(
         source=source,
         base=base,
         first=np.array(first, dtype=np.int64),
-        position=np.arange(len(lower)) * step,
+        position=np.arange(length) * step,
     )
     fill_follow(laid_out)
-    return laid_out
+    return laid_out, rows[:total]

@@ -19,7 +19,7 @@ import uncertain_cep as uc
 from eventbased import times_of_rows as kernels
 from uncertain_cep import executor, kernel_calls
 from uncertain_cep.candidates import selection, taken_rows
-from uncertain_cep.candidates.selection import LookedUp, rows_taken, select, type_mask
+from uncertain_cep.candidates.selection import LookedUp, Selection, rows_taken, select, type_mask
 from uncertain_cep.candidates.taken_rows import Spread, TakenRows
 from uncertain_cep.config import MAX_TICK
 from uncertain_cep.expressions.vectorised import column_values
@@ -136,6 +136,19 @@ def test_times_are_gathered_in_pieces(
         assert spread.ascends == (sorted(low) == low.tolist())
         if len(part):
             assert (spread.earliest, spread.latest) == (low.min(), high.max())
+    _lies_together(found)
+
+
+def _lies_together(found: Selection) -> None:
+    """Assert that a selection holds the same of all components in one array each."""
+    together = found.together
+    for wanted, held in (
+        (found.rows, together.rows),
+        (found.lower, together.lower),
+        (found.upper, together.upper),
+    ):
+        parts = [held[begin:end].tolist() for begin, end in zip(together.begin, together.end, strict=True)]
+        assert parts == [part.tolist() for part in wanted]
 
 
 @given(st.data(), _TIMES, st.sampled_from(_KERNELS), st.integers(-1, 9))
@@ -198,13 +211,19 @@ def _outcome(table: pa.Table, query: str, threads: int) -> list[dict[str, Any]] 
     return sorted(found.to_pylist(), key=repr)
 
 
-@given(st.data(), _TIMES)
-def test_what_is_known_of_a_stretch_bounds_it(data: st.DataObject, times: list[tuple[int, int]]) -> None:
+@given(st.data(), _TIMES, st.booleans(), st.booleans())
+def test_what_is_known_of_a_stretch_bounds_it(
+    data: st.DataObject, times: list[tuple[int, int]], by_kernel: bool, twice: bool
+) -> None:
     lower, length = np.array(sorted(times), dtype=np.int64).T
     upper, rows = lower + length, np.arange(len(times))
     begin = data.draw(st.integers(0, len(times) - 1))
     stop = data.draw(st.integers(begin + 1, len(times)))
-    found = LookedUp().selected(lower, upper, [rows], None, 1).stretch([slice(begin, stop)])
+    with _gathered_by_kernel(_KERNELS[0], 3) if by_kernel else nullcontext():
+        found = LookedUp().selected(lower, upper, [rows], None, 1).stretch([slice(begin, stop)])
+    if twice:
+        found = found.stretch([slice(0, stop - begin)])
+    _lies_together(found)
     (known,), exact = found.spreads, Spread.of(lower[begin:stop], upper[begin:stop])
     assert found.rows[0].tolist() == list(range(begin, stop))
     assert (known.earliest, known.ascends) == (exact.earliest, exact.ascends)

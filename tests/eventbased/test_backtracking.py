@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from confidence.predicates.conditions import scratch
-from eventbased import lay_out, partition_bases
 from eventbased.gaps.gap_events import UNLIMITED, ForbiddenEvents, contiguity_limits
 from eventbased.search.backtracking import DEEPER, EXHAUSTED, FULL, TOO_LONG, search
 from eventbased.search.negation_pruning import NegationPruning
@@ -29,6 +28,7 @@ from eventbased.search.state import (
     start_search,
 )
 from tests.cases.language import LanguageCase, language_cases
+from tests.cases.layouts import candidates_of
 from uncertain_cep.expressions.conditions import compile_conditions
 
 Match = tuple[tuple[int, ...], ...]
@@ -89,8 +89,7 @@ def _searched(events: Events, most: int, depth: int, room: int, steps: int) -> l
     low = [np.array([events.intervals[i][0] for i in takes]) for takes in events.takes]
     high = [np.array([events.intervals[i][1] for i in takes]) for takes in events.takes]
     window = min(events.window, 9)
-    shift, _, covered = partition_bases(low, high, None, 1, window + 2)
-    laid = lay_out(low, high, None, shift, covered, step=0)
+    laid = candidates_of(low, high, step=0)
     count = int(laid.first[-1])
     row = np.concatenate(
         [

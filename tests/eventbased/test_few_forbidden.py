@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from eventbased import lay_out, partition_bases
 from eventbased.gaps.few_forbidden import FewForbidden
 from eventbased.gaps.survival_tables import Classes
+from tests.cases.layouts import candidates_of
 from tests.eventbased.test_narrowing import Intervals
 
 _EVENTS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3)), min_size=2, max_size=6)
@@ -24,8 +24,7 @@ def described(
     """Return which matches, by numbers of events, are described, their ranges and confidences."""
     lower = [np.array([events[e][0] for e in part]) for part in taken]
     upper = [np.array([events[e][1] for e in part]) for part in taken]
-    shift, _, covered = partition_bases(lower, upper, None, 1, 0)
-    candidates = lay_out(lower, upper, None, shift, covered)
+    candidates = candidates_of(lower, upper)
     first = candidates.first
     rows = np.concatenate([
         np.array(part)[candidates.source[first[j] : first[j + 1]]] for j, part in enumerate(taken)

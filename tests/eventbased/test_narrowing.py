@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confidence import exact_chain_confidence
-from eventbased import lay_out, narrowing, partition_bases
+from eventbased import narrowing
 from eventbased.layout import Candidates
 from eventbased.narrowing import Narrowed, least_distances, narrowed, share_left
+from tests.cases.layouts import candidates_of
 from tests.cases.sampling import sampled_from
 
 Intervals = list[tuple[int, int]]
@@ -40,8 +41,7 @@ def cases(draw: st.DrawFn) -> tuple[list[Intervals], int]:
 def laid_out(components: list[Intervals]) -> Candidates:
     lower = [np.array([low for low, _ in found]) for found in components]
     upper = [np.array([high for _, high in found]) for found in components]
-    shift, _, covered = partition_bases(lower, upper, None, 1, 0)
-    return lay_out(lower, upper, None, shift, covered)
+    return candidates_of(lower, upper)
 
 
 def likely(candidates: Candidates, w: int, least: float) -> Narrowed | None:

@@ -16,13 +16,12 @@ from eventbased import (
     PAUSED,
     SharedEvents,
     join,
-    lay_out,
     matches_of_spans,
-    partition_bases,
     start_join,
 )
 from eventbased.joins.join_state import SIZE, JoinBytecode
 from eventbased.joins.pivot_join import UNBOUND_GAP
+from tests.cases.layouts import candidates_of
 from uncertain_cep.expressions.bytecode import binding_orders
 
 Event = tuple[int, int, int]
@@ -77,8 +76,7 @@ def test_every_feasible_choice_comes_out_once(
     partition = [np.array([p for p, _, _ in part]) for part in events]
     lower = [np.array([low for _, low, _ in part]) for part in events]
     upper = [np.array([low + size for _, low, size in part]) for part in events]
-    shift, _, covered = partition_bases(lower, upper, partition, 3, slack + length + 2)
-    layout = lay_out(lower, upper, partition, shift, covered)
+    layout = candidates_of(lower, upper, slack + length + 2, partition, 3)
     layout.check()
     total = len(layout.lower)
     alone = SharedEvents(np.full(total, -1), np.zeros(total, np.int64), np.zeros((0, length), np.int64))

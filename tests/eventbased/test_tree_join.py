@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eventbased import Candidates, lay_out, partition_bases
+from eventbased import Candidates
 from eventbased.joins.pipeline import joined, right_of_candidates, right_of_matches
 from eventbased.joins.tree_join import BEFORE, BEHIND, NEXT_LEFT, NEXT_RIGHT, JoinInputs, JoinStep
+from tests.cases.layouts import candidates_of
 from tests.eventbased.test_pivot_join import components, feasible, no_predicates
 
 Int64 = NDArray[np.int64]
@@ -23,8 +24,7 @@ def laid_out(events: list[list[Event]], slack: int) -> Candidates:
     partition = [np.array([p for p, _, _ in part]) for part in events]
     lower = [np.array([low for _, low, _ in part]) for part in events]
     upper = [np.array([low + size for _, low, size in part]) for part in events]
-    shift, _, covered = partition_bases(lower, upper, partition, 3, slack + len(events) + 2)
-    return lay_out(lower, upper, partition, shift, covered)
+    return candidates_of(lower, upper, slack + len(events) + 2, partition, 3)
 
 
 def inputs_of(layout: Candidates, codes: Int64, limit: Int64) -> JoinInputs:

@@ -11,10 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.large_arrays import empty, take_into, zeros
+from confidence.large_arrays import empty, take_into
 from eventbased import Candidates, SharedEvents, lay_out, partition_bases
 from eventbased.config import LONGEST_LINE, POSITION_STEP, SPARE
-from eventbased.shared_events import count_rows, number_events
+from eventbased.shared_events import number_events
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.expressions.vectorised import Values, loaded_from
 from uncertain_cep.plan import EvaluationPlan
@@ -89,13 +89,7 @@ def laid_out(
             yield from laid_out(half, reach, step)
         return
     checkpoint(_BYTES * sum(map(len, selection.rows)))
-    candidates = lay_out(selection.lower, selection.upper, selection.partition, shift, covered, step)
-    first = candidates.first
-    rows = empty(int(first[-1]))
-    for j, part in enumerate(selection.rows):
-        here = slice(first[j], first[j + 1])
-        take_into(rows[here], part, candidates.source[here])
-    yield selection, candidates, rows
+    yield selection, *lay_out(selection.together, shift, covered, step)
 
 
 def layouts(plan: EvaluationPlan, selection: Selection) -> Iterator[Layout]:
@@ -114,12 +108,10 @@ def shared_events(candidates: Candidates, rows: Int64) -> SharedEvents:
     # Of a part of the candidates, rows are close together as a rule, and far from the first. A table takes
     # less than sorting, a small one less than a large one.
     low, length = int(rows.min()), len(candidates.first) - 1
-    table = zeros(int(rows.max()) - low + 1, np.int32)
-    count = int(count_rows(rows, low, table))
-    event, fills = empty(len(rows)), zeros(len(rows) + SPARE)
-    found = SharedEvents(event, fills, np.full((count, length), -1))
-    number_events(rows, low, candidates.first, table, found)
-    return found
+    table = empty(int(rows.max()) - low + 1, np.int32)
+    event, fills, twin = empty(len(rows)), empty(len(rows) + SPARE), empty((len(rows) // 2, length))
+    count = int(number_events(rows, low, candidates.first, table, event, fills, twin))
+    return SharedEvents(event, fills, twin[:count])
 
 
 def loader(plan: EvaluationPlan, table: pa.Table, layout: Layout) -> Callable[[Column], Values]:

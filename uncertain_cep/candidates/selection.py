@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from eventbased import Together
 from uncertain_cep.candidates.taken_rows import Spread, TakenRows
 from uncertain_cep.config import LEAST_GATHERED, LEAST_LOOKED_AT, LEAST_NUMBERS
 from uncertain_cep.errors import TraceError
@@ -64,6 +65,14 @@ class Selection:
     there is one."""
     partitions: int
     _spreads: list[Spread] = field(default_factory=list, init=False, repr=False, compare=False)
+    _together: list[Together] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def together(self) -> Together:
+        """All components one behind the other, copied unless they lie so."""
+        if not self._together:
+            self._together.append(Together.of(self.rows, self.lower, self.upper, self.partition))
+        return self._together[0]
 
     @property
     def spreads(self) -> Sequence[Spread]:
@@ -117,6 +126,11 @@ class Selection:
         some._spreads.extend(
             spread.of_stretch(lower) for spread, lower in zip(self.spreads, some.lower, strict=True)
         )
+        if self._together:
+            whole = self._together[0]
+            begin = whole.begin + [part.start for part in ranges]
+            end = whole.begin + [part.stop for part in ranges]
+            some._together.append(whole._replace(begin=begin, end=end))
         return some
 
     def with_first(self, kept: Mask, component: int = 0) -> Selection:
@@ -221,6 +235,8 @@ class LookedUp:
             partitions=count,
         )
         selection._spreads.extend(found.spreads)
+        if found.together is not None and selection.partition is None:
+            selection._together.append(found.together)
         return selection
 
     def _with_times(self, lower: Int64, upper: Int64, rows: Sequence[Int64]) -> TakenRows:

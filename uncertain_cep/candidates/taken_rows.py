@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.large_arrays import empty
+from eventbased import Together
 from eventbased.times_of_rows import EARLIEST, IN_ORDER, LATEST, NOTHING, times_of_rows
 from uncertain_cep.kernel_calls import is_worth_a_kernel, read_only
 
 __all__ = ["Spread", "TakenRows"]
 
 Int64 = NDArray[np.int64]
+
+_NONE: Final = np.empty(0, dtype=np.int64)
 
 
 class Spread(NamedTuple):
@@ -65,6 +68,8 @@ class TakenRows(NamedTuple):
     extremes: tuple[int, int] | None = None
     """The earliest lower and the latest upper bound of all rows among which these are, ticks, if it is known
     that no upper bound is below its lower one."""
+    together: Together | None = None
+    """The same, where those of one component lie behind those of another."""
 
     @classmethod
     def of(cls, rows: Sequence[Int64], lower: Int64, upper: Int64, among: slice | None = None) -> TakenRows:
@@ -85,32 +90,50 @@ class TakenRows(NamedTuple):
         *parts, whole = told.tolist()
         spreads = [Spread(first, last, longest, bool(ascends)) for first, last, longest, ascends in parts]
         extremes = (whole[EARLIEST], whole[LATEST]) if whole[IN_ORDER] else None
-        return cls(_apart(together, start), _apart(low, start), _apart(high, start), spreads, extremes)
+        return cls._of_columns((together, low, high), start, spreads, extremes)
 
     def of_components(self, places: Sequence[int]) -> TakenRows:
         """Return what some of the components can take."""
         rows, lower, upper = ([column[j] for j in places] for column in (self.rows, self.lower, self.upper))
-        return TakenRows(rows, lower, upper, [self.spreads[j] for j in places])
+        together = self.together
+        if together is not None:
+            together = together._replace(begin=together.begin[places], end=together.end[places])
+        return TakenRows(rows, lower, upper, [self.spreads[j] for j in places], together=together)
 
     @classmethod
     def joined(cls, ranges: Sequence[TakenRows]) -> TakenRows:
         """Return what was taken of all rows from what was taken of ranges of rows, one behind the other."""
         if len(ranges) == 1:
             return ranges[0]
-        rows, lower, upper = (
+        # Without times nothing is known of them.
+        spreads = [_joined(j, ranges) for j in range(len(ranges[0].lower))]
+        if not spreads:
+            return cls(_apart(*_each_together([part.rows for part in ranges])), [], [], spreads)
+        (rows, start), (lower, _), (upper, _) = (
             _each_together(parts)
             for parts in zip(*((part.rows, part.lower, part.upper) for part in ranges), strict=True)
         )
-        # Without times nothing is known of them.
-        spreads = [_joined(j, ranges) for j in range(len(lower))]
-        return cls(rows, lower, upper, spreads)
+        return cls._of_columns((rows, lower, upper), start, spreads)
+
+    @classmethod
+    def _of_columns(
+        cls,
+        columns: tuple[Int64, Int64, Int64],
+        start: Int64,
+        spreads: list[Spread],
+        extremes: tuple[int, int] | None = None,
+    ) -> TakenRows:
+        """Return rows and their times, given for all components, one behind the other."""
+        together = Together(*columns, _NONE, start[:-1], start[1:])
+        rows, lower, upper = (_apart(column, start) for column in columns)
+        return cls(rows, lower, upper, spreads, extremes, together)
 
 
-def _each_together(ranges: Sequence[list[Int64]]) -> list[Int64]:
-    """Return of each component what ranges of rows have of it, one behind the other."""
+def _each_together(ranges: Sequence[list[Int64]]) -> tuple[Int64, Int64]:
+    """Return what ranges of rows have of each component, one behind the other, and where each begins."""
     parts = list(zip(*ranges, strict=True))
     start = _starts(sum(map(len, pieces)) for pieces in parts)
-    return _apart(_together([piece for pieces in parts for piece in pieces]), start)
+    return _together([piece for pieces in parts for piece in pieces]), start
 
 
 def _starts(sizes: Iterable[int]) -> Int64:

@@ -107,7 +107,7 @@ LEAST_LOOKED_AT: Final = 1 << 16
 """Rows of a table below which it is not worth a thread to look which components they are for, where texts or
 pmfs are looked at."""
 
-LEAST_NUMBERS: Final = 1 << 17
+LEAST_NUMBERS: Final = 1 << 18
 """The same for numbers: in a smaller table a thread waits for the interpreter as long as it works."""
 
 LEAST_GATHERED: Final = 1 << 20
@@ -224,7 +224,7 @@ FIRST_MATCHES: Final = 256
 WORTH_A_LOOK: Final = 1000
 """Fewer candidates are matched before it is known which of them to drop."""
 
-WINDOW_SAMPLE: Final = 1024
+WINDOW_SAMPLE: Final = 256
 """Candidates of each component that tell whether the others are worth a look."""
 
 WORTH_DROPPING: Final = 0.1

@@ -249,17 +249,17 @@ class _Crew(Generic[ItemT]):
                     self._there.get(timeout=_WAIT_SECONDS)
             else:
                 last = mine
-                with self._telling(meter):
+                if meter is None:
                     mine.make()
+                else:
+                    with self._telling(meter):
+                        mine.make()
                 self._made(mine)
         return True
 
     @contextmanager
-    def _telling(self, meter: Meter | None) -> Iterator[None]:
+    def _telling(self, meter: Meter) -> Iterator[None]:
         """Have a meter say how far the call is while the caller makes an item."""
-        if meter is None:
-            yield
-            return
 
         def look(needed: int) -> None:
             meter.look()

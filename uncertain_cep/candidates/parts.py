@@ -59,7 +59,7 @@ def parts_of(plan: EvaluationPlan, selection: Selection, threads: int) -> list[C
         cuts = in_time.cuts(count)
         fewer = min(EVEN_PARTS_PER_THREAD * threads, count)
         if len(cuts) == count > fewer and total < MOST_IN_FEW_PARTS and in_time.are_even(cuts):
-            cuts = in_time.cuts(fewer)
+            cuts = _merged(cuts, fewer)
         if len(cuts) and int((cuts[:, 1] - cuts[:, 0]).sum()) <= MOST_REPEATED * total:
             return in_time.parts(cuts)
     if selection.partitions >= PARTS_PER_THREAD * threads:
@@ -126,6 +126,13 @@ class _InTime:
             partial(self.selection.stretch, [slice(*ends) for ends in zip(*cut, strict=True)])
             for cut in cuts.tolist()
         ]
+
+
+def _merged(cuts: Int64, count: int) -> Int64:
+    """Return so many parts, each of about as many neighbours among some, as :meth:`_InTime.cuts` does."""
+    first = [part.start for part in equal_ranges(len(cuts), count)]
+    begin, end = np.minimum.reduceat(cuts[:, 0], first), np.maximum.reduceat(cuts[:, 1], first)
+    return np.stack((begin, end), axis=1)
 
 
 def _partition_ranges(selection: Selection, count: int) -> list[Callable[[], Selection]]:

@@ -191,6 +191,8 @@ class _Crew(Generic[ItemT]):
         self._awaited: _Lane[ItemT] | None = None
         self._there: SimpleQueue[None] = SimpleQueue()
         """Gets one of nothing when the lane that the caller waits for has what it waits for."""
+        self._own: _Lane[ItemT] | None = None
+        """The lane that stays the caller's until it has taken the item that it has made there."""
         self._kept: _Lane[ItemT] | None = None
         """A lane that is left for the caller to work on, as soon as it has taken what it waits for."""
         self._resting: deque[SimpleQueue[_Lane[ItemT] | None]] = deque()
@@ -218,6 +220,9 @@ class _Crew(Generic[ItemT]):
                 if isinstance(item, Failure):
                     raise item.error
                 with self._lock:
+                    if self._own is not None:
+                        self._own.is_busy = False
+                        self._own = None
                     self._share_out()
                 left = perf_counter()
                 yield item
@@ -254,7 +259,10 @@ class _Crew(Generic[ItemT]):
                 else:
                     with self._telling(meter):
                         mine.make()
-                self._made(mine)
+                if mine is lane and lane.ready:
+                    self._own = lane
+                else:
+                    self._made(mine)
         return True
 
     @contextmanager
@@ -274,7 +282,8 @@ class _Crew(Generic[ItemT]):
         mine = awaited if awaited.is_open else self._open_lane(kept or last)
         if mine is not None:
             mine.is_busy = True
-        self._share_out()
+        if kept is not None:
+            self._share_out()
         return mine
 
     def _open_lane(self, last: _Lane[ItemT] | None) -> _Lane[ItemT] | None:

@@ -21,14 +21,7 @@ from confidence.kernel import POSITIVE, kernel
 from confidence.large_arrays import empty
 from eventbased.config import CLASS_MERGE_EVENTS, CLASS_RATIO_BITS, POSITION_STEP, SPARE
 
-__all__ = [
-    "Candidates",
-    "SharedEvents",
-    "Together",
-    "fill_follow",
-    "lay_out",
-    "partition_bases",
-]
+__all__ = ["Candidates", "SharedEvents", "Together", "fill_follow", "lay_out", "partition_bases"]
 
 Int64 = NDArray[np.int64]
 
@@ -195,14 +188,8 @@ def _lift(events, shift, step, out, lengths):
         All 0; how many candidates of each component each class has, and its shortest and longest ``upper -
         lower``; behind the classes, how often a ``lower`` is below the one before.
     """
-    out_lower, out_upper, out_base, out_source, out_rows, out_highest = (
-        out[0],
-        out[1],
-        out[2],
-        out[3],
-        out[4],
-        out[5],
-    )
+    out_lower, out_upper, out_base = out[0], out[1], out[2]
+    out_source, out_rows, out_highest = out[3], out[4], out[5]
     rows, lower, upper, partition = events.rows, events.lower, events.upper, events.partition
     first = 0
     for j in range(events.begin.shape[0]):

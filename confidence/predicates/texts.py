@@ -34,7 +34,7 @@ def words_of(texts: Sequence[bytes]) -> tuple[UInt64, UInt64]:
 
 @kernel
 def equal_texts(begin, end, offset, data, words, masks, sizes, block, found):
-    """Find which of some texts are one of a few; O(n k t), and as fast however texts are mixed.
+    """Find which of some texts are one of a few, as fast however they are mixed.
 
     Parameters
     ----------
@@ -55,7 +55,8 @@ def equal_texts(begin, end, offset, data, words, masks, sizes, block, found):
 
     Notes
     -----
-    Words are gathered block by block, as LLVM makes vectors of the comparisons then.
+    O(n) for each k, and for each word that is looked for. Words are gathered block by block, as LLVM makes
+    vectors of the comparisons then.
     """
     for k in range(words.shape[0]):
         for first in range(begin, end, BLOCK):
@@ -78,6 +79,9 @@ def equal_texts(begin, end, offset, data, words, masks, sizes, block, found):
                 )
                 block[(i - first) & POSITIVE] = low | high
             for j in range(sizes.shape[0]):
+                # A text that ends before this word has been compared.
+                if k > 0 and masks[k, j] == 0:
+                    continue
                 word, mask, size = words[k, j], masks[k, j], sizes[j]
                 for i in range(first, stop):
                     i &= POSITIVE

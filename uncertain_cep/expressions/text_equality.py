@@ -33,7 +33,7 @@ def equal_to(column: pa.Array | pa.ChunkedArray, text: str) -> Mask:
 def equal_to_each(column: pa.Array | pa.ChunkedArray, texts: Sequence[str]) -> list[Mask]:
     """Return for each of some texts where a column, with dictionaries or not, is it; false where it is null.
 
-    O(n) for n rows and each text, for each 8 bytes of the longest.
+    O(n) for n rows and each 8 bytes of each text.
     """
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     parts = [_in_chunk(chunk, texts) for chunk in chunks if len(chunk)]

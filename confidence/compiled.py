@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numba
 import numpy as np
+from numba._dispatcher import compute_fingerprint
 from numba.core import codegen as numba_codegen
 from numba.core import compiler, types
 from numba.core.registry import CPUDispatcher
@@ -46,6 +47,7 @@ class CompiledKernel(CPUDispatcher):
         self._cache = _KernelCache(py_func, linked=False)
         self._linked = LinkedDispatcher(py_func, targetoptions, packed)
         self._linked._cache = _KernelCache(py_func, linked=True)
+        self._entries: dict[tuple[Any, ...], Any] = {}
 
     @classmethod
     def of(cls, function: Any, inline: bool, allocates: bool, packed: bool) -> CompiledKernel:
@@ -72,6 +74,17 @@ class CompiledKernel(CPUDispatcher):
         # Called when Python calls the kernel with arguments of new types.
         home: Any = super()
         return uninterrupted(partial(home._compile_for_args, *args, **kws))
+
+    def entry(self, arguments: tuple[Any, ...]) -> Any:
+        """Return what Python calls where arguments are of such types; None if it is not compiled for them."""
+        # To find out the types takes 0.3 ms for fifty arrays.
+        key = compute_fingerprint(arguments), *map(type, arguments)
+        if key not in self._entries:
+            overload: Any = self.overloads.get(tuple(map(self.typeof_pyval, arguments)))
+            if overload is None:
+                return None
+            self._entries[key] = overload.entry_point
+        return self._entries[key]
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Compile the kernel for a call by another one, whose arguments have these types."""

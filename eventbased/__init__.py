@@ -1,10 +1,10 @@
 """Event-based evaluation: valid bounds, candidates, and the query-order join over them."""
 
 from eventbased.describe import (
+    MatchFinder,
     confidences_of_matches,
     confidences_of_spans,
     describe_uncertain,
-    find_matches,
     matches_of_spans,
 )
 from eventbased.joins.join_state import PASS, JoinState, start_join
@@ -20,6 +20,7 @@ __all__ = [
     "Candidates",
     "JoinState",
     "MatchColumns",
+    "MatchFinder",
     "SharedEvents",
     "Together",
     "choose_non_overlapping",
@@ -29,7 +30,6 @@ __all__ = [
     "describe_uncertain",
     "filter_matches",
     "filter_spans",
-    "find_matches",
     "join",
     "keep_likely",
     "lay_out",

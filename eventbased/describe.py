@@ -11,7 +11,7 @@ from confidence.budget import steps_per_call
 from confidence.chain.pmf import chain_confidence_pmf, support_range
 from confidence.chain.side_by_side import CHAINS, LENGTHS, Chains, fill_confidences
 from confidence.chain.uniform import chain_confidence
-from confidence.kernel import kernel
+from confidence.kernel import direct, kernel
 from eventbased import spans_written_out
 from eventbased.config import MATCH_CUBES, SPARE, WHOLE_BATCHES
 from eventbased.joins.join_state import BEGIN, PARENT, PASS, SIZE, JoinBytecode, JoinState, trace_back
@@ -22,10 +22,10 @@ Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
 __all__ = [
+    "MatchFinder",
     "confidences_of_matches",
     "confidences_of_spans",
     "describe_uncertain",
-    "find_matches",
     "matches_of_spans",
 ]
 
@@ -99,12 +99,8 @@ def confidences_of_matches(
         out[again] = values
 
 
-def find_matches(
-    w: int, candidates: Candidates, shared: SharedEvents, limit: Int64, most: Int64, order: Int64,
-    bytecode: JoinBytecode, search: JoinState, spans: Int64, payload: Int64, longest: Int64,
-    is_open: bool, chains: Chains | None, columns: MatchColumns, filled: int,
-) -> tuple[int, int, int, bool]:  # fmt: skip
-    """Find matches by the join and fill their columns, as if all intervals were uniform.
+class MatchFinder:
+    """Finds matches by the join, and fills their columns as if all intervals were uniform.
 
     Parameters
     ----------
@@ -119,54 +115,81 @@ def find_matches(
         Whether confidences are asked for, and some interval is longer than a tick. If not, each is 1.
     chains : Chains or None
         See :func:`confidence.chain.side_by_side.new_chains`.
-    columns : MatchColumns
-        Overwritten from ``filled`` on, without matches that are less likely than ``columns.least``. A
-        confidence of NaN asks for :func:`confidences_of_matches`, and then for exact arithmetic; no match
-        from ``begun`` on is left out then.
-    filled : int
-        How many matches the columns hold already; there is room for one more.
-
-    Returns
-    -------
-    begun : int
-        Where the matches of the last call of the join begin; ``spans`` are theirs.
-    filled : int
-        How many matches the columns hold now. If they have room left, there are no more matches, the steps of
-        one call (:func:`confidence.budget.steps_per_call`) were taken, some confidence is NaN, or there are
-        as many as are weighed at a time.
-    count : int
-        The number of spans of the last call of the join: 0 if there are no more matches, or PAUSED.
-    lost : bool
-        Whether a confidence from ``begun`` on is NaN; none before is.
-
-    Notes
-    -----
-    O(matches) beside the join; for each span and column a few whole vectors are written, without a branch.
-    It is one call of one kernel, or two: between two of them a thread waits for the interpreter.
     """
-    given = (
-        w, candidates, shared, limit, most, order, bytecode, search, steps_per_call(), spans, payload
-    )  # fmt: skip
-    if is_open and chains is not None and len(order) in _MATCHES:
-        begun, filled, count, lost = map(int, _MATCHES[len(order)](*given, longest, chains, columns, filled))
+
+    def __init__(
+        self, w: int, candidates: Candidates, shared: SharedEvents, limit: Int64, most: Int64, order: Int64,
+        bytecode: JoinBytecode, search: JoinState, spans: Int64, payload: Int64, longest: Int64,
+        is_open: bool, chains: Chains | None,
+    ) -> None:  # fmt: skip
+        self._given = w, candidates, shared, limit, most, order, bytecode, search
+        self._spans, self._payload = spans, payload
+        self._longest, self._is_open, self._chains = longest, is_open, chains
+        self._kernel = _MATCHES.get(len(order)) if is_open and chains is not None else None
+        self._run = self._kernel
+
+    def fill(self, columns: MatchColumns, filled: int) -> tuple[int, int, int, bool]:
+        """Fill columns from ``filled`` on.
+
+        Parameters
+        ----------
+        columns : MatchColumns
+            Overwritten from ``filled`` on, without matches that are less likely than ``columns.least``. A
+            confidence of NaN asks for :func:`confidences_of_matches`, and then for exact arithmetic; no match
+            from ``begun`` on is left out then.
+        filled : int
+            How many matches the columns hold already; there is room for one more.
+
+        Returns
+        -------
+        begun : int
+            Where the matches of the last call of the join begin; ``spans`` are theirs.
+        filled : int
+            How many matches the columns hold now. If they have room left, there are no more matches, the
+            steps of one call (:func:`confidence.budget.steps_per_call`) were taken, some confidence is NaN,
+            or there are as many as are weighed at a time.
+        count : int
+            The number of spans of the last call of the join: 0 if there are no more matches, or PAUSED.
+        lost : bool
+            Whether a confidence from ``begun`` on is NaN; none before is.
+
+        Notes
+        -----
+        O(matches) beside the join; for each span and column a few whole vectors are written, without a
+        branch. It is one call of one kernel, or two: between two of them a thread waits for the interpreter.
+        """
+        given = *self._given, steps_per_call(), self._spans, self._payload
+        if self._run is None:
+            return self._in_two_calls(given, columns, filled)
+        arguments = *given, self._longest, self._chains, columns, filled
+        begun, filled, count, lost = map(int, self._run(*arguments))
+        if self._run is self._kernel:
+            self._run = direct(self._kernel, arguments)
         return begun, filled, count, lost > 0
-    begin, room = filled, columns
-    if is_open:
-        most_weighed = max(MATCH_CUBES // len(order) ** 3, 1)
-        room = columns._replace(lower=columns.lower[: filled + most_weighed + SPARE])
-    begun, filled, count, _ = map(int, matches_unweighed(*given, is_open, room, filled))
-    found = columns.confidence[begin:filled]
-    if not is_open or not len(found):
-        found[:] = 1.0
-        return begun, filled, count, False
-    if chains is None:
-        found[:] = np.nan
-        return begun, filled, count, True
-    ordered = order[search.state[PASS]]
-    lost = confidences_of_spans(ordered, search, spans, count, w, candidates, longest, chains, found)
-    if columns.least > 0.0 and not lost:
-        filled = int(keep_likely(columns, begin, filled))
-    return begun, filled, count, lost
+
+    def _in_two_calls(
+        self, given: tuple[Any, ...], columns: MatchColumns, filled: int
+    ) -> tuple[int, int, int, bool]:
+        w, candidates, _, _, _, order, _, search = self._given
+        begin, room = filled, columns
+        if self._is_open:
+            most_weighed = max(MATCH_CUBES // len(order) ** 3, 1)
+            room = columns._replace(lower=columns.lower[: filled + most_weighed + SPARE])
+        begun, filled, count, _ = map(int, matches_unweighed(*given, self._is_open, room, filled))
+        found = columns.confidence[begin:filled]
+        if not self._is_open or not len(found):
+            found[:] = 1.0
+            return begun, filled, count, False
+        if self._chains is None:
+            found[:] = np.nan
+            return begun, filled, count, True
+        ordered = order[search.state[PASS]]
+        lost = confidences_of_spans(
+            ordered, search, self._spans, count, w, candidates, self._longest, self._chains, found
+        )
+        if columns.least > 0.0 and not lost:
+            filled = int(keep_likely(columns, begin, filled))
+        return begun, filled, count, lost
 
 
 def confidences_of_spans(
@@ -186,7 +209,7 @@ def confidences_of_spans(
     out : (m,) float64
         See :func:`confidence.chain.side_by_side.fill_confidences`.
     search, w, candidates, longest, chains
-        As for :func:`find_matches`.
+        As for :class:`MatchFinder`.
     """
     length = ordered.shape[0]
     cursor, chosen, own = np.zeros(3, np.int64), np.empty((2, length), np.int64), np.empty(2 * length)

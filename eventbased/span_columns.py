@@ -171,7 +171,7 @@ def next_matches(
 ):  # fmt: skip
     """Fill events and ranges of the matches of one call of the join; return the numbers of spans and matches.
 
-    For ``payload``, ``columns`` and ``filled`` see :func:`eventbased.describe.find_matches`, for everything
+    For ``payload``, ``columns`` and ``filled`` see :class:`eventbased.describe.MatchFinder`, for everything
     else :func:`eventbased.joins.pivot_join.join`. ``search.state[LEFT]`` becomes the steps that are left.
     """
     count, found = join(

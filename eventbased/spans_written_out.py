@@ -166,7 +166,7 @@ def matches_of_2(
 ):  # fmt: skip
     """Find matches of 2 events and fill their columns.
 
-    Return what :func:`eventbased.describe.find_matches` does.
+    Return what :meth:`eventbased.describe.MatchFinder.fill` does.
     """
     cursor, chosen, own = np.empty(3, np.int64), np.empty((2, 2), np.int64), np.empty(4)
     left = most_steps
@@ -203,7 +203,7 @@ def matches_of_3(
 ):  # fmt: skip
     """Find matches of 3 events and fill their columns.
 
-    Return what :func:`eventbased.describe.find_matches` does.
+    Return what :meth:`eventbased.describe.MatchFinder.fill` does.
     """
     cursor, chosen, own = np.empty(3, np.int64), np.empty((2, 3), np.int64), np.empty(6)
     left = most_steps
@@ -240,7 +240,7 @@ def matches_of_4(
 ):  # fmt: skip
     """Find matches of 4 events and fill their columns.
 
-    Return what :func:`eventbased.describe.find_matches` does.
+    Return what :meth:`eventbased.describe.MatchFinder.fill` does.
     """
     cursor, chosen, own = np.empty(3, np.int64), np.empty((2, 4), np.int64), np.empty(8)
     left = most_steps

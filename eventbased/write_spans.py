@@ -65,7 +65,7 @@ def matches_of_{length}(
 ):  # fmt: skip
     """Find matches of {length} events and fill their columns.
 
-    Return what :func:`eventbased.describe.find_matches` does.
+    Return what :meth:`eventbased.describe.MatchFinder.fill` does.
     """
     cursor, chosen, own = np.empty(3, np.int64), np.empty((2, {length}), np.int64), np.empty({twice})
     left = most_steps

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import chain
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -92,6 +93,8 @@ def execute_within(
         if most is not None and found > most:
             raise MatchLimitError(found, most)
         yield batch
+        # So that the next one may have its memory.
+        del batch
 
 
 def execute(
@@ -423,6 +426,18 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         tree = choose(inner, table, candidates).tree
         return context if tree is None else replace(context, tree=tree)
 
+    def batch_of(chunk: MatchBatch) -> tuple[pa.RecordBatch, ...]:
+        """Return a batch of those of some matches that are wanted, if there are any."""
+        wanted = confident(plan, chunk)
+        if rising is not None and wanted.confidence is not None:
+            wanted = wanted.keep(wanted.confidence >= rising.threshold.least)
+        if not len(wanted.lower):
+            return ()
+        batch = had(plan, to_batch(plan, table, wanted, ids is not None))
+        if rising is not None:
+            rising.offer(np.asarray(batch.column("confidence").to_numpy()))
+        return (batch,)
+
     def batches(part: Selection) -> Iterator[pa.RecordBatch]:
         if plan.counts:
             # Imports much that matches do without.
@@ -439,15 +454,9 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
                 bucketed = buckets_in_order(asked, table, sequences, exists, matches(part))
                 yield from bucketed_counts(plan, table, bucketed)
         else:
-            for chunk in matches(part, _threshold(plan, pmfs) if rising is None else rising.threshold):
-                wanted = confident(plan, chunk)
-                if rising is not None and wanted.confidence is not None:
-                    wanted = wanted.keep(wanted.confidence >= rising.threshold.least)
-                if len(wanted.lower):
-                    batch = had(plan, to_batch(plan, table, wanted, ids is not None))
-                    if rising is not None:
-                        rising.offer(np.asarray(batch.column("confidence").to_numpy()))
-                    yield batch
+            chunks = matches(part, _threshold(plan, pmfs) if rising is None else rising.threshold)
+            # A loop would hold the last batch while the next one is found.
+            yield from chain.from_iterable(map(batch_of, chunks))
 
     if counters is not None:
         threads = 1
@@ -487,9 +496,8 @@ def _searched(plan: EvaluationPlan) -> bool:
 
 
 def _owned(chunks: Iterator[MatchBatch], is_owned: Mask | None) -> Iterator[MatchBatch]:
-    """Yield the matches whose first component's event a slice owns; with None all."""
-    for chunk in chunks:
-        yield chunk if is_owned is None else chunk.keep(is_owned[chunk.events[0]])
+    """Return the matches whose first component's event a slice owns; with None all."""
+    return chunks if is_owned is None else (chunk.keep(is_owned[chunk.events[0]]) for chunk in chunks)
 
 
 def _limited(plan: EvaluationPlan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import perf_counter
@@ -143,7 +143,8 @@ class _Lane(Generic[ItemT]):
     """Tasks one after the other, and what they have yielded that nobody has taken yet."""
 
     def __init__(self, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -> None:
-        self._items = (item for task in tasks for item in task())
+        # Unlike a loop, this holds no item that it has yielded.
+        self._items = chain.from_iterable(task() for task in tasks)
         self.ready: deque[ItemT | Failure] = deque()
         self.made = 0
         """How many items there were."""
@@ -226,6 +227,8 @@ class _Crew(Generic[ItemT]):
                     self._share_out()
                 left = perf_counter()
                 yield item
+                # Its memory may be wanted for the next one.
+                del item
                 now = perf_counter()
                 away += now - left
                 if self._helps and away > max(WORTH_A_THREAD, AWAY_SHARE * (now - began)):

@@ -292,6 +292,11 @@ class TimeDomain:
         nanoseconds = np.asarray(lengths.cast(pa.duration("ns")).cast(pa.int64()).to_numpy())
         return nanoseconds // (self.tick_nanoseconds or 1)
 
+    @property
+    def times_are_ticks(self) -> bool:
+        """Whether times are written as ticks are, int64."""
+        return self.unit == "tick" and self._per_tick == 1
+
     def times(self, ticks: Int64) -> pa.Array:
         """Return ticks as an array of ``arrow_type``."""
         values = as_array(ticks if self._per_tick == 1 else ticks * self._per_tick)

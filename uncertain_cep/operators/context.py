@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.candidates.sequenced import SequencedEvents
+from uncertain_cep.operators.batch_memory import BatchMemory
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree
@@ -84,6 +85,8 @@ class ExecutionContext:
     """The known order that tells what lies in gaps where times do so besides."""
     tree: Tree | None = None
     """Along which single events are joined; None: by the pivot join."""
+    memory: BatchMemory = field(default_factory=BatchMemory)
+    """For batches, shared by all parts of the candidates."""
 
     def among(self, candidates: Selection, threshold: Threshold | None = None) -> ExecutionContext:
         """Return the same evaluation on some of the candidates, with another threshold if one is given."""

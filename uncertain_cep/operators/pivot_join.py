@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, steps_per_call
 from confidence.config import EVER
-from confidence.large_arrays import empty
-from eventbased import PASS, PAUSED, MatchColumns, find_matches, join, keep_likely, start_join
+from eventbased import PASS, PAUSED, MatchColumns, MatchFinder, join, keep_likely, start_join
 from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE, WORTH_CLIMBING
 from eventbased.narrowing import least_distances, narrowed, share_left
 from uncertain_cep.candidates.layout import Layout, layouts, loader
@@ -91,6 +90,10 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
     exhausted = False
     # Where all times are certain, the join has looked at them.
     is_open = description.wanted and bool(description.longest.any())
+    finder = MatchFinder(
+        w, candidates, layout.shared, limit, apart, orders, bytecode, search, spans, output,
+        description.longest, is_open, description.chains,
+    )  # fmt: skip
     waiting = _Waiting(description, output, threshold)
     none = np.empty(0)
     # The less room is left, the fewer matches a call finds.
@@ -99,7 +102,8 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         room = batch_rows + SPARE
         # In one piece: whenever it is asked for memory, a thread may have to wait for the interpreter.
         width = length + 2 + description.computed + description.has_errors
-        whole = empty((width, room))
+        memory = context.memory.room(8 * width * room)
+        whole = np.frombuffer(memory, np.int64).reshape(width, room)
         events, lower, upper = whole[:length], whole[length], whole[length + 1]
         confidence = whole[length + 2].view(np.float64) if description.computed else none
         std_error = whole[width - 1].view(np.float64) if description.has_errors else none
@@ -109,10 +113,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         while filled + waiting.count < enough:
             checkpoint()
             if threshold is None and description.is_uniform:
-                begun, filled, count, lost = find_matches(
-                    w, candidates, layout.shared, limit, apart, orders, bytecode, search, spans, output,
-                    description.longest, is_open, description.chains, columns, filled,
-                )  # fmt: skip
+                begun, filled, count, lost = finder.fill(columns, filled)
                 if lost:
                     # What is rarely needed, and dear to compile, is a kernel of its own.
                     again = np.flatnonzero(np.isnan(confidence[begun:filled]))
@@ -153,8 +154,10 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         if filled:
             yield description.batch(
                 events[:, :filled], lower[:filled], upper[:filled], confidence[:filled], std_error[:filled],
-                likely,
+                likely, memory, room,
             )  # fmt: skip
+        # So that the next batch may have their memory.
+        del memory, whole, events, lower, upper, confidence, std_error, columns, described
 
 
 class _Waiting:

@@ -140,9 +140,7 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
         confidence = np.minimum(confidence, 1.0)
     if direct and not chunk.series and len(schema) == len(chunk.events) + 2 + (confidence is not None):
         # Nothing but ids, range and confidence: of dense data there are batches every half millisecond.
-        bare = [*map(as_array, chunk.events), plan.domain.times(chunk.lower), plan.domain.times(chunk.upper)]
-        bare += [] if confidence is None else [as_array(confidence)]
-        return pa.RecordBatch.from_arrays(bare, schema=schema)
+        return pa.RecordBatch.from_arrays(_bare(plan, chunk, confidence), schema=schema)
     variables = [component.variable for component in plan.components]
     columns: list[pa.Array] = []
     add = columns.append
@@ -182,6 +180,23 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
     for name in names:
         add(by_name[name])
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _bare(plan: EvaluationPlan, chunk: MatchBatch, confidence: NDArray[np.float64] | None) -> list[pa.Array]:
+    """Return ids, ranges and confidences."""
+    length = len(chunk.events)
+    if chunk.packed is None or not chunk.is_packed:
+        bare = [*map(as_array, chunk.events), *map(plan.domain.times, (chunk.lower, chunk.upper))]
+        return bare if confidence is None else [*bare, as_array(confidence)]
+    if plan.domain.times_are_ticks:
+        bare = chunk.packed.whole_numbers(length + 2)
+    else:
+        bare = chunk.packed.whole_numbers(length)
+        bare += map(plan.domain.times, (chunk.lower, chunk.upper))
+    if confidence is None:
+        return bare
+    bare.append(chunk.packed.confidences() if confidence is chunk.confidence else as_array(confidence))
+    return bare
 
 
 def widened(

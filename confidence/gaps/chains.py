@@ -45,7 +45,6 @@ __all__ = [
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
-
 DONE: Final = 0
 IMPOSSIBLE: Final = 1
 TOO_DEAR: Final = 2

@@ -20,6 +20,8 @@ WORD: Final = 8
 BLOCK: Final = 1024
 """Texts whose words stay in the fastest cache while they are compared with all that is looked for."""
 
+_BYTE: Final = np.uint64(255)
+
 
 def words_of(texts: Sequence[bytes]) -> tuple[UInt64, UInt64]:
     """Return texts as words, and for each word which of its bits are of the text; each (k, t), k at least 1.
@@ -43,7 +45,6 @@ def equal_texts(begin, end, offset, data, words, masks, sizes, block, found):
     offset : (n + 1,) int32
         Where each text begins in ``data``, and where the last one ends.
     data : (m,) uint8
-        ``offset[i] + 8 k`` is at most m for each text i that is looked at.
     words, masks : (k, t) uint64
         What is looked for, see :func:`words_of`.
     sizes : (t,) int32
@@ -58,9 +59,21 @@ def equal_texts(begin, end, offset, data, words, masks, sizes, block, found):
     O(n) for each k, and for each word that is looked for. Words are gathered block by block, as LLVM makes
     vectors of the comparisons then.
     """
+    # Words of the last texts may reach beyond the end of all.
+    safe = end
+    while safe > begin and offset[safe - 1] + WORD * words.shape[0] > data.shape[0]:
+        safe -= 1
+    for i in range(safe, end):
+        place, size = offset[i], offset[i + 1] - offset[i]
+        for j in range(sizes.shape[0]):
+            n = 0
+            if size == sizes[j]:
+                while n < size and data[place + n] == words[n // WORD, j] >> np.uint64(n % WORD * 8) & _BYTE:
+                    n += 1
+            found[j, i] = size == sizes[j] and n == size
     for k in range(words.shape[0]):
-        for first in range(begin, end, BLOCK):
-            stop = min(first + BLOCK, end)
+        for first in range(begin, safe, BLOCK):
+            stop = min(first + BLOCK, safe)
             for i in range(first, stop):
                 i &= POSITIVE
                 # LLVM makes one load of these.

@@ -31,7 +31,6 @@ __all__ = ["NO_TABLES", "PoolTables", "new_pool_tables", "tabled_edges"]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
-
 ASKED: Final = 0
 BEGUN: Final = 1
 

@@ -100,7 +100,7 @@ class _InTime:
         earliest, latest = selection.extremes
         reach = min(self.window, latest - earliest)
         first = lower[owner][edges[:-1]] - reach
-        last = np.array([int(selection.upper[owner][part].max()) + reach for part in ranges], dtype=np.int64)
+        last = np.maximum.reduceat(selection.upper[owner], edges[:-1]) + reach
         found = np.empty((len(first), 2, len(lower)), dtype=np.int64)
         for j, (part, spread) in enumerate(zip(lower, selection.spreads, strict=True)):
             found[:, 0, j] = np.searchsorted(part, first - spread.longest, "left")

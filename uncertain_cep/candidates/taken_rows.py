@@ -82,7 +82,8 @@ class TakenRows(NamedTuple):
         together, start = _together(rows), _starts(map(len, rows))
         low: Int64 = empty(len(together))
         high: Int64 = empty(len(together))
-        told = np.tile(np.array(NOTHING, dtype=np.int64), (len(rows) + 1, 1))
+        told = np.empty((len(rows) + 1, len(NOTHING)), dtype=np.int64)
+        told[:] = NOTHING
         following = start[:-1].copy()
         times_of_rows(
             begin, end, read_only(lower), read_only(upper), together, start, following, low, high, told

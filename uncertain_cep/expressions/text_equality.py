@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.large_arrays import empty
-from confidence.predicates.texts import BLOCK, WORD, equal_texts, words_of
+from confidence.predicates.texts import BLOCK, equal_texts, words_of
 from uncertain_cep.config import EXPRESSION_ROWS
 from uncertain_cep.expressions.masks import mask_of
 from uncertain_cep.kernel_calls import is_worth_a_kernel, read_only
@@ -91,22 +92,21 @@ def _placed(chunk: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]] | No
 def _by_word(
     chunk: pa.Array, begin: NDArray[np.int32], data: NDArray[np.uint8], texts: Sequence[str]
 ) -> list[Mask]:
-    encoded = [text.encode() for text in texts]
-    words, masks = words_of(encoded)
-    sizes = np.array([len(text) for text in encoded], dtype=np.int32)
+    wanted = _wanted(tuple(texts))
     begin, data = read_only(begin), read_only(data)
-    # Words may reach beyond the end of the last rows, where there may be no memory.
-    # A number of another type would have NumPy convert all places first.
-    last = np.int32(max(min(len(data), _MOST_BYTES) - WORD * len(words), -1))
-    safe = int(np.searchsorted(begin[:-1], last, "right"))
     block = np.empty(BLOCK, dtype=np.uint64)
     found: Mask = empty((len(texts), len(chunk)), np.bool_)
-    for start in range(0, safe, EXPRESSION_ROWS):
+    for start in range(0, len(chunk), EXPRESSION_ROWS):
         checkpoint()
-        stop = min(start + EXPRESSION_ROWS, safe)
-        equal_texts(start, stop, begin, data, words, masks, sizes, block, found)
+        stop = min(start + EXPRESSION_ROWS, len(chunk))
+        equal_texts(start, stop, begin, data, *wanted, block, found)
     if chunk.null_count:
-        found[:, :safe] &= mask_of(chunk.slice(0, safe).is_valid())
-    for equal, text in zip(found, texts, strict=True):
-        equal[safe:] = _by_arrow(chunk.slice(safe), text)
+        found &= mask_of(chunk.is_valid())
     return list(found)
+
+
+@lru_cache(maxsize=64)
+def _wanted(texts: tuple[str, ...]) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int32]]:
+    """Return some texts as words, which of their bits are of the texts, and the bytes of each."""
+    encoded = [text.encode() for text in texts]
+    return *words_of(encoded), np.array([len(text) for text in encoded], dtype=np.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -141,6 +142,18 @@ def test_batches_stay_as_they_were(
                 held.append((part, values(part)))
             del batch
     assert all(values(part) == as_it_was for part, as_it_was in held)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_is_pickled_and_counted_without_the_room_behind_it(threads: int) -> None:
+    with always_compiled():
+        batch = next(iter(uc.iter_matches(events(), QUERY, threads=threads)))
+    assert 0 < batch.num_rows < 2000
+    held = 8 * batch.num_rows * batch.num_columns
+    assert batch.nbytes == batch.get_total_buffer_size() == held
+    pickled = pickle.dumps(batch)
+    assert held < len(pickled) < held + 4000
+    assert pickle.loads(pickled).equals(batch)
 
 
 @pytest.mark.parametrize("confidence", [True, False])

@@ -20,6 +20,8 @@ NumberT = TypeVar("NumberT", np.int64, np.float64)
 
 _INT64: Final = pa.int64()
 _FLOAT64: Final = pa.float64()
+_ITEM: Final = 8
+"""Bytes of a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +66,18 @@ class Packed(NamedTuple):
 
     def whole_numbers(self, columns: int) -> list[pa.Array]:
         """Return the first columns."""
-        count, memory = len(self.columns[1]), [None, self.memory]
+        # Slices of just what a column holds, as an array is pickled with all of its buffer.
+        count, step, slice_of = len(self.columns[1]), _ITEM * self.places, self.memory.slice
         return [
-            pa.Array.from_buffers(_INT64, count, memory, 0, self.places * column) for column in range(columns)
+            pa.Array.from_buffers(_INT64, count, [None, slice_of(step * column, _ITEM * count)], 0)
+            for column in range(columns)
         ]
 
     def confidences(self) -> pa.Array:
         """Return those that there are."""
-        offset = self.places * (len(self.columns[0]) + 2)
-        return pa.Array.from_buffers(_FLOAT64, len(self.columns[1]), [None, self.memory], 0, offset)
+        count, before = len(self.columns[1]), len(self.columns[0]) + 2
+        own = self.memory.slice(_ITEM * self.places * before, _ITEM * count)
+        return pa.Array.from_buffers(_FLOAT64, count, [None, own], 0)
 
 
 @dataclass(frozen=True, slots=True)

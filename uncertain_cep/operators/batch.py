@@ -53,9 +53,10 @@ class Series:
 
 
 class Packed(NamedTuple):
-    """Columns that lie one behind the other in memory of Arrow's: they become arrays in a third of the time.
+    """Columns that lie one behind the other in memory of Arrow's, and so become arrays by their place in it.
 
-    Those of events come first, then the ranges, then confidences if there are any.
+    That takes two thirds of the time. Those of events come first, then the ranges, then confidences if there
+    are any.
     """
 
     memory: pa.Buffer
@@ -108,7 +109,7 @@ class MatchBatch:
     at_least: float = 0.0
     """No confidence is below."""
     packed: Packed | None = None
-    """Where its columns lay when it was found; see :meth:`is_packed`."""
+    """Where its columns lay when it was found; see :attr:`is_packed`."""
 
     @property
     def of_components(self) -> tuple[tuple[Int64, Series | None], ...]:

@@ -15,7 +15,7 @@ _MOST_KEPT: Final = 4
 
 
 class BatchMemory:
-    """Memory for batches of one evaluation, which each thread gets back before another thread does.
+    """Memory for batches of one evaluation, which goes back to the thread that had it, and to no other.
 
     A processor's cache holds what its thread has written last. Allocators give out what was let go in any
     order, and to any thread: then each line of a batch is fetched from memory, or from the cache of another

@@ -63,14 +63,16 @@ def times_of_rows(begin, end, lower, upper, rows, start, following, low, high, t
         for j in range(length):
             held = following[j]
             n, last = held, start[j + 1]
-            while n < last and rows[n] < stop:
+            # Of a loop that may end anywhere LLVM makes no vectors: to gather by vectors takes longer.
+            while n < last:
+                k = n & POSITIVE
+                i = rows[k] & POSITIVE
+                if i >= stop:
+                    break
+                low[k], high[k] = lower[i], upper[i]
                 n += 1
             following[j] = n
-            for k in range(held, n):
-                k &= POSITIVE
-                i = rows[k] & POSITIVE
-                low[k], high[k] = lower[i], upper[i]
-            # Apart from the rest, as LLVM makes vectors of these loops then.
+            # Apart from the rest, as LLVM makes vectors of these loops.
             earliest, latest, longest = told[j, EARLIEST], told[j, LATEST], told[j, LONGEST]
             for k in range(held, n):
                 k &= POSITIVE

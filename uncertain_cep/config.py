@@ -107,7 +107,7 @@ LEAST_LOOKED_AT: Final = 1 << 16
 """Rows of a table below which it is not worth a thread to look which components they are for, where texts or
 pmfs are looked at."""
 
-LEAST_NUMBERS: Final = 1 << 18
+LEAST_NUMBERS: Final = 1 << 17
 """The same for numbers: in a smaller table a thread waits for the interpreter as long as it works."""
 
 LEAST_GATHERED: Final = 1 << 20

@@ -1,44 +1,47 @@
-"""Which of many whole numbers leave some remainder by one divisor, without a division."""
+"""Which of many whole numbers leave some remainders by constant divisors, without a division."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from confidence.kernel import kernel
+from confidence.kernel import POSITIVE, kernel
 
-__all__ = ["Division", "division_of", "leave_remainder"]
+__all__ = ["Divisions", "divisions_of", "leave_remainders"]
 
 _BITS: Final = 64
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
 
+_BLOCK: Final = 2048
+"""Numbers that stay in the fastest cache while they are compared with all remainders."""
 
-class Division(NamedTuple):
-    """What :func:`leave_remainder` multiplies by and compares with."""
 
-    inverse: np.uint64
-    offset: np.uint64
-    right: np.uint64
-    left: np.uint64
+class Divisions(NamedTuple):
+    """What :func:`leave_remainders` multiplies by and compares with, for each of k remainders."""
+
+    inverse: NDArray[np.uint64]
+    offset: NDArray[np.uint64]
+    right: NDArray[np.uint64]
+    left: NDArray[np.uint64]
     """How far a product is turned to the right, and to the left, bits."""
-    bound: np.uint64
-    least: np.int64
-    most: np.int64
-    """The numbers that have the sign of the remainder."""
+    bound: NDArray[np.uint64]
+    """All above (k,) uint64."""
+    least: NDArray[np.int64]
+    most: NDArray[np.int64]
+    """(k,) int64. The numbers that have the sign of the remainder; none if no number leaves it."""
 
 
-def division_of(divisor: int, remainder: int) -> Division | None:
-    """Return what tells the numbers v with ``v - divisor * trunc(v / divisor) == remainder``.
-
-    None if no number leaves it. O(1).
+def divisions_of(wanted: Sequence[tuple[int, int]]) -> Divisions:
+    """Return what tells the numbers v with ``v - divisor * trunc(v / divisor) == remainder``. O(k).
 
     Parameters
     ----------
-    divisor : int
-        At least 1, below 2^63.
-    remainder : int
+    wanted : sequence of tuple of int
+        Each a divisor, at least 1 and below 2^63, and a remainder.
 
     Notes
     -----
@@ -52,37 +55,59 @@ def division_of(divisor: int, remainder: int) -> Division | None:
     "Division by Invariant Integers using Multiplication", PLDI 1994, section 9, for signed multiples of any
     divisor.)
     """
+    columns = list(zip(*(_division_of(*pair) for pair in wanted), strict=True)) or [()] * len(_TYPES)
+    arrays: Any = (np.array(column, dtype) for column, dtype in zip(columns, _TYPES, strict=True))
+    return Divisions(*arrays)
+
+
+_TYPES: Final = (*[np.uint64] * 5, *[np.int64] * 2)
+
+
+def _division_of(divisor: int, remainder: int) -> tuple[int, int, int, int, int, int, int]:
+    """Return what :class:`Divisions` holds of one remainder."""
     if abs(remainder) >= divisor:
-        return None
+        return 1, 0, 0, 0, 0, 1, 0
     zeros = (divisor & -divisor).bit_length() - 1
     inverse = pow(divisor >> zeros, -1, 2**_BITS)
     below = 2**63 // divisor
-    return Division(
-        inverse=np.uint64(inverse),
-        offset=np.uint64(((below << zeros) - remainder * inverse) % 2**_BITS),
-        right=np.uint64(zeros),
-        left=np.uint64(-zeros % _BITS),
-        bound=np.uint64(below + _MOST // divisor),
-        least=np.int64(remainder if remainder > 0 else _LEAST),
-        most=np.int64(remainder if remainder < 0 else _MOST),
+    return (
+        inverse,
+        ((below << zeros) - remainder * inverse) % 2**_BITS,
+        zeros,
+        -zeros % _BITS,
+        below + _MOST // divisor,
+        remainder if remainder > 0 else _LEAST,
+        remainder if remainder < 0 else _MOST,
     )
 
 
 @kernel
-def leave_remainder(values, division, found):
-    """Find which numbers leave a remainder. O(n), and nothing branches.
+def leave_remainders(begin, end, values, divisions, found):
+    """Find which numbers leave each of some remainders. O(k n), and nothing branches.
 
     Parameters
     ----------
+    begin, end : int64
+        The numbers that are looked at: ``begin .. end - 1``.
     values : (n,) int64
-    division : Division
-    found : (n,) bool
-        Overwritten.
+    divisions : Divisions
+    found : (k, m) bool
+        Overwritten up to ``end - begin``.
+
+    Notes
+    -----
+    Block by block, so that each number is read from memory once.
     """
-    inverse, offset, right, left = division.inverse, division.offset, division.right, division.left
-    bound, least, most = division.bound, division.least, division.most
-    for i in range(values.shape[0]):
-        value = values[i]
-        product = np.uint64(value) * inverse + offset
-        product = product >> right | product << left
-        found[i] = (product <= bound) & (value >= least) & (value <= most)
+    for first in range(begin, end, _BLOCK):
+        stop = min(first + _BLOCK, end)
+        for j in range(found.shape[0]):
+            inverse, offset = divisions.inverse[j], divisions.offset[j]
+            right, left, bound = divisions.right[j], divisions.left[j], divisions.bound[j]
+            least, most = divisions.least[j], divisions.most[j]
+            for i in range(first, stop):
+                i &= POSITIVE
+                value = values[i]
+                product = np.uint64(value) * inverse + offset
+                product = product >> right | product << left
+                is_one = (product <= bound) & (value >= least) & (value <= most)
+                found[j, (i - begin) & POSITIVE] = is_one

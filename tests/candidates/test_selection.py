@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from eventbased import times_of_rows as kernels
+from eventbased.bits import count_bits
+from eventbased.rows_of_masks import pack_masks, take_rows
 from uncertain_cep import executor, kernel_calls
 from uncertain_cep.candidates import selection, taken_rows
 from uncertain_cep.candidates.selection import LookedUp, Selection, rows_taken, select, type_mask
@@ -100,16 +102,25 @@ def test_each_column_is_read_once() -> None:
     assert sorted(call.args[1] for call in read.call_args_list) == ["id", "x"]
 
 
-_KERNELS = [getattr(kernels.times_of_rows, "py_func", kernels.times_of_rows), kernels.times_of_rows]
+def _plain(kernel: Any) -> Any:
+    """Return a kernel as plain Python, which calls others that are."""
+    return getattr(kernel, "plain", kernel)
+
+
+_KERNELS = [_plain(kernels.times_of_rows), kernels.times_of_rows]
 _TIMES = st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 9)), min_size=1, max_size=20)
 
 
 @contextmanager
 def _gathered_by_kernel(kernel: Any, block: int) -> Iterator[None]:
+    is_compiled = kernel is _KERNELS[1]
     with (
         mock.patch.multiple(kernel_calls, WORTH_A_KERNEL=0, compiles_now=mock.Mock(return_value=True)),
         mock.patch.object(taken_rows, "times_of_rows", kernel),
+        mock.patch.object(taken_rows, "take_rows", take_rows if is_compiled else _plain(take_rows)),
+        mock.patch.object(taken_rows, "pack_masks", pack_masks if is_compiled else _plain(pack_masks)),
         mock.patch.object(kernels, "_BLOCK", block),
+        np.errstate(over="ignore"),
     ):
         yield
 
@@ -173,6 +184,54 @@ def test_all_rows_are_looked_at_on_the_way(
         assert found.extremes == (lower[begin:end].min(), upper[begin:end].max())
 
 
+_MANY = st.sampled_from([0, 1, 7, 8, 63, 64, 65, 127, 128, 130, 200])
+"""Rows about as many as words have bits."""
+
+
+@given(st.data(), _MANY, st.sampled_from([None, *_KERNELS]), st.booleans(), st.booleans())
+def test_rows_are_found_by_their_masks(
+    data: st.DataObject, count: int, kernel: Any, timed: bool, same: bool
+) -> None:
+    """Among some rows of a table, wherever these begin, and with ids that ascend or do not."""
+    begin = data.draw(st.integers(0, 70))
+    behind = data.draw(st.integers(0, 3))
+    total = begin + count + behind
+    seed = np.random.default_rng(data.draw(st.integers(0, 999)))
+    share = data.draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+    masks = [
+        [seed.random(count) < share for _ in range(data.draw(st.integers(1, 3)))]
+        for _ in range(data.draw(st.integers(0, 3)))
+    ]
+    if masks and same:
+        # What holds of all rows alike.
+        masks[0].append(np.broadcast_to(np.True_, count))
+    lower = seed.integers(0, 2**40, total)
+    upper = lower + seed.integers(0, 9, total)
+    ids = np.arange(total) if data.draw(st.booleans()) else np.empty(0, dtype=np.int64)
+    for place in data.draw(st.lists(st.integers(0, max(len(ids) - 1, 0)), max_size=2)) if len(ids) else ():
+        ids[place] -= 1
+    bounds = (lower, upper) if timed else None
+    with nullcontext() if kernel is None else _gathered_by_kernel(kernel, data.draw(st.integers(1, 5))):
+        found, ascend = TakenRows.where(masks, slice(begin, begin + count), bounds, ids)
+    rows = [begin + np.flatnonzero(np.all(own, axis=0)) for own in masks]
+    assert [part.tolist() for part in found.rows] == [part.tolist() for part in rows]
+    assert ascend == all(one < other for one, other in pairwise(ids[begin : begin + count + 1].tolist()))
+    assert timed or not found.lower
+    if timed:
+        assert [part.tolist() for part in found.lower] == [lower[part].tolist() for part in rows]
+        assert [part.tolist() for part in found.upper] == [upper[part].tolist() for part in rows]
+        assert found.spreads == [Spread.of(lower[part], upper[part]) for part in rows]
+        if kernel is not None and count:
+            own = slice(begin, begin + count)
+            assert found.extremes == (lower[own].min(), upper[own].max())
+
+
+@given(st.integers(0, 2**64 - 1), st.sampled_from([count_bits, _plain(count_bits)]))
+def test_the_bits_of_a_word_are_counted(word: int, kernel: Any) -> None:
+    with np.errstate(over="ignore"):
+        assert kernel(np.uint64(word)) == word.bit_count()
+
+
 @given(st.data(), _TIMES, st.integers(0, 3), st.integers(1, 4), st.booleans())
 def test_times_are_gathered_while_rows_are_looked_up(
     data: st.DataObject, times: list[tuple[int, int]], reversed_: int, threads: int, by_kernel: bool
@@ -194,11 +253,14 @@ def test_times_are_gathered_while_rows_are_looked_up(
     kernel = _gathered_by_kernel(_KERNELS[0], 3) if by_kernel else nullcontext()
     looked = mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_NUMBERS=1)
     worth = mock.patch.object(executor, "WORTH_A_KERNEL", 0)
+    first = mock.patch.object(TakenRows, "where", wraps=TakenRows.where)
     again = mock.patch.object(TakenRows, "of", wraps=TakenRows.of)
-    with kernel, looked, worth, again as gather:
+    with kernel, looked, worth, first as found, again as gathered:
         assert _outcome(table, query, threads) == expected
     if isinstance(expected, list):
-        assert gather.call_count == min(threads, count)
+        assert found.call_count == min(threads, count)
+        # Without a kernel, rows are found first and their times then.
+        assert gathered.call_count == (0 if by_kernel else min(threads, count))
 
 
 def _outcome(table: pa.Table, query: str, threads: int) -> list[dict[str, Any]] | str:

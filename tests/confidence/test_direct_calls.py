@@ -10,29 +10,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confidence.kernel import NEVER_COMPILED, always_compiled, direct, kernel, plain_for
-from confidence.predicates.remainders import division_of, leave_remainder
+from confidence.predicates.remainders import divisions_of, leave_remainders
 
 WHOLE: Final = st.integers(-(2**63), 2**63 - 1)
 
 
 def arguments(values: list[int], divisor: int, rest: int) -> tuple[Any, ...]:
-    division = division_of(divisor, rest)
-    assert division is not None
-    return np.array(values, dtype=np.int64), division, np.zeros(len(values), dtype=np.bool_)
+    found = np.zeros((1, len(values)), dtype=np.bool_)
+    return 0, len(values), np.array(values, dtype=np.int64), divisions_of([(divisor, rest)]), found
 
 
 @given(st.lists(WHOLE, max_size=20), st.integers(1, 2**63 - 1), st.data())
 def test_the_answer_is_the_same(values: list[int], divisor: int, data: st.DataObject) -> None:
     rest = data.draw(st.integers(1 - min(divisor, 2**62), min(divisor, 2**62) - 1))
-    given_values, division, found = arguments(values, divisor, rest)
+    *handed, found = arguments(values, divisor, rest)
     with always_compiled(), np.errstate(all="ignore"):
-        leave_remainder(given_values, division, found)
-        run = direct(leave_remainder, (given_values, division, found))
+        leave_remainders(*handed, found)
+        run = direct(leave_remainders, (*handed, found))
         again = np.zeros_like(found)
-        run(given_values, division, again)
-    assert NEVER_COMPILED or run is not leave_remainder
+        run(*handed, again)
+    assert NEVER_COMPILED or run is not leave_remainders
     remainders = [abs(value) % divisor * (1 if value > 0 else -1) for value in values]
-    assert again.tolist() == found.tolist() == [remainder == rest for remainder in remainders]
+    assert again.tolist() == found.tolist() == [[remainder == rest for remainder in remainders]]
 
 
 @kernel

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
+from itertools import islice
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,7 @@ from uncertain_cep.config import LEAST_GATHERED, LEAST_LOOKED_AT, LEAST_NUMBERS
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.codes import codes_of, dense, nulls_as_key
 from uncertain_cep.expressions.text_equality import equal_to_each
-from uncertain_cep.expressions.vectorised import Values, column_values, evaluate_mask
+from uncertain_cep.expressions.vectorised import Values, column_values, evaluate_mask, evaluate_masks
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query.typed import columns_in
 from uncertain_cep.threads import equal_ranges, side_by_side
@@ -277,23 +279,41 @@ class LookedUp:
         bounds: tuple[Int64, Int64] | None,
     ) -> Iterator[TakenRows | None]:
         own = table.slice(rows.start, rows.stop - rows.start)
-        found: list[Int64] = []
-        if new:
-            self.ascending_ids[number] = self.ascending_ids[number] or _ascend(
-                table.column(plan.names.id).slice(rows.start, rows.stop + 1 - rows.start)
-            )
-            types = [name for part in new for name in part.types]
-            _look_for(own, plan.names.type, types, self.masks[number])
-            found = [rows_taken(plan, table, part, self.masks[number], self.values, rows) for part in new]
-        taken = TakenRows(found, [], [], []) if bounds is None else TakenRows.of(found, *bounds, rows)
+        masks = self._masks(plan, table, new, rows, number)
+        asked = bool(new) and not self.ascending_ids[number]
+        ids = _whole_ids(table.column(plan.names.id)) if asked else None
+        taken, ascend = TakenRows.where(masks, rows, bounds, _NO_IDS if ids is None else ids)
+        if ids is not None:
+            self.ascending_ids[number] = ascend
         yield taken if is_sound is None or is_sound(own, taken.extremes) else None
 
+    def _masks(
+        self, plan: EvaluationPlan, table: pa.Table, new: list[PlannedComponent], rows: slice, number: int
+    ) -> list[list[Mask]]:
+        """Return for each component masks of a range of rows, (k,): it can take those where all are true."""
+        seen = self.masks[number]
+        count = rows.stop - rows.start
+        types = [name for part in new for name in part.types]
+        _look_for(table.slice(rows.start, count), plan.names.type, types, seen)
+        rules = [rule for part in new for rule in part.local]
+        true = iter(evaluate_masks(rules, table, self.values, rows))
+        masks = []
+        for component in new:
+            own = list(islice(true, len(component.local)))
+            if component.types:
+                own.append(reduce(np.logical_or, (seen[name] for name in component.types)))
+            masks.append(own or [np.ones(count, dtype=np.bool_)])
+        return masks
 
-def _ascend(ids: pa.ChunkedArray) -> bool:
+
+_NO_IDS: Final = np.empty(0, dtype=np.int64)
+
+
+def _whole_ids(ids: pa.ChunkedArray) -> Int64 | None:
+    """Return ids that are whole numbers; None of others."""
     if not pa.types.is_int64(ids.type) or ids.null_count:
-        return False
-    values = np.asarray(ids.to_numpy())
-    return bool((values[1:] > values[:-1]).all())
+        return None
+    return np.asarray(ids.to_numpy())
 
 
 def looks_back(plan: EvaluationPlan) -> bool:

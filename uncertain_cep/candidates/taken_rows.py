@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -11,12 +12,15 @@ from numpy.typing import NDArray
 
 from confidence.large_arrays import empty
 from eventbased import Together
+from eventbased.bits import words_for
+from eventbased.rows_of_masks import pack_masks, take_rows
 from eventbased.times_of_rows import EARLIEST, IN_ORDER, LATEST, NOTHING, times_of_rows
 from uncertain_cep.kernel_calls import is_worth_a_kernel, read_only
 
 __all__ = ["Spread", "TakenRows"]
 
 Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 _NONE: Final = np.empty(0, dtype=np.int64)
 
@@ -80,18 +84,62 @@ class TakenRows(NamedTuple):
             spreads = [Spread.of(*times) for times in found]
             return cls(list(rows), [low for low, _ in found], [high for _, high in found], spreads)
         together, start = _together(rows), _starts(map(len, rows))
-        low: Int64 = empty(len(together))
-        high: Int64 = empty(len(together))
-        told = np.empty((len(rows) + 1, len(NOTHING)), dtype=np.int64)
-        told[:] = NOTHING
+        low, high, told = _room(len(together), len(rows))
         following = start[:-1].copy()
         times_of_rows(
             begin, end, read_only(lower), read_only(upper), together, start, following, low, high, told
         )  # fmt: skip
-        *parts, whole = told.tolist()
-        spreads = [Spread(first, last, longest, bool(ascends)) for first, last, longest, ascends in parts]
-        extremes = (whole[EARLIEST], whole[LATEST]) if whole[IN_ORDER] else None
-        return cls._of_columns((together, low, high), start, spreads, extremes)
+        return cls._told((together, low, high), start, told)
+
+    @classmethod
+    def where(
+        cls, masks: Sequence[Sequence[Mask]], among: slice, bounds: tuple[Int64, Int64] | None, ids: Int64
+    ) -> tuple[TakenRows, bool]:
+        """Find the rows that components can take, and their times if ``bounds`` are given.
+
+        Parameters
+        ----------
+        masks : sequence of sequence of (k,) bool
+            For each component at least one; it can take the rows where all are true.
+        among : slice
+            Those k rows of all.
+        bounds : tuple of (n,) int64, or None
+            The times of all rows, ticks.
+        ids : (n,) int64, or (0,)
+            The ids of all rows, or none if nothing is asked of them.
+
+        Returns
+        -------
+        TakenRows
+            Without times if they are not asked for.
+        bool
+            Whether ids ascend up to the first row behind these.
+
+        Notes
+        -----
+        O(k) for each mask, and for times and ids. Of all that, kernels do as much as they can in a call:
+        whenever one begins or ends, a thread may have to wait for the interpreter.
+        """
+        begin, end = among.start, among.stop
+        if not is_worth_a_kernel(end - begin):
+            rows = [np.flatnonzero(reduce(np.logical_and, own)) + begin for own in masks]
+            these = ids[begin : end + 1]
+            ascend = bool((these[1:] > these[:-1]).all())
+            return cls(rows, [], [], []) if bounds is None else cls.of(rows, *bounds, among), ascend
+        bits = np.empty((len(masks), words_for(end - begin)), dtype=np.uint64)
+        start = _starts(_packed(own, out) for own, out in zip(masks, bits, strict=True))
+        together: Int64 = empty(int(start[-1]))
+        low, high, told = _room(0 if bounds is None else len(together), len(masks))
+        lower, upper = (_NONE, _NONE) if bounds is None else bounds
+        ascend = bool(
+            take_rows(
+                begin, end, bits, read_only(ids), read_only(lower), read_only(upper), together, start,
+                start[:-1].copy(), low, high, told,
+            )
+        )  # fmt: skip
+        if bounds is None:
+            return cls(_apart(together, start), [], [], []), ascend
+        return cls._told((together, low, high), start, told), ascend
 
     def of_components(self, places: Sequence[int]) -> TakenRows:
         """Return what some of the components can take."""
@@ -117,6 +165,14 @@ class TakenRows(NamedTuple):
         return cls._of_columns((rows, lower, upper), start, spreads)
 
     @classmethod
+    def _told(cls, columns: tuple[Int64, Int64, Int64], start: Int64, told: Int64) -> TakenRows:
+        """Return rows and their times with what a kernel tells of them."""
+        *parts, whole = told.tolist()
+        spreads = [Spread(first, last, longest, bool(ascends)) for first, last, longest, ascends in parts]
+        extremes = (whole[EARLIEST], whole[LATEST]) if whole[IN_ORDER] else None
+        return cls._of_columns(columns, start, spreads, extremes)
+
+    @classmethod
     def _of_columns(
         cls,
         columns: tuple[Int64, Int64, Int64],
@@ -128,6 +184,21 @@ class TakenRows(NamedTuple):
         together = Together(*columns, _NONE, start[:-1], start[1:])
         rows, lower, upper = (_apart(column, start) for column in columns)
         return cls(rows, lower, upper, spreads, extremes, together)
+
+
+def _packed(masks: Sequence[Mask], out: NDArray[np.uint64]) -> int:
+    """Write as bits where all of some masks are true; return in how many rows."""
+    one, *more = masks
+    other = reduce(np.logical_and, more) if more else one
+    first, second = (read_only(np.ascontiguousarray(mask).view(np.uint8)) for mask in (one, other))
+    return int(pack_masks(first, second, out))
+
+
+def _room(count: int, components: int) -> tuple[Int64, Int64, Int64]:
+    """Return room for the times of so many rows, and for what is told of them."""
+    told = np.empty((components + 1, len(NOTHING)), dtype=np.int64)
+    told[:] = NOTHING
+    return empty(count), empty(count), told
 
 
 def _each_together(ranges: Sequence[list[Int64]]) -> tuple[Int64, Int64]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.large_arrays import empty
-from confidence.predicates.remainders import division_of, leave_remainder
+from confidence.predicates.remainders import divisions_of, leave_remainders
 from uncertain_cep.kernel_calls import is_worth_a_kernel, read_only
 from uncertain_cep.query.typed import Apply, Constant, TypedExpression
 
 __all__ = ["ComparedRemainder", "by_kernel", "compared_remainder"]
+
+Masks = NDArray[np.bool_]
 
 _MOST_DIVISOR: Final = 2**63 - 1
 
@@ -46,14 +50,18 @@ def _whole(expression: TypedExpression) -> int | None:
     return None
 
 
-def by_kernel(values: Any, compared: ComparedRemainder) -> NDArray[np.bool_] | None:
-    """Return which of many whole numbers, (n,), leave a remainder; None if NumPy finds that sooner. O(n)."""
+def by_kernel(values: Any, compared: Sequence[ComparedRemainder]) -> Masks | None:
+    """Return which of many whole numbers, (n,), leave each of k remainders: (k, n) bool.
+
+    None if NumPy finds that sooner. O(k n).
+    """
     if not is_worth_a_kernel(np.size(values)) or np.ndim(values) != 1:
         return None
-    found: NDArray[np.bool_] = empty(len(values), np.bool_)
-    division = division_of(compared.divisor, compared.remainder)
-    if division is None:
-        found[:] = False
-        return found
-    leave_remainder(read_only(np.ascontiguousarray(values, dtype=np.int64)), division, found)
+    found: Masks = empty((len(compared), len(values)), np.bool_)
+    numbers = read_only(np.ascontiguousarray(values, dtype=np.int64))
+    divisions = _divisions(tuple((wanted.divisor, wanted.remainder) for wanted in compared))
+    leave_remainders(0, len(numbers), numbers, divisions, found)
     return found
+
+
+_divisions: Final = lru_cache(maxsize=64)(divisions_of)

@@ -7,7 +7,7 @@ could leave int64, that operation is done in float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
@@ -42,6 +42,7 @@ __all__ = [
     "column_values",
     "evaluate",
     "evaluate_mask",
+    "evaluate_masks",
     "loaded_from",
     "within_int64",
 ]
@@ -196,11 +197,16 @@ def _remainder(left: Any, right: Any, valid: Mask | None) -> tuple[Any, Mask | N
     return np.fmod(left, right), valid
 
 
+def _where_remainder(operator: str, mask: Mask, valid: Mask | None) -> Values:
+    """Return where a remainder is some number, or another one, from where it is that number."""
+    return Values(np.logical_not(mask, out=mask) if operator == "not_equal" else mask, valid)
+
+
 def _has_remainder(operator: str, dividend: Values, division: ComparedRemainder) -> Values:
     """Return where a remainder is some number, or another one."""
-    mask = by_kernel(dividend.data, division)
-    if mask is not None:
-        return Values(np.logical_not(mask, out=mask) if operator == "not_equal" else mask, dividend.valid)
+    found = by_kernel(dividend.data, [division])
+    if found is not None:
+        return _where_remainder(operator, found[0], dividend.valid)
     rest, valid = _remainder(dividend.data, division.divisor, dividend.valid)
     return Values(compared(operator, rest, division.remainder), valid)
 
@@ -320,6 +326,16 @@ def evaluate_mask(
     The variables of the expression are ignored: every column is one of the table. O(rows). ``loaded`` holds
     the values of columns, and gets those that it lacks; what is returned may be one of them.
     """
+    return evaluate_masks([expression], table, loaded, among)[0]
+
+
+def evaluate_masks(
+    expressions: Sequence[TypedExpression],
+    table: pa.Table,
+    loaded: dict[str, Values] | None = None,
+    among: slice = slice(None),
+) -> list[Mask]:
+    """Return what :func:`evaluate_mask` does of each expression; a column's remainders are found together."""
     loaded = {} if loaded is None else loaded
 
     def column(found: Column) -> Values:
@@ -327,19 +343,49 @@ def evaluate_mask(
             loaded[found.name] = column_values(table.column(found.name), found.name)
         return loaded[found.name]
 
-    safe = within_int64(expression, lambda found: column(found).extremes)
+    safe = [within_int64(expression, lambda found: column(found).extremes) for expression in expressions]
+    remainders = _compared_remainders(safe)
     begin, end, _ = among.indices(table.num_rows)
 
-    def part(start: int, stop: int) -> Mask:
-        found = evaluate(safe, lambda wanted: column(wanted).part(start, stop))
-        truth = np.asarray(found.data, dtype=np.bool_)
-        return truth if found.valid is None else truth & found.valid
+    def parts(start: int, stop: int) -> list[Mask]:
+        found: dict[int, Values] = {}
+        for dividend, wanted in remainders:
+            values = column(dividend).part(start, stop)
+            masks = by_kernel(values.data, [remainder for _, _, remainder in wanted])
+            if masks is not None:
+                for mask, (place, operator, _) in zip(masks, wanted, strict=True):
+                    found[place] = _where_remainder(operator, mask, values.valid)
+        for place, expression in enumerate(safe):
+            if place not in found:
+                found[place] = evaluate(expression, lambda wanted: column(wanted).part(start, stop))
+        return [_truth(found[place]) for place in range(len(safe))]
 
     if end - begin <= EXPRESSION_ROWS:
-        whole = part(begin, end)
-        return whole if whole.ndim else np.broadcast_to(whole, end - begin)
-    mask = empty(end - begin, np.bool_)
+        return [mask if mask.ndim else np.broadcast_to(mask, end - begin) for mask in parts(begin, end)]
+    masks = [empty(end - begin, np.bool_) for _ in safe]
     for start in range(begin, end, EXPRESSION_ROWS):
         stop = min(start + EXPRESSION_ROWS, end)
-        mask[start - begin : stop - begin] = part(start, stop)
-    return mask
+        for mask, part in zip(masks, parts(start, stop), strict=True):
+            mask[start - begin : stop - begin] = part
+    return masks
+
+
+def _truth(found: Values) -> Mask:
+    """Return where what was found is true, and not null."""
+    truth = np.asarray(found.data, dtype=np.bool_)
+    return truth if found.valid is None else truth & found.valid
+
+
+def _compared_remainders(
+    expressions: Sequence[TypedExpression],
+) -> list[tuple[Column, list[tuple[int, str, ComparedRemainder]]]]:
+    """Return each column of which several expressions compare remainders, and for each its place and how."""
+    by_name: dict[str, list[tuple[int, str, ComparedRemainder]]] = {}
+    columns: dict[str, Column] = {}
+    for place, expression in enumerate(expressions):
+        compared = compared_remainder(expression) if isinstance(expression, Apply) else None
+        if isinstance(expression, Apply) and compared is not None and isinstance(compared.dividend, Column):
+            column = compared.dividend
+            columns[column.name] = column
+            by_name.setdefault(column.name, []).append((place, expression.operator, compared))
+    return [(columns[name], some) for name, some in by_name.items() if len(some) > 1]

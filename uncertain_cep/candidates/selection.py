@@ -354,23 +354,16 @@ def rows_taken(
     component: PlannedComponent,
     seen: dict[str, Mask] | None = None,
     loaded: dict[str, Values] | None = None,
-    among: slice = slice(None),
 ) -> Int64:
     """Return the rows of the events that a component's types and local predicates let it take, ascending.
 
-    Those ``among`` some rows; ``seen`` holds their masks of types, and ``loaded`` the values of whole
-    columns, that other components asked for.
+    ``seen`` holds masks of types, and ``loaded`` values of columns, that other components asked for.
     """
-    begin, end, _ = among.indices(table.num_rows)
-    part = table.slice(begin, end - begin)
-    mask = type_mask(part, plan.names.type, component.types, {} if seen is None else seen)
+    mask = type_mask(table, plan.names.type, component.types, {} if seen is None else seen)
     for predicate in component.local:
-        found = evaluate_mask(predicate, table, loaded, among)
+        found = evaluate_mask(predicate, table, loaded)
         mask = found if mask is None else mask & found
-    if mask is None:
-        return np.arange(begin, end)
-    rows = np.flatnonzero(mask)
-    return rows + begin if begin else rows
+    return np.arange(table.num_rows) if mask is None else np.flatnonzero(mask)
 
 
 def partitioned(

@@ -316,17 +316,13 @@ def attribute_values(table: pa.Table, column: Column, rows: NDArray[np.int64]) -
 
 
 def evaluate_mask(
-    expression: TypedExpression,
-    table: pa.Table,
-    loaded: dict[str, Values] | None = None,
-    among: slice = slice(None),
+    expression: TypedExpression, table: pa.Table, loaded: dict[str, Values] | None = None
 ) -> Mask:
-    """Return for each row of a table, or ``among`` some, whether a boolean expression of its columns is true.
+    """Return for each row of a table whether a boolean expression of its columns is true, (n,) bool.
 
-    The variables of the expression are ignored: every column is one of the table. O(rows). ``loaded`` holds
-    the values of columns, and gets those that it lacks; what is returned may be one of them.
+    See :func:`evaluate_masks`.
     """
-    return evaluate_masks([expression], table, loaded, among)[0]
+    return evaluate_masks([expression], table, loaded)[0]
 
 
 def evaluate_masks(
@@ -335,7 +331,28 @@ def evaluate_masks(
     loaded: dict[str, Values] | None = None,
     among: slice = slice(None),
 ) -> list[Mask]:
-    """Return what :func:`evaluate_mask` does of each expression; a column's remainders are found together."""
+    """Return for each row of a table, or ``among`` some, whether boolean expressions of its columns are true.
+
+    The variables of the expressions are ignored: every column is one of the table.
+
+    Parameters
+    ----------
+    expressions : sequence of TypedExpression
+    table : pyarrow.Table
+    loaded : dict or None
+        By name, the values of columns; gets those that it lacks.
+    among : slice
+        The rows that are looked at; all k of them.
+
+    Returns
+    -------
+    list of (k,) bool
+        For each expression; it may be one of the values.
+
+    Notes
+    -----
+    O(k) for each operation; a column whose remainders several expressions compare is read once for these.
+    """
     loaded = {} if loaded is None else loaded
 
     def column(found: Column) -> Values:

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from confidence.kernel import POSITIVE, kernel
+from confidence.predicates.texts import eight_bytes
 from eventbased.bits import ONE, WORD, count_bits
 from eventbased.times_of_rows import times_of_rows
 
@@ -15,24 +16,6 @@ __all__ = ["pack_masks", "take_rows"]
 _FIRST_BITS: Final = np.uint64(0x0102040810204080)
 """What gathers the first bits of eight bytes in the last byte of a product."""
 _LAST_BYTE: Final = np.uint64(56)
-
-
-@kernel(inline=True)
-def _eight(mask, b):
-    """Return eight bytes as one word: LLVM makes one load of these."""
-    low = (
-        np.uint64(mask[b])
-        | np.uint64(mask[b + 1]) << np.uint64(8)
-        | np.uint64(mask[b + 2]) << np.uint64(16)
-        | np.uint64(mask[b + 3]) << np.uint64(24)
-    )
-    high = (
-        np.uint64(mask[b + 4]) << np.uint64(32)
-        | np.uint64(mask[b + 5]) << np.uint64(40)
-        | np.uint64(mask[b + 6]) << np.uint64(48)
-        | np.uint64(mask[b + 7]) << np.uint64(56)
-    )
-    return low | high
 
 
 @kernel
@@ -52,7 +35,7 @@ def pack_masks(one, other, bits):
         word = np.uint64(0)
         for k in range(8):
             b = (WORD * w + 8 * k) & POSITIVE
-            both = _eight(one, b) & _eight(other, b)
+            both = eight_bytes(one, b) & eight_bytes(other, b)
             word |= ((both * _FIRST_BITS) >> _LAST_BYTE) << np.uint64(8 * k)
         bits[w] = word
         count += count_bits(word)

@@ -82,24 +82,22 @@ def _division_of(divisor: int, remainder: int) -> tuple[int, int, int, int, int,
 
 
 @kernel
-def leave_remainders(begin, end, values, divisions, found):
+def leave_remainders(values, divisions, found):
     """Find which numbers leave each of some remainders. O(k n), and nothing branches.
 
     Parameters
     ----------
-    begin, end : int64
-        The numbers that are looked at: ``begin .. end - 1``.
     values : (n,) int64
     divisions : Divisions
-    found : (k, m) bool
-        Overwritten up to ``end - begin``.
+    found : (k, n) bool
+        Overwritten.
 
     Notes
     -----
     Block by block, so that each number is read from memory once.
     """
-    for first in range(begin, end, _BLOCK):
-        stop = min(first + _BLOCK, end)
+    for first in range(0, values.shape[0], _BLOCK):
+        stop = min(first + _BLOCK, values.shape[0])
         for j in range(found.shape[0]):
             inverse, offset = divisions.inverse[j], divisions.offset[j]
             right, left, bound = divisions.right[j], divisions.left[j], divisions.bound[j]
@@ -109,5 +107,4 @@ def leave_remainders(begin, end, values, divisions, found):
                 value = values[i]
                 product = np.uint64(value) * inverse + offset
                 product = product >> right | product << left
-                is_one = (product <= bound) & (value >= least) & (value <= most)
-                found[j, (i - begin) & POSITIVE] = is_one
+                found[j, i] = (product <= bound) & (value >= least) & (value <= most)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from confidence.kernel import POSITIVE, kernel
 
-__all__ = ["BLOCK", "WORD", "equal_texts", "words_of"]
+__all__ = ["BLOCK", "WORD", "eight_bytes", "equal_texts", "words_of"]
 
 UInt64 = NDArray[np.uint64]
 
@@ -32,6 +32,24 @@ def words_of(texts: Sequence[bytes]) -> tuple[UInt64, UInt64]:
     words = [np.frombuffer(text.ljust(count * WORD, b"\0"), "<u8") for text in texts]
     masks = [np.frombuffer((b"\xff" * len(text)).ljust(count * WORD, b"\0"), "<u8") for text in texts]
     return np.stack(words, axis=1).astype(np.uint64), np.stack(masks, axis=1).astype(np.uint64)
+
+
+@kernel(inline=True)
+def eight_bytes(data, b):
+    """Return the eight bytes from ``b`` on as one word: LLVM makes one load of these."""
+    low = (
+        np.uint64(data[b])
+        | np.uint64(data[b + 1]) << np.uint64(8)
+        | np.uint64(data[b + 2]) << np.uint64(16)
+        | np.uint64(data[b + 3]) << np.uint64(24)
+    )
+    high = (
+        np.uint64(data[b + 4]) << np.uint64(32)
+        | np.uint64(data[b + 5]) << np.uint64(40)
+        | np.uint64(data[b + 6]) << np.uint64(48)
+        | np.uint64(data[b + 7]) << np.uint64(56)
+    )
+    return low | high
 
 
 @kernel
@@ -76,21 +94,8 @@ def equal_texts(begin, end, offset, data, words, masks, sizes, block, found):
             stop = min(first + BLOCK, safe)
             for i in range(first, stop):
                 i &= POSITIVE
-                # LLVM makes one load of these.
-                b = (np.int64(offset[i]) + WORD * k) & POSITIVE
-                low = (
-                    np.uint64(data[b])
-                    | np.uint64(data[b + 1]) << np.uint64(8)
-                    | np.uint64(data[b + 2]) << np.uint64(16)
-                    | np.uint64(data[b + 3]) << np.uint64(24)
-                )
-                high = (
-                    np.uint64(data[b + 4]) << np.uint64(32)
-                    | np.uint64(data[b + 5]) << np.uint64(40)
-                    | np.uint64(data[b + 6]) << np.uint64(48)
-                    | np.uint64(data[b + 7]) << np.uint64(56)
-                )
-                block[(i - first) & POSITIVE] = low | high
+                place = (np.int64(offset[i]) + WORD * k) & POSITIVE
+                block[(i - first) & POSITIVE] = eight_bytes(data, place)
             for j in range(sizes.shape[0]):
                 # A text that ends before this word has been compared.
                 if k > 0 and masks[k, j] == 0:

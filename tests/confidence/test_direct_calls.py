@@ -17,7 +17,7 @@ WHOLE: Final = st.integers(-(2**63), 2**63 - 1)
 
 def arguments(values: list[int], divisor: int, rest: int) -> tuple[Any, ...]:
     found = np.zeros((1, len(values)), dtype=np.bool_)
-    return 0, len(values), np.array(values, dtype=np.int64), divisions_of([(divisor, rest)]), found
+    return np.array(values, dtype=np.int64), divisions_of([(divisor, rest)]), found
 
 
 @given(st.lists(WHOLE, max_size=20), st.integers(1, 2**63 - 1), st.data())

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import islice
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -282,7 +281,7 @@ class LookedUp:
         masks = self._masks(plan, table, new, rows, number)
         asked = bool(new) and not self.ascending_ids[number]
         ids = _whole_ids(table.column(plan.names.id)) if asked else None
-        taken, ascend = TakenRows.where(masks, rows, bounds, _NO_IDS if ids is None else ids)
+        taken, ascend = TakenRows.where(masks, rows, bounds, ids)
         if ids is not None:
             self.ascending_ids[number] = ascend
         yield taken if is_sound is None or is_sound(own, taken.extremes) else None
@@ -304,9 +303,6 @@ class LookedUp:
                 own.append(reduce(np.logical_or, (seen[name] for name in component.types)))
             masks.append(own or [np.ones(count, dtype=np.bool_)])
         return masks
-
-
-_NO_IDS: Final = np.empty(0, dtype=np.int64)
 
 
 def _whole_ids(ids: pa.ChunkedArray) -> Int64 | None:

@@ -93,7 +93,11 @@ class TakenRows(NamedTuple):
 
     @classmethod
     def where(
-        cls, masks: Sequence[Sequence[Mask]], among: slice, bounds: tuple[Int64, Int64] | None, ids: Int64
+        cls,
+        masks: Sequence[Sequence[Mask]],
+        among: slice,
+        bounds: tuple[Int64, Int64] | None,
+        ids: Int64 | None,
     ) -> tuple[TakenRows, bool]:
         """Find the rows that components can take, and their times if ``bounds`` are given.
 
@@ -105,8 +109,8 @@ class TakenRows(NamedTuple):
             Those k rows of all.
         bounds : tuple of (n,) int64, or None
             The times of all rows, ticks.
-        ids : (n,) int64, or (0,)
-            The ids of all rows, or none if nothing is asked of them.
+        ids : (n,) int64, or None
+            The ids of all rows; None if nothing is asked of them.
 
         Returns
         -------
@@ -121,6 +125,7 @@ class TakenRows(NamedTuple):
         whenever one begins or ends, a thread may have to wait for the interpreter.
         """
         begin, end = among.start, among.stop
+        ids = _NONE if ids is None else ids
         if not is_worth_a_kernel(end - begin):
             rows = [np.flatnonzero(reduce(np.logical_and, own)) + begin for own in masks]
             these = ids[begin : end + 1]

@@ -60,7 +60,7 @@ def by_kernel(values: Any, compared: Sequence[ComparedRemainder]) -> Masks | Non
     found: Masks = empty((len(compared), len(values)), np.bool_)
     numbers = read_only(np.ascontiguousarray(values, dtype=np.int64))
     divisions = _divisions(tuple((wanted.divisor, wanted.remainder) for wanted in compared))
-    leave_remainders(0, len(numbers), numbers, divisions, found)
+    leave_remainders(numbers, divisions, found)
     return found
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from confidence.kernel import always_compiled
 from tests.cases.cut import THREADS
+from uncertain_cep.config import MOST_KEPT_BATCHES
 from uncertain_cep.operators.batch import MatchBatch, Packed
 from uncertain_cep.operators.batch_memory import BatchMemory
 from uncertain_cep.plan import make_plan
@@ -88,14 +89,19 @@ def test_memory_is_given_out_again_to_the_thread_that_had_it() -> None:
     assert again.is_mutable
 
 
-def test_little_memory_is_kept() -> None:
-    given_out = BatchMemory()
-    pieces = [given_out.room(1 << 20) for _ in range(20)]
+@pytest.mark.parametrize("more", [-1, 0, 1, 16])
+def test_little_memory_is_kept(more: int) -> None:
+    given_out, count = BatchMemory(), MOST_KEPT_BATCHES + more
+    pieces = [given_out.room(1 << 20) for _ in range(count)]
+    addresses = {piece.address for piece in pieces}
     before = pa.total_allocated_bytes()
     del pieces
-    assert before - pa.total_allocated_bytes() >= 15 << 20
-    del given_out
-    assert before - pa.total_allocated_bytes() >= 20 << 20
+    assert before - pa.total_allocated_bytes() >= max(more, 0) << 20
+    again = [given_out.room(1 << 20) for _ in range(min(count, MOST_KEPT_BATCHES))]
+    assert {piece.address for piece in again} <= addresses
+    assert pa.total_allocated_bytes() <= before - (max(more, 0) << 20)
+    del again, given_out
+    assert before - pa.total_allocated_bytes() >= count << 20
 
 
 def events() -> pa.Table:
@@ -176,9 +182,9 @@ def test_packed_columns_become_the_same_arrays(kind: pa.DataType, tick: str | No
         found[:] = [0.0, 0.25, 0.5, 1.0 / 3.0, 1.0]
     columns = whole[:2, :5], whole[2, :5], whole[3, :5], found
     chunk = MatchBatch(*columns, at_most_one=True, packed=Packed(memory, room, columns))
-    assert chunk.is_packed
+    assert chunk.still_packed is chunk.packed
     apart = replace(chunk, packed=None)
-    assert not apart.is_packed
+    assert apart.still_packed is None
     batch = to_batch(plan, table, chunk, True)
     assert batch.equals(to_batch(plan, table, apart, True))
     assert batch.schema == plan.batch_schema
@@ -197,8 +203,8 @@ def test_what_is_put_in_place_of_a_column_is_not_taken_for_it(column: str) -> No
     # Also another view of the same memory, such as events in another order.
     other = np.ones_like(getattr(chunk, column))
     moved = replace(chunk, **{column: other})
-    assert not moved.is_packed
-    assert not replace(chunk, **{column: getattr(chunk, column)[:]}).is_packed
+    assert moved.still_packed is None
+    assert replace(chunk, **{column: getattr(chunk, column)[:]}).still_packed is None
     batch = to_batch(plan, table, moved, True)
     ones = {"events": (0, 1), "lower": (2,), "upper": (3,), "confidence": (4,)}[column]
     assert [batch.column(j).to_pylist() for j in range(5)] == [[int(j in ones)] * 4 for j in range(5)]

@@ -273,13 +273,14 @@ def test_patterns_of_values_leave_columns_alone_that_have_a_name(tmp_path: Path)
     st.booleans(),
 )
 def test_wide_rows_say_what_long_ones_do(rows: list[tuple[int, int | None, int | None]], some: bool) -> None:
-    from uncertain_cep.traces.reshaping import with_values
+    from uncertain_cep.traces.reshaping import value_names, with_values
 
     table = pa.table(
         {name: pa.array([row[place] for row in rows], pa.int64()) for place, name in enumerate("tab")}
     )
     table = pa.concat_tables([table.slice(0, 1), table.slice(1)])
-    found, numbers = with_values(table, [("a", "a"), ("b", "b")] if some else [("*", "[ab]")])
+    columns_given = [("a", "a"), ("b", "b")] if some else [("*", "[ab]")]
+    found, numbers = with_values(table, columns_given, value_names(columns_given, table.column_names))
     wanted = [
         (number, row[0], name, row[place])
         for number, row in enumerate(rows)

@@ -109,7 +109,7 @@ class MatchBatch:
     at_least: float = 0.0
     """No confidence is below."""
     packed: Packed | None = None
-    """Where its columns lay when it was found; see :attr:`is_packed`."""
+    """Where its columns lay when it was found; see :attr:`still_packed`."""
 
     @property
     def of_components(self) -> tuple[tuple[Int64, Series | None], ...]:
@@ -117,13 +117,14 @@ class MatchBatch:
         return tuple(zip(self.events, self.series or (None,) * len(self.events), strict=True))
 
     @property
-    def is_packed(self) -> bool:
-        """Whether its columns lie in :attr:`packed` still."""
+    def still_packed(self) -> Packed | None:
+        """:attr:`packed`, if nothing was put in place of a column."""
         if self.packed is None:
-            return False
+            return None
         events, lower, upper, confidence = self.packed.columns
         ranges_stay = self.lower is lower and self.upper is upper
-        return ranges_stay and self.events is events and self.confidence is confidence
+        stay = ranges_stay and self.events is events and self.confidence is confidence
+        return self.packed if stay else None
 
     def by_match(self) -> tuple[Int64, Int64]:
         """Return how many events each match has of each component, and its events in this order.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from threading import get_ident
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["BatchMemory"]
+from uncertain_cep.config import MOST_KEPT_BATCHES
 
-_MOST_KEPT: Final = 4
-"""Pieces of memory that a thread keeps for its next batches."""
+__all__ = ["BatchMemory"]
 
 
 class BatchMemory:
@@ -48,5 +47,5 @@ class _Lent(np.ndarray[Any, np.dtype[np.uint8]]):
     kept: list[pa.Buffer]
 
     def __del__(self) -> None:
-        if len(self.kept) < _MOST_KEPT:
+        if len(self.kept) < MOST_KEPT_BATCHES:
             self.kept.append(self.memory)

@@ -185,17 +185,18 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
 def _bare(plan: EvaluationPlan, chunk: MatchBatch, confidence: NDArray[np.float64] | None) -> list[pa.Array]:
     """Return ids, ranges and confidences."""
     length = len(chunk.events)
-    if chunk.packed is None or not chunk.is_packed:
+    packed = chunk.still_packed
+    if packed is None:
         bare = [*map(as_array, chunk.events), *map(plan.domain.times, (chunk.lower, chunk.upper))]
         return bare if confidence is None else [*bare, as_array(confidence)]
     if plan.domain.times_are_ticks:
-        bare = chunk.packed.whole_numbers(length + 2)
+        bare = packed.whole_numbers(length + 2)
     else:
-        bare = chunk.packed.whole_numbers(length)
+        bare = packed.whole_numbers(length)
         bare += map(plan.domain.times, (chunk.lower, chunk.upper))
     if confidence is None:
         return bare
-    bare.append(chunk.packed.confidences() if confidence is chunk.confidence else as_array(confidence))
+    bare.append(packed.confidences() if confidence is chunk.confidence else as_array(confidence))
     return bare
 
 

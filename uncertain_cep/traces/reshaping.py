@@ -49,15 +49,14 @@ def value_names(
 
 
 def with_values(
-    raw: pa.Table, columns: Sequence[tuple[str, str]], kept: Mapping[str, str] = _NOTHING
+    raw: pa.Table, columns: Sequence[tuple[str, str]], names: Mapping[str, str]
 ) -> tuple[pa.Table, IntArray]:
     """Return a row for each value in some columns of each row, and the row that it is of, (n,) int64.
 
     The columns ``variable`` and ``value`` tell what the column is called, and the value; a null gives no row.
-    A TraceError says that there are no such columns, or that they hold values of different types. For
-    ``columns`` and ``kept`` see :func:`value_names`.
+    A TraceError says that there are no such columns, or that they hold values of different types. ``names``
+    is what :func:`value_names` finds of ``columns``, which only errors quote.
     """
-    names = value_names(columns, raw.column_names, kept)
     given = ", ".join(old for _, old in columns)
     if not names:
         message = f"value_columns names {given}, and the file has no such column"

@@ -123,7 +123,7 @@ def events_of_rows(
             values = value_names(events.value_columns, raw.column_names, kept)
             for name in [name for name in types if name in values]:
                 raw = with_type(raw, name, types.pop(name))
-            chosen, rows = with_values(raw, events.value_columns, kept)
+            chosen, rows = with_values(raw, events.value_columns, values)
             raw = chosen
         if events.where is not None:
             some = np.flatnonzero(meets(events.where, raw))

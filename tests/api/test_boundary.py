@@ -54,6 +54,10 @@ UNFIT: Final[tuple[tuple[str, Callable[[], object]], ...]] = (
     ("pmf= takes str, not list", lambda: uc.histogram(["p"])),  # type: ignore[arg-type]
     ("lower= takes str or None, not float", lambda: uc.histogram("p", 1.5)),  # type: ignore[arg-type]
     ("rules= takes Mapping, not int", lambda: uc.by_value("x", 3)),  # type: ignore[arg-type]
+    ("column= takes the name of a column, not Int64Array", lambda: uc.by_value(pa.array([1]), {})),
+    ("values of 'x' are compared as texts: write '5'", lambda: uc.by_value("x", {5: uc.exact()})),  # type: ignore[dict-item]
+    ("source= takes the name of a column, not list", lambda: uc.window("1s", ["host"])),  # type: ignore[arg-type]
+    ("key= takes the name of a column, not list", lambda: uc.clock_offset({"h": (0, 1)}, key=["host"])),  # type: ignore[arg-type]
     ("schema= takes Schema, not NoneType", lambda: uc.IncrementalMatcher(QUERY, None)),
     ("batch_rows= takes int, not str", lambda: uc.iter_matches(events(), QUERY, batch_rows="9")),  # type: ignore[arg-type]
     ("standard error is None", lambda: uc.Approximation(None)),  # type: ignore[arg-type]

@@ -18,7 +18,14 @@ from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.offsets import clock_offset
 from uncertain_cep.traces.time_formats import ISO, TimeFormat
-from uncertain_cep.traces.uncertain_stamps import Clocks, Intervals, Missing, Stamps, Uncertainty
+from uncertain_cep.traces.uncertain_stamps import (
+    Clocks,
+    Intervals,
+    Missing,
+    Stamps,
+    Uncertainty,
+    check_column,
+)
 from uncertain_cep.traces.uncertainty import (
     as_written,
     columns,
@@ -141,6 +148,13 @@ def by_value(column: str, rules: Mapping[str, Uncertainty], otherwise: Uncertain
     >>> import uncertain_cep as uc
     >>> rule = uc.by_value("type", {"CPU": uc.window("15s")}, otherwise=uc.plus_minus("5ms"))
     """
+    check_column(column, "column")
+    for value in rules:
+        if not isinstance(value, str):
+            raise OptionError(
+                f"by_value: {value!r} is no text, and values of {column!r} are compared as texts: write "
+                f"{str(value)!r}"
+            )
     for rule in (*rules.values(), *([] if otherwise is None else [otherwise])):
         if not hasattr(rule, "intervals"):
             raise OptionError(f'by_value: {rule!r} is no rule: make one, such as plus_minus("500ms")')

@@ -25,6 +25,7 @@ from uncertain_cep.traces.uncertain_stamps import (
     Missing,
     Stamps,
     Uncertainty,
+    check_column,
     columns_in,
     missing_where,
     stamps_in,
@@ -239,6 +240,8 @@ def clock_offset(
     >>> print(events["lower"][0], "to", events["upper"][0])
     2026-01-05 10:29:58 to 2026-01-05 10:30:03
     """
+    if key is not None:
+        check_column(key, "key")
     in_ticks = number_unit(unit) is None
     source = None
     if isinstance(table, (str, PathLike)):

@@ -31,6 +31,7 @@ __all__ = [
     "Stamps",
     "Ticks",
     "Uncertainty",
+    "check_column",
     "columns_in",
     "missing_where",
     "required_time",
@@ -122,6 +123,12 @@ def terms_of(bound: str) -> tuple[str, list[tuple[int, str]]]:
 def stamps_in(bound: str) -> tuple[str]:
     """Return the column of stamps in a sum."""
     return (terms_of(bound)[0],)
+
+
+def check_column(given: object, option: str) -> None:
+    """Raise OptionError if what an option gives is no name of a column."""
+    if not isinstance(given, str):
+        raise OptionError(f"{option}= takes the name of a column, not {type(given).__name__}")
 
 
 def columns_in(bound: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from uncertain_cep.traces.uncertain_stamps import (
     Clocks,
     Intervals,
     Stamps,
+    check_column,
     columns_in,
     missing_where,
     required_time,
@@ -65,8 +66,8 @@ class Moved:
         source: str | None = None,
     ) -> Moved:
         """Return the rule with a length as callers give it, or a number of ticks."""
-        if source is not None and not isinstance(source, str):
-            raise OptionError(f"source={source!r}: it must be the name of a column")
+        if source is not None:
+            check_column(source, "source")
         given: Any = length
         # NumPy's timedelta64 is an integer of its own.
         if isinstance(given, int | np.integer) and not isinstance(given, bool | np.timedelta64):

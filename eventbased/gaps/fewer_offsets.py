@@ -42,7 +42,7 @@ class Clocks(NamedTuple):
         return bool((self.own.lower[rows] == self.own.upper[rows]).all())
 
     def chance(self, clock: Int64, value: Int64) -> Float64:
-        """Return the probabilities of offsets of clocks, of one shape both."""
+        """Return the probabilities of offsets that clocks can have, of one shape both."""
         lower, upper, law = (column[clock] for column in self.offsets)
         chance = 1.0 / (upper - lower + 1).astype(np.float64)
         if (law >= 0).any():

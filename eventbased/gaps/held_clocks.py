@@ -412,7 +412,10 @@ class HeldConfidences:
         low = np.where(there, lower - np.where(together, value, 0), lower[0]).max(axis=0)
         high = np.where(there, upper - np.where(together, value, 0), upper[0]).min(axis=0)
         value = np.where(together, value + low, value)
-        weight = np.where(there, self.clocks.chance(clock, value), 1.0).prod(axis=0)
+        apart = there & ~together
+        # Any offset that the clock can have stands for those that are not asked for.
+        chances = self.clocks.chance(clock, np.where(apart, value, lower))
+        weight = np.where(apart, chances, 1.0).prod(axis=0)
         widths = np.where(there, upper - lower + 1, 1).prod(axis=0, dtype=np.float64)
         chance = np.maximum(high - low + 1, 0) / widths
         weight = np.where(together, np.where(there.sum(axis=0) == 1, 1.0, chance), weight)

@@ -38,7 +38,7 @@ def by_clocks(draw: st.DrawFn, cases: st.SearchStrategy[CaseT]) -> CaseT:
 @st.composite
 def _clocks(draw: st.DrawFn) -> Clock:
     lower, width = draw(st.integers(-2, 1)), draw(sampled_from([0, 1, 2, 2, 3]))
-    if draw(st.integers(0, 3)):
+    if draw(st.booleans()):
         return Clock(lower, lower + width)
     shares = draw(st.lists(st.integers(0, 2), min_size=width + 1, max_size=width + 1).filter(any))
     return Clock(lower, lower + width, tuple(Fraction(share, sum(shares)) for share in shares))

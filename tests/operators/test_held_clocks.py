@@ -125,6 +125,43 @@ def test_a_least_confidence_leaves_out_what_is_less_likely(case: LanguageCase, a
             assert uc.match(table, case.text(tail)).to_pylist() == kept
 
 
+@pytest.mark.parametrize("lower", [-3, 0, 1])
+@pytest.mark.parametrize("width", [0, 3, 40])
+@pytest.mark.parametrize(
+    ("pattern", "parts"),
+    [
+        ("A+ v0[]", [plus("A", "v0")]),
+        ("A v0, A+ v1[]", [one("A", "v0"), plus("A", "v1")]),
+        ("A v0, !A n, A v1", [one("A", "v0"), no("A", "n"), one("A", "v1")]),
+    ],
+)
+def test_matches_of_one_clock_beside_matches_of_several(
+    pattern: str, parts: list[Any], lower: int, width: int
+) -> None:
+    """One clock has probabilities of its own, and the other one more offsets than it has of these."""
+    skewed, even = Clock(0, 1, (Fraction(1, 4), Fraction(3, 4))), Clock(lower, lower + width)
+    events = [
+        Event("A", id, clock.lower, clock.upper, None, clock=clock)
+        for id, clock in enumerate([skewed, even, even, skewed])
+    ]
+    found = uc.match(table_of(events), f"PATTERN SEQ({pattern}) WITHIN 5").to_pylist()
+    _assert_of_all_worlds(found, Query(seq(*parts), 5), events)
+
+
+def _assert_of_all_worlds(found: list[dict[str, Any]], query: Query, events: list[Event]) -> None:
+    """Assert that rows are the matches in all worlds, with their ranges and confidences."""
+    wanted = {match.ids: match for match in answer(query, events)}
+    names = [name for name in ("v0", "v1", "v2") if found and name in found[0]]
+    got = {
+        tuple(tuple(row[name]) if isinstance(row[name], list) else row[name] for name in names): row
+        for row in found
+    }
+    assert got.keys() == wanted.keys()
+    for ids, match in wanted.items():
+        assert (got[ids]["range_lower"], got[ids]["range_upper"]) == (match.range_lower, match.range_upper)
+        assert got[ids]["confidence"] == pytest.approx(float(match.confidence), rel=1e-9)
+
+
 IN_GAPS = {
     "A v0, !N n, B v1": seq(one("A", "v0"), no("N", "n"), one("B", "v1")),
     "A v0, !N n, B v1, !M m, C v2": seq(
@@ -169,19 +206,10 @@ def _in_gaps(draw: st.DrawFn) -> list[Event]:
 @given(st.sampled_from(sorted(IN_GAPS)), st.integers(3, 12), _in_gaps())
 def test_clocks_that_stand_in_one_gap(pattern: str, window: int, events: list[Event]) -> None:
     """Matches that are certain by their clocks are weighed that way, too."""
-    wanted = {match.ids: match for match in answer(Query(IN_GAPS[pattern], window), events)}
     table = table_of(events).append_column("probability", pa.array([float(e.probability) for e in events]))
     with _fewer_offsets(), patch.object(held_clocks, "one_by_one", lambda *_: None):
         found = uc.match(table, f"PATTERN SEQ({pattern}) WITHIN {window}").to_pylist()
-    names = [name for name in ("v0", "v1", "v2") if found and name in found[0]]
-    got = {
-        tuple(tuple(row[name]) if isinstance(row[name], list) else row[name] for name in names): row
-        for row in found
-    }
-    assert got.keys() == wanted.keys()
-    for ids, match in wanted.items():
-        assert (got[ids]["range_lower"], got[ids]["range_upper"]) == (match.range_lower, match.range_upper)
-        assert got[ids]["confidence"] == pytest.approx(float(match.confidence), rel=1e-9)
+    _assert_of_all_worlds(found, Query(IN_GAPS[pattern], window), events)
 
 
 def _events(*events: tuple[str, int, str | None], widest: int) -> pa.Table:

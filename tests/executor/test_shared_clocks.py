@@ -550,5 +550,5 @@ def test_a_sampler_in_a_schema_file(tmp_path: Path) -> None:
     events = uc.read_traces(tmp_path / "log.csv", tmp_path / "schema.toml")
     (row,) = uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 5").to_pylist()
     assert (row["range_lower"], row["range_upper"], row["confidence"]) == (6, 12, 1.0)
-    with pytest.raises(uc.OptionError, match="source=5"):
+    with pytest.raises(uc.OptionError, match="source= takes the name of a column, not int"):
         uc.window("15s", source=5)  # type: ignore[arg-type]

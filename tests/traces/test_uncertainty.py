@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import pickle
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -260,6 +261,13 @@ def test_rules_by_the_value_of_a_column() -> None:
     with pytest.raises(TraceError) as caught:
         intervals_of(raw, time="t", uncertainty=by_value("source", rules))
     assert {(fault.row, fault.column) for fault in caught.value.faults} == {(2, "source"), (4, "source")}
+
+
+def test_a_rule_by_value_for_rows_without_one() -> None:
+    raw = pa.table({"t": [100, 200], "source": ["log", None]})
+    rules: Any = {None: plus_minus(2)}
+    table = intervals_of(raw, time="t", uncertainty=by_value("source", rules, otherwise=exact()))
+    assert bounds(table) == [(100, 100), (198, 202)]
 
 
 def test_faults_of_a_rule_for_some_rows_keep_their_rows() -> None:

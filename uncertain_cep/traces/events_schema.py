@@ -150,7 +150,8 @@ def by_value(column: str, rules: Mapping[str, Uncertainty], otherwise: Uncertain
     """
     check_column(column, "column")
     for value in rules:
-        if not isinstance(value, str):
+        # None stands for rows without a value.
+        if not isinstance(value, str | None):
             raise OptionError(
                 f"by_value: {value!r} is no text, and values of {column!r} are compared as texts: write "
                 f"{str(value)!r}"

@@ -19,6 +19,7 @@ from benchmarks.isolated import ONE_THREAD, IsolatedError, end_on_request, run_i
 from benchmarks.machine import facts
 from benchmarks.paper_options import FIGURES, PaperOptions
 from benchmarks.report import show, write_json
+from benchmarks.weighed_cells import KINDS
 from uncertain_cep import config
 
 __all__ = ["main"]
@@ -152,6 +153,21 @@ _add_job(
     "incremental",
     "Measure the incremental methods: throughput in batches and by event, and the state they hold.",
 )
+
+
+@main.command("weighers")
+@click.option(
+    "--beside",
+    type=click.Path(exists=True, file_okay=False),
+    help="Another checkout, measured in turns with this one.",
+)
+@click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice(tuple(KINDS)), help="Only this; can be repeated."
+)
+@_measured("weighers")
+def weighers_job(asked: _Asked, beside: str | None, kinds: tuple[str, ...]) -> None:
+    """Measure a match by what its confidence depends on, in one checkout or beside another."""
+    _run({"weighers": "weighers"}, asked, lambda _: (beside, kinds))
 
 
 def _figures(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:

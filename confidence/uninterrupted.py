@@ -74,7 +74,11 @@ def in_a_thread(
             results.put(Failure(error))
 
     try:
-        Thread(target=copy_context().run, args=(run,), daemon=daemon).start()
+        try:
+            Thread(target=copy_context().run, args=(run,), daemon=daemon).start()
+        except RuntimeError:
+            # The system allows no more threads, or Python none as the process ends.
+            return call()
         while True:
             meanwhile()
             with suppress(Empty):

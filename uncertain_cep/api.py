@@ -225,7 +225,8 @@ def iter_matches(
     batch_rows : int
         Most matches in a batch.
     threads : int, optional
-        As for :func:`match`. A thread is ahead of the caller by a few batches.
+        As for :func:`match`. A thread is ahead of the caller by a few batches. With several threads the
+        iterator does not go on in a forked process.
     timeout : float, optional
         Seconds, from this call on, after which the search for the next batch is stopped with an error; what
         the caller does between batches is never stopped, and its time counts.

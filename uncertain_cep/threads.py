@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,11 +14,12 @@ from itertools import chain, pairwise
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import perf_counter
-from typing import Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from confidence.budget import checkpoint, looking_at
 from confidence.uninterrupted import Abandoned, Failure, ending_when, in_a_thread
 from uncertain_cep.config import AWAY_SHARE, MOST_AHEAD, WORTH_A_THREAD
+from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.meter import Meter, current_meter
 
 __all__ = ["available_cores", "equal_ranges", "side_by_side", "waited_for"]
@@ -69,8 +72,12 @@ def side_by_side(threads: int, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -
     Exception
         What a task raises, when its turn comes. No thread works on then, nor when the caller has closed the
         iterator.
+    RuntimeEnvironmentError
+        If the iterator goes on in a forked process, which has none of its threads.
+    SystemExit
+        If the iterator goes on while the process ends.
     """
-    if threads < 2 or len(tasks) < 2:
+    if threads < 2 or len(tasks) < 2 or _Crew.process_ends:
         for task in tasks:
             yield from task()
         return
@@ -182,7 +189,15 @@ class _Crew(Generic[ItemT]):
     lanes: the fast one gets the lane that is behind as soon as its item is made. All are busy until it is as
     far ahead with that one. With two threads, one of them half as fast, a call takes a tenth to a fifth
     longer than their speeds ask for, instead of half as long again.
+
+    A process that ends stops its daemon threads before it closes the iterators that are left. To wait for a
+    thread then would take for ever, so all crews are ended before.
     """
+
+    process_ends = False
+    """Whether this process ends, so that no threads are to be begun."""
+
+    _running: ClassVar[set[_Crew[Any]]] = set()
 
     def __init__(self, lanes: Sequence[_Lane[ItemT]]) -> None:
         self._lanes = lanes
@@ -202,11 +217,26 @@ class _Crew(Generic[ItemT]):
         self._helps = True
         """Whether the caller makes items."""
         self._over: list[Event] = []
+        self._process = os.getpid()
+        _Crew._running.add(self)
         for _ in range(len(lanes) - 1):
             self._hire()
 
-    def _hire(self) -> None:
-        self._over.append(_Worker.run(partial(copy_context().run, self._work)))
+    @classmethod
+    def end_all(cls) -> None:
+        """End all work, as the process ends."""
+        cls.process_ends = True
+        for crew in tuple(cls._running):
+            crew.end()
+
+    def _hire(self) -> bool:
+        """Have one more thread work, and return whether there is one."""
+        try:
+            self._over.append(_Worker.run(partial(copy_context().run, self._work)))
+        except RuntimeError:
+            # The system allows no more threads, or Python none as the process ends.
+            return False
+        return True
 
     def items(self) -> Iterator[ItemT]:
         """Yield one item of each lane in turn, until none has any left."""
@@ -231,16 +261,17 @@ class _Crew(Generic[ItemT]):
                 del item
                 now = perf_counter()
                 away += now - left
-                if self._helps and away > max(WORTH_A_THREAD, AWAY_SHARE * (now - began)):
+                if self._helps and away > max(WORTH_A_THREAD, AWAY_SHARE * (now - began)) and self._hire():
                     self._helps = False
                     self._give_back()
-                    self._hire()
 
     def _waits_for(self, lane: _Lane[ItemT]) -> bool:
         """Wait until a lane has an item, or return that it has none left; meanwhile make others."""
         self._limits = copy_context()
         meter, last = current_meter(), lane
+        self._check_running()
         while not lane.ready:
+            self._check_running()
             checkpoint()
             if meter is not None:
                 meter.look()
@@ -267,6 +298,17 @@ class _Crew(Generic[ItemT]):
                 else:
                     self._made(mine)
         return True
+
+    def _check_running(self) -> None:
+        """Raise an error if the threads have ended before their work has."""
+        if self._process != os.getpid():
+            raise RuntimeEnvironmentError(
+                "an iterator of matches does not go on in a forked process, which has none of its threads: "
+                "make the iterator in that process, or with threads=1"
+            )
+        if self._ended:
+            # In a thread this ends it without a traceback.
+            raise SystemExit("no more matches are found: the process ends")
 
     @contextmanager
     def _telling(self, meter: Meter) -> Iterator[None]:
@@ -343,11 +385,18 @@ class _Crew(Generic[ItemT]):
 
     def end(self) -> None:
         """End the work of all threads, and wait until it has ended."""
-        with self._lock:
-            self._ended = True
-            self._share_out()
-        for over in self._over:
-            over.wait()
+        if not self._over:
+            # Maybe so late in the end of the process that nothing of this module is left.
+            return
+        # Otherwise there is no thread that could still end its work.
+        if self._process == os.getpid() and not sys.is_finalizing():
+            with self._lock:
+                self._ended = True
+                self._share_out()
+            for over in self._over:
+                over.wait()
+        self._over = []
+        _Crew._running.discard(self)
 
     def _work(self) -> None:
         desk: SimpleQueue[_Lane[ItemT] | None] = SimpleQueue()
@@ -391,3 +440,6 @@ class _Crew(Generic[ItemT]):
     def _within_limits(self, needed: int) -> None:
         # A context can be entered once at a time.
         self._limits.copy().run(checkpoint, needed)
+
+
+atexit.register(_Crew.end_all)

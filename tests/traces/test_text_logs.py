@@ -126,7 +126,7 @@ def test_log4j_and_stack_traces(tmp_path: Path) -> None:
         ("2015-10-17 15:37:56.547000000", "INFO", "main", "org.apache.hadoop.MRAppMaster"),
         ("2015-10-17 15:37:57.001000000", "WARN", "IPC-1", "org.apache.ipc.Client"),
         ("2017-06-09 20:10:40", "ERROR", None, "executor.Backend"),
-        ("2015-07-29 17:41:44.747000000", "INFO", "QuorumPeer:Fast@774", None),
+        ("2015-07-29 17:41:44.747000000", "INFO", "QuorumPeer", "Fast"),
         ("2015-07-29 17:41:45.500000000", "DEBUG", "main", "a.b.C"),
     ]
     joined = table.column("message").to_pylist()[1]
@@ -139,6 +139,44 @@ def test_log4j_and_stack_traces(tmp_path: Path) -> None:
         )
     ]
     assert lengths == [10**6, 10**6, 10**9, 10**6, 10**8]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("- INFO  [Peer[myid=1]/0:0:2181:Fast@7] - a:B@1] - b", ("Peer[myid=1]/0:0:2181", "Fast")),
+        ("- WARN  [/10.0.0.1:38:Cnx$Listener@493] - a", ("/10.0.0.1:38", "Cnx$Listener")),
+        ("[myid:1] - INFO  [main:Config@10] - a", ("main", "Config")),
+        ("INFO [http[1] x] a.b.C: d", ("http[1] x", "a.b.C")),
+        ("INFO  [job[7]] a.b.C: d", ("job[7]", "a.b.C")),
+        ("[pool[2]-1] INFO a.b.C - d", ("pool[2]-1", "a.b.C")),
+    ],
+)  # fmt: skip
+def test_names_of_threads_with_brackets_in_them(tmp_path: Path, line: str, expected: tuple[str, str]) -> None:
+    table = read(tmp_path, f"2015-07-29 17:41:44,747 {line}", schema("log4j"))
+    assert shown(table, "level", "thread", "logger") == [
+        ("2015-07-29 17:41:44.747000000", "WARN" if "WARN" in line else "INFO", *expected)
+    ]
+
+
+def test_logs_of_two_forms(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    put(folder / "auth.log", SYSLOG)
+    put(folder / "access.log", ACCESS)
+    put(folder / "app.log", LOG4J)
+    table = [
+        f'[[events]]\nfiles = "{name}.log"\ntype = "{name}"\ntime = "time"\n{keys}\n'
+        f'uncertainty = {{ kind = "as_written" }}'
+        for name, keys in (("access", ""), ("auth", "year = 2015"), ("app", ""))
+    ]
+    text = 'tick = "1ns"\n[extract]\nline = ["syslog", "access", "log4j"]\n' + "\n".join(table)
+    found = uc.read_traces(folder, schema_of(tmp_path, text))
+    alone = [
+        read(tmp_path / preset, part, schema(preset, "year = 2015" if preset == "syslog" else ""))
+        for preset, part in (("access", ACCESS), ("log4j", LOG4J), ("syslog", SYSLOG))
+    ]
+    assert found.column("lower").to_pylist() == [time for each in alone for time in each["lower"].to_pylist()]
+    assert found.column("upper").to_pylist() == [time for each in alone for time in each["upper"].to_pylist()]
 
 
 def test_log4j_of_one_day(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ class EventsSchema:
     """How one raw row becomes one event; the fields are the keys of ``[[events]]``, see `TraceSchema`.
 
     ``attributes`` and ``value_columns`` are pairs of new names and columns. ``base`` is the ``year`` or the
-    ``date``.
+    ``date``. ``time_parts`` are the columns whose texts together are ``time``, see `joined_name`.
     """
 
     uncertainty: UncertaintySpec
@@ -279,6 +279,7 @@ class EventsSchema:
     sequence: str | None = None
     source: str | None = None
     ordered: bool = False
+    time_parts: tuple[str, ...] = ()
 
     @property
     def format(self) -> TimeFormat | None:

@@ -56,6 +56,8 @@ class FileOptions:
     """Whether events that agree in everything count once."""
     texts: tuple[str, ...] = ()
     """Columns of stamps that are read as the text that stands there, if it is one."""
+    joined: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Columns of stamps that are put together of others, such as a day and a time of day."""
 
     def __post_init__(self) -> None:
         known = (*FILE_FORMATS, *READERS)

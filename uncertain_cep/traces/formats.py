@@ -32,6 +32,7 @@ from uncertain_cep.traces.extracting import (
 from uncertain_cep.traces.faulty_rows import ROW, row_faults, unreadable_rows
 from uncertain_cep.traces.file_options import COLUMN_TYPES, FILE_FORMATS, SUFFIXES, ColumnType, FileOptions
 from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
+from uncertain_cep.traces.joined_stamps import joined_names, with_joined
 from uncertain_cep.traces.json_files import first_names, read_json
 from uncertain_cep.traces.nested import exploded, leaf_names, roots_of, with_fields
 from uncertain_cep.traces.readers import (
@@ -200,7 +201,8 @@ def column_names(file: TraceFile, options: FileOptions = _DEFAULT) -> list[str] 
     if names is None:
         return None
     names += [name for name in _places(file, options) if name not in names]
-    return names + [name for name in extracted_names(options.extract, names) if name not in names]
+    names += [name for name in extracted_names(options.extract, names) if name not in names]
+    return names + joined_names(options.joined, names)
 
 
 def first_column_names(file: TraceFile, options: FileOptions) -> list[str]:
@@ -274,7 +276,8 @@ def read_file(
     cut = {column for column, _ in options.extract}
     needed = asked
     if asked is not None:
-        needed = asked | sources_of(options.extract, asked) | set(options.explode)
+        needed = asked | {part for name, parts in options.joined if name in asked for part in parts}
+        needed |= sources_of(options.extract, needed) | set(options.explode)
     wanted = None if names is None or needed is None else [name for name in names if name in roots_of(needed)]
     inner = (*(asked or ()), *fields, *cut, *(name for name, _ in options.types))
     inner_fields = sorted({*inner} - {*extracted_names(options.extract, cut)})
@@ -290,6 +293,7 @@ def read_file(
             uses.read(names if names is not None else table.column_names)
             uses.read(places)
         table = with_extracted(table, options.extract, str(path), uses, needed)
+        table = with_joined(table, options.joined)
         if asked is not None:
             table = table.select([name for name in table.column_names if name in asked or name == ROW])
         return table

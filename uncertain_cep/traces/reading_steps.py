@@ -126,8 +126,9 @@ def raw_tables(
     """
     for file, steps in plan.items():
         needs = {step.name: needed_columns(step.events, step.rule) for step in steps}
-        texts = [name for step in steps for name in _texts(step)]
-        mine = replace(options, texts=tuple(dict.fromkeys(texts)))
+        texts = [name for step in steps for name in (*_texts(step), *step.events.time_parts)]
+        joined = dict(options.joined)
+        mine = replace(options, texts=tuple(name for name in dict.fromkeys(texts) if name not in joined))
         fields = dict.fromkeys(name for columns in needs.values() for name in columns)
         wanted: set[str] | None = set()
         for step in steps:
@@ -141,13 +142,13 @@ def raw_tables(
                 wanted.update(CANONICAL, _NAMES.clocks, used or ())
         try:
             names = column_names(file, mine)
-            found = [] if names is None or options.explode else _absent(file, names, needs)
+            found = [] if names is None or options.explode else _absent(file, names, needs, joined)
             if not found:
                 raw = read_file(file, wanted, mine, uses, fields, groups)
                 if names is None:
                     raw = _with_fields_of_no_row(raw, steps, needs)
                 # Where they were known before, too: the file may be another one by now.
-                found = _absent(file, raw.column_names, needs)
+                found = _absent(file, raw.column_names, needs, joined)
         except TraceError as error:
             found = list(error.faults)
         if found:
@@ -189,11 +190,14 @@ _MODEL_ADVICE: Final = (
 )
 
 
-def _absent(file: TraceFile, names: Sequence[str], needs: dict[str, dict[str, str]]) -> list[TraceFault]:
+def _absent(
+    file: TraceFile, names: Sequence[str], needs: dict[str, dict[str, str]], joined: Collection[str]
+) -> list[TraceFault]:
     faults = []
     names = [name for name in names if name != ROW]
     for step, columns in needs.items():
-        absent = [column for column in columns if column not in names]
+        # A column that is put together of others lacks one of these, which is named, too.
+        absent = [column for column in columns if column not in names and column not in joined]
         if step == "the trace":
             named, advice = {}, _MODEL_ADVICE
         else:

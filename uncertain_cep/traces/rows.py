@@ -73,7 +73,7 @@ def needed_columns(events: EventsSchema, rule: Uncertainty) -> dict[str, str]:
         needed[events.type_column] = "type_column"
     for name in _id_columns(events.id):
         needed.setdefault(name, "id")
-    for name in () if events.time is None else columns_in(events.time):
+    for name in events.time_parts or (() if events.time is None else columns_in(events.time)):
         needed.setdefault(name, "time")
     for name in rule.reads(events.time):
         needed.setdefault(name, "uncertainty")
@@ -260,7 +260,10 @@ def _sources(events: EventsSchema, chosen: pa.Table, tick: int | None) -> dict[s
 def _attributes(present: list[str], events: EventsSchema, rule: Uncertainty) -> list[tuple[str, str]]:
     if events.attributes is not None:
         return list(events.attributes)
-    used = {events.type_column, events.id or _NAMES.id, events.probability, *rule.stamps(events.time)}
+    used = {
+        events.type_column, events.id or _NAMES.id, events.probability, *rule.stamps(events.time),
+        *events.time_parts,
+    }  # fmt: skip
     if events.sequence is not None or events.ordered:
         used |= {_NAMES.sequence, _NAMES.source, _NAMES.ordered}
     if _NAMES.pmf in rule.reads(events.time):

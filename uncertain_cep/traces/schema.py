@@ -64,7 +64,8 @@ class TraceSchema:
         files = "*tasks*.csv.gz"   # optional glob on the file's name, or on the end of its path
         type = "TaskFinish"        # or: type_column = "a column"
         id = "{task}:finish"       # a column, or a template; default: the column id, else a running number
-        time = "start_ms + took"   # column of the stamps, or a sum of one and of lengths in the same unit
+        time = "start_ms + took"   # column of the stamps, or a sum of one and of lengths in the same unit;
+                                   # or ["Date", "Time"]: columns whose texts, a space between, are the stamp
         unit = "ms"                # of numbers since 1970: ns us ms s min h d; "tick" or none: plain ticks
         time_format = "%d/%b/%Y %H:%M"   # of text that is not ISO 8601; or several, tried in order
         year = 2015                # if the format tells no year; date = 2015-10-17 if it tells no day

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from uncertain_cep.traces.constraints import Constraint, all_before, causal, enc
 from uncertain_cep.traces.events_schema import KINDS, READ_EVENTS, Argument, EventsSchema, UncertaintySpec
 from uncertain_cep.traces.extracting import extraction_groups
 from uncertain_cep.traces.formats import FILE_FORMATS, FileOptions
+from uncertain_cep.traces.joined_stamps import joined_name
 from uncertain_cep.traces.ragged import RaggedColumns
 from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.schema_values import SchemaValues, is_list_of_text, joined_path
@@ -54,7 +56,7 @@ class SchemaReader(SchemaValues):
 
     def __init__(self) -> None:
         super().__init__()
-        self._preset: Preset | None = None
+        self._presets: list[Preset] = []
         self._has_events = False
 
     def read(self, document: Mapping[str, Any]) -> tuple[str | None, tuple[EventsSchema, ...], FileOptions]:
@@ -93,7 +95,7 @@ class SchemaReader(SchemaValues):
             parts=any(preset.parts for preset in presets),
             deduplicate=self.is_true(document, "deduplicate"),
         )
-        self._preset = presets[0] if presets else None
+        self._presets = presets
         self._has_events = given in READERS
         if self._has_events and "events" not in document:
             return tick, (READ_EVENTS,), options
@@ -101,8 +103,10 @@ class SchemaReader(SchemaValues):
         if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
             self.fault("events", "write one or more tables [[events]], one for each event a row stands for")
             return tick, (), options
-        events = [self._events(table, f"events[{number}]") for number, table in enumerate(tables, 1)]
-        return tick, tuple(found for found in events if found is not None), options
+        read = [self._events(table, f"events[{number}]") for number, table in enumerate(tables, 1)]
+        events = tuple(found for found in read if found is not None)
+        joined = {found.time: found.time_parts for found in events if found.time and found.time_parts}
+        return tick, events, replace(options, joined=tuple(joined.items()))
 
     def constraints(self, given: object) -> tuple[Constraint, ...]:
         """Return what ``[[constraints]]`` say; of use only without faults."""
@@ -193,9 +197,10 @@ class SchemaReader(SchemaValues):
         if zone is not None and not known_zone(zone):
             message = f"there is no time zone {zone!r}: write a name such as Europe/Berlin, or +02:00"
             self.fault(joined_path(path, "time_zone"), message)
-        of_preset = not forms and self._preset is not None and table.get("time") == "time"
-        if of_preset and self._preset is not None:
-            forms = self._preset.time_format
+        of_preset = not forms and bool(self._presets) and table.get("time") == "time"
+        if of_preset:
+            # Each log has one of the forms, whose times those of the others do not fit.
+            forms = tuple(dict.fromkeys(form for preset in self._presets for form in preset.time_format))
         lacks: dict[str, str] = {}
         for form in forms:
             if form in EPOCHS or form == "iso":
@@ -258,8 +263,8 @@ class SchemaReader(SchemaValues):
         if self._has_events:
             table = _with_defaults(table)
         wanted = (
-            "files", "type", "type_column", "id", "time", "unit", "where", "missing", "probability",
-            "sequence", "source",
+            "files", "type", "type_column", "id", "unit", "where", "missing", "probability", "sequence",
+            "source",
         )  # fmt: skip
         texts = {key: self.text(table, key, path) for key in wanted}
         ordered = self.is_true(table, "ordered", path)
@@ -272,6 +277,7 @@ class SchemaReader(SchemaValues):
             if "value_columns" in table:
                 column = 'variable", which holds the name of the column of each value, or "a column'
             self.fault(path, f'say the type of these events, either type = "CPU" or type_column = "{column}"')
+        time, parts = self._time(table, path)
         self.unit(texts["unit"], joined_path(path, "unit"))
         forms, base, zone, unit = self._time_format(table, path)
         missing = texts["missing"] or "error"
@@ -288,7 +294,7 @@ class SchemaReader(SchemaValues):
             self.fault(joined_path(path, "time"), message)
         if len(self.faults) > before or uncertainty is None:
             return None
-        given: dict[str, Any] = {**texts, "missing": missing, "unit": texts["unit"] or unit}
+        given: dict[str, Any] = {**texts, "missing": missing, "unit": texts["unit"] or unit, "time": time}
         return EventsSchema(
             uncertainty=uncertainty,
             attributes=attributes,
@@ -298,8 +304,23 @@ class SchemaReader(SchemaValues):
             value_columns=values,
             types=types,
             ordered=ordered,
+            time_parts=parts,
             **given,
         )
+
+    def _time(self, table: Mapping[str, Any], path: str) -> tuple[str | None, tuple[str, ...]]:
+        """Return the column of stamps, and the columns that it is put together of, if there are several."""
+        if not isinstance(table.get("time"), list):
+            return self.text(table, "time", path), ()
+        parts = self.names(table, "time", path)
+        if len(parts) == 1:
+            return parts[0], ()
+        if not parts and not any(where == joined_path(path, "time") for where, _ in self.faults):
+            self.fault(joined_path(path, "time"), 'names no column: write one, or such as ["Date", "Time"]')
+        if table.get("unit") is not None:
+            message = "is for numbers, and time puts texts together: say time_format"
+            self.fault(joined_path(path, "unit"), message)
+        return joined_name(parts), parts
 
     def _condition(self, text: str, path: str) -> None:
         from uncertain_cep.query import parse_row_condition

@@ -48,6 +48,8 @@ class Preset:
 _DAY: Final = "[0-9]{2,4}[-/][0-9]{2}[-/][0-9]{2}"
 _TIME: Final = "[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[,.][0-9]{1,9})?"
 _CLOCK: Final = rf"^(?P<time>(?:{_DAY}[ T])?{_TIME})"
+_THREAD: Final = r"\[(?P<thread>(?:[^\[\]]|\[[^\[\]]*\])*)\]"
+"""The name of a thread may have brackets of its own."""
 _LEVEL: Final = r"(?P<level>TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|SEVERE|FINE|NOTICE|CRITICAL)"
 PRESETS: Final = {
     "syslog": Preset(
@@ -72,10 +74,12 @@ PRESETS: Final = {
     ),
     "log4j": Preset(
         (
-            rf"^(?P<time>{_DAY}[ T]{_TIME}) {_LEVEL} +\[(?P<thread>[^\]]*)\] (?P<_rest>.*)",
-            rf"{_CLOCK}(?: -)? +\[?{_LEVEL}\]? +(?:\[(?P<thread>[^\]]*)\] +)?"
+            rf"^(?P<time>{_DAY}[ T]{_TIME}) {_LEVEL} +\[(?P<thread>[^\[\]]*)\] (?P<_rest>.*)",
+            rf"{_CLOCK}(?: \[myid:[^\]]*\])? - {_LEVEL} +"
+            r"\[(?P<thread>.*?):(?P<logger>[\w.$]+)@[0-9]+\] - (?P<message>.*)",
+            rf"{_CLOCK}(?: -)? +\[?{_LEVEL}\]? +(?:{_THREAD} +)?"
             r"(?:- |(?P<logger>[^\s:]+):? +(?:- )?)(?P<message>.*)",
-            rf"{_CLOCK} +\[(?P<thread>[^\]]*)\] +{_LEVEL} +"
+            rf"{_CLOCK} +{_THREAD} +{_LEVEL} +"
             r"(?:- |(?P<logger>[^\s:]+):? +(?:- )?)(?P<message>.*)",
         ),
         (

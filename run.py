@@ -218,14 +218,30 @@ def test(thorough: bool, arguments: Sequence[str]) -> int:
         "ruff format": [PYTHON, "-m", "ruff", "format", "--check", "."],
         "mypy": [PYTHON, "-m", "mypy"],
     }
-    pytest: list[str | Path] = [PYTHON, "-m", "pytest", f"--durations={SLOWEST_SHOWN}"]
-    if thorough:
-        pytest.append("--thorough")
-    chosen = {**checks, "pytest": [*pytest, *arguments]}
-    failed = failing(chosen) if arguments else all_checks(checks, pytest, again=not thorough)
-    if failed:
-        say(f"failed: {', '.join(failed)}")
+    with tempfile.TemporaryDirectory() as noted:
+        pytest: list[str | Path] = [
+            PYTHON, "-m", "pytest", f"--durations={SLOWEST_SHOWN}", f"--skipped={noted}"
+        ]  # fmt: skip
+        if thorough:
+            pytest.append("--thorough")
+        chosen = {**checks, "pytest": [*pytest, *arguments]}
+        failed = failing(chosen) if arguments else all_checks(checks, pytest, again=not thorough)
+        skipped = what_was_skipped(Path(noted))
+    outcome = f"failed: {', '.join(failed)}" if failed else "all checks hold"
+    say(f"{outcome}; {skipped}")
     return 1 if failed else 0
+
+
+def what_was_skipped(noted: Path) -> str:
+    """Return how many tests were skipped, and why, of what the processes of pytest noted in a folder."""
+    tests: dict[str, set[str]] = {}
+    for file in noted.glob("*.json"):
+        for reason, names in json.loads(file.read_text(encoding="utf-8")).items():
+            tests.setdefault(reason, set()).update(names)
+    if not tests:
+        return "no test was skipped"
+    most_first = sorted(tests.items(), key=lambda each: (-len(each[1]), each[0]))
+    return "skipped: " + "; ".join(f"{len(names)}: {reason}" for reason, names in most_first)
 
 
 def coverage() -> int:

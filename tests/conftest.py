@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import platform
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.needs import check_needs, is_gate, lacking
 from uncertain_cep import config as config_of_engine
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,7 +29,7 @@ hypothesis.settings.register_profile(
 )
 sample = hypothesis.settings.get_profile("sample")
 # A gate says the same twice; whoever runs the tests by hand, or thoroughly, draws anew each time.
-gate = os.environ.get("CI") == "true"
+gate = is_gate()
 hypothesis.settings.register_profile("quick", sample, max_examples=16 if gate else 25, derandomize=gate)
 hypothesis.settings.register_profile("thorough", sample, max_examples=2000)
 
@@ -44,6 +46,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FOLDER",
         help="leave out the files of tests that other processes with this empty folder have begun",
     )
+    parser.addoption(
+        "--skipped", type=Path, metavar="FOLDER", help="write there which tests were skipped, and why"
+    )
+
+
+class Skipped:
+    """Writes to a folder which tests were skipped, by the reason."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._tests: dict[str, list[str]] = {}
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note a whole file that is skipped."""
+        self._note(report)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a test that is skipped."""
+        if not hasattr(report, "wasxfail"):
+            self._note(report)
+
+    def _note(self, report: pytest.CollectReport | pytest.TestReport) -> None:
+        if report.skipped and isinstance(report.longrepr, tuple):
+            self._tests.setdefault(report.longrepr[2].removeprefix("Skipped: "), []).append(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write what was noted to a file of this process."""
+        (self._folder / f"{os.getpid()}.json").write_text(json.dumps(self._tests), encoding="utf-8")
 
 
 class Share:
@@ -69,6 +99,7 @@ class Share:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    check_needs()
     # An explicit --hypothesis-profile goes on to win: its plugin loads it after this.
     hypothesis.settings.load_profile("thorough" if config.getoption("--thorough") else "quick")
     # Kernels as plain Python have tests of their own.
@@ -77,6 +108,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
     if (folder := config.getoption("--share")) is not None:
         config.pluginmanager.register(Share(folder))
+    if (told := config.getoption("--skipped")) is not None:
+        config.pluginmanager.register(Skipped(told))
 
 
 def pytest_collection_finish() -> None:
@@ -135,7 +168,5 @@ def shared_data() -> Path:
     """The folder of the real traces; they are too large to be part of the project."""
     folder = _shared_data()
     if not folder.is_dir():
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"the real traces must be at {folder} when CI=true")
-        pytest.skip(f"the real traces are not at {folder}")
+        lacking("data", f"the real traces are not at {folder}")
     return folder

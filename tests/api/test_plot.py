@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
+import importlib.util
 import sys
 from typing import Any
 
@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 import uncertain_cep as uc
+from tests.needs import lacking
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
 
-if os.environ.get("CI") != "true":
-    pytest.importorskip("altair", reason="no altair: install the extra plot")
+if importlib.util.find_spec("altair") is None:
+    lacking("packages", "no altair: install the extra plot", whole_file=True)
 
 BEGIN = dt.datetime(2026, 1, 5, 8)
 EVENTS = pa.table(

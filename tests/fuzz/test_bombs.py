@@ -13,6 +13,7 @@ import pytest
 from benchmarks.resident import is_told
 from tests.conftest import ROOT
 from tests.fuzz.bombs import BOMBS
+from tests.needs import is_demanded
 
 QUICK: Final = ("dense", "all in order", "parentheses", "negated again and again")
 
@@ -26,7 +27,7 @@ of 200 components. Without limits each bomb takes hours.
 MOST_BEYOND: Final = 384 * 2**20
 """Bytes beyond a limit: a batch of matches for each thread, and what is made between two looks."""
 
-pytestmark = pytest.mark.skipif(not is_told() and os.environ.get("CI") != "true", reason="needs Linux' /proc")
+pytestmark = pytest.mark.skipif(not is_told() and not is_demanded("proc"), reason="needs Linux' /proc")
 
 
 def endings(*names: str) -> list[dict[str, Any]]:

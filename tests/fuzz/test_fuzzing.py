@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from benchmarks.resident import is_told
 from tests.fuzz import fuzzing
 from tests.fuzz.fuzzing import Fuzzer, FuzzError, allowed, mutated, pieces_left_out
+from tests.needs import is_demanded
 from uncertain_cep.errors import InternalError, OptionError
 
 
@@ -36,7 +36,7 @@ def hold(size: int) -> None:
     assert len(b"x" * size) == size
 
 
-@pytest.mark.skipif(not is_told() and os.environ.get("CI") != "true", reason="needs Linux' /proc")
+@pytest.mark.skipif(not is_told() and not is_demanded("proc"), reason="needs Linux' /proc")
 def test_memory_is_minded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzzing, "MOST_BYTES", 2**24)
     # Neither that more was held before nor that it is held for a moment makes a difference.

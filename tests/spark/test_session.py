@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.needs import lacking
 from tests.spark.traces import NOT_GENERATED, PATIENT
 from uncertain_cep.spark import get_session
 from uncertain_cep.spark.shims import python_of_workers
@@ -164,8 +165,8 @@ spark.stop()
 @pytest.fixture
 def server(spark: SparkSession) -> Iterator[str]:
     """The address of a server of Spark Connect beside the session of all tests."""
-    if importlib.util.find_spec("grpc") is None and os.environ.get("CI") != "true":
-        pytest.skip("Spark Connect needs pyspark[connect]")
+    if importlib.util.find_spec("grpc") is None:
+        lacking("packages", "Spark Connect needs pyspark[connect]")
     java: Any = spark._jvm
     context = spark.sparkContext._jsc.sc()
     # The service says its port to nobody.

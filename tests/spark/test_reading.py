@@ -265,3 +265,23 @@ def test_columns_that_nobody_asks_for_may_hold_anything(spark: SparkSession, tmp
     events = used_of_traces(spark, [path], None, None, frozenset({"x"}))
     assert sorted(row["x"] for row in events.collect()) == [0, 1, 2]
     assert "note" not in events.columns
+
+
+def test_codes_and_long_whole_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    long = 12345678901234567890
+    rows = ["type,id,lower,upper,code,key,mixed"]
+    (tmp_path / "a.csv").write_text("\n".join([*rows, f"A,1,1,1,8,{long},0.5", ""]))
+    (tmp_path / "b.csv").write_text("\n".join([*rows, f"B,2,2,2,08,{long + 1},0.25", ""]))
+    (tmp_path / "c.jsonl").write_text(
+        f'{{"type":"B","id":3,"lower":3,"upper":3,"code":7,"key":7,"mixed":0.5}}\n'
+        f'{{"type":"B","id":4,"lower":3,"upper":3,"code":7,"key":7,"mixed":{2**53 + 1}}}\n'
+    )
+    paths = [tmp_path / name for name in ("a.csv", "b.csv", "c.jsonl")]
+    with pytest.warns(uc.UncertainCepWarning, match="rounded") as said:
+        expected = read_table(paths)
+    with pytest.warns(uc.UncertainCepWarning, match="rounded") as said_on_spark:
+        frame = read_traces(spark, paths)
+    assert {str(one.message) for one in said_on_spark} == {str(one.message) for one in said}
+    assert expected.column("code").to_pylist() == ["8", "08", "7", "7"]
+    assert expected.column("key").to_pylist() == [str(long), str(long + 1), "7", "7"]
+    assert sorted(map(str, as_rows(frame.toArrow()))) == sorted(map(str, as_rows(expected)))

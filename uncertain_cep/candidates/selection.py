@@ -9,13 +9,14 @@ from itertools import islice
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from eventbased import Together
 from uncertain_cep.candidates.taken_rows import Spread, TakenRows
 from uncertain_cep.config import LEAST_GATHERED, LEAST_LOOKED_AT, LEAST_NUMBERS
-from uncertain_cep.errors import TraceError
+from uncertain_cep.errors import TraceError, warn
 from uncertain_cep.expressions.codes import codes_of, dense, nulls_as_key
 from uncertain_cep.expressions.text_equality import equal_to_each
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate_mask, evaluate_masks
@@ -337,10 +338,21 @@ def _look_for(table: pa.Table, column: str, types: Sequence[str], seen: dict[str
 
 
 def coded(table: pa.Table, names: Sequence[str]) -> list[Int64]:
-    """Return codes of the values of columns, see `codes_of`; a TraceError if an integer is beyond int64."""
+    """Return codes of the values of columns, see `codes_of`; a TraceError if an integer is beyond int64.
+
+    Warns of floats so large that one may stand for several whole numbers.
+    """
     for name in names:
-        if pa.types.is_uint64(table.schema.field(name).type):
+        dtype = table.schema.field(name).type
+        if pa.types.is_uint64(dtype):
             column_values(table.column(name), name)
+        elif pa.types.is_floating(dtype):
+            digits = 24 if pa.types.is_float32(dtype) else 53
+            if (pc.max(pc.abs(table.column(name))).as_py() or 0) >= 2**digits:
+                warn(
+                    f"column {name} is a key of floats beyond 2^{digits}, where one float stands for several "
+                    "whole numbers: make the column of whole numbers (Int64 in pandas) or text"
+                )
     return codes_of([table.column(name) for name in names])[0]
 
 

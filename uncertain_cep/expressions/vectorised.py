@@ -88,8 +88,9 @@ def column_values(column: pa.ChunkedArray | pa.Array, name: str) -> Values:
         whole = column if pa.types.is_int64(column.type) else column.cast(pa.int64())
     except pa.ArrowInvalid as error:
         what = "a time beyond the years 1678 to 2261" if kind == "time" else "an integer beyond int64"
+        advice = "" if kind == "time" else ": make the column text"
         raise TraceError(
-            TraceFault(f"holds {what}, which cannot be compared ({error})", column=name)
+            TraceFault(f"holds {what}, which cannot be compared{advice} ({error})", column=name)
         ) from None
     if valid is not None:
         whole = whole.fill_null(0)

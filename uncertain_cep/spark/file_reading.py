@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,10 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from uncertain_cep.config import BATCH_ROWS, ROWS_PER_PART
-from uncertain_cep.errors import TraceError, TraceFault, UncertainCepError
+from uncertain_cep.errors import TraceError, TraceFault, UncertainCepError, UncertainCepWarning
 from uncertain_cep.spark.text_spans import lines_are_rows, zones_of
 from uncertain_cep.timedomain import Names, is_text, with_noted_tick
 from uncertain_cep.traces import intervals_of
+from uncertain_cep.traces.common_types import is_number
+from uncertain_cep.traces.exact_numbers import check_kept_as_numbers
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of
@@ -70,6 +74,7 @@ _DESCRIBED: Final = pa.schema(
         ("merged", pa.int64()),
         ("events", pa.string()),
         ("uses", pa.string()),
+        ("said", pa.list_(pa.string())),
     ]
 )
 
@@ -102,26 +107,30 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
 
     That is its number, its count of raw rows, the raw schema, with the tick that the rows name in the
     metadata, how many certain times share a tick that was chosen for them with different ones, what
-    `_described` says of its events, and what extraction came to. Of a span that cannot be read nothing is.
+    `_described` says of its events, what extraction came to, and what was warned of. Of a span that cannot be
+    read, or is warned of, nothing is: it is read with the rest of its file.
     """
     for number in _numbers(batches):
         uses = ExtractionUses()
+        is_span = reading.work[number][0].span is not None
         try:
-            raw = raw_table(number, reading, uses=uses)
+            with _recorded_warnings() as said:
+                raw = raw_table(number, reading, uses=uses)
+                merged, described = _described(raw, number, reading)
         except UncertainCepError:
-            if reading.work[number][0].span is None:
+            if not is_span:
                 raise
             yield pa.RecordBatch.from_pylist([_unknown(number)], _DESCRIBED)
             continue
         noted = with_noted_tick(raw) if reading.work[number][1][0].model else raw
-        merged, described = _described(raw, number, reading)
         found = {
             "file": number,
             "rows": raw.num_rows,
             "schema": noted.schema.serialize().to_pybytes(),
             "merged": merged,
-            "events": described,
+            "events": None if is_span and said else described,
             "uses": json.dumps(uses.told()),
+            "said": said,
         }
         yield pa.RecordBatch.from_pylist([found], _DESCRIBED)
 
@@ -129,7 +138,25 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
 def _unknown(number: int) -> dict[str, Any]:
     schema = pa.schema([]).serialize().to_pybytes()
     uses = json.dumps(ExtractionUses().told())
-    return {"file": number, "rows": 0, "schema": schema, "merged": 0, "events": None, "uses": uses}
+    return {
+        "file": number,
+        "rows": 0,
+        "schema": schema,
+        "merged": 0,
+        "events": None,
+        "uses": uses,
+        "said": [],
+    }
+
+
+@contextmanager
+def _recorded_warnings() -> Iterator[list[str]]:
+    """Collect the messages of the library's warnings, which a worker can show to nobody."""
+    said: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UncertainCepWarning)
+        yield said
+    said += [str(one.message) for one in caught if issubclass(one.category, UncertainCepWarning)]
 
 
 def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str | None]:
@@ -251,12 +278,15 @@ def events_of_files(
     row.
     """
     for number in _numbers(batches):
-        raw = raw_table(number, reading)
+        with _recorded_warnings():
+            raw = raw_table(number, reading)
         file, steps = reading.work[number]
         for place, step in enumerate(steps):
             first = firsts[number] + place * raw.num_rows
             try:
-                events = step_events(raw, step, reading, days=days, first_id=first)
+                # What was warned of is known since `describe_files`.
+                with _recorded_warnings():
+                    events = step_events(raw, step, reading, days=days, first_id=first)
                 table = with_types(events.table, schema)
             except TraceError as error:
                 raise TraceError([replace(fault, file=str(file.path)) for fault in error.faults]) from None
@@ -302,6 +332,8 @@ def with_types(table: pa.Table, schema: pa.Schema, encoded: str | None = None) -
         try:
             if field.name == encoded and pa.types.is_dictionary(column.type):
                 field = field.with_type(column.type)
+            if is_number(field.type):
+                check_kept_as_numbers(column, field.name)
             columns.append(column.cast(field.type))
         except pa.ArrowInvalid as error:
             message = f"it cannot be kept by Spark as {field.type}: {error}"

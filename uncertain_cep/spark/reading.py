@@ -45,6 +45,7 @@ from uncertain_cep.spark.text_spans import files_to_read_whole, in_spans
 from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema, intervals_of
 from uncertain_cep.traces.duplicates import duplicates_message
+from uncertain_cep.traces.exact_numbers import mixed_columns
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files, reader_tick
 from uncertain_cep.traces.instants import warn_of_naive
@@ -149,18 +150,21 @@ def used_of_traces(
         spans |= {file: [file] for file in refused}
         work = _work(steps, spans)
         reading = replace(reading, work=work)
+    if mixed := mixed_columns(_schema(row) for row in told.values()):
+        reading = replace(reading, options=replace(options, as_text=tuple(sorted(mixed))))
+        told = _told(spark, reading)
     rows = [{**told[file], "file": number} for number, (file, _) in enumerate(work)]
     numbers = _numbers(spark, reading)
     uses = ExtractionUses()
     for row in rows:
         uses.add(json.loads(row["uses"]))
     uses.warn(options.extract)
+    for message in dict.fromkeys(message for row in rows for message in row["said"]):
+        warn(message)
     counts = {row["file"]: row["rows"] for row in rows}
     # The types of a file without rows are a guess.
     empty = {
-        row["file"]: pa.ipc.read_schema(pa.py_buffer(row["schema"])).empty_table()
-        for row in rows
-        if row["rows"] or not any(counts.values())
+        row["file"]: _schema(row).empty_table() for row in rows if row["rows"] or not any(counts.values())
     }
     raws = [(work[number][0], table) for number, table in empty.items()]
     days = schema is None or all_days(raws, {file: list(parts) for file, parts in work})
@@ -191,6 +195,11 @@ def used_of_traces(
     return events if known is None else remember_files(events, known)
 
 
+def _schema(described: Mapping[str, Any]) -> pa.Schema:
+    """Return the raw schema of a file that `describe_files` describes."""
+    return pa.ipc.read_schema(pa.py_buffer(described["schema"]))
+
+
 def _work(steps: Mapping[TraceFile, Sequence[Step]], spans: Mapping[TraceFile, list[TraceFile]]) -> FileWork:
     return tuple((span, tuple(parts)) for file, parts in steps.items() for span in spans[file])
 
@@ -203,7 +212,7 @@ def _numbers(spark: SparkSession, reading: Reading) -> DataFrame:
 @worker_errors()
 def _told(spark: SparkSession, reading: Reading) -> dict[TraceFile, dict[str, Any]]:
     """Return the description by `describe_files` of each file."""
-    told = "file long, rows long, schema binary, merged long, events string, uses string"
+    told = "file long, rows long, schema binary, merged long, events string, uses string, said array<string>"
     rows = in_workers(_numbers(spark, reading), partial(describe_files, reading=reading), told).collect()
     return {reading.work[row["file"]][0]: row.asDict() for row in rows}
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.bounded import CSV_BLOCKS, header_names, long_line_fault, straddles
+from uncertain_cep.traces.exact_numbers import WatchedStream, marked, with_exact_numbers
 from uncertain_cep.traces.faulty_rows import shown
 from uncertain_cep.traces.file_options import FileOptions
 from uncertain_cep.traces.ragged import read_ragged
@@ -55,7 +56,9 @@ def read_csv(
     convert = pacsv.ConvertOptions(
         include_columns=columns,
         # Given types are converted afterwards, where the row of a bad value can be told.
-        column_types=dict.fromkeys((*(name for name, _ in options.types), *options.texts), pa.string()),
+        column_types=dict.fromkeys(
+            (*(name for name, _ in options.types), *options.texts, *options.as_text), pa.string()
+        ),
         null_values=["", *options.nulls],
         strings_can_be_null=True,
     )
@@ -65,6 +68,12 @@ def read_csv(
         convert.include_columns, convert.include_missing_columns = columns or (), True
         with unpacked(path) as stream:
             return read_ragged(stream, options.columns, options.columns_by, parse.delimiter, convert, path)
+    watched: list[WatchedStream] = []
+
+    def opened() -> Any:
+        watched.append(WatchedStream(unpacked(path, span), delimiter))
+        return watched[-1]
+
     named = list(options.columns) or None
     if span is not None and span[0] and named is None:
         with unpacked(path) as stream:
@@ -72,9 +81,9 @@ def read_csv(
     try:
         table = None
         if span is None and path.stat().st_size >= LONG:
-            table = _read_blocks(path, parse, convert, named)
+            table = _read_blocks(opened, parse, convert, named)
         if table is None:
-            table = _csv_table(partial(unpacked, path, span), parse, convert, named)
+            table = _csv_table(opened, parse, convert, named)
     except pa.ArrowInvalid as error:
         if span is not None:
             raise
@@ -95,10 +104,27 @@ def read_csv(
     ]
     if faults:
         raise TraceError(faults)
-    return table
+    for name in options.as_text:
+        if name in table.column_names:
+            table = table.set_column(
+                table.schema.get_field_index(name), marked(name), table.column(name).cast(pa.string())
+            )
+
+    def texts(names: list[str]) -> pa.Table:
+        as_text = pacsv.ConvertOptions(
+            include_columns=names,
+            column_types=dict.fromkeys(names, pa.string()),
+            null_values=["", *options.nulls],
+            strings_can_be_null=True,
+        )
+        return _csv_table(partial(unpacked, path, span), parse, as_text, named)
+
+    return with_exact_numbers(table, any(each.has_zero for each in watched), texts, str(path))
 
 
-def _read_blocks(path: Path, parse: Any, convert: Any, names: list[str] | None) -> pa.Table | None:
+def _read_blocks(
+    opened: Callable[[], Any], parse: Any, convert: Any, names: list[str] | None
+) -> pa.Table | None:
     """Return the rows of a long file; None if its blocks cannot be read one by one.
 
     Arrow finds out the types of columns either in the whole file, all of which it keeps until then, or in the
@@ -106,7 +132,7 @@ def _read_blocks(path: Path, parse: Any, convert: Any, names: list[str] | None) 
     """
     import pyarrow.csv as pacsv
 
-    with unpacked(path) as stream:
+    with opened() as stream:
         columns = names or header_names(stream, parse.delimiter)
     given = dict(convert.column_types)
     types: dict[str, pa.DataType] = dict(given)
@@ -115,7 +141,7 @@ def _read_blocks(path: Path, parse: Any, convert: Any, names: list[str] | None) 
         convert.column_types = types
         try:
             with (
-                unpacked(path) as stream,
+                opened() as stream,
                 pacsv.open_csv(
                     stream, read_options=read, parse_options=parse, convert_options=convert
                 ) as reader,

@@ -58,6 +58,8 @@ class FileOptions:
     """Columns of stamps that are read as the text that stands there, if it is one."""
     joined: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Columns of stamps that are put together of others, such as a day and a time of day."""
+    as_text: tuple[str, ...] = ()
+    """Columns of numbers that are read as text, as other files hold numbers that no type of numbers holds."""
 
     def __post_init__(self) -> None:
         known = (*FILE_FORMATS, *READERS)

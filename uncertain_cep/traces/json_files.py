@@ -16,6 +16,7 @@ from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.bounded import LONGEST_LINE, NestingGuard, UnreadableLineError
 from uncertain_cep.traces.documents import json_lines
 from uncertain_cep.traces.file_options import FileOptions
+from uncertain_cep.traces.json_numbers import LongNumbers, with_marks, with_text
 from uncertain_cep.traces.json_types import wider_type
 from uncertain_cep.traces.jsonlines import json_line_faults, kept_columns
 from uncertain_cep.traces.nested import roots_of, text_fields
@@ -46,6 +47,7 @@ def read_json(
     texts = [name for name in options.texts if columns is None or name in columns]
     given = [name for name, wanted in options.types if wanted == "string"]
     roots = None if columns is None else roots_of({*columns, *(name for name, _ in options.types)})
+    as_text = {(name,) for name in options.as_text}
 
     def blocks() -> Iterator[bytes]:
         with json_lines(unpacked(path)) if span is None else unpacked(path, span) as stream:
@@ -57,7 +59,7 @@ def read_json(
 
     for forced in (texts, []) if texts else ([],):
         try:
-            table = _joined(blocks, forced, roots)
+            table = _joined(blocks, forced, roots, as_text, given, path)
             break
         except (pa.ArrowInvalid, UnreadableLineError, UnicodeDecodeError) as error:
             if forced and isinstance(error, pa.ArrowInvalid):
@@ -69,7 +71,7 @@ def read_json(
                 raise
             if faults:
                 raise TraceError(faults) from None
-            table = _joined(kept_blocks, [], roots)
+            table = _joined(kept_blocks, [], roots, as_text, given, path)
     # Arrow reads a whole number of 400 digits as an infinity, and JSON has none.
     wanted = table.column_names if columns is None else roots_of(columns)
     if _infinite(table.select([name for name in table.column_names if name in wanted])):
@@ -85,28 +87,24 @@ def first_names(path: Path) -> list[str]:
 
 
 def _joined(
-    blocks: Callable[[], Iterator[bytes]], texts: Sequence[str], roots: Collection[str] | None
+    blocks: Callable[[], Iterator[bytes]],
+    texts: Sequence[str],
+    roots: Collection[str] | None,
+    as_text: Collection[tuple[str, ...]],
+    given: Collection[str],
+    path: Path,
 ) -> pa.Table:
     """Return the rows of blocks of lines; of several blocks the columns ``roots`` only (None: all).
 
-    ``texts`` are read as they stand there. Blocks that hold another type than all of them together are parsed
-    again as that: where one holds dates and another words, all is text as it stands there.
+    ``texts`` are read as they stand there, and so are the numbers ``as_text``, and those of ``given`` that
+    would be rounded. Blocks that hold another type than all of them together are parsed again as that: where
+    one holds dates and another words, all is text as it stands there.
     """
-    tables: dict[int, pa.Table] = {}
-    fields = text_fields(texts)
-
-    def parse(number: int, block: bytes) -> None:
-        tables[number] = _json_table(block, fields)
-        if roots is not None and len(tables) > 1:
-            for place in {min(tables), number}:
-                names = [name for name in tables[place].column_names if name in roots]
-                tables[place] = tables[place].select(names)
-
-    for number, block in enumerate(blocks()):
-        if block.removeprefix(codecs.BOM_UTF8).strip():
-            parse(number, block)
-    if not tables:
-        raise TraceError("the file is empty: one JSON object a line is expected")
+    long = LongNumbers()
+    tables = _parsed(blocks, text_fields(texts), roots, as_text, long)
+    if more := long.as_text(given).difference(as_text):
+        as_text = more.union(as_text)
+        tables = _parsed(blocks, text_fields(texts), roots, as_text, long)
     types: dict[str, pa.DataType] = {}
     for table in tables.values():
         for field in table.schema:
@@ -120,13 +118,37 @@ def _joined(
     }
     if others:
         wide = set().union(*others.values())
-        fields = [field for field in fields if field.name not in wide]
+        fields = [field for field in text_fields(texts) if field.name not in wide]
         fields += [pa.field(name, types[name]) for name in sorted(wide)]
-        for number, block in enumerate(blocks()):
-            if number in others:
-                parse(number, block)
+        tables |= _parsed(blocks, fields, roots, as_text, long, others)
+    long.warn(str(path), roots)
     # Of columns that hold nothing in some blocks the others tell the type.
-    return pa.concat_tables([tables[number] for number in sorted(tables)], promote_options="default")
+    whole = pa.concat_tables([tables[number] for number in sorted(tables)], promote_options="default")
+    return with_marks(whole, as_text)
+
+
+def _parsed(
+    blocks: Callable[[], Iterator[bytes]],
+    fields: Sequence[pa.Field],
+    roots: Collection[str] | None,
+    as_text: Collection[tuple[str, ...]],
+    long: LongNumbers,
+    some: Collection[int] | None = None,
+) -> dict[int, pa.Table]:
+    """Return the rows of blocks of lines, of ``some`` of them by their numbers (None: of all)."""
+    tables: dict[int, pa.Table] = {}
+    for number, block in enumerate(blocks()):
+        if (some is None or number in some) and block.removeprefix(codecs.BOM_UTF8).strip():
+            lines = with_text(block, as_text) if as_text else block
+            tables[number] = _json_table(lines, fields)
+            long.learn(number, lines, tables[number])
+            if roots is not None and (some is not None or len(tables) > 1):
+                for place in {min(tables), number}:
+                    names = [name for name in tables[place].column_names if name in roots]
+                    tables[place] = tables[place].select(names)
+    if not tables:
+        raise TraceError("the file is empty: one JSON object a line is expected")
+    return tables
 
 
 def _blocks(stream: Any, least: int) -> Iterator[bytes]:

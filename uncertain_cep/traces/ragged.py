@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ import pyarrow as pa
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.bounded import LONGEST_LINE
+from uncertain_cep.traces.common_types import is_number
+from uncertain_cep.traces.exact_numbers import kept_as_text, marked
 from uncertain_cep.traces.faulty_rows import shown
 
 __all__ = ["RaggedColumns", "read_ragged"]
@@ -56,16 +58,15 @@ def read_ragged(
         rows[value].append(number)
     if faults:
         raise TraceError(faults)
-    tables = []
-    for text in texts.values():
+
+    def read(text: io.StringIO, how: Any) -> pa.Table:
         parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-        read = pacsv.ReadOptions(block_size=LONGEST_LINE)
-        data = pa.py_buffer(text.getvalue().encode())
-        tables.append(
-            pacsv.read_csv(
-                pa.BufferReader(data), read_options=read, parse_options=parse, convert_options=convert
-            )
-        )
+        data = pa.BufferReader(pa.py_buffer(text.getvalue().encode()))
+        options = pacsv.ReadOptions(block_size=LONGEST_LINE)
+        return pacsv.read_csv(data, read_options=options, parse_options=parse, convert_options=how)
+
+    tables = [read(text, convert) for text in texts.values()]
+    tables = _with_exact_numbers(tables, list(texts.values()), read, convert, str(file))
     if not tables:
         return pa.table({name: pa.nulls(0) for name in _names(common, further)})
     try:
@@ -77,6 +78,41 @@ def read_ragged(
         raise TraceError(TraceFault(message, file=str(file))) from None
     order = np.argsort(np.concatenate([np.array(found) for found in rows.values()]), kind="stable")
     return whole.take(pa.array(order))
+
+
+def _with_exact_numbers(
+    tables: list[pa.Table],
+    texts: Sequence[io.StringIO],
+    read: Callable[[io.StringIO, Any], pa.Table],
+    convert: Any,
+    file: str,
+) -> list[pa.Table]:
+    """Return the rows of each kind with columns as text that are so in one of them."""
+    import pyarrow.csv as pacsv
+
+    as_text: set[str] = set()
+    for place, text in enumerate(texts):
+        names = [field.name for field in tables[place].schema if is_number(field.type)]
+        how = pacsv.ConvertOptions(
+            include_columns=names,
+            column_types=dict.fromkeys(names, pa.string()),
+            null_values=convert.null_values,
+            strings_can_be_null=True,
+        )
+        again = read(text, how) if names else pa.table({})
+        as_text.update(
+            name for name in names if kept_as_text(again.column(name), tables[place].column(name), name, file)
+        )
+    if as_text:
+        convert.column_types = {**convert.column_types, **dict.fromkeys(as_text, pa.string())}
+        tables = [read(text, convert) for text in texts]
+        tables = [
+            table.cast(
+                pa.schema([marked(field.name) if field.name in as_text else field for field in table.schema])
+            )
+            for table in tables
+        ]
+    return tables
 
 
 def _names(common: Sequence[str], further: Mapping[str, Sequence[str]]) -> list[str]:

@@ -17,6 +17,7 @@ from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_col
 from uncertain_cep.timedomain import Names, TimeDomain
 from uncertain_cep.traces.checks import RowOrigin, check_columns, check_ids, check_values
 from uncertain_cep.traces.duplicates import duplicates_message, first_of_equal
+from uncertain_cep.traces.exact_numbers import mixed_columns
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.formats import FileOptions, TraceFile, first_column_names, list_files, reader_tick
@@ -159,16 +160,18 @@ def load_traces(
     format: str | None = None,
     tick: str | None = None,
     used: Collection[str] | None = None,
+    as_text: Collection[str] = (),
 ) -> LoadedTrace:
     """Read files into one table of events, and note what is wrong instead of stopping at it.
 
     Parameters are those of `read_traces`, and the attributes that are ``used`` where the schema lists none
-    (None: all): others are not read, and may hold anything.
+    (None: all): others are not read, and may hold anything. Numbers of columns ``as_text`` are read as text.
     """
     schema = given_schema(schema)
     options = FileOptions() if schema is None else schema.options
     if format is not None:
         options = replace(options, format=format)
+    options = replace(options, as_text=tuple(as_text))
     if options.deduplicate:
         # What is not read could tell events apart.
         used = None
@@ -191,7 +194,9 @@ def load_traces(
         raws = list(raws)
         days = all_days(raws, plan)
     stamps: dict[tuple[str, ...], pa.Schema] = {}
+    schemas: list[pa.Schema] = []
     for file, raw in raws:
+        schemas.append(raw.schema)
         rows += raw.num_rows
         for step in plan[file]:
             stamps.setdefault(step.rule.stamps(step.events.time), raw.schema)
@@ -210,6 +215,8 @@ def load_traces(
                 named_in = None if schema is None else schema.file
                 faults.append(TraceFault(f"{step.name}: {error}", file=named_in))
             next_id += raw.num_rows
+    if (mixed := mixed_columns(schemas)) and not as_text:
+        return load_traces(paths, schema, format=format, tick=tick, used=used, as_text=sorted(mixed))
     uses.warn(options.extract)
     _warn_of_zones(stamps, parts)
     dropped = sum(part.events.dropped for part in parts)

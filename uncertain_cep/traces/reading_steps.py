@@ -15,6 +15,7 @@ from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns
 from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column, with_noted_tick
 from uncertain_cep.traces.events_schema import READ_EVENTS, EventsSchema
+from uncertain_cep.traces.exact_numbers import with_numbers
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, format_of, read_file
@@ -22,7 +23,7 @@ from uncertain_cep.traces.intervals import IntervalOptions
 from uncertain_cep.traces.rows import CANONICAL, Events, id_column, meets, needed_columns, type_column
 from uncertain_cep.traces.schema import TraceSchema
 from uncertain_cep.traces.time_formats import EPOCHS
-from uncertain_cep.traces.uncertain_stamps import Uncertainty
+from uncertain_cep.traces.uncertain_stamps import Uncertainty, columns_in
 
 __all__ = ["Step", "all_days", "model_events", "raw_tables", "reading_steps"]
 
@@ -145,6 +146,7 @@ def raw_tables(
             found = [] if names is None or options.explode else _absent(file, names, needs, joined)
             if not found:
                 raw = read_file(file, wanted, mine, uses, fields, groups)
+                raw = with_numbers(raw, [name for step in steps for name in _number_columns(step)])
                 if names is None:
                     raw = _with_fields_of_no_row(raw, steps, needs)
                 # Where they were known before, too: the file may be another one by now.
@@ -162,6 +164,15 @@ def _texts(step: Step) -> tuple[str, ...]:
     events = step.events
     told = events.as_written or not EPOCHS.keys() >= {*events.time_format}
     return step.rule.stamps(events.time) if told or events.time_zone or events.base else ()
+
+
+def _number_columns(step: Step) -> list[str]:
+    """Return the columns of times, lengths, probabilities and places, which are numbers even if 08."""
+    events = step.events
+    times = [*step.rule.stamps(events.time), *(() if events.time is None else columns_in(events.time))]
+    named = [name for name in (events.probability, events.sequence) if name is not None]
+    model = (_NAMES.probability, *_NAMES.clocks[1:], _NAMES.sequence) if step.model else ()
+    return [*times, *named, *model]
 
 
 def _with_fields_of_no_row(

@@ -434,7 +434,9 @@ def _as(part: Part, schema: pa.Schema, faults: list[TraceFault]) -> pa.Table | N
             try:
                 column = column.cast(wanted.type)
             except pa.ArrowInvalid as error:
-                message = f"it cannot be read as {wanted.type}, as other files have it: {error}"
+                message = (
+                    f"it cannot be read as {wanted.type}, as other files have it: set it in [types] ({error})"
+                )
                 faults.append(TraceFault(message, file=part.file, column=wanted.name))
                 continue
         columns.append(column)

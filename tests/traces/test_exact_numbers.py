@@ -129,7 +129,8 @@ def test_a_leading_zero_anywhere_in_a_file_or_its_blocks(
 def test_blocks_of_json_lines_have_one_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decimal: bool
 ) -> None:
-    rows = [{"k": 0.5 if decimal else 1}, *({"k": n} for n in range(5)), {"k": LONG}, {"k": 2**53 + 1}]
+    values: list[float] = [0.5 if decimal else 1, *range(5), LONG, 2**53 + 1]
+    rows = [{"k": value} for value in values]
     path = put(tmp_path / "t.jsonl", "\n".join(map(json.dumps, rows)))
     found = []
     for size in (1 << 26, 8):

@@ -55,6 +55,7 @@ def run_stream(
 ) -> None:
     """Run a stream: for ever with a trigger, else until all that is there has been read."""
     from uncertain_cep.spark.dataframes import column
+    from uncertain_cep.spark.file_streams import ANY_AGE
     from uncertain_cep.spark.jobs import count_cores
     from uncertain_cep.spark.stream_output import begin_output, read_note, written
     from uncertain_cep.spark.streamed import layout_of, stream_frame
@@ -72,7 +73,7 @@ def run_stream(
     notices = checkpoint / "notices"
     notices.mkdir(exist_ok=True)
     both = events.select(*map(column, columns.names)).unionByName(
-        spark.readStream.schema(columns).parquet(str(notices))
+        spark.readStream.schema(columns).option("maxFileAge", ANY_AGE).parquet(str(notices))
     )
     for name in columns.names:
         both = both.withMetadata(name, columns[name].metadata or {})

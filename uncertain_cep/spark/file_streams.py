@@ -26,6 +26,7 @@ from uncertain_cep.traces.reading_steps import Step, reading_steps
 from uncertain_cep.traces.schema import given_schema
 
 __all__ = [
+    "ANY_AGE",
     "FolderReading",
     "events_of_file",
     "learned_columns",
@@ -33,6 +34,9 @@ __all__ = [
     "reading_of",
     "stream_of_files",
 ]
+
+ANY_AGE: Final = f"{2**63 - 1}ms"
+"""How much older than the newest file another may be; by default Spark ignores files older by seven days."""
 
 _FILE: Final = t.StructType(
     [
@@ -68,8 +72,8 @@ def read_stream(
     ----------
     spark : SparkSession
     folder : path
-        A path that the workers share. Each file is read once, as a whole: move files there by renaming. Names
-        that start with ``_`` or ``.`` are passed over.
+        A path that the workers share. Each file is read once, as a whole, however old it is: move files there
+        by renaming. Names that start with ``_`` or ``.`` are passed over.
     schema, tick
         As for `read_traces`. The ids have to be in the files: running numbers would begin anew in each.
     files_per_batch : int, optional
@@ -125,6 +129,7 @@ def stream_of_files(
     root = Path(folder).absolute()
     reading, known = reading_of(spark, root, schema, columns)
     source = spark.readStream.format("binaryFile").schema(_FILE).option("recursiveFileLookup", True)
+    source = source.option("maxFileAge", ANY_AGE)
     if files_per_batch is not None:
         source = source.option("maxFilesPerTrigger", files_per_batch)
     paths = source.load(as_spark_path(root)).select("path")

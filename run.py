@@ -55,8 +55,8 @@ LOCKS = {
 }
 LOCKED_EXTRAS = {
     "test": ("dev", "java", "connect", "bench", "plot", "testing", "docs"),
-    "runtime": (),
-    "java": ("java",),
+    "runtime": ("streams",),
+    "java": ("java", "streams"),
 }
 SETS_WITHIN = {"runtime": ("java", "test"), "java": ("test",), "test": ()}
 

@@ -17,6 +17,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from uncertain_cep.installed import check_at_import as _check_at_import
+
 if TYPE_CHECKING:
     from uncertain_cep import examples as examples, plot as plot, testing as testing
     from uncertain_cep.api import (
@@ -72,6 +74,8 @@ if TYPE_CHECKING:
     )
     from uncertain_cep.validation import validate as validate
     from uncertain_cep.warming import warm_up as warm_up
+
+_check_at_import()
 
 __version__: Final = "0.1.0"
 

@@ -16,7 +16,8 @@ import pyarrow as pa
 from uncertain_cep.api import explain
 from uncertain_cep.boundary import public
 from uncertain_cep.durations import UNIT_NANOSECONDS, Duration, duration_text, parse_duration
-from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
+from uncertain_cep.errors import OptionError
+from uncertain_cep.installed import needed
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.results.pictures import Pictures, pictures_of
@@ -374,11 +375,9 @@ def _steps(part: dict[str, Any], branch: int) -> Iterator[dict[str, Any]]:
 
 
 def _altair() -> Any:
-    try:
-        import altair as alt
-    except ImportError:
-        message = "charts need Altair: install it, for example with pip install 'uncertain-cep[plot]'"
-        raise RuntimeEnvironmentError(message) from None
+    needed("plot")
+    import altair as alt
+
     return alt
 
 

@@ -19,6 +19,7 @@ LEVELS: Final = (
         "config",
         "durations",
         "errors",
+        "installed",
         "kernel_calls",
         "limits",
         "meter",

@@ -65,9 +65,11 @@ def casestudy(
     from uncertain_cep.query import parse
     from uncertain_cep.results.shown import shown_rows
     from uncertain_cep.spark import match_to_parquet, read_traces, worker_errors
+    from uncertain_cep.spark.session import check_startable
     from uncertain_cep.traces import load_schema
     from uncertain_cep.traces.cluster import cluster_trace, write_cluster
 
+    check_startable(master)
     shown: list[str] = []
     with (
         result_written_aside(Path(out), overwrite=overwrite) as aside,

@@ -17,6 +17,7 @@ from uncertain_cep.cli.progress import note
 from uncertain_cep.config import PROGRESS_SECONDS
 from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError
+from uncertain_cep.installed import needed
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.query import Query
 from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN
@@ -60,7 +61,13 @@ def run_stream(
     from uncertain_cep.spark.stream_output import begin_output, read_note, written
     from uncertain_cep.spark.streamed import layout_of, stream_frame
 
-    _topic(source.place)
+    if _topic(source.place) is not None:
+        from uncertain_cep.spark.kafka_streams import check_kafka
+
+        check_kafka()
+    if master.startswith("local"):
+        # Workers on other machines may have other packages.
+        needed("streams")
     spark = spark_session(master)
     kept = read_note(checkpoint)
     columns = _columns(spark, source) if kept is None else _read_columns(kept["columns"])

@@ -17,19 +17,20 @@ from pyspark.sql import types as t
 
 from uncertain_cep.config import KAFKA_ROWS, MESSAGES_LEARNED_FROM
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceError, TraceFault
+from uncertain_cep.installed import needed
 from uncertain_cep.spark.dataframes import from_arrow_schema, in_workers
 from uncertain_cep.spark.file_streams import FolderReading, events_of_file, reading_of
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces import TraceSchema, read_traces
 
-__all__ = ["columns_of_topic", "stream_of_topic"]
+__all__ = ["check_kafka", "columns_of_topic", "stream_of_topic"]
 
 _FILE: Final = "messages.jsonl"
 
 
 def columns_of_topic(servers: str, topic: str, schema: TraceSchema | None) -> t.StructType:
     """Return the columns of the events of a topic, inferred from its first messages."""
-    _check_installed()
+    check_kafka()
     from uncertain_cep.spark.kafka_source import first_messages
 
     if schema is not None and any(events.id is None for events in schema.events):
@@ -66,7 +67,7 @@ def stream_of_topic(
             "key", "value", "partition", "offset", f.unix_millis("timestamp").alias("timestamp")
         )
     except AnalysisException:
-        _check_installed()
+        check_kafka()
         from uncertain_cep.spark.kafka_source import KafkaMessages
 
         spark.dataSource.register(KafkaMessages)
@@ -77,13 +78,9 @@ def stream_of_topic(
     return in_workers(messages, read, columns)
 
 
-def _check_installed() -> None:
-    try:
-        import confluent_kafka  # noqa: F401
-    except ImportError as error:
-        raise RuntimeEnvironmentError(
-            f"Kafka needs confluent-kafka ({error}): pip install 'uncertain-cep[kafka]'"
-        ) from error
+def check_kafka() -> None:
+    """Raise an error if topics cannot be read for lack of what is to be installed."""
+    needed("kafka")
     import pyspark
 
     if tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 2):

@@ -9,6 +9,7 @@ from typing import Final
 
 from uncertain_cep.config import CONNECT_SECONDS
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
+from uncertain_cep.installed import needed
 
 __all__ = ["check_home", "check_master", "check_server"]
 
@@ -39,6 +40,7 @@ def check_home() -> None:
 
 def check_server(url: str) -> None:
     """Raise RuntimeEnvironmentError if no Spark Connect server answers at an address."""
+    needed("connect")
     import grpc
     from pyspark.sql.connect.client import DefaultChannelBuilder
 

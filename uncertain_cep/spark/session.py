@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from uncertain_cep.boundary import public
 from uncertain_cep.config import BATCH_ROWS, LARGEST_HEAP_MEBIBYTES, TASK_TRIES
 from uncertain_cep.errors import RuntimeEnvironmentError
+from uncertain_cep.installed import needed
 from uncertain_cep.spark.java import ensure_java
 from uncertain_cep.spark.masters import check_home, check_master, check_server
 from uncertain_cep.spark.shims import python_of_workers
@@ -22,7 +23,7 @@ from uncertain_cep.spark.shims import python_of_workers
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["STATE_PROVIDER", "STATE_SETTINGS", "get_session"]
+__all__ = ["STATE_PROVIDER", "STATE_SETTINGS", "check_startable", "get_session"]
 
 STATE_PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 STATE_SETTINGS: Final = {
@@ -89,7 +90,7 @@ def get_session(
         ) from error
     if (active := SparkSession.getActiveSession()) is not None:
         return active
-    check_master(master)
+    check_startable(master)
     settings = dict(_common_conf())
     builder = SparkSession.builder.appName(app_name)
     if master.startswith("sc://"):
@@ -97,8 +98,6 @@ def get_session(
         builder = builder.remote(master)
         settings = {}
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:
-        check_home()
-        ensure_java()
         builder = builder.master(_with_retries(master))
         if master.startswith("local"):
             # Otherwise workers would run the first python3 of PATH, without the packages of this one.
@@ -112,6 +111,16 @@ def get_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def check_startable(master: str) -> None:
+    """Raise an error if there is no such master, or what a session needs on this machine is missing."""
+    check_master(master)
+    if master.startswith("sc://"):
+        needed("connect")
+    elif "PYSPARK_GATEWAY_PORT" not in os.environ:
+        check_home()
+        ensure_java()
 
 
 def _with_retries(master: str) -> str:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
+from uncertain_cep.installed import needed
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.query import Query
 from uncertain_cep.spark.clock_offsets import check_clock_columns
@@ -35,9 +36,9 @@ __all__ = ["check_state_store", "layout_of", "pieces_of_stream", "stream_frame"]
 
 def stream_frame(frame: DataFrame, query: Query, options: MatchOptions, stream: StreamOptions) -> DataFrame:
     """Return the matches of a query among the events of a streaming frame, and the late events."""
+    check_state_store(frame.sparkSession)
     frame = whole_numbers(frame, options.names)
     layout = layout_of(frame, query, options, stream)
-    check_state_store(frame.sparkSession)
     evaluated = pieces_of_stream(frame, layout, StreamState(layout))
     observed = evaluated.observe(
         stream.metrics,
@@ -84,7 +85,10 @@ def layout_of(frame: DataFrame, query: Query, options: MatchOptions, stream: Str
 
 
 def check_state_store(spark: SparkSession) -> None:
-    """Raise an error if a session has no state store that streams can use."""
+    """Raise an error if a session has no state store that streams can use, or its workers lack a package."""
+    if (spark.conf.get("spark.master", "") or "").startswith("local"):
+        # Workers on other machines may have other packages.
+        needed("streams")
     if "RocksDB" not in (spark.conf.get(STATE_PROVIDER, "") or ""):
         lines = "\n".join(
             f'    spark.conf.set("{name}", "{value}")' for name, value in STATE_SETTINGS.items()

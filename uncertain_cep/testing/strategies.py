@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
-from hypothesis import strategies as st
+from uncertain_cep.installed import needed
 
-from uncertain_cep.testing.model import (
+needed("testing")
+
+from hypothesis import strategies as st  # noqa: E402
+
+from uncertain_cep.testing.model import (  # noqa: E402
     And,
     Component,
     Event,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import warnings
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -383,3 +384,48 @@ def test_matches_as_events_keep_the_tick() -> None:
         assert len(uc.match(joined, "PATTERN SEQ(A a, X x) WITHIN 25 h")) == 1
         alone = uc.to_events(matches, "X", tick="60min")
         assert list(alone["tick"].to_pylist() if isinstance(alone, pa.Table) else alone["tick"]) == ["1h"]
+
+
+@given(
+    whole=st.integers(-(10**10), 10**10),
+    digits=st.integers(0, 9),
+    fraction=st.integers(0, 10**9 - 1),
+    unit=st.sampled_from(["s", "ms", "us", "ns", "min"]),
+)
+def test_float_stamps_and_lengths_are_what_their_shortest_text_says(
+    whole: int, digits: int, fraction: int, unit: str
+) -> None:
+    nanoseconds = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}[unit]
+    # As many digits as a double holds, and none beyond a nanosecond.
+    digits = min(digits, 15 - len(str(abs(whole))), len(str(nanoseconds)) - 1)
+    text = f"{whole}.{fraction % 10 ** max(digits, 0):0{max(digits, 1)}d}"
+    exactly = Decimal(text) * nanoseconds
+    if not abs(exactly) < 2**62:
+        return
+    raw = pa.table({"type": ["A"], "id": [1], "at": [float(text)], "none": [0.0]})
+    options: dict[str, Any] = {"uncertainty": exact(), "unit": unit, "tick": "1ns"}
+    for time in ("at", "none + at"):
+        events = uc.to_intervals(raw, time=time, **options)
+        assert events.column("lower").cast(pa.int64()).to_pylist() == [int(exactly)]
+
+
+def test_float_stamps_of_today_are_exact_to_a_microsecond() -> None:
+    for unit, value in (("s", 1767600000.123456), ("ms", 1767600000123.456), ("us", 1767600000123456.0)):
+        raw = pa.table({"type": ["A"], "id": [1], "at": [value]})
+        events = uc.to_intervals(raw, time="at", uncertainty=exact(), unit=unit, tick="1ns")
+        assert events.column("lower").cast(pa.int64()).to_pylist() == [1767600000123456000]
+
+
+def test_float_stamps_between_two_default_ticks_are_refused(tmp_path: Path) -> None:
+    lines = '{"type": "B", "id": 1, "at": 1000.123}\n{"type": "A", "id": 2, "at": 1000.456}\n'
+    file = put(tmp_path / "a.jsonl", lines)
+    schema = TraceSchema.from_flags(time="at", unit="us", uncertainty="exact")
+    with pytest.raises(
+        uc.TraceError, match=r'finer than 1us, the default tick: give a shorter one.*tick="1ns"'
+    ):
+        read_traces([file], schema)
+    events = read_traces([file], schema, tick="1ns")
+    found = uc.match(events, "PATTERN SEQ(B a, A b) WITHIN 10 us")
+    assert found.column("range_lower").cast(pa.int64()).to_pylist() == [1000123]
+    assert found.column("range_upper").cast(pa.int64()).to_pylist() == [1000456]
+    assert uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 10 us").num_rows == 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import uncertain_cep as uc
-from uncertain_cep.traces import TraceSchema, load_schema, read_traces
+from tests.traces.files import schema_of
+from uncertain_cep.traces import TraceSchema, json_files, load_schema, read_traces
 
 EXACT = TraceSchema.from_flags(type="A", time="at", uncertainty="exact")
 BOUNDS = TraceSchema.from_flags(type="A", uncertainty="columns:lo,hi")
@@ -54,6 +57,108 @@ def test_rows_of_one_column_agree(tmp_path: Path, naive: str, zoned: str, typed:
 def test_rows_that_agree_are_read(tmp_path: Path, stamp: str) -> None:
     file = csv(tmp_path, "a.csv", "at,x", f"{stamp},1", f"{stamp},2")
     assert said(read_traces, [file], EXACT) == []
+
+
+def rows_of(kind: str, folder: Path, *stamps: str | None) -> Path:
+    """Write a row for each stamp, in a column or in a field of an object or of the items of a list."""
+    if kind == "csv":
+        return csv(folder, "z.csv", "at,x", *(f'"{stamp or ""}",1' for stamp in stamps))
+    file = folder / "z.jsonl"
+    rows: list[object] = [{"at": stamp} for stamp in stamps]
+    if kind == "field":
+        rows = [{"o": row} for row in rows]
+    elif kind == "list":
+        rows = [{"l": [row]} for row in rows]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+TIMES = {"csv": "at", "json": "at", "field": "o.at", "list": "l.at"}
+
+
+def schema_for(kind: str, folder: Path) -> TraceSchema:
+    explode = 'explode = "l"\n' if kind == "list" else ""
+    return schema_of(
+        folder,
+        f'{explode}[[events]]\ntype = "A"\ntime = "{TIMES[kind]}"\nmissing = "drop"\nattributes = []\n'
+        'uncertainty = { kind = "exact" }\n',
+    )
+
+
+@pytest.mark.parametrize("kind", TIMES)
+@pytest.mark.parametrize("block", [1 << 26, 8])
+@pytest.mark.parametrize("zoned", ["2024-05-31T10:00:00Z", "2024-05-31T10:00:00-0200"])
+@pytest.mark.parametrize("naive", ["2024-05-31T10:00:00", "2024-05-31"])
+def test_rows_of_every_format_agree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, block: int, zoned: str, naive: str
+) -> None:
+    monkeypatch.setattr(json_files, "JSON_BLOCK", block)
+    monkeypatch.setattr(json_files, "_PIECE", block)
+    schema = schema_for(kind, tmp_path)
+    with pytest.raises(
+        uc.TraceError, match="no time zone, and other stamps of this column have one"
+    ) as error:
+        read_traces([rows_of(kind, tmp_path, zoned, naive, None, naive)], schema)
+    assert [fault.row for fault in error.value.faults] == [2, 4]
+    for stamp in (zoned, naive):
+        assert said(read_traces, [rows_of(kind, tmp_path, stamp, None, stamp)], schema) == []
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_files_of_every_format_of_which_one_has_no_zone(tmp_path: Path, kind: str) -> None:
+    schema = schema_for(kind, tmp_path)
+    (tmp_path / "other").mkdir()
+    files = [
+        rows_of(kind, tmp_path, "2024-05-31T10:00:00+02:00"),
+        rows_of(kind, tmp_path / "other", "2024-05-31T10:00:00"),
+    ]
+    assert said(read_traces, files, schema) == [
+        f"no time zone in the times of {files[1]}, and UTC in {files[0]}: what has none is read as UTC; "
+        "give all a zone, or none"
+    ]
+
+
+@pytest.mark.parametrize("kind", TIMES)
+@pytest.mark.parametrize(
+    ("text", "usual"),
+    [
+        ("2026-01-05 08:00:00 UTC", "2026-01-05T08:00:00Z"),
+        ("2026-01-05 08:00:00GMT", "2026-01-05T08:00:00Z"),
+        ("2026-01-05 08:00:00.25 UTC", "2026-01-05T08:00:00.25Z"),
+        ("2026-01-05 08:00:00 +0200", "2026-01-05T06:00:00Z"),
+        ("2026-01-05 08:00:00,250", "2026-01-05T08:00:00.25"),
+    ],
+)
+def test_iso_is_read_alike_by_default_and_by_name(tmp_path: Path, kind: str, text: str, usual: str) -> None:
+    (tmp_path / "other").mkdir()
+    schema = schema_for(kind, tmp_path)
+    named = TraceSchema((replace(schema.events[0], time_format=("iso",)),), options=schema.options)
+    file = rows_of(kind, tmp_path, text)
+    other = read_traces([rows_of(kind, tmp_path / "other", usual)], schema)
+    for each in (schema, named):
+        lower = read_traces([file], each).column("lower")
+        assert lower.cast(pa.int64()) == other.column("lower").cast(pa.int64())
+    # Written as text in the model's columns, and in a frame.
+    frame = pa.table({"type": ["A"], "id": [1], "at": [text]})
+    found = uc.to_intervals(frame, time="at", uncertainty=uc.exact())
+    assert found.column("lower").cast(pa.int64()) == other.column("lower").cast(pa.int64())
+    model = csv(tmp_path, "m.csv", "type,id,lower,upper", f'A,1,"{text}","{text}"')
+    assert read_traces([model]).column("lower").cast(pa.int64()) == other.column("lower").cast(pa.int64())
+
+
+def test_a_zone_written_as_utc_in_a_query_and_in_types(tmp_path: Path) -> None:
+    file = csv(tmp_path, "a.csv", "at,x", "2026-01-05 08:00:00 UTC,1", "2026-01-05 09:00:00 UTC,2")
+    schema = schema_of(
+        tmp_path,
+        '[types]\nat = "timestamp"\n[[events]]\ntype = "A"\ntime = "at"\nuncertainty = { kind = "exact" }\n',
+    )
+    events = read_traces([file], schema)
+    query = "PATTERN SEQ(A a) WHERE TIME(a) <= TIMESTAMP '2026-01-05 08:30:00 UTC' WITHIN 1 min"
+    assert uc.match(events, query).column("a").to_pylist() == [1]
+    mixed = csv(tmp_path, "b.csv", "at,x", "2026-01-05 08:00:00 UTC,1", "2026-01-05 09:00:00,2")
+    for each in (schema, EXACT):
+        with pytest.raises(uc.TraceError, match="no time zone, and other stamps"):
+            read_traces([mixed], each)
 
 
 def test_files_of_which_one_has_no_zone(tmp_path: Path) -> None:

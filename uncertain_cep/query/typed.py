@@ -174,7 +174,8 @@ KIND_NAMES: Final[dict[Kind, str]] = {
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME: Final = re.compile(
     r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.([0-9]{1,9}))?)?)(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?\s*",
+    r"(?:[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.([0-9]{1,9}))?)?)"
+    r" ?(Z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)?)?\s*",
     re.IGNORECASE,
 )
 
@@ -215,8 +216,9 @@ def parse_time(text: str) -> int | None:
         return None
     day, clock, fraction, offset = found.groups()
     whole = (clock or "00:00").partition(".")[0]
+    zone = offset if offset and offset[0] in "+-" else "Z"
     try:
-        moment = datetime.fromisoformat(f"{day}T{whole}{offset.upper() if offset else 'Z'}")
+        moment = datetime.fromisoformat(f"{day}T{whole}{zone}")
         seconds = (moment - _EPOCH) // timedelta(seconds=1)
     except (ValueError, OverflowError):
         return None

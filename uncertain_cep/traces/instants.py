@@ -39,7 +39,10 @@ __all__ = [
     "zoned_rows",
 ]
 
-_ZONED: Final = r":.*(Z|z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+_ZONED: Final = r":.*(Z|z|UTC|GMT|[+-][0-9]{2}(:?[0-9]{2})?)$"
+_ZONE_APART: Final = r"(:[^ ]*) ?(Z|z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)$"
+"""What stands behind the hour in a text with a zone that Arrow does not read: UTC, or a space before it."""
+_COMMA: Final = r"(:[0-9]{2}),([0-9]{1,9})"
 
 _FEW: Final = 3
 """Names that a warning lists."""
@@ -82,7 +85,6 @@ def warn_of_naive(found: Iterable[tuple[str, pa.DataType]], *, of: str = "") -> 
 
 
 _INT64 = np.iinfo(np.int64)
-_MICROSECOND = UNIT_NANOSECONDS["us"]
 _UNCHOSEN = "is a number of ticks, but no tick is given: give a length of time, or tick="
 _DAY = UNIT_NANOSECONDS["d"]
 _ACCEPTED = "timestamps, dates, whole or decimal numbers (with a unit) and ISO 8601 text"
@@ -172,9 +174,7 @@ def stamp_kind(column: str, dtype: pa.DataType, unit: str | None) -> StampKind:
     ):
         return StampKind(epoch)
     if pa.types.is_floating(dtype):
-        # A double holds today's epoch to about a quarter of a microsecond, in whichever unit.
-        resolution = None if epoch is None else min(epoch, _MICROSECOND)
-        return StampKind(resolution)
+        return StampKind(None if epoch is None else 1)
     if is_text(dtype) or pa.types.is_null(dtype):
         return StampKind(1, is_text=True)
     raise TraceError(
@@ -254,6 +254,11 @@ def counts_of(
 def _float_counts(
     values: pa.ChunkedArray, column: str, kind: StampKind, unit: str | None
 ) -> tuple[IntArray, BoolArray]:
+    """Return floats as whole numbers, see `counts_of`, as exactly as the floats hold them.
+
+    The fraction is rounded to the finest decimal place that the float still tells from the next one: today,
+    in seconds since 1970, that is a microsecond, and a nanosecond for times of a day since the start.
+    """
     numbers = np.asarray(values.cast(pa.float64()).fill_null(math.nan))
     present = ~np.isnan(numbers)
     factor = 1
@@ -269,7 +274,10 @@ def _float_counts(
     if kind.resolution is None and (fraction != 0).any():
         message = "times in plain ticks must be whole: round them, or say their unit"
         raise TraceError(row_faults(fraction != 0, message, column=column, values=values))
-    return whole.astype(np.int64) * factor + np.rint(fraction * factor).astype(np.int64), present
+    spacing = np.spacing(np.abs(numbers.astype(values.type.to_pandas_dtype()))).astype(np.float64) * factor
+    place = 10 ** np.ceil(np.log10(np.clip(spacing, 1.0, 1e18))).astype(np.int64)
+    rest = np.rint(fraction * (factor / place)).astype(np.int64) * place
+    return whole.astype(np.int64) * factor + rest, present
 
 
 def _parse_iso(values: pa.ChunkedArray, column: str) -> pa.ChunkedArray:
@@ -287,7 +295,19 @@ def _parse_iso(values: pa.ChunkedArray, column: str) -> pa.ChunkedArray:
 
 
 def read_iso(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return ISO 8601 text as timestamps without a zone, those with an offset as UTC; else ArrowInvalid."""
+    """Return ISO 8601 text as timestamps without a zone, those with an offset as UTC; else ArrowInvalid.
+
+    Also read are a zone written as UTC or GMT, a space before the zone, and a comma before the fraction.
+    """
+    try:
+        return _read_by_arrow(text)
+    except pa.ArrowInvalid:
+        usual = pc.replace_substring_regex(text, _COMMA, r"\1.\2")
+        usual = pc.replace_substring_regex(usual, _ZONE_APART, r"\1\2")
+        return _read_by_arrow(pc.replace_substring_regex(usual, r"(?:UTC|GMT)$", "Z"))
+
+
+def _read_by_arrow(text: pa.ChunkedArray) -> pa.ChunkedArray:
     zoned = zoned_rows(text)
     if not pc.any(zoned).as_py():
         return text.cast(pa.timestamp("ns"))
@@ -385,9 +405,7 @@ def lengths_of(values: pa.ChunkedArray, column: str, unit: str | None) -> tuple[
         raise TraceError(
             TraceFault(f"its type is {values.type}, but a length of time is a number", column=column)
         )
-    step = length
-    if length is not None and pa.types.is_floating(values.type):
-        step = min(length, UNIT_NANOSECONDS["us"])
+    step = 1 if length is not None and pa.types.is_floating(values.type) else length
     counts, present = counts_of(values, column, StampKind(step), unit)
     factor = step or 1
     if len(counts) and max(abs(int(counts.min())), abs(int(counts.max()))) * factor >= 2**63:

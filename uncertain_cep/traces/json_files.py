@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,10 +17,12 @@ from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.bounded import LONGEST_LINE, NestingGuard, UnreadableLineError
 from uncertain_cep.traces.documents import json_lines
 from uncertain_cep.traces.file_options import FileOptions
+from uncertain_cep.traces.instants import is_text, zoned_rows
 from uncertain_cep.traces.json_numbers import LongNumbers, with_marks, with_text
 from uncertain_cep.traces.json_types import wider_type
 from uncertain_cep.traces.jsonlines import json_line_faults, kept_columns
-from uncertain_cep.traces.nested import roots_of, text_fields
+from uncertain_cep.traces.nested import Path as FieldPath
+from uncertain_cep.traces.nested import leaves_of, roots_of, text_fields, with_leaf_types
 from uncertain_cep.traces.unpacking import unpacked
 
 __all__ = ["JSON_BLOCK", "first_names", "read_json"]
@@ -191,7 +194,51 @@ def _json_table(block: bytes, fields: Sequence[pa.Field]) -> pa.Table:
     table = _parsed_json(block, fields, others="infer")
     # Arrow takes any bytes for text, and for names.
     table.validate(full=True)
-    return _with_dates(block, table, {field.name for field in fields})
+    fixed = {field.name for field in fields}
+    if _may_have_zones(block):
+        table = _with_zones(block, table, fixed)
+    return _with_dates(block, table, fixed)
+
+
+def _with_zones(block: bytes, table: pa.Table, fixed: Collection[str]) -> pa.Table:
+    """Return a table in which times that all have a zone are in UTC, also within fields and lists.
+
+    Arrow reads those without a zone as UTC, too: where some times of a field have a zone and some have none,
+    they are the text that stands there. Columns in ``fixed`` keep their types.
+    """
+    free = [field for field in table.schema if field.name not in fixed]
+    texts = _retyped(free, lambda _, dtype: pa.string() if pa.types.is_timestamp(dtype) else dtype)
+    if not texts:
+        return table
+    read = _parsed_json(block, texts, others="ignore")
+    seen: dict[FieldPath, set[bool]] = {}
+    for path, values in leaves_of(zip(read.column_names, read.columns, strict=True), is_text):
+        seen.setdefault(path, set()).update(zoned_rows(values).unique().drop_null().to_pylist())
+
+    def change(path: FieldPath, dtype: pa.DataType) -> pa.DataType:
+        zoned = seen.get(path, set())
+        if not pa.types.is_timestamp(dtype) or True not in zoned:
+            return dtype
+        return pa.string() if False in zoned else pa.timestamp(dtype.unit, "UTC")
+
+    mixed = {path[0] for path, zoned in seen.items() if len(zoned) > 1}
+    changed = _retyped(free, change)
+    again = [field for field in changed if field.name in mixed]
+    parsed = _parsed_json(block, again, others="ignore") if again else table
+    for field in changed:
+        column = (parsed if field.name in mixed else table).column(field.name).cast(field.type)
+        table = table.set_column(table.schema.get_field_index(field.name), field, column)
+    return table
+
+
+def _retyped(
+    fields: Sequence[pa.Field], change: Callable[[FieldPath, pa.DataType], pa.DataType]
+) -> list[pa.Field]:
+    """Return those of some fields that hold values, at any depth, whose type ``change`` changes."""
+    types = [with_leaf_types(field.type, (field.name,), change) for field in fields]
+    return [
+        pa.field(field.name, dtype) for field, dtype in zip(fields, types, strict=True) if dtype != field.type
+    ]
 
 
 def _parsed_json(block: bytes, fields: Sequence[pa.Field], *, others: str) -> pa.Table:
@@ -233,3 +280,21 @@ def _with_dates(block: bytes, table: pa.Table, fixed: Collection[str]) -> pa.Tab
             place = table.schema.get_field_index(name)
             table = table.set_column(place, name, table.column(name).cast(pa.date32()))
     return table
+
+
+_QUOTE: Final = 0x22
+
+
+def _may_have_zones(block: bytes) -> bool:
+    """Tell whether a text in some lines may end in a time zone. O(n)."""
+    if b'Z"' in block or b'z"' in block:
+        return True
+    letters = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero(letters == _QUOTE)
+    ends = ends[ends > len("+02:00")]
+    for before in (len("+02:00"), len("+0200"), len("+02")):
+        sign = letters[ends - before]
+        # A day, such as 2024-05-31, ends in what looks like an hour.
+        if ((sign == 0x2B) | ((sign == 0x2D) & (letters[ends - before - 3] == 0x3A))).any():
+            return True
+    return False

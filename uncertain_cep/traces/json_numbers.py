@@ -14,15 +14,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from uncertain_cep.traces.exact_numbers import LARGEST, has_large, marked, warn_of_rounded
-from uncertain_cep.traces.nested import parts_of
+from uncertain_cep.traces.nested import Path, leaves_of, parts_of
 
 __all__ = ["LongNumbers", "with_marks", "with_text"]
 
 _MOST_DIGITS: Final = 308
 """A whole number of more digits is out of the range of float64, which is a fault of its own."""
-
-Path = tuple[str, ...]
-"""The names along which a field is found; the items of a list have its path."""
 
 
 @dataclass(slots=True)
@@ -44,8 +41,10 @@ class LongNumbers:
 
     def learn(self, number: int, block: bytes, table: pa.Table) -> None:
         """Learn of a block of lines and its table, in place of what was known of it."""
-        found = {path: _Seen(decimal=True) for path, column in _floats(table) if not has_large(column)}
-        long = {path: _Seen() for path, column in _floats(table) if has_large(column)}
+        columns = list(zip(table.column_names, table.columns, strict=True))
+        floats = list(leaves_of(columns, pa.types.is_floating))
+        long = {path: _Seen() for path, values in floats if has_large(values)}
+        found = {path: _Seen(decimal=True) for path, _ in floats}
         if long:
             _look(block, long)
         self._seen[number] = found | long
@@ -78,24 +77,6 @@ class LongNumbers:
             if roots is not None and path[0] not in roots:
                 continue
             warn_of_rounded(".".join(path), total.rounded, [total.first], file)
-
-
-def _floats(table: pa.Table) -> Iterator[tuple[Path, Any]]:
-    """Yield the fields of float64, also within fields and lists, and their values."""
-
-    def walk(path: Path, values: Any) -> Iterator[tuple[Path, Any]]:
-        if pa.types.is_floating(values.type):
-            yield path, values
-        elif pa.types.is_list(values.type):
-            yield from walk(path, values.flatten())
-        elif pa.types.is_struct(values.type):
-            for inner, values_within in zip(values.type, values.flatten(), strict=True):
-                yield from walk((*path, inner.name), values_within)
-
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_floating(column.type) or pa.types.is_nested(column.type):
-            for chunk in column.chunks:
-                yield from walk((name,), chunk)
 
 
 class _Decimal(float):

@@ -8,8 +8,13 @@ import pyarrow as pa
 
 __all__ = ["wider_type"]
 
-_WIDER: Final = ((pa.int64(), pa.float64()), (pa.date32(), pa.timestamp("s"), pa.string()))
+_WIDER: Final = (
+    (pa.int64(), pa.float64()),
+    (pa.date32(), pa.timestamp("s"), pa.string()),
+    (pa.timestamp("s", "UTC"), pa.string()),
+)
 """Types of which a later one takes what an earlier one is written as."""
+_TIMES: Final = frozenset((pa.date32(), pa.timestamp("s"), pa.timestamp("s", "UTC")))
 
 
 def wider_type(first: pa.DataType, second: pa.DataType, path: str) -> pa.DataType:
@@ -30,6 +35,9 @@ def wider_type(first: pa.DataType, second: pa.DataType, path: str) -> pa.DataTyp
             known = fields.get(field.name, pa.null())
             fields[field.name] = wider_type(known, field.type, f"{path}.{field.name}")
         return pa.struct(fields.items())
+    if pa.timestamp("s", "UTC") in (first, second) and {first, second} <= _TIMES:
+        # Times with a zone and times without are not of one kind.
+        return pa.string()
     for kinds in _WIDER:
         if first in kinds and second in kinds:
             return kinds[max(kinds.index(first), kinds.index(second))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -13,7 +13,18 @@ import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceError, TraceFault
 
-__all__ = ["exploded", "is_path", "leaf_names", "parts_of", "roots_of", "text_fields", "with_fields"]
+__all__ = [
+    "Path",
+    "exploded",
+    "is_path",
+    "leaf_names",
+    "leaves_of",
+    "parts_of",
+    "roots_of",
+    "text_fields",
+    "with_fields",
+    "with_leaf_types",
+]
 
 _PART: Final = re.compile(r'(?:"([^"]+)"|([^".]+))(?:\.|\Z)')
 
@@ -68,6 +79,40 @@ def with_fields(table: pa.Table, names: Iterable[str]) -> pa.Table:
             if found is not None:
                 table = table.append_column(name, found)
     return table
+
+
+Path = tuple[str, ...]
+"""The names along which a field within fields is found; the items of a list have its path."""
+
+
+def leaves_of(
+    columns: Iterable[tuple[str, pa.ChunkedArray]], test: Callable[[pa.DataType], bool]
+) -> Iterator[tuple[Path, pa.Array]]:
+    """Yield the values, also within fields and lists, of types that pass a test, a chunk at a time."""
+
+    def walk(path: Path, values: Any) -> Iterator[tuple[Path, Any]]:
+        if test(values.type):
+            yield path, values
+        elif pa.types.is_list(values.type):
+            yield from walk(path, values.flatten())
+        elif pa.types.is_struct(values.type):
+            for inner, within in zip(values.type, values.flatten(), strict=True):
+                yield from walk((*path, inner.name), within)
+
+    for name, column in columns:
+        for chunk in column.chunks if test(column.type) or pa.types.is_nested(column.type) else ():
+            yield from walk((name,), chunk)
+
+
+def with_leaf_types(dtype: pa.DataType, path: Path, change: Callable[[Path, pa.DataType], Any]) -> Any:
+    """Return a type with other types of the values within it, which ``change`` tells by path and type."""
+    if pa.types.is_list(dtype):
+        return pa.list_(with_leaf_types(dtype.value_type, path, change))
+    if pa.types.is_struct(dtype):
+        return pa.struct(
+            [(field.name, with_leaf_types(field.type, (*path, field.name), change)) for field in dtype]
+        )
+    return change(path, dtype)
 
 
 def text_fields(paths: Iterable[str]) -> list[Any]:

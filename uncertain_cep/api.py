@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import date
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -47,6 +48,7 @@ def match(
     planner: str = "auto",
     latency_weight: float = 0.0,
     sources: bool = True,
+    known_until: int | str | date | None = None,
     parameters: Mapping[str, Any] | None = None,
     threads: int | None = None,
     timeout: float | None = None,
@@ -87,6 +89,12 @@ def match(
     sources : bool
         Whether events that name one clock, in the columns ``source``, ``offset_lower`` and ``offset_upper``,
         move together; else their times are independent.
+    known_until : int, str or datetime, optional
+        The time up to which all events are known: a tick, or ISO 8601 text (UTC without an offset). A match
+        is undecided if one of its gaps can end behind it, as an event that is not there yet could spoil the
+        match. Undecided matches are left out, and a warning counts them. By default the events are all there
+        are, and a warning counts the matches with a negation whose gap can end behind the last of them. Not
+        for streams, which say by themselves up to when events are known.
     latency_weight : float
         How much planners count what is left to do once the last event is there. It changes no answer.
     parameters : mapping, optional
@@ -209,6 +217,7 @@ def iter_matches(
     planner: str = "auto",
     latency_weight: float = 0.0,
     sources: bool = True,
+    known_until: int | str | date | None = None,
     parameters: Mapping[str, Any] | None = None,
     threads: int | None = None,
     timeout: float | None = None,
@@ -221,7 +230,8 @@ def iter_matches(
     ----------
     events : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
     query, names, tick, evaluation, confidence, approximate, max_matches, kleene, planner, latency_weight
-        As for :func:`match`; by default there is no limit. So are ``parameters``.
+        As for :func:`match`; by default there is no limit. So are ``parameters``, ``sources`` and
+        ``known_until``.
     batch_rows : int
         Most matches in a batch.
     threads : int, optional
@@ -281,6 +291,7 @@ def explain(
     planner: str = "auto",
     latency_weight: float = 0.0,
     sources: bool = True,
+    known_until: int | str | date | None = None,
     parameters: Mapping[str, Any] | None = None,
     analyze: bool = False,
     format: str = "text",
@@ -294,7 +305,7 @@ def explain(
     query : Query or str
     events : frame, optional
         As for :func:`match`.
-    names, tick, evaluation, planner, latency_weight, parameters
+    names, tick, evaluation, planner, latency_weight, parameters, sources, known_until
         As for :func:`match`.
     analyze : bool
         Whether to find the matches, and set the actual numbers of partial matches beside the estimated ones.

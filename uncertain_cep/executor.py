@@ -50,6 +50,7 @@ from uncertain_cep.results.having import had, kept_by_having
 from uncertain_cep.results.projection import id_payload, to_batch, widened
 from uncertain_cep.results.ranking import least_passing, passing
 from uncertain_cep.results.top_k import RisingThreshold, best_chunk
+from uncertain_cep.results.undecided import ROW, UndecidedMatches
 from uncertain_cep.threads import available_cores, side_by_side
 from uncertain_cep.traces.checks import check_columns, check_model, check_values
 
@@ -72,7 +73,7 @@ large_arrays.allocate_by(pa.allocate_buffer)
 
 
 def execute_within(
-    plan: EvaluationPlan, table: pa.Table, options: MatchOptions, diagnostics: Diagnostics
+    plan: EvaluationPlan, table: pa.Table, options: MatchOptions, diagnostics: Diagnostics | None
 ) -> Iterator[pa.RecordBatch]:
     """Evaluate a plan on a table, within the limits that the options set on time, batches and matches.
 
@@ -158,6 +159,8 @@ def execute(
         diagnostics.look(table)
     given = _Given(table, slicing, batch_rows, owned, diagnostics, threads, looked_up, times, file)
     yield from _asked(plan, given, counters)()
+    if diagnostics is not None:
+        diagnostics.finish()
 
 
 class _Times(NamedTuple):
@@ -331,6 +334,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         return lambda: iter(())
     table = _needed(plan, given)
     times = given.times()
+    undecided = _undecided(plan, given, table)
     pmfs = times.pmfs
     plan, times, moved_by = _by_one_clock(plan, table, times)
     asked = plan
@@ -367,7 +371,9 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     elif times.offsets is not None:
         clocks, pmfs = shared_clocks(plan, table, times.offsets, pmfs, *ticks)
     by_row = (
-        plan.counts or best_only or any(part is not None for part in (later, exists, sequences, moved_by))
+        plan.counts
+        or best_only
+        or any(part is not None for part in (later, exists, sequences, moved_by, undecided))
     )
     ids = None if by_row else id_payload(plan, table)
     batch_rows = min(batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1))
@@ -391,6 +397,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         clocks=clocks,
         existence=exists,
         order=in_order,
+        decided=None if undecided is None else partial(undecided.decided, wanted=_all_of),
     )
     operator = operator_of(plan)
 
@@ -404,10 +411,23 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
             chunks = (chunk.keep(likely(chunk, threshold)) for chunk in chunks)
         return map(weighed, chunks)
 
+    def wanted_of(chunk: MatchBatch) -> int:
+        """Return how many of some matches HAVING keeps."""
+        chunk = chunk if plan.counts else confident(plan, chunk)
+        if plan.having is None or not len(chunk.lower):
+            return len(chunk.lower)
+        return int(had(plan, to_batch(plan, table, chunk, ids is not None)).num_rows)
+
+    def decided(chunks: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
+        if undecided is None:
+            return chunks
+        return (chunk.keep(undecided.decided(chunk, wanted_of)) for chunk in chunks)
+
     def matches(among: Selection, threshold: Threshold | None = None) -> Iterator[MatchBatch]:
-        if exists is None:
-            return found(among, threshold)
-        return (happened(chunk, exists.probability, plan.compressed) for chunk in found(among, threshold))
+        chunks = found(among, threshold)
+        if exists is not None:
+            chunks = (happened(chunk, exists.probability, plan.compressed) for chunk in chunks)
+        return decided(chunks)
 
     def having(among: Selection, threshold: Threshold) -> Iterator[MatchBatch]:
         for chunk in matches(among, threshold):
@@ -445,7 +465,9 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
             from uncertain_cep.results.expected_counts import bucketed_counts, expected_counts
 
             if not _searched(plan):
-                yield from expected_counts(plan, table, part, pmfs, exists, found)
+                yield from expected_counts(
+                    plan, table, part, pmfs, exists, lambda among: decided(found(among))
+                )
             elif sequences is None:
                 yield from bucketed_counts(plan, table, _owned(evaluate_bucketed(context.among(part)), later))
             else:
@@ -476,6 +498,30 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         yield from _limited(plan, side_by_side(threads, tasks))
 
     return run
+
+
+def _all_of(chunk: MatchBatch) -> int:
+    return len(chunk.lower)
+
+
+def _undecided(plan: EvaluationPlan, given: _Given, table: pa.Table) -> UndecidedMatches | None:
+    """Return what tells undecided matches; without a known end, those behind the last event; None if none."""
+    end, diagnostics = plan.known_until, given.diagnostics
+    times = given.times()
+    find: Callable[[EvaluationPlan], Iterator[pa.RecordBatch]] | None = None
+    if not plan.forbids or (end is None and (diagnostics is None or not plan.negations)):
+        return None
+    if end is None:
+        end = int(times.upper.max())
+    else:
+        rows = given.table.append_column(ROW, pa.array(np.arange(given.table.num_rows)))
+        again = replace(given, table=rows, diagnostics=None, looked_up=LookedUp(), threads=1)
+
+        def find(asked: EvaluationPlan) -> Iterator[pa.RecordBatch]:
+            return _evaluated(asked, again, None)()
+
+    found = UndecidedMatches(plan, table, (times.lower, times.upper), end, find, diagnostics)
+    return found or None
 
 
 def _of_part(

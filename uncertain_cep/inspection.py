@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -210,6 +211,7 @@ def report(
     tick: Duration | None = None,
     parameters: Mapping[str, Any] | None = None,
     sources: bool = True,
+    known_until: int | str | date | None = None,
     timeout: float | None = None,
     memory_limit: str | int | None = None,
 ) -> str:
@@ -227,7 +229,7 @@ def report(
         Where an event has none, the middle of its interval stands for it.
     title : str, optional
         Default: the comment that the query begins with, or its pattern in words.
-    names, tick, parameters, sources
+    names, tick, parameters, sources, known_until
         As for :func:`uncertain_cep.match`.
     timeout, memory_limit
         As for :func:`uncertain_cep.match`; ``memory_limit`` not of Spark frames.
@@ -259,7 +261,11 @@ def report(
     from uncertain_cep.reporting.page import page_of
 
     options = MatchOptions(
-        names=Names.of(names), tick=tick, sources=sources, limit=Limits.of(timeout, memory_limit)
+        names=Names.of(names),
+        tick=tick,
+        sources=sources,
+        known_until=known_until,
+        limit=Limits.of(timeout, memory_limit),
     )
     request = ReportRequest(query_of(query, values_of(parameters)), options, stamp, title=title)
     if library_of(events) == "pyspark":

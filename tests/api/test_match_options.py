@@ -25,7 +25,7 @@ from uncertain_cep.timedomain import Names
 SCHEMA = pa.schema([("type", pa.string()), ("id", pa.int64()), ("lower", pa.int64()), ("upper", pa.int64())])
 SEQUENCE = "PATTERN SEQ(A a, B b, C c) WITHIN 10"
 PLANNING: Final = ("names", "tick", "evaluation", "planner", "latency_weight", "parameters")
-MATCHING: Final = (*PLANNING, "confidence", "approximate", "kleene")
+MATCHING: Final = (*PLANNING, "known_until", "confidence", "approximate", "kleene")
 ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
     uc.match: (*MATCHING, "sources", "max_matches", "threads", "timeout", "memory_limit"),
     uc.iter_matches: (
@@ -37,7 +37,7 @@ ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
         "timeout",
         "memory_limit",
     ),
-    uc.explain: (*PLANNING, "sources", "timeout", "memory_limit"),
+    uc.explain: (*PLANNING, "known_until", "sources", "timeout", "memory_limit"),
     match_on_spark: (*MATCHING, "sources"),
     match_to_parquet: (*MATCHING, "sources"),
     uc.IncrementalMatcher: (
@@ -82,6 +82,7 @@ WRONG: Final[list[tuple[dict[str, Any], str]]] = [
     ({"planner": "greedy", "evaluation": "point"}, "planner='greedy' does not go with evaluation='point'"),
     ({"latency_weight": 1, "evaluation": "any_state"}, "latency_weight=1 is heeded by a planner"),
     ({"latency_weight": 1, "planner": "((a b) c)"}, "latency_weight=1 is heeded by planners"),
+    ({"known_until": "soon"}, "known_until='soon': it must be a time"),
     ({"names": {"kind": "k"}}, "its keys are among type, id"),
     ({"parameters": {"x": {1: 2}}}, r"\$x is {1: 2}: it must be a finite number"),
     ({"parameters": ("x", 1)}, "must be a mapping of names to values"),
@@ -108,7 +109,7 @@ def test_the_functions_have_the_defaults_of_the_options(function: Callable[..., 
 
 def test_the_commands_have_the_defaults_of_the_options() -> None:
     declared = {field.name: field.default for field in fields(MatchOptions)} | {"max_matches": MAX_MATCHES}
-    planning = {"evaluation", "planner", "latency_weight", "sources"}
+    planning = {"evaluation", "planner", "latency_weight", "sources", "known_until"}
     for name, known in (("match", planning | {"kleene", "max_matches"}), ("explain", planning)):
         options = {one.name: one.default for one in cli.main.commands[name].params if one.name in known}
         assert options == {one: declared[one] for one in known}

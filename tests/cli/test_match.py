@@ -348,3 +348,21 @@ def test_compressed_series(invoke: Invoke, parquet: Path) -> None:
     (row,) = csv.DictReader(io.StringIO(result.stdout))
     assert sorted(json.loads(row["x"])) == [2, 3, 4]
     assert list(row)[-3:] == ["p_nonempty", "expected_subsets", "expected_elements"]
+
+
+def test_known_until_leaves_out_what_is_undecided(invoke: Invoke, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("type,id,lower,upper\nDown,1,0,0\nDown,2,580,580\nUp,3,700,700\n")
+    query = "PATTERN SEQ(Down d, !Up u) WHERE u.id = 0 WITHIN 600"
+    result = invoke("match", query, trace, "--known-until", "600")
+    assert result.stdout.splitlines() == ['"d","range_lower","range_upper","confidence"', "1,0,0,1"]
+    assert "warning: 1 match left out as undecided: a gap can end behind known_until, 600" in result.stderr
+    assert "warning: 1 match with a negation whose gap can end behind" in invoke("match", query, trace).stderr
+    assert "known until" in invoke("explain", query, trace, "--known-until", "600").stdout
+    wrong = invoke("match", query, trace, "--known-until", "soon")
+    assert wrong.exit_code == 2
+    assert "known_until='soon': it must be a time" in wrong.stderr
+    # What the first query leaves out is no event of the second one.
+    after = "PATTERN SEQ(Outage o) WITHIN 1"
+    result = invoke("match", query, after, trace, "--as", "Outage", "--known-until", "600", "--no-confidence")
+    assert result.stdout.count("\n") == 2

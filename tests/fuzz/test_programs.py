@@ -45,6 +45,7 @@ OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "max_matches": (None, 0, 3, -1, 2.5),
     "kleene": ("matches", "compressed", "x"),
     "latency_weight": (0.0, 2, math.inf, -1.0),
+    "known_until": (0, "2026-01-01", -7, "soon"),
     "timeout": (None, 100, 1e-9, math.nan),
     "tick": (None, "1s", "0s", "1 fortnight"),
     "batch_rows": (1, 8192, 0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
+from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -25,13 +26,15 @@ from uncertain_cep.errors import warn
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.plan.equivalence import partition_keys
 from uncertain_cep.plan.evaluation_plan import once_a_plan
+from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.query import format_expression
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS, quote_name
 from uncertain_cep.query.syntax import Aggregate, Attribute, Binary, Literal, expressions_in
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, kind_of, variables_of
 from uncertain_cep.query.walks import components_of
+from uncertain_cep.timedomain import TimeDomain
 from uncertain_cep.traces.instants import warn_of_naive
-from uncertain_cep.wording import shortened
+from uncertain_cep.wording import counted, shortened
 
 __all__ = ["EMPTY_TRACE", "Diagnostics"]
 
@@ -63,6 +66,9 @@ class Diagnostics:
         self._plan: EvaluationPlan | None = None
         self._looked = self._empty = False
         self._missing: frozenset[str] = frozenset()
+        self._lock = Lock()
+        self._undecided = 0
+        self._end: tuple[TimeDomain, int] | None = None
 
     def about(self, plan: EvaluationPlan) -> None:
         """Learn of the plan of the whole query, before those of its branches."""
@@ -116,6 +122,34 @@ class Diagnostics:
             self.candidates[part.variable] = max(size, known or 0)
             if not size and known is None and not self._told(part) and not self._empty:
                 warn(f"{_no_candidate(part, keys)}: check its type and conditions")
+
+    def undecided(self, domain: TimeDomain, end: int, count: int) -> None:
+        """Learn of matches with a gap that can end behind a tick, the known end or the last event."""
+        with self._lock:
+            self._undecided += count
+            self._end = domain, end
+
+    def finish(self) -> None:
+        """Warn of what shows only once all matches are found."""
+        plan, count = self._plan, self._undecided
+        if not count or plan is None or self._end is None:
+            return
+        self._undecided = 0
+        domain, end = self._end
+        shown = shown_tick(end, domain)
+        # What a limit or an order does not ask for need not have been looked at.
+        several = f"{'at least ' if plan.query.limit is not None else ''}{counted(count, 'match', 'matches')}"
+        if plan.known_until is not None:
+            warn(
+                f"{several} left out as undecided: a gap can end behind known_until, {shown}, where more "
+                "events may be"
+            )
+        else:
+            warn(
+                f"{several} with a negation whose gap can end behind the last event of the trace, {shown}: "
+                "no event is taken to be there; if the trace was cut off, known_until= (--known-until) "
+                "leaves out what is undecided"
+            )
 
     def _told(self, part: PlannedComponent) -> bool:
         """Return whether it was said already why a component takes none: of its types, or of NULL."""

@@ -105,6 +105,13 @@ _EVALUATION_OPTIONS: Final = (
         help="Whether events that name one clock, with bounds of its offset, move together; they do.",
     ),
     click.option(
+        "--known-until",
+        metavar="T",
+        default=None,
+        help="The time up to which all events are known, as ISO 8601 text or a tick: leave out matches with "
+        "a gap, such as that of a negation at the end, that can end behind it.",
+    ),
+    click.option(
         "--threads",
         type=click.IntRange(min=1),
         metavar="N",
@@ -160,7 +167,16 @@ evaluation_options: Final = _gathered(
     _EVALUATION_OPTIONS,
     "options",
     _match_options,
-    ("evaluation", "planner", "latency_weight", "sources", "threads", "time_limit", "memory_limit"),
+    (
+        "evaluation",
+        "planner",
+        "latency_weight",
+        "sources",
+        "known_until",
+        "threads",
+        "time_limit",
+        "memory_limit",
+    ),
 )
 """Adds the options of every evaluation to a command, which gets them as ``options``, a `MatchOptions`."""
 

@@ -68,7 +68,11 @@ class Matching:
         """The options for the queries before the last one."""
         mine = self.options
         return MatchOptions(
-            tick=mine.tick, approximate=mine.approximate, max_matches=mine.max_matches, limit=mine.limit
+            tick=mine.tick,
+            approximate=mine.approximate,
+            known_until=mine.known_until,
+            max_matches=mine.max_matches,
+            limit=mine.limit,
         )
 
     def facts(self, format_name: Format, count: int) -> dict[str, object]:
@@ -80,6 +84,7 @@ class Matching:
             "before": {name: query.text for name, query in self.before},
             "min_confidence": self.query.min_confidence,
             "limit": self.query.limit,
+            "known_until": self.options.known_until,
             "traces": list(self.traces),
             "engine": "in process" if self.master is None else f"Spark {self.master}",
             "format": format_name,

@@ -8,6 +8,7 @@ from typing import Any
 from uncertain_cep.explanation.facts import ChosenPlan, PlanFacts
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan.evaluation_plan import PlannedComponent
+from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.query import Query, format_expression
 from uncertain_cep.query.walks import components_of
 
@@ -40,7 +41,8 @@ def plan_dict(facts: Sequence[PlanFacts]) -> dict[str, Any]:
     dict
         ``strategy``, ``components``, ``negations``, ``partition_by``, ``predicates``, ``time_conditions``,
         ``window_ticks``,
-        ``tick`` (its length, or null), ``evaluation``, ``operator``, ``result``, ``readings`` (the variables
+        ``tick`` (its length, or null), ``known_until`` (a time as text, or null),
+        ``evaluation``, ``operator``, ``result``, ``readings`` (the variables
         of the negations of each, if OR leaves a choice of them), ``of_readings`` (how many, where options
         leave so many that they are not planned beforehand; the dict is of the longest), where events share
         clocks ``clocks`` (their
@@ -69,6 +71,7 @@ def _part(facts: PlanFacts) -> dict[str, Any]:
         "time_conditions": [found.text(plan.domain) for found in plan.bound.times],
         "window_ticks": plan.window,
         "tick": None if plan.domain.tick_nanoseconds is None else plan.domain.describe(),
+        "known_until": None if plan.known_until is None else shown_tick(plan.known_until, plan.domain),
         "evaluation": plan.evaluation,
         "operator": operator_of(plan).name,
         "result": {field.name: str(field.type) for field in plan.output_schema},

@@ -14,6 +14,7 @@ from uncertain_cep.operators.table import operator_of
 from uncertain_cep.optimizer.choice import time_text
 from uncertain_cep.optimizer.statistics import ComponentStatistics
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.plan.trees import format_tree
 from uncertain_cep.query import Query, format_expression
 from uncertain_cep.query.syntax import Duration, ExpectedCount
@@ -158,6 +159,9 @@ def _rows(facts: PlanFacts) -> list[Row]:
     if domain.tick_nanoseconds is not None:
         ticks = f"{format_duration(plan.window * domain.tick_nanoseconds)}: {ticks} of {domain.describe()}"
     rows.append(("window", ticks))
+    if plan.known_until is not None:
+        shown = shown_tick(plan.known_until, domain)
+        rows.append(("known until", f"{shown}: matches with a gap that can end behind it are left out"))
     if plan.clocks:
         rows.append(("clocks", f"events of one {plan.names.source} move together"))
         if plan.sequences:

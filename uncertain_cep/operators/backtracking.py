@@ -282,7 +282,7 @@ class BacktrackingSearch:
         """Return the matches that are possible, with their ranges and confidences."""
         wanted, payload = self._context.with_confidence, self._context.payload
         if self._likely is not None:
-            matches = _kept(matches, self._likely(matches.start, self._rows[matches.candidate]))
+            matches = kept(matches, self._likely(matches.start, self._rows[matches.candidate]))
         lower, upper, confidence, std_error = self._described(matches, wanted, work)
         rows = self._rows[matches.candidate]
         events = rows if payload is None else payload[rows]
@@ -388,7 +388,7 @@ class BacktrackingSearch:
         )  # fmt: skip
 
 
-def _kept(matches: FoundMatches, mask: NDArray[np.bool_]) -> FoundMatches:
+def kept(matches: FoundMatches, mask: NDArray[np.bool_]) -> FoundMatches:
     """Return the matches where ``mask``, (m,), is true."""
     places, start = taken(matches.start, mask)
     return FoundMatches(start, matches.candidate[places], matches.component[places])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.candidates.sequenced import SequencedEvents
+from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.batch_memory import BatchMemory
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.plan import EvaluationPlan
@@ -85,6 +87,9 @@ class ExecutionContext:
     """The known order that tells what lies in gaps where times do so besides."""
     tree: Tree | None = None
     """Along which single events are joined; None: by the pivot join."""
+    decided: Callable[[MatchBatch], NDArray[np.bool_]] | None = None
+    """Tells which of some matches, whose events are rows, stay at a known end; None: all. What adds matches
+    up asks it itself; those of other operators are asked of behind them."""
     memory: BatchMemory = field(default_factory=BatchMemory)
     """For batches, shared by all parts of the candidates."""
 

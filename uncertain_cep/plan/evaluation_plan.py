@@ -125,6 +125,8 @@ class EvaluationPlan:
     those of other branches are null."""
     sort_keys: tuple[SortKey, ...] = ()
     """The columns of ORDER BY, unless it is by falling confidence alone."""
+    known_until: int | None = None
+    """The tick up to which all events are known, see :mod:`uncertain_cep.plan.gap_ends`; None: all are."""
     derived: _Derived = field(init=False, default_factory=_Derived, compare=False)
     """What `once_a_plan` keeps."""
 

@@ -13,6 +13,7 @@ from uncertain_cep.config import BATCH_ROWS
 from uncertain_cep.durations import Duration, duration_text
 from uncertain_cep.errors import OptionError
 from uncertain_cep.limits import Limits
+from uncertain_cep.plan.known_until import known_end
 from uncertain_cep.query import Parameters, values_of
 from uncertain_cep.timedomain import Names
 
@@ -136,6 +137,12 @@ class MatchOptions:
         run. So do the last digits of expected counts. Not used on Spark, where a task has one thread.
     sources : bool
         Whether events that name one clock, with bounds of its offset, move together.
+    known_until : int, str or None
+        The time up to which all events are known, as :func:`uncertain_cep.plan.known_until.known_end` has it:
+        ticks, or ISO 8601 text. A match one of whose gaps can end behind it, in a world in which it is a
+        match, is undecided and left out: an event that is not there yet may be in the gap. A warning counts
+        such matches. None: there are no other events, and a warning counts the matches with a gap that can
+        end behind the last event.
     parameters : tuple of (name, value)
         The values of the query's parameters, see :func:`uncertain_cep.query.values_of`.
     limit : Limits or None
@@ -159,6 +166,7 @@ class MatchOptions:
     batch_rows: int = BATCH_ROWS
     threads: int | None = None
     sources: bool = True
+    known_until: Any = None
     parameters: Parameters = ()
     limit: Limits | None = None
 
@@ -179,6 +187,7 @@ class MatchOptions:
         self._check_together()
         object.__setattr__(self, "latency_weight", float(self.latency_weight))
         object.__setattr__(self, "tick", duration_text(self.tick, what="tick"))
+        object.__setattr__(self, "known_until", known_end(self.known_until))
 
     @property
     def method(self) -> Method:

@@ -13,6 +13,7 @@ from uncertain_cep.config import MOST_PLANS
 from uncertain_cep.errors import Fault, OptionError, QueryError, TraceError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
+from uncertain_cep.plan.known_until import end_in_ticks
 from uncertain_cep.plan.once_a_row import once_a_row
 from uncertain_cep.plan.options import PLANNERS, MatchOptions
 from uncertain_cep.plan.other_values import with_other_values
@@ -323,6 +324,7 @@ def _planned(
         output_schema=_output_schema(bound, keys, schema, domain, options),
         distances=_distances(bound, domain, options),
         clocks=clocks,
+        known_until=end_in_ticks(options.known_until, domain),
         unnamed_keys=tuple(
             pa.field(
                 f"partition by {' = '.join(key.columns)} ({number})", _plain_type(schema, key.columns[0])

@@ -16,7 +16,15 @@ from uncertain_cep.timedomain import Names, TimeDomain
 
 _ARITHMETIC: Final = ("add", "subtract", "multiply", "divide", "remainder", "negate")
 
-__all__ = ["Distances", "LiteralBound", "bound_predicates", "distances_of", "literal_bounds", "span_of"]
+__all__ = [
+    "Distances",
+    "LiteralBound",
+    "bound_predicates",
+    "distances_of",
+    "literal_bounds",
+    "span_of",
+    "whole_sum",
+]
 
 
 def bound_predicates(condition: TimeCondition, names: Names, domain: TimeDomain) -> Iterator[TypedExpression]:
@@ -53,14 +61,19 @@ def _implied(
     left: TypedExpression = _bound(condition.later, lower, "int")
     if condition.earlier is not None:
         left = Apply("subtract", (left, _bound(condition.earlier, upper, "int")), "int")
-    right: TypedExpression = Constant(condition.ticks * tick + condition.nanoseconds + slack, "int")
+    yield Apply(operator, (left, whole_sum(condition, tick, slack)), "bool")
+
+
+def whole_sum(condition: TimeCondition, tick: int, slack: int = 0) -> TypedExpression:
+    """Return what a condition compares times with, as a number of units of which a tick has ``tick``."""
+    total: TypedExpression = Constant(condition.ticks * tick + condition.nanoseconds + slack, "int")
     if condition.numbers is not None:
         kind = condition.numbers.kind
         numbers = Apply("multiply", (condition.numbers, Constant(tick, "int")), kind)
-        right = Apply("add", (numbers, right), kind)
+        total = Apply("add", (numbers, total), kind)
     for sign, moment in condition.moments:
-        right = Apply("add" if sign > 0 else "subtract", (right, _as_whole(moment)), right.kind)
-    yield Apply(operator, (left, right), "bool")
+        total = Apply("add" if sign > 0 else "subtract", (total, _as_whole(moment)), total.kind)
+    return total
 
 
 def _as_whole(expression: TypedExpression) -> TypedExpression:

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.config import COMPARED_MATCHES
 from uncertain_cep.errors import MatchLimitError, OptionError
 from uncertain_cep.executor import execute_within
@@ -155,9 +154,8 @@ def compared(
 def _all(plan: EvaluationPlan, table: pa.Table, options: MatchOptions) -> pa.Table | None:
     """Return all matches, or None if there are too many."""
     try:
-        batches = list(
-            execute_within(plan, table, replace(options, max_matches=COMPARED_MATCHES), Diagnostics())
-        )
+        # What there is to warn of, the answer itself has warned of.
+        batches = list(execute_within(plan, table, replace(options, max_matches=COMPARED_MATCHES), None))
     except MatchLimitError:
         return None
     return pa.Table.from_batches(batches, plan.batch_schema)

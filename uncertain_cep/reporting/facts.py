@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from uncertain_cep import __version__
 from uncertain_cep.durations import format_duration
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.reporting.comparison import stamps_of
 from uncertain_cep.reporting.gathered import SPOILING_SHOWN, Answer, Moments, ReportRequest, TraceFacts
 from uncertain_cep.reporting.in_words import title_of, words_of
@@ -243,6 +244,11 @@ def _assumed(request: ReportRequest, plan: EvaluationPlan, trace: TraceFacts) ->
         else "Every tick of an interval is equally likely."
     )
     lines.append(_independence(plan, trace))
+    if plan.known_until is not None:
+        end = shown_tick(plan.known_until, plan.domain)
+        lines.append(
+            f"All events are known until {end}: matches with a gap that can end behind it are left out."
+        )
     if trace.doubtful:
         doubtful = counted(trace.doubtful, "event")
         lines.append(f"{doubtful} may not have happened, each by itself, as their probabilities say.")

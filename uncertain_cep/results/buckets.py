@@ -7,7 +7,7 @@ before it that could be first are at ``e`` or later, it is in ``[s, e)``, the ot
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,9 +17,10 @@ from confidence.flat_lists import counting, taken
 from confidence.predicates.conditions import Scratch
 from eventbased.search.state import FAR, FoundMatches
 from uncertain_cep.config import COUNT_BATCH
-from uncertain_cep.operators.backtracking import BacktrackingSearch, searched
+from uncertain_cep.operators.backtracking import BacktrackingSearch, kept, searched
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.operators.series import by_component
 
 __all__ = ["BucketedMatches", "by_bucket", "evaluate_bucketed", "summed"]
 
@@ -131,6 +132,11 @@ class _BucketedSearch(BacktrackingSearch):
         every = self._plan.bound.every
         assert self._context.payload is None
         assert every is not None
+        if self._context.decided is not None:
+            matches = self._decided(matches, work, self._context.decided)
+        if len(matches.start) == 1:
+            none = np.zeros(0, dtype=np.int64)
+            return MatchBatch(none[None, :], none, none, none.astype(np.float64))
         lower, upper = self._candidates.lower - self._base, self._candidates.upper - self._base
         parts = []
         for piece in by_bucket(matches, self.firsts(matches), lower, upper, every, COUNT_BATCH):
@@ -142,3 +148,14 @@ class _BucketedSearch(BacktrackingSearch):
             parts.append(summed(events, piece.bucket, confidence))
         events, bucket, value = (np.concatenate(found) for found in zip(*parts, strict=True))
         return MatchBatch(events[None, :], bucket, bucket, value).keep(value > 0.0)
+
+    def _decided(
+        self, matches: FoundMatches, work: Scratch, decided: Callable[[MatchBatch], NDArray[np.bool_]]
+    ) -> FoundMatches:
+        """Return the matches that are possible and decided."""
+        lower, upper, _, _ = self._described(matches, False, work)
+        possible = lower <= upper
+        matches, lower, upper = kept(matches, possible), lower[possible], upper[possible]
+        rows = self._rows[matches.candidate]
+        whole = by_component(self._plan, matches.start, matches.component, rows, lower, upper, None)
+        return kept(matches, decided(whole))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import partial
 from typing import Any
 
@@ -15,9 +16,10 @@ from pyspark.sql import types as t
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.durations import Duration
-from uncertain_cep.errors import OptionError
+from uncertain_cep.errors import OptionError, warn
 from uncertain_cep.executor import Slicing
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.plan.gap_ends import ends_behind
 from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.spark.clock_offsets import check_clock_columns, check_offsets_agree
@@ -112,6 +114,7 @@ def match(
     kleene: str = "matches",
     latency_weight: float = 0.0,
     sources: bool = True,
+    known_until: int | str | date | None = None,
     parameters: Mapping[str, Any] | None = None,
     diagnostics: Diagnostics | None = None,
     largest_interval: Duration | int | None = None,
@@ -129,6 +132,9 @@ def match(
         As for `uncertain_cep.match`. Each task chooses a plan by its own events.
     sources : bool
         Whether events that name one clock move together. If times are timestamps, offsets are intervals.
+    known_until : int, str or datetime, optional
+        As for `uncertain_cep.match`, but undecided matches are not counted: they are found when the frame is
+        computed.
     partitions : int, optional
         The number of partitions. Default: one for each core; fewer if the candidates are few, more if they do
         not fit into the memory of so many Python workers.
@@ -205,6 +211,11 @@ def matches_frame(
     if frame.isStreaming:
         if spread.partitions is not None or spread.prune is not None:
             raise OptionError("partitions= and prune= are for tables: a stream is spread by buckets=")
+        if options.known_until is not None:
+            raise OptionError(
+                "known_until= is for tables: a stream returns a match only once no event to come can spoil "
+                "it, so nothing that it returns is undecided"
+            )
         stream = replace(stream, slice_length=spread.slice_length)
         return stream_frame(frame, query_of(query, options.parameters), options, stream)
     if stream.given:
@@ -276,6 +287,19 @@ def _in_one_place(plan: EvaluationPlan, matches: DataFrame) -> DataFrame:
     return plainly_named(matches.repartition(*map(column, keys)) if keys else matches.repartition(1))
 
 
+def _warn_of_uncounted(plan: EvaluationPlan) -> None:
+    """Say that matches with a gap that can end too late are not counted: they are found in the workers."""
+    parts = plan.branches or (plan,)
+    if plan.known_until is not None:
+        if any(part.forbids for part in parts):
+            warn("matches that are undecided at known_until are left out, and Spark does not count them")
+    elif any(gap.is_trailing for part in parts for gap in ends_behind(part, 0)):
+        warn(
+            "no event is taken to be behind the last one of the trace, where the gap of a negation can end; "
+            "Spark does not count such matches: known_until= (--known-until) leaves them out"
+        )
+
+
 @worker_errors()
 def prepare(
     frame: DataFrame,
@@ -305,6 +329,7 @@ def prepare(
         )
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
     diagnostics.about(plan)
+    _warn_of_uncounted(plan)
     noted = (schema.metadata or {}).get(TICK_METADATA)
     tick = None if noted is None else noted.decode()
     if spread.by_files and spread.slice_length is None and not spread.prune and not plan.orders:

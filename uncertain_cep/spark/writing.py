@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -105,6 +106,7 @@ def match_to_parquet(
     kleene: str = "matches",
     latency_weight: float = 0.0,
     sources: bool = True,
+    known_until: int | str | date | None = None,
     parameters: Mapping[str, Any] | None = None,
     diagnostics: Diagnostics | None = None,
     progress: bool | None = None,

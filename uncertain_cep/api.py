@@ -156,7 +156,8 @@ def match(
     -----
     UncertainCepWarning
         If there are no events, or none of a type that the pattern names; if no event can be a variable; if a
-        percentage such as ``95%`` is compared with a column that goes far beyond 1. Each once. Of a Spark
+        percentage such as ``95%`` is compared with a column that goes far beyond 1; of columns of clocks that
+        say nothing, such as ``sequence`` without ``source``. Each once. Of a Spark
         frame only variables that no event can be are known, without what a missing type may have meant.
 
     See Also

@@ -16,9 +16,12 @@ from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_col
 
 __all__ = [
     "DEFAULT_TICK",
+    "EVENT_COLUMNS",
+    "MODEL_COLUMNS",
     "TICK_METADATA",
     "Names",
     "TimeDomain",
+    "advice_on_floats",
     "as_array",
     "as_int64",
     "check_one_tick",
@@ -42,8 +45,8 @@ Unit = Literal["tick", "s", "ms", "us", "ns"]
 _RENAMED: Final = 'an attribute of that name has to be renamed, or the column mapped, names={"tick": "..."}'
 
 
-OF_SOURCES: Final = ("sequence", "ordered", "offset_pmf")
-"""Parts of the model that say more of events that name a clock."""
+_OF_CLOCKS: Final = ("source", "offset_lower", "offset_upper", "sequence", "ordered", "offset_pmf")
+"""Parts of the model that say which clock stamped an event, its offset, and the order of its events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +83,18 @@ class Names:
             if not isinstance(name, str):
                 raise OptionError(f"names: the column of {part} is {name!r}: it must be the name of a column")
 
-    def of_sources(self, columns: Collection[str]) -> list[str]:
-        """Return which of some columns say more of events that name a clock."""
-        return [name for name in (getattr(self, part) for part in OF_SOURCES) if name in columns]
+    def of_clocks(self, columns: Collection[str]) -> list[str]:
+        """Return which of some columns are about clocks."""
+        return [name for name in (getattr(self, part) for part in _OF_CLOCKS) if name in columns]
+
+    def name_clocks(self, columns: Collection[str]) -> bool:
+        """Return whether events with these columns name clocks.
+
+        They name their source and the bounds of its offset. Bounds that no event gives are 0. Beside such a
+        clock a sequence alone says something.
+        """
+        bounds = {self.offset_lower, self.offset_upper}.intersection(columns)
+        return self.source in columns and (len(bounds) == 2 or (not bounds and self.sequence in columns))
 
     @property
     def clocks(self) -> tuple[str, str, str]:
@@ -95,9 +107,8 @@ class Names:
         Those of clocks only where events share them, those that may be missing if they are among some
         columns.
         """
-        of_clocks = {"source", "offset_lower", "offset_upper", *OF_SOURCES}
-        left_out = {part for part in ("probability", *OF_SOURCES) if getattr(self, part) not in columns}
-        left_out |= set() if clocks else of_clocks
+        left_out = {part for part in ("probability", *_OF_CLOCKS) if getattr(self, part) not in columns}
+        left_out |= set() if clocks else set(_OF_CLOCKS)
         return {part: getattr(self, part) for part in self.__dataclass_fields__ if part not in left_out}
 
     @classmethod
@@ -114,6 +125,21 @@ class Names:
                 f"names={given!r}: it maps parts of the model to columns, and its keys are among {known}"
             )
         return cls(**given)
+
+
+MODEL_COLUMNS: Final = tuple(Names.__dataclass_fields__)
+"""All columns of the model. Whoever reads, projects, checks or documents them takes them from here."""
+
+EVENT_COLUMNS: Final = tuple(part for part in MODEL_COLUMNS if part not in _OF_CLOCKS)
+"""Those that every event may have. No attribute of a schema can be called so."""
+
+
+def advice_on_floats(dtype: pa.DataType, name: str) -> str:
+    """Return what to do about a column of whole numbers that are floats; nothing for other types."""
+    if not pa.types.is_floating(dtype):
+        return ""
+    keep = f'frame[{name!r}].astype("Int64")'
+    return f". Where a value is missing, pandas makes floats of whole numbers: {keep} keeps them whole"
 
 
 def is_text(dtype: pa.DataType) -> bool:
@@ -236,7 +262,8 @@ class TimeDomain:
         if lower != upper:
             raise TraceError(
                 TraceFault(
-                    f"its type is {upper}, but column {names.lower!r} is {lower}: give both one type",
+                    f"its type is {upper}, but column {names.lower!r} is {lower}: give both one type"
+                    + (advice_on_floats(lower, names.lower) or advice_on_floats(upper, names.upper)),
                     column=names.upper,
                 )
             )
@@ -249,6 +276,7 @@ class TimeDomain:
                 f'have to_intervals make them, with uncertainty=columns("{names.lower}", "{names.upper}")'
             )
             message = f"its type is {lower}: times must be int64 ticks or timestamps: {advice}"
+            message += advice_on_floats(lower, names.lower)
             raise TraceError(TraceFault(message, column=names.lower))
         resolution = UNIT_NANOSECONDS[lower.unit]
         length = DEFAULT_TICK if nanoseconds is None else nanoseconds
@@ -291,6 +319,16 @@ class TimeDomain:
             return np.asarray(lengths.cast(pa.int64()).to_numpy())
         nanoseconds = np.asarray(lengths.cast(pa.duration("ns")).cast(pa.int64()).to_numpy())
         return nanoseconds // (self.tick_nanoseconds or 1)
+
+    def offsets(self, table: pa.Table, names: Names) -> tuple[Int64, Int64]:
+        """Return the bounds of the offsets of events' clocks, ticks, each (n,) int64; 0 if not given."""
+        low, high = (
+            self.lengths(table.column(name))
+            if name in table.column_names
+            else np.zeros(table.num_rows, np.int64)
+            for name in names.clocks[1:]
+        )
+        return low, high
 
     @property
     def times_are_ticks(self) -> bool:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.diagnostics import EMPTY_TRACE, Diagnostics
+from uncertain_cep.candidates.sequenced import order_faults
 from uncertain_cep.errors import OptionError, TraceFault, UncertainCepError, warn
 from uncertain_cep.executor import candidates
-from uncertain_cep.plan import EvaluationPlan, make_plan
+from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.plan.clock_columns import warn_of_idle_columns
 from uncertain_cep.query import Query, query_of, values_of
+from uncertain_cep.timedomain import Names, TimeDomain
 from uncertain_cep.traces.frames import library_of
 from uncertain_cep.traces.reading import GivenSchema, LoadedTrace, load_frame, load_traces
+from uncertain_cep.traces.source_order import warn_of_clocks_set_back
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 
 __all__ = ["Validation", "validate", "validated"]
@@ -64,8 +70,9 @@ def validate(
     Returns
     -------
     list of TraceFault
-        Empty for a sound trace. Of rows with the same fault the first are listed and the others counted.
-        Where other faults keep the query from being planned, ids are not checked.
+        Empty for a sound trace; whatever `match` refuses in a trace is among them. Of rows with the same
+        fault the first are listed and the others counted. Where other faults keep the query from being
+        planned, ids are not checked.
 
     Raises
     ------
@@ -79,8 +86,9 @@ def validate(
     Warns
     -----
     UncertainCepWarning
-        As `read_traces` and `match`: of ticks that take the order from certain times, an empty trace, and,
-        with a query, types that no event has and variables that no event can be.
+        As `read_traces` and `match`: of ticks that take the order from certain times, columns of clocks that
+        say nothing, an empty trace, and, with a query, types that no event has and variables that no event
+        can be. Besides, of clocks that were set back: whose stamps contradict the sequences of their events.
 
     Examples
     --------
@@ -111,10 +119,13 @@ def validated(
         report = loaded.with_checked_ids()
     else:
         report = loaded if plan is None else loaded.with_checked_ids(plan.partition_attributes)
+    if loaded.table is not None and not report.faults and Names().name_clocks(loaded.table.column_names):
+        report = _with_order_faults(report, loaded.table, tick)
     report.warn()
     if report.faults or loaded.table is None:
         return Validation(report, None)
     if plan is None:
+        warn_of_idle_columns(loaded.table.schema, MatchOptions())
         if not report.events:
             warn(EMPTY_TRACE)
         return Validation(report, None)
@@ -123,6 +134,17 @@ def validated(
     for branch in plan.branches or (plan,):
         candidates(branch, loaded.table, diagnostics)
     return Validation(report, diagnostics.summary())
+
+
+def _with_order_faults(report: LoadedTrace, table: pa.Table, tick: str | None) -> LoadedTrace:
+    """Return a trace with the faults of ordered sources; warn of clocks that were set back."""
+    domain = TimeDomain.of(table.schema, tick=tick)
+    any_event = f"PATTERN SEQ(ANY e) WITHIN {'1' if domain.tick_nanoseconds is None else domain.describe()}"
+    plan = make_plan(query_of(any_event, ()), table.schema, tick=tick)
+    found = tuple(report.origin.placed(fault) for fault in order_faults(plan, table))
+    if not found:
+        warn_of_clocks_set_back(table, plan.names, plan.domain)
+    return replace(report, faults=found)
 
 
 def _loaded(given: Any, schema: GivenSchema, format: str | None, tick: str | None) -> LoadedTrace:

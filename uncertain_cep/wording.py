@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-__all__ = ["counted", "shortened"]
+from collections.abc import Sequence
+
+__all__ = ["counted", "listed", "shortened"]
 
 
 def counted(number: float, noun: str, plural: str | None = None, *, shown: str | None = None) -> str:
     """Return a number, ``shown`` as such or whole with commas, and a noun, in the plural unless that is 1."""
     text = f"{number:,.0f}" if shown is None else shown
     return f"{text} {noun if text == '1' else plural or f'{noun}s'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names with commas between them, and a word before the last one."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def shortened(text: str, most: int) -> str:

@@ -323,7 +323,7 @@ REFUSED: Final[dict[str, tuple[Callable[[], Any], str]]] = {
         lambda: ask(pandas().astype({"lower": str, "upper": str})),
         r'ticks or timestamps: have to_intervals make them, with uncertainty=columns."lower", "upper".',
     ),
-    "missing id": (lambda: ask(pandas().astype({"id": float})), "where one is missing, pandas makes all"),
+    "missing id": (lambda: ask(pandas().astype({"id": float})), 'astype."Int64".'),
     "no kind of uncertainty": (
         lambda: intervals("15s"),
         'not .15s.; its values stand behind a colon, such as "',

@@ -508,7 +508,7 @@ def test_explain_says_that_events_of_one_clock_move_together() -> None:
 def test_an_order_needs_sequences() -> None:
     table, query = trace(), "PATTERN SEQ(A a, B b) WITHIN 9"
     more = table.append_column("ordered", pa.nulls(table.num_rows))
-    with pytest.raises(uc.OptionError, match="there is no column sequence: add it"):
+    with pytest.raises(uc.TraceError, match="there is no column sequence: add it"):
         uc.match(more, query)
     assert uc.match(more, query, sources=False).num_rows == uc.match(table, query, sources=False).num_rows
 

@@ -57,6 +57,13 @@ _SOUND: Final[dict[str, tuple[Any, ...]]] = {
     "x": ([1, 2, 2, 1], ["a", "b", "b", None], [None] * 4),
     "pmf": ([None, [0.25] * 4, None, [1.0]],),
     "tick": (["1s"] * 4, ["1ms"] * 4),
+    "probability": ([1.0, 0.5, None, 0.0],),
+    "source": (["h", "h", "g", None],),
+    "offset_lower": ([0, 0, -1, None],),
+    "offset_upper": ([0, 0, 0, None],),
+    "sequence": ([1, 2, 3, None], [2, 1, 1, 1]),
+    "ordered": ([True, True, None, None],),
+    "offset_pmf": ([[1.0], [1.0], [0.5, 0.5], None],),
 }
 
 

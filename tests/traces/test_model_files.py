@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import uncertain_cep as uc
+from tests.conftest import ROOT
 from tests.traces.files import flags, messages, put, validation_report
 from uncertain_cep.errors import TraceError
-from uncertain_cep.timedomain import TimeDomain
+from uncertain_cep.timedomain import MODEL_COLUMNS, TimeDomain
 from uncertain_cep.traces import read_traces
 
 CANONICAL = "type,id,lower,upper,x\nA,1,5,7,0.5\nB,2,6,6,1.5\n"
@@ -132,3 +135,16 @@ def test_bounds_of_different_kinds_are_one_fault(tmp_path: Path) -> None:
     pq.write_table(pa.table({"type": ["A"], "id": [1], "lower": [1], "upper": stamp}), tmp_path / "a.parquet")
     (message,) = messages(tmp_path / "a.parquet")
     assert "column 'upper': its type is timestamp[ms], but column 'lower' is int64" in message
+
+
+def test_every_column_of_the_model_is_documented() -> None:
+    table = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8").partition("\n## ")[0]
+    named = [
+        name
+        for line in table.splitlines()
+        if line.startswith("| `")
+        for name in re.findall("`(\\w+)`", line.split("|")[1])
+    ]
+    assert sorted(named) == sorted(MODEL_COLUMNS)
+    assert uc.read_traces.__doc__ is not None
+    assert all(name in uc.read_traces.__doc__ for name in MODEL_COLUMNS)

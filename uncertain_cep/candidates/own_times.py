@@ -145,8 +145,7 @@ def offset_bounds(plan: EvaluationPlan, table: pa.Table) -> OffsetBounds:
     low, high, cut_low, cut_high = np.zeros((4, count + 1), np.int64)
     law, values = np.full(count + 1, -1), np.zeros(0)
     some = table.take(pa.array(row[:-1]))
-    for bound, name in zip((low, high), names.clocks[1:], strict=True):
-        bound[:-1] = plan.domain.lengths(some.column(name))
+    low[:-1], high[:-1] = plan.domain.offsets(some, names)
     if names.offset_pmf in table.column_names and count:
         pmfs, lower, upper = explicit_pmfs(some, names.offset_pmf, low[:-1], high[:-1])
         cut_low[:-1], cut_high[:-1] = lower - low[:-1], high[:-1] - upper

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,13 +12,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.shared.records import Records
-from uncertain_cep.candidates.own_times import offset_bounds
+from uncertain_cep.candidates.own_times import offset_bounds, times_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.config import MAX_TICK, MOST_RECORD_CELLS
 from uncertain_cep.errors import ConfidenceCostError, OptionError, TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.traces.source_order import no_time_left
 
-__all__ = ["SequencedEvents", "sequenced"]
+__all__ = ["SequencedEvents", "order_faults", "sequenced"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -52,6 +54,8 @@ class SequencedEvents:
     """Its place among those of its source that it can share a tick with."""
     is_total: bool
     """Whether each partition's events are of one source and in one order in all worlds."""
+    sequence: str
+    """The column of sequences."""
     _records: dict[Any, Records] = field(default_factory=dict, repr=False)
 
     def searched(self, plan: EvaluationPlan) -> tuple[EvaluationPlan, Int64, Int64]:
@@ -122,7 +126,7 @@ class SequencedEvents:
                 ]
             found = self._records[key] = Records(len(rows), size, laws)
             if not found.possible:
-                raise _no_time_left(int(rows[0]), int(rows[-1]))
+                raise TraceError([no_time_left(int(rows[0]), int(rows[-1]), self.sequence)])
         return first, found
 
     def _check_cost(self, cluster: int, cells: int) -> None:
@@ -186,7 +190,7 @@ def sequenced(
     bounds = own_lower.copy(), own_upper.copy()
     cluster, place = np.full((2, count), -1)
     clusters: list[tuple[Int64, Int64, Int64]] = []
-    for records in _clusters(rows[in_order[rows]], source, own_lower, own_upper):
+    for records in _clusters(rows[in_order[rows]], source, own_lower, own_upper, names.sequence):
         cluster[records], place[records] = len(clusters), np.arange(len(records))
         clusters.append((records, bounds[0][records], bounds[1][records]))
     tie = _ties(rows, source, rank, own_lower, own_upper)
@@ -210,9 +214,31 @@ def sequenced(
         tuple(clusters),
         tie,
         bool(known_order.all()) and (by_source or int(source.max()) == 0),
+        names.sequence,
     )
     _check(plan, found)
     return found
+
+
+def order_faults(plan: EvaluationPlan, table: pa.Table) -> list[TraceFault]:
+    """Return a fault for an ordered source whose events have no times in their order, pmfs considered.
+
+    The table has been checked. Laws that would cost too much are passed over: a query with them says so.
+    """
+    if not plan.orders:
+        return []
+    lower, upper = (plan.domain.ticks(table.column(name)) for name in (plan.names.lower, plan.names.upper))
+    pmfs, lower, upper = times_of(plan, table, offset_bounds(plan, table), lower, upper)
+    try:
+        found = sequenced(plan, table, pmfs, lower, upper)
+        for number, (rows, _, _) in enumerate(() if found is None else found.clusters):
+            # Uniform times within bounds that leave some to each are in order in some worlds.
+            if found is not None and (found.pmfs.offset[rows] >= 0).any():
+                with suppress(ConfidenceCostError):
+                    found.records(number)
+    except TraceError as error:
+        return list(error.faults)
+    return []
 
 
 def _first_rows(source: Int64) -> Int64:
@@ -238,7 +264,7 @@ def _check(plan: EvaluationPlan, found: SequencedEvents) -> None:
         _refuse(found, "what forbids events, some of other sources or uncertain by theirs,")
 
 
-def _clusters(rows: Int64, source: Int64, lower: Int64, upper: Int64) -> list[Int64]:
+def _clusters(rows: Int64, source: Int64, lower: Int64, upper: Int64, sequence: str) -> list[Int64]:
     """Return the rows of ordered sources that depend on each other, and tighten their bounds by the order.
 
     ``rows`` are by source and sequence. Whatever comes first cannot be behind what comes later anyhow where
@@ -252,15 +278,11 @@ def _clusters(rows: Int64, source: Int64, lower: Int64, upper: Int64) -> list[In
         lower[own] = np.maximum.accumulate(first)
         upper[own] = np.minimum.accumulate(last[::-1])[::-1]
         for at in np.flatnonzero(lower[own] > upper[own])[:1].tolist():
-            raise _no_time_left(int(own[np.argmax(first[: at + 1])]), int(own[at + np.argmin(last[at:])]))
+            one, other = int(own[np.argmax(first[: at + 1])]), int(own[at + np.argmin(last[at:])])
+            raise TraceError([no_time_left(one, other, sequence)])
         parts = np.split(own, np.flatnonzero(ends[:-1] <= begins[1:]) + 1)
         found += [part for part in parts if len(part) > 1]
     return found
-
-
-def _no_time_left(one: int, other: int) -> TraceError:
-    message = f"by the order of the source row {other + 1} comes later, and its time leaves none for that"
-    return TraceError([TraceFault(message, row=one + 1, column="sequence")])
 
 
 def _ties(rows: Int64, source: Int64, rank: Int64, lower: Int64, upper: Int64) -> Int64:

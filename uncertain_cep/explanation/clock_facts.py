@@ -56,14 +56,8 @@ def clock_facts(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> 
     """Return what the candidates of an OR-free pattern have in common; a Kleene variable can with itself."""
     names, domain = plan.names, plan.domain
     (codes,), _ = codes_of([table.column(names.source)])
-    low, high, lower, upper = (
-        measure(table.column(name))
-        for measure, name in zip(
-            (domain.lengths, domain.lengths, domain.ticks, domain.ticks),
-            (*names.clocks[1:], names.lower, names.upper),
-            strict=True,
-        )
-    )
+    low, high = domain.offsets(table, names)
+    lower, upper = (domain.ticks(table.column(name)) for name in (names.lower, names.upper))
     shared = (codes >= 0) & (low < high)
     of = [rows[shared[rows]] for rows in selection.rows]
     sharing, tied = [], []

@@ -1,5 +1,6 @@
 """Queries bound to a trace, as immutable evaluation plans, and their explanation."""
 
+from uncertain_cep.plan.clock_columns import names_clocks
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
 from uncertain_cep.plan.options import EVALUATIONS, PLANNERS, Approximation, MatchOptions
 from uncertain_cep.plan.planning import (
@@ -7,7 +8,6 @@ from uncertain_cep.plan.planning import (
     asks_of_times,
     beyond_plain,
     make_plan,
-    names_clocks,
     plan_of_reading,
     remembered_plan,
 )

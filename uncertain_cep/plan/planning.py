@@ -11,6 +11,11 @@ import pyarrow as pa
 
 from uncertain_cep.config import MOST_PLANS
 from uncertain_cep.errors import Fault, OptionError, QueryError, TraceError
+from uncertain_cep.plan.clock_columns import (
+    idle_columns,
+    names_clocks,
+    warn_of_idle_columns,
+)
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
 from uncertain_cep.plan.known_until import end_in_ticks
@@ -52,16 +57,16 @@ from uncertain_cep.query.typed import (
     speaks_of_each_event,
     variables_of,
 )
-from uncertain_cep.query.walks import compares_with_null, components_of, patterns_in
-from uncertain_cep.timedomain import Names, TimeDomain
+from uncertain_cep.query.walks import attributes_in, compares_with_null, components_of, patterns_in
+from uncertain_cep.timedomain import TimeDomain
 from uncertain_cep.traces.checks import check_columns
+from uncertain_cep.traces.source_order import check_order_columns
 
 __all__ = [
     "COMPRESSED_COLUMNS",
     "asks_of_times",
     "beyond_plain",
     "make_plan",
-    "names_clocks",
     "plan_of_reading",
     "remembered_plan",
 ]
@@ -97,12 +102,15 @@ def make_plan(
         options.check_counting()
     domain = TimeDomain.of(schema, options.names, options.tick)
     faults = check_columns(schema, options.names)
+    if options.sources:
+        faults += check_order_columns(schema.names, options.names)
     if faults:
         raise TraceError(faults)
     bound = bind(query, schema, options.names, domain)
     if counted is not None:
         matches = make_plan(replace(query, expected_count=None), schema, options)
         return _counting_plan(matches, bound, counted, schema)
+    warn_of_idle_columns(schema, options, attributes_in(query) or ())
     pattern = bound.pattern
     is_open = has_countless_readings(pattern)
     alternatives = alternatives_of(pattern) if is_open or isinstance(pattern, Sequence) else ()
@@ -188,20 +196,6 @@ def plan_of_reading(plan: EvaluationPlan, choice: Choice) -> EvaluationPlan:
     return replace(found, having=plan.having, sort_keys=plan.sort_keys)
 
 
-def names_clocks(schema: pa.Schema, options: MatchOptions) -> bool:
-    """Return whether events with these columns name clocks that they share."""
-    return bool(options.sources) and set(options.names.clocks) <= set(schema.names)
-
-
-def _check_columns_of_clocks(schema: pa.Schema, names: Names) -> None:
-    """Refuse columns by which events would say more about their clocks than is taken in."""
-    if names.ordered in schema.names and names.sequence not in schema.names:
-        raise OptionError(
-            f"the column {names.ordered} says that events of a source are in the order of their sequences, "
-            f"and there is no column {names.sequence}: add it, or leave out the column {names.ordered}"
-        )
-
-
 def _with_controls(plan: EvaluationPlan) -> EvaluationPlan:
     """Return a plan with what HAVING and ORDER BY ask of the columns of its result."""
     query, schema = plan.query, plan.output_schema
@@ -235,7 +229,7 @@ def remembered_plan(query: Query | str, schema: pa.Schema, options: MatchOptions
         plan = with_other_values(plan, dict(values))
     if plan is None:
         plan = make_plan(query_of(query, values), schema, options)
-        if not _warned(plan):
+        if not _warned(plan) and not idle_columns(schema, options):
             while len(_remembered) >= MOST_PLANS:
                 _remembered.pop(next(iter(_remembered)), None)
             _remembered[key] = plan
@@ -282,8 +276,7 @@ def _planned(
             needed[name] = None
     clocks = names_clocks(schema, options)
     if clocks:
-        _check_columns_of_clocks(schema, names)
-        needed.update(dict.fromkeys((*names.clocks, *names.of_sources(schema.names))))
+        needed.update(dict.fromkeys(names.of_clocks(schema.names)))
     for key in (*keys, *equivalences.split):
         needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
     needed.update(dict.fromkeys(bound.returned_columns))

@@ -161,7 +161,7 @@ def _events(request: ReportRequest, answer: Answer, clock: Clock) -> tuple[dict[
     places[rows] = np.arange(len(rows))
     taken = table.take(pa.array(rows))
     model = {names.type, names.id, names.lower, names.upper, names.pmf, names.tick, request.stamp}
-    model.update(names.clocks if plan.clocks else ())
+    model.update(names.of_clocks(taken.column_names) if plan.clocks else ())
     attributes = [name for name in taken.column_names if name not in model]
     begin, end = plan.domain.ticks(taken.column(names.lower)), plan.domain.ticks(taken.column(names.upper))
     stamp, has = stamps_of(plan, taken, request.stamp)
@@ -184,11 +184,11 @@ def _clocks(plan: EvaluationPlan, events: pa.Table, width: Int64) -> dict[str, l
     """Return the clock of each event, null for none, and whether its time by the clock is certain."""
     if not plan.clocks:
         return {"clock": [None] * len(width), "read": [False] * len(width)}
-    source, low, high = (events.column(name) for name in plan.names.clocks)
-    offset = plan.domain.lengths(high) - plan.domain.lengths(low)
+    source = events.column(plan.names.source)
+    low, high = plan.domain.offsets(events, plan.names)
     return {
         "clock": [None if value is None else str(_plain(value)) for value in source.to_pylist()],
-        "read": (width == offset).tolist(),
+        "read": (width == high - low).tolist(),
     }
 
 

@@ -23,7 +23,7 @@ def check_clock_columns(plan: EvaluationPlan, schema: pa.Schema) -> None:
     faults = check_clocks(schema.empty_table(), plan.names, plan.domain)
     if faults:
         raise TraceError(faults)
-    for name in plan.names.clocks[1:]:
+    for name in _bounds(plan):
         if plan.domain.unit != "tick" and pa.types.is_integer(schema.field(name).type):
             raise OptionError(
                 f"column {name!r} holds whole numbers beside timestamps, and Spark reads the durations of "
@@ -32,17 +32,25 @@ def check_clock_columns(plan: EvaluationPlan, schema: pa.Schema) -> None:
             )
 
 
+def _bounds(plan: EvaluationPlan) -> list[str]:
+    """Return the columns of the bounds of offsets; none where all clocks are right."""
+    return [name for name in plan.names.clocks[1:] if name in plan.required_columns]
+
+
 def knows_clock(plan: EvaluationPlan, schema: t.StructType) -> Column:
     """Return the condition that an event names no clock, or one whose offset leaves it a time.
 
     A null means that the condition does not hold. `check_offsets_agree` compares the bounds of different
     rows.
     """
-    names = plan.names
-    source, low, high = map(column, names.clocks)
+    names, bounds = plan.names, _bounds(plan)
+    source = column(names.source)
+    if not bounds:
+        return f.lit(True)
+    low, high = map(column, bounds)
     known = low.isNotNull() & high.isNotNull()
     counted = plan.domain.unit == "tick"
-    if all(isinstance(schema[name].dataType, t.DayTimeIntervalType) != counted for name in names.clocks[1:]):
+    if all(isinstance(schema[name].dataType, t.DayTimeIntervalType) != counted for name in bounds):
         known &= (low <= high) & (high - low <= column(names.upper) - column(names.lower))
     return source.isNull() | known
 
@@ -54,12 +62,14 @@ def check_offsets_agree(frame: DataFrame, plan: EvaluationPlan) -> None:
     """
     if not plan.clocks:
         return
-    source, low, high = map(column, plan.names.clocks)
-    told = [low, high]
+    source = column(plan.names.source)
+    told = [column(name) for name in _bounds(plan)]
     if plan.names.offset_pmf in plan.required_columns:
         told.append(
             f.coalesce(column(plan.names.offset_pmf).cast("array<double>"), f.array().cast("array<double>"))
         )
+    if not told:
+        return
     extremes = [
         take(each).alias(f"{name}{number}")
         for number, each in enumerate(told)

@@ -198,7 +198,7 @@ def _report(faulty: DataFrame, plan: EvaluationPlan, count: int, tick: str | Non
         check_one_tick([tick, *(row[0] for row in several)], names.tick)
     wanted = [names.type, names.id, names.lower, names.upper]
     wanted += [name for name in (names.pmf, names.probability) if name in plan.required_columns]
-    wanted += names.clocks if plan.clocks else ()
+    wanted += [name for name in names.clocks if plan.clocks and name in plan.required_columns]
     table = faulty.select(*map(column, wanted)).limit(FAULT_LIMIT).toArrow()
     # Spark has no row numbers: the value has to identify the row.
     faults = check_values(table, names, plan.domain, clocks=plan.clocks)

@@ -17,8 +17,8 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.dataframes import arrow_schema, column, in_ticks
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.spark.worker import unused_name
-from uncertain_cep.traces.checks import ORDERED_IN_PART, SEQUENCE_AGAIN
 from uncertain_cep.traces.faulty_rows import shown
+from uncertain_cep.traces.source_order import ORDERED_IN_PART, SEQUENCE_AGAIN
 
 __all__ = ["Clusters", "check_orders", "clustered"]
 

@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from uncertain_cep.config import EXPRESSION_ROWS, FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
 from uncertain_cep.errors import TraceFault, absent_columns
 from uncertain_cep.expressions.codes import codes_of, paired
-from uncertain_cep.timedomain import Names, TimeDomain, as_int64, is_text
+from uncertain_cep.timedomain import Names, TimeDomain, advice_on_floats, as_int64, is_text
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
+from uncertain_cep.traces.source_order import check_orders, check_sequences
 
 __all__ = [
     "OTHER_BOUNDS",
@@ -113,9 +114,7 @@ def check_columns(schema: pa.Schema, names: Names) -> list[TraceFault]:
         if name == names.type and not is_text(dtype):
             faults.append(TraceFault(f"its type is {dtype}: the type of an event is text", column=name))
         if name == names.id and not (pa.types.is_integer(dtype) or is_text(dtype)):
-            message = f"its type is {dtype}: an id is a whole number or text"
-            if pa.types.is_floating(dtype):
-                message += " (where one is missing, pandas makes all of them floats)"
+            message = f"its type is {dtype}: an id is a whole number or text{advice_on_floats(dtype, name)}"
             faults.append(TraceFault(message, column=name))
     if names.pmf in schema.names and not _is_list_of_numbers(schema.field(names.pmf).type):
         message = f"its type is {schema.field(names.pmf).type}: a pmf is a list of numbers, one for each tick"
@@ -237,7 +236,7 @@ def check_pmfs(
     upper, has_upper = _times(table, names.upper)
     ticks = domain.ticks_of_units(upper) - domain.ticks_of_units(lower) + 1
     if clocks:
-        low, high = (domain.lengths(table.column(name)) for name in names.clocks[1:])
+        low, high = domain.offsets(table, names)
         ticks -= (high - low) * np.asarray(table.column(names.source).is_valid().to_numpy())
     faults = []
     # Where the interval itself is at fault, the length would only be a second complaint of the same.
@@ -276,10 +275,6 @@ _FOR_ALL: Final = "an offset counts for all events of a source, so an epoch of a
 
 OTHER_BOUNDS: Final = f"the clock has other bounds in other rows: {_FOR_ALL}"
 
-ORDERED_IN_PART: Final = "the source is ordered by some of its rows and not by others: it is for all events"
-
-SEQUENCE_AGAIN: Final = "another event of the ordered source has this sequence: give each its own, or none"
-
 
 def _is_valid(column: pa.ChunkedArray) -> BoolArray:
     """Return which values are not null."""
@@ -300,20 +295,21 @@ def check_clocks(
     """Return a fault for each event whose clock is not known, contradicts others, or leaves no own time."""
     source = table.column(names.source)
     named = _is_valid(source)
-    columns = {name: table.column(name) for name in (names.offset_lower, names.offset_upper)}
     faults = []
-    for name, column in columns.items():
+    for name in (names.offset_lower, names.offset_upper):
+        if name not in table.column_names:
+            continue
+        column = table.column(name)
         dtype = column.type
         if not (pa.types.is_integer(dtype) or pa.types.is_duration(dtype) or pa.types.is_null(dtype)):
-            faults.append(
-                TraceFault(f"its type is {dtype}: an offset is a duration, or int64 ticks", column=name)
-            )
+            message = f"its type is {dtype}: an offset is a duration, or int64 ticks"
+            faults.append(TraceFault(message + advice_on_floats(dtype, name), column=name))
         absent = named & ~_is_valid(column)
         message = "the event names a clock, and this bound of its offset is missing"
         faults += row_faults(absent, message, column=name, values=source, limit=limit)
     if faults:
         return faults
-    low, high = (domain.lengths(column) for column in columns.values())
+    low, high = domain.offsets(table, names)
     (codes,), _ = codes_of([source])
     # The last event of each, with one place more for those without a clock: their code is -1.
     row = np.zeros(int(codes.max(initial=-1)) + 2, np.int64)
@@ -335,8 +331,9 @@ def check_clocks(
         column=names.lower,
         limit=limit,
     )
-    faults += _check_sequences(table, names, codes, limit)
-    return faults or _check_offset_pmfs(table, names, domain, codes)
+    faults += check_sequences(table, names, codes, limit)
+    faults = faults or _check_offset_pmfs(table, names, domain, codes)
+    return faults or check_orders(table, names, codes, lower - low, upper - high, limit)
 
 
 def _check_offset_pmfs(
@@ -354,7 +351,7 @@ def _check_offset_pmfs(
         return [TraceFault(message, column=names.offset_pmf)]
     if column.null_count == len(column):
         return []
-    low, high = (pa.array(domain.lengths(table.column(name)) * domain.tick) for name in names.clocks[1:])
+    low, high = (pa.array(bounds * domain.tick) for bounds in domain.offsets(table, names))
     named = source.is_valid()
     pmf = pc.if_else(named, column, pa.scalar(None, column.type))
     offsets = pa.table({names.lower: low, names.upper: high, names.pmf: pmf})
@@ -374,40 +371,6 @@ def _check_offset_pmfs(
         message = f"the clock has another pmf in row {model[at] + 1}: {_FOR_ALL}"
         return [TraceFault(message, row=at + 1, column=names.offset_pmf, value=str(source[at]))]
     return []
-
-
-def _check_sequences(table: pa.Table, names: Names, codes: IntArray, limit: int) -> list[TraceFault]:
-    """Return a fault for sequences of events, and what is said of their order, that cannot be used."""
-    if names.sequence not in table.column_names:
-        return []
-    sequence, faults = table.column(names.sequence), []
-    if not (pa.types.is_integer(sequence.type) or pa.types.is_null(sequence.type)):
-        message = (
-            f"its type is {sequence.type}: a sequence is a whole number. Rename the column, or map "
-            'names={"sequence": "..."}, to use an attribute of that name'
-        )
-        faults.append(TraceFault(message, column=names.sequence))
-    if names.ordered not in table.column_names:
-        return faults
-    ordered = table.column(names.ordered)
-    if not (pa.types.is_boolean(ordered.type) or pa.types.is_null(ordered.type)):
-        faults.append(TraceFault(f"its type is {ordered.type}: it is true or false", column=names.ordered))
-    if faults:
-        return faults
-    is_ordered = np.asarray(pc.fill_null(ordered.cast(pa.bool_()), False).to_numpy())
-    size = int(codes.max(initial=0)) + 2
-    some, all_ = np.zeros(size, np.bool_), np.ones(size, np.bool_)
-    np.logical_or.at(some, codes, is_ordered)
-    np.logical_and.at(all_, codes, is_ordered)
-    faults = row_faults(
-        (some & ~all_)[codes] & is_ordered & (codes >= 0), ORDERED_IN_PART, column=names.ordered, limit=1
-    )
-    rows = np.flatnonzero(is_ordered & (codes >= 0) & np.asarray(sequence.is_valid().to_numpy()))
-    value = np.asarray(pc.fill_null(sequence.cast(pa.int64()), 0).to_numpy())
-    rows = rows[np.lexsort((value[rows], codes[rows]))]
-    again = np.zeros(len(codes), np.bool_)
-    again[rows[1:]] = (np.diff(value[rows]) == 0) & (np.diff(codes[rows]) == 0)
-    return faults + row_faults(again, SEQUENCE_AGAIN, column=names.sequence, values=sequence, limit=limit)
 
 
 def check_probabilities(table: pa.Table, names: Names, *, limit: int = FAULT_LIMIT) -> list[TraceFault]:

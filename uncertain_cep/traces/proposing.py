@@ -18,7 +18,7 @@ from uncertain_cep.config import IN_PROCESS_BYTES
 from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.query.expression_text import quote_name
-from uncertain_cep.timedomain import Names, is_text
+from uncertain_cep.timedomain import EVENT_COLUMNS, Names, is_text
 from uncertain_cep.traces.alike_files import (
     Group,
     camel_case,
@@ -35,7 +35,6 @@ from uncertain_cep.traces.alike_files import (
 from uncertain_cep.traces.common_types import common_type
 from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of, list_files
 from uncertain_cep.traces.readers import LOOKED_AT, READERS, recognised
-from uncertain_cep.traces.rows import CANONICAL
 from uncertain_cep.traces.sizes import unpacked_bytes
 from uncertain_cep.traces.stamp_columns import StampColumn, regular_spacing, words_of
 from uncertain_cep.traces.text_lines import LINE
@@ -175,7 +174,7 @@ def _reader_of(path: Path) -> str | None:
 def _of_the_model(group: Group, paths: Sequence[str | Path]) -> ProposedSchema:
     """Return a schema for files that need none."""
     table = group.table
-    attributes = [name for name in table.column_names if name not in CANONICAL]
+    attributes = [name for name in table.column_names if name not in EVENT_COLUMNS]
     bounds = f'lower = "{_NAMES.lower}", upper = "{_NAMES.upper}"'
     uncertainty = f'{{ kind = "columns", {bounds} }}'
     if _NAMES.pmf in table.column_names:
@@ -371,7 +370,7 @@ def _events(
     ]
     attributes = {}
     for column in others:
-        plain = column if column not in CANONICAL else f"raw_{column}"
+        plain = column if column not in EVENT_COLUMNS else f"raw_{column}"
         attributes[plain if types.get(column) is not None else f"{name}_{plain}"] = column
     named = next((new for new, old in attributes.items() if old == key), None)
     place = next((new for new, old in attributes.items() if old == host), file_column)

@@ -27,6 +27,7 @@ from uncertain_cep.traces.intervals import merged_message, merged_times
 from uncertain_cep.traces.reading_steps import Step, all_days, model_events, raw_tables, reading_steps
 from uncertain_cep.traces.rows import Part, assembled, events_of_rows
 from uncertain_cep.traces.schema import TraceSchema, given_schema
+from uncertain_cep.traces.source_order import check_order_columns
 
 __all__ = ["GivenSchema", "LoadedTrace", "Paths", "chosen_tick", "load_frame", "load_traces", "read_traces"]
 
@@ -108,8 +109,8 @@ def read_traces(
         folders of such files.
     schema : path, TraceSchema or None
         A schema file, or what `load_schema` made of one. None for files whose columns are those of the model
-        (type, id, lower, upper and, if wanted, pmf, probability and tick), and for formats that are known by
-        themselves.
+        (type, id, lower and upper; if wanted pmf, probability, tick and those of clocks: source,
+        offset_lower, offset_upper, offset_pmf, sequence, ordered), and for formats known by themselves.
     format : str, optional
         What all files are, whatever their names; folders are then read whole. It is one of ``csv``, ``tsv``,
         ``json``, ``jsonl``, ``ndjson``, ``parquet``, ``pq``, or a format known by itself:
@@ -305,13 +306,13 @@ def chosen_tick(tick: str | None, schema: TraceSchema) -> str | None:
 
 def _model_faults(table: pa.Table, tick: str | None) -> tuple[list[TraceFault], str | None]:
     """Return what is wrong with a table of events, and its tick."""
-    faults = check_columns(table.schema, _NAMES)
+    faults = check_columns(table.schema, _NAMES) + check_order_columns(table.column_names, _NAMES)
     if faults:
         return faults, None
     try:
         domain = TimeDomain.of(table.schema, _NAMES, tick)
     except (TraceError, OptionError) as error:
         return (list(error.faults) if isinstance(error, TraceError) else [TraceFault(str(error))]), None
-    clocks = set(_NAMES.clocks) <= set(table.column_names)
+    clocks = _NAMES.name_clocks(table.column_names)
     faults = check_values(table, _NAMES, domain, clocks=clocks)
     return faults, None if domain.tick_nanoseconds is None else domain.describe()

@@ -13,14 +13,14 @@ import pyarrow as pa
 
 from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns
-from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column, with_noted_tick
+from uncertain_cep.timedomain import MODEL_COLUMNS, TICK_METADATA, Names, tick_column, with_noted_tick
 from uncertain_cep.traces.events_schema import READ_EVENTS, EventsSchema
 from uncertain_cep.traces.exact_numbers import with_numbers
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, format_of, read_file
 from uncertain_cep.traces.intervals import IntervalOptions
-from uncertain_cep.traces.rows import CANONICAL, Events, id_column, meets, needed_columns, type_column
+from uncertain_cep.traces.rows import Events, id_column, meets, needed_columns, type_column
 from uncertain_cep.traces.schema import TraceSchema
 from uncertain_cep.traces.time_formats import EPOCHS
 from uncertain_cep.traces.uncertain_stamps import Uncertainty, columns_in
@@ -140,7 +140,7 @@ def raw_tables(
                 continue
             wanted |= needs[step.name].keys() | {_NAMES.id} | dict(step.events.types).keys()
             if not listed:
-                wanted.update(CANONICAL, _NAMES.clocks, used or ())
+                wanted.update(MODEL_COLUMNS, used or ())
         try:
             names = column_names(file, mine)
             found = [] if names is None or options.explode else _absent(file, names, needs, joined)

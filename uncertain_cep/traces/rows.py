@@ -12,7 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import QueryError, QuerySyntaxError, TraceError, TraceFault
-from uncertain_cep.timedomain import TICK_METADATA, Names, is_text, lengths_in_ticks, tick_column
+from uncertain_cep.timedomain import (
+    EVENT_COLUMNS,
+    TICK_METADATA,
+    Names,
+    is_text,
+    lengths_in_ticks,
+    tick_column,
+)
 from uncertain_cep.traces.common_types import common_type, is_number
 from uncertain_cep.traces.events_schema import EventsSchema
 from uncertain_cep.traces.faulty_rows import ROW, BoolArray, IntArray, renumbered
@@ -25,7 +32,6 @@ from uncertain_cep.traces.uncertain_stamps import Uncertainty, columns_in
 from uncertain_cep.wording import counted
 
 __all__ = [
-    "CANONICAL",
     "Events",
     "Part",
     "assembled",
@@ -38,11 +44,6 @@ __all__ = [
 ]
 
 _NAMES: Final = Names()
-CANONICAL: Final = (
-    _NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper, _NAMES.pmf, _NAMES.tick, _NAMES.probability,
-)  # fmt: skip
-"""The columns of the model."""
-
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]+)\}")
 
 
@@ -273,7 +274,7 @@ def _attributes(present: list[str], events: EventsSchema, rule: Uncertainty) -> 
         # The rows are events already, whose times are told anew.
         used |= bounds
     others = [name for name in present if name not in used]
-    taken = [name for name in others if name in CANONICAL]
+    taken = [name for name in others if name in EVENT_COLUMNS]
     if taken:
         raise TraceError(
             [
@@ -357,7 +358,7 @@ def assembled(parts: Sequence[Part]) -> tuple[pa.Table | None, list[TraceFault]]
 
 
 def _ordered(names: dict[str, None]) -> list[str]:
-    first = [name for name in CANONICAL if name in names]
+    first = [name for name in EVENT_COLUMNS if name in names]
     return first + [name for name in names if name not in first]
 
 
@@ -410,7 +411,7 @@ def _spoiled(
 ) -> TraceFault | None:
     """Return a fault for the row that makes text of a column in one file, if it holds numbers in another."""
     (part, dtype), (other, number) = text, numbers
-    if name in CANONICAL or not is_text(dtype) or not is_number(number):
+    if name in EVENT_COLUMNS or not is_text(dtype) or not is_number(number):
         return None
     found = spoiled_rows(part.events.table.column(name))
     if found is None:

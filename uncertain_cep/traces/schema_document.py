@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import OptionError, QueryError, QuerySyntaxError
+from uncertain_cep.timedomain import EVENT_COLUMNS
 from uncertain_cep.traces.constraints import Constraint, all_before, causal, encloses
 from uncertain_cep.traces.events_schema import KINDS, READ_EVENTS, Argument, EventsSchema, UncertaintySpec
 from uncertain_cep.traces.extracting import extraction_groups
@@ -40,7 +41,6 @@ _EVENTS: Final = (
     "uncertainty_by", "missing", "time_format", "year", "date", "time_zone", "value_columns", "types",
     "probability", "sequence", "source", "ordered",
 )  # fmt: skip
-_CANONICAL: Final = ("type", "id", "lower", "upper", "pmf", "tick")
 _CONSTRAINTS: Final[dict[str, tuple[Callable[..., Constraint], int, tuple[str, ...]]]] = {
     "causal": (causal, 1, ("delay",)),
     "encloses": (encloses, 2, ("by",)),
@@ -341,7 +341,7 @@ class SchemaReader(SchemaValues):
             self.fault(path, 'must be a list ["host"] or a table { new_name = "column" }')
             return None
         for new, _ in pairs:
-            if new in _CANONICAL:
+            if new in EVENT_COLUMNS:
                 self.fault(
                     path, f'no attribute can be called {new!r}: rename it, as in {{ raw_{new} = "{new}" }}'
                 )

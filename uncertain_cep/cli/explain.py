@@ -14,6 +14,7 @@ from uncertain_cep.cli.arguments import (
     query_argument,
     read_query,
     schema_options,
+    traces_argument,
 )
 from uncertain_cep.cli.progress import show
 from uncertain_cep.cli.startup import without_pandas
@@ -26,7 +27,7 @@ __all__ = ["explain"]
 
 @click.command()
 @query_argument
-@click.argument("traces", nargs=-1, metavar="[TRACE...]")
+@traces_argument(required=False)
 @click.option("--analyze", is_flag=True, help="Find the matches, and set actual numbers beside estimates.")
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON object instead of words.")
 @parameter_option

@@ -28,7 +28,7 @@ __all__ = ["infer_offsets"]
 
 
 @click.command("infer-offsets")
-@traces_argument
+@traces_argument()
 @click.option(
     "--causal",
     metavar="PATTERN",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from uncertain_cep.cli.arguments import traces_argument
+from uncertain_cep.cli.arguments import traces_argument, written_here
 from uncertain_cep.cli.progress import note, show, working
 from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError, QueryError, TraceError, UncertainCepWarning
@@ -33,8 +33,9 @@ _LONGEST: Final = 3_600 * 10**9
 
 
 @click.command()
-@traces_argument
-@click.option("-o", "--out", metavar="FOLDER", default=".", help="Where the files go. Default: this folder.")
+@traces_argument()
+@click.option("-o", "--out", metavar="FOLDER", default=".", callback=written_here,
+    help="Where the files go. Default: this folder.")  # fmt: skip
 @click.option("--input-format", metavar="F", help="What all traces are, as for match.")
 def init(traces: tuple[str, ...], out: str, input_format: str | None) -> None:
     """Look at traces and write a schema file and a first query for them.

@@ -13,6 +13,7 @@ import click
 
 from uncertain_cep.cli.arguments import (
     FORMATS,
+    QUERY_SUFFIXES,
     Format,
     TraceOptions,
     engine_option,
@@ -46,7 +47,7 @@ Engine = Literal["local", "spark"]
 
 @click.command()
 @query_argument
-@traces_argument
+@traces_argument()
 @out_option(
     "Where the matches go: a file if the name ends in .parquet, .csv, .json or .jsonl, else a directory. "
     "Without it they are printed on stdout."
@@ -122,9 +123,9 @@ def match(
     file (also .gz); its columns are type, id, lower and upper unless a schema file or the options below
     say otherwise.
 
-    More queries may follow QUERY, as files named *.sase or as text. Each one sees the events of the traces
-    and, as events over their time ranges, the matches of the queries before it; the last one's matches
-    are the result, and the options on matches are for it.
+    More queries may follow QUERY, as files named *.sase or *.query or as text. Each one sees the events of
+    the traces and, as events over their time ranges, the matches of the queries before it; the last one's
+    matches are the result, and the options on matches are for it.
     """
     started = time.monotonic()
     with uncollected():
@@ -203,7 +204,7 @@ def named_queries(
     for number, (query, found) in enumerate(zip(queries, read, strict=True)):
         if number < len(types):
             name = types[number]
-        elif query.lower().endswith(".sase"):
+        elif query.lower().endswith(QUERY_SUFFIXES):
             name = Path(query).stem
         else:
             raise OptionError("a query that is given as text has no name for its matches: add --as TYPE")

@@ -40,7 +40,7 @@ __all__ = ["report", "write_report"]
 
 @click.command()
 @query_argument
-@traces_argument
+@traces_argument()
 @out_option("The page, such as report.html.", required=True)
 @overwrite_option
 @click.option("--title", metavar="TEXT", help="Default: the comment that the query begins with.")

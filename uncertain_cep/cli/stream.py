@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from uncertain_cep.cli.arguments import parameter_option, read_query
+from uncertain_cep.cli.arguments import parameter_option, read_query, written_here
 from uncertain_cep.cli.progress import note
 from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError
+from uncertain_cep.special_files import is_url
 
 if TYPE_CHECKING:
     from uncertain_cep.streaming.stream_layout import StreamOptions
@@ -41,8 +42,10 @@ def _length(_context: click.Context, _parameter: click.Parameter, value: str | N
     callback=_length,
     help="The largest upper - lower of an event, such as 10s, or a number of ticks. What is longer is late.",
 )
-@click.option("--checkpoint", required=True, metavar="DIR", help="Where the state is kept, to go on from.")
-@click.option("-o", "--out", required=True, metavar="DIR", help="A folder, which gets a folder a batch.")
+@click.option("--checkpoint", required=True, metavar="DIR", callback=written_here,
+    help="Where the state is kept, to go on from.")  # fmt: skip
+@click.option("-o", "--out", required=True, metavar="DIR", callback=written_here,
+    help="A folder, which gets a folder a batch.")  # fmt: skip
 @click.option("--once", is_flag=True, help="End when all that is there has been read.")
 @click.option("--close", is_flag=True, help="As --once, and then nothing is to come: release all matches.")
 @click.option(
@@ -95,6 +98,8 @@ def stream(
             "the command writes its batches from this process, which Spark Connect has no part in: use match "
             "and writeStream, or another --master"
         )
+    if is_url(source) and not source.startswith("kafka://"):
+        raise OptionError(f"--source {source}: it is a folder of this machine, or kafka://HOST:PORT/TOPIC")
     parsed = read_query(query, parameters)
     options: StreamOptions = StreamOptions(largest_interval, **given)
     run_stream(

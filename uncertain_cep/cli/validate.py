@@ -18,7 +18,7 @@ __all__ = ["validate"]
 
 
 @click.command()
-@traces_argument
+@traces_argument()
 @click.option(
     "--query",
     metavar="QUERY",

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns
+from uncertain_cep.special_files import DOWNLOAD, special_kind
 from uncertain_cep.traces.faulty_rows import IntArray, row_faults
 from uncertain_cep.traces.formats import read_file
 from uncertain_cep.traces.instants import counts_of, stamp_kind
@@ -88,6 +89,8 @@ def read_clock_log(path: str | Path, format: LogFormat, *, host: str) -> pa.Tabl
         raise OptionError(f"format={format!r}: it is one of {', '.join(_READERS)}")
     if not isinstance(host, str):
         raise OptionError(f"host={host!r}: it is the name of the clock")
+    if special_kind(path) == "a URL":
+        raise TraceError(TraceFault(DOWNLOAD, file=str(path)))
     found = np.array(list(_READERS[format](Path(path))), np.int64).reshape(-1, 3)
     begin, end = found[:-1], found[1:]
     if format == "chrony":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from contextlib import suppress
@@ -107,15 +108,30 @@ def parse(text: str) -> syntax.Query:
     20
     """
     _check_text(text, "query")
+    if _FILE_NAME.fullmatch(text) or (len(text) < _LONGEST_NAME and os.path.isfile(text)):
+        raise OptionError(_named_file(text))
     query = read_query(text)
     check(query)
     return query
+
+
+_FILE_NAME: Final = re.compile(r"(?i)\S+\.(?:sase|query|cep|epl|sql|txt)")
+_LONGEST_NAME: Final = 4_096
+
+
+def _named_file(name: object) -> str:
+    return (
+        f"{name} is the name of a file, and a query is text: read it, as in "
+        f'Path("{name}").read_text(); the command line takes names of files'
+    )
 
 
 def query_of(query: syntax.Query | str, values: Parameters = ()) -> syntax.Query:
     """Return a query that is given as such or as text, see `parse`, with the values of its parameters."""
     if isinstance(query, syntax.Query):
         return with_values(query, values)
+    if isinstance(query, os.PathLike):
+        raise OptionError(_named_file(os.fspath(query)))
     if not isinstance(query, str):
         raise OptionError(f"a query is text, or what parse makes of it, and this is a {type(query).__name__}")
     return with_values(parse(query), values)

@@ -23,7 +23,8 @@ from uncertain_cep.traces.common_types import is_number
 from uncertain_cep.traces.exact_numbers import check_kept_as_numbers
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.faulty_rows import ROW
-from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of
+from uncertain_cep.traces.file_kinds import format_of
+from uncertain_cep.traces.formats import FileOptions, TraceFile
 from uncertain_cep.traces.intervals import merged_times
 from uncertain_cep.traces.reading_steps import Step, all_days, model_events, raw_tables
 from uncertain_cep.traces.rows import Events, events_of_rows, id_source

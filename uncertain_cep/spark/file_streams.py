@@ -18,6 +18,7 @@ from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.spark.dataframes import arrow_schema, as_spark_path, in_workers
 from uncertain_cep.spark.file_reading import Reading, events_of_files
 from uncertain_cep.spark.reading import used_of_traces
+from uncertain_cep.special_files import is_url
 from uncertain_cep.timedomain import TICK_METADATA
 from uncertain_cep.traces import TraceSchema
 from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files
@@ -102,7 +103,8 @@ def learned_columns(
         raise OptionError(
             'deduplicate reads all files before the first match: duplicates="drop" is for streams'
         )
-    files, faults = list_files([Path(folder).absolute()], options.format, with_schema=schema is not None)
+    place = folder if is_url(folder) else Path(folder).absolute()
+    files, faults = list_files([place], options.format, with_schema=schema is not None)
     if faults:
         raise TraceError(faults)
     if options.format is None and (named := {file.reader for file in files} - {None}):

@@ -19,7 +19,7 @@ from pyspark.sql import types as t
 from uncertain_cep.boundary import public
 from uncertain_cep.config import MOST_READING_TASKS
 from uncertain_cep.durations import Duration, duration_text
-from uncertain_cep.errors import OptionError, TraceError, warn
+from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
 from uncertain_cep.spark.dataframes import (
     arrow_schema,
     as_spark_keeps,
@@ -42,6 +42,7 @@ from uncertain_cep.spark.file_reading import (
 )
 from uncertain_cep.spark.jobs import worker_errors
 from uncertain_cep.spark.text_spans import files_to_read_whole, in_spans
+from uncertain_cep.special_files import DOWNLOAD, is_of_web, is_url
 from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema, intervals_of
 from uncertain_cep.traces.duplicates import duplicates_message
@@ -123,13 +124,15 @@ def used_of_traces(
     """
     schema = given_schema(schema)
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    if web := [TraceFault(DOWNLOAD, file=str(path)) for path in given if is_of_web(path)]:
+        raise TraceError(web)
     if schema is None and any("://" in str(path) for path in given):
         return spark.read.parquet(*map(str, given))
     # The workers may have another working folder.
     options = FileOptions() if schema is None else schema.options
     if format is not None:
         options = replace(options, format=format)
-    places = [Path(path) if str(path) == "-" else Path(path).absolute() for path in given]
+    places = [path if str(path) == "-" or is_url(path) else Path(path).absolute() for path in given]
     files, faults = list_files(places, options.format, with_schema=schema is not None)
     if schema is None and files and not faults and _scannable([file.path for file in files]):
         scanned = [file.path for file in files]

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +23,8 @@ from uncertain_cep.config import BYTES_PER_SPAN
 from uncertain_cep.timedomain import is_text
 from uncertain_cep.traces.bounded import LONGEST_LINE
 from uncertain_cep.traces.documents import are_documents
-from uncertain_cep.traces.formats import FileOptions, TraceFile, delimiter_of, format_of
+from uncertain_cep.traces.file_kinds import kind_of
+from uncertain_cep.traces.formats import FileOptions, TraceFile, delimiter_of
 from uncertain_cep.traces.instants import zoned_rows
 from uncertain_cep.traces.reading_steps import Step
 from uncertain_cep.traces.unpacking import compression_of, unpacked
@@ -62,7 +62,7 @@ def _cuts(file: TraceFile, size: int, options: FileOptions) -> list[int]:
 def _format(file: TraceFile, options: FileOptions) -> str | None:
     if file.reader is not None:
         return None
-    return format_of(file.path if options.format is None else Path(f"_.{options.format}"))
+    return kind_of(file.path, options)
 
 
 def _row_by_row(steps: Sequence[Step], options: FileOptions) -> bool:

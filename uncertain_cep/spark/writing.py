@@ -30,6 +30,7 @@ from uncertain_cep.spark.matching import (
     prepare,
 )
 from uncertain_cep.spark.worker import parquet_writer, write_partition
+from uncertain_cep.special_files import check_written_here
 from uncertain_cep.timedomain import Names
 
 __all__ = ["match_to_parquet", "matches_to_parquet", "write_matches"]
@@ -75,6 +76,7 @@ def write_matches(
     """
     if format not in ("parquet", "csv", "json"):
         raise OptionError(f"format={format!r} is not known: use parquet, csv or json")
+    check_written_here(folder, by_spark=True)
     local = local_path(folder)
     if overwrite:
         check_output_place(folder, files_read(matches))
@@ -142,6 +144,7 @@ def matches_to_parquet(
     diagnostics: Diagnostics | None = None,
 ) -> int:
     """Do what `match_to_parquet` does, whose options are two objects here."""
+    check_written_here(folder, by_spark=True)
     local = local_path(folder)
     if overwrite:
         check_output_place(folder, files_read(frame))

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from uncertain_cep.timedomain import is_text
 from uncertain_cep.traces.faulty_rows import ROW
-from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of, read_file
+from uncertain_cep.traces.file_kinds import format_of
+from uncertain_cep.traces.formats import FileOptions, TraceFile, read_file
 from uncertain_cep.traces.stamp_columns import StampColumn, names_host, stamp_column, words_of
 from uncertain_cep.traces.text_lines import LINE, PRESETS, RESTS, record_blocks
 from uncertain_cep.traces.time_formats import TimeFormat, told_with

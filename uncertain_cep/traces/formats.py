@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault, warn
-from uncertain_cep.special_files import special_kind
+from uncertain_cep.special_files import DOWNLOAD, is_url, special_kind
 from uncertain_cep.traces.bounded import (
     header_names,
 )
@@ -30,7 +30,8 @@ from uncertain_cep.traces.extracting import (
     with_extracted,
 )
 from uncertain_cep.traces.faulty_rows import ROW, row_faults, unreadable_rows
-from uncertain_cep.traces.file_options import COLUMN_TYPES, FILE_FORMATS, SUFFIXES, ColumnType, FileOptions
+from uncertain_cep.traces.file_kinds import format_of, kind_of, stem_suffix
+from uncertain_cep.traces.file_options import COLUMN_TYPES, FILE_FORMATS, ColumnType, FileOptions
 from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
 from uncertain_cep.traces.joined_stamps import joined_names, with_joined
 from uncertain_cep.traces.json_files import first_names, read_json
@@ -46,7 +47,7 @@ from uncertain_cep.traces.readers import (
 from uncertain_cep.traces.readers.rolled_logs import superseded
 from uncertain_cep.traces.standard_input import spooled
 from uncertain_cep.traces.text_lines import LINE, record_blocks
-from uncertain_cep.traces.unpacking import COMPRESSIONS, unpacked
+from uncertain_cep.traces.unpacking import unpacked
 
 __all__ = [
     "COLUMN_TYPES",
@@ -57,7 +58,6 @@ __all__ = [
     "column_names",
     "delimiter_of",
     "first_column_names",
-    "format_of",
     "list_files",
     "read_file",
     "reader_tick",
@@ -75,6 +75,7 @@ _KNOWN: Final = (
     ".csv, .tsv, .json, .jsonl, .ndjson, .log (each also .gz, .zst, .bz2, .xz or .lz4) and .parquet"
 )
 
+_LOGS: Final = "say in a schema file what their lines hold, which uncertain-cep init writes"
 
 _DEFAULT: Final = FileOptions()
 
@@ -106,24 +107,32 @@ class TraceFile:
 
 
 def list_files(
-    paths: Sequence[str | Path], format: str | None = None, *, with_schema: bool = False
+    paths: Sequence[str | Path],
+    format: str | None = None,
+    *,
+    with_schema: bool = False,
+    logs: bool = False,
 ) -> tuple[list[TraceFile], list[TraceFault]]:
     """Return the files to read: those given, and those in the folders given; ``-`` is standard input.
 
     Of folders these are the files whose names say a known format or, if a format is given, all files; if no
     name says one, those that begin as a format of ``READERS`` does. Files and folders whose names start with
-    ``_`` or ``.`` are passed over in folders, as Spark does. Without a format a file that begins as one of
-    ``READERS`` is read as such, and a warning says so, unless its name says that it is a table, or that it is
-    JSON and a schema tells of its columns.
+    ``_`` or ``.`` are passed over in folders, as Spark does, and logs of text, unless there is a schema, or
+    ``logs`` asks for them. Without a format a file that begins as one of ``READERS`` is read as such, and a
+    warning says so, unless its name says that it is a table, or that it is JSON and a schema tells of its
+    columns.
     """
     reader = format if format in READERS else None
     asks = format is None
     files: list[TraceFile] = []
     faults: list[TraceFault] = []
-    for given in (spooled(format) if str(path) == "-" else Path(path) for path in paths):
-        if not given.exists():
+    for path in paths:
+        given = spooled(format) if str(path) == "-" else Path(path)
+        if (kind := special_kind(given)) == "a URL":
+            faults.append(TraceFault(DOWNLOAD, file=str(path)))
+        elif not given.exists():
             faults.append(TraceFault("there is no such file: check the path", file=str(given)))
-        elif (kind := special_kind(given)) is not None:
+        elif kind is not None:
             message = f"it is {kind}, and traces are read several times: write it to a file"
             faults.append(TraceFault(message, file=str(given)))
         elif not given.is_dir():
@@ -138,17 +147,16 @@ def list_files(
             readers = {
                 path: _recognised(path, with_schema=with_schema) if asks else reader for path in inside
             }
+            lacking = "no file"
             if asks:
-                named = [path for path in inside if format_of(path) is not None]
-                # A log beside a table was not meant, unless a schema tells of it.
-                tables = [path for path in named if with_schema or format_of(path) != "text"]
-                inside = tables or [path for path in inside if readers[path]]
+                texts = [path.name for path in inside if format_of(path) == "text"]
+                lacking = f"logs, such as {texts[0]}: {_LOGS}" if texts else f"no file of {_KNOWN}"
+                inside = _meant(inside, readers, with_schema=with_schema, logs=logs)
             elif reader:
                 # Beside its rolled event logs Spark leaves an empty file that tells its state.
                 inside = [path for path in inside if path.stat().st_size]
             files += [TraceFile(path, given, readers[path]) for path in inside]
             if not inside:
-                lacking = f"no file of {_KNOWN}" if format is None else "no file"
                 faults.append(TraceFault(f"the folder holds {lacking}", file=str(given)))
     # The history server does not read what it has compacted either.
     left_out = superseded(file.path for file in files if file.reader == "spark-eventlog")
@@ -156,6 +164,19 @@ def list_files(
     if asks:
         _warn_of_readers(files)
     return files, faults
+
+
+def _meant(
+    inside: Sequence[Path], readers: Mapping[Path, str | None], *, with_schema: bool, logs: bool
+) -> list[Path]:
+    """Return the files of a folder that are read where nobody names their format."""
+    named = [path for path in inside if format_of(path) is not None]
+    recognised = [path for path in inside if readers[path]]
+    # A log beside a table was not meant, unless a schema tells of it.
+    tables = [path for path in named if kind_of(path) != "text"]
+    if with_schema or (logs and (tables or not recognised)):
+        return named or recognised
+    return tables or recognised
 
 
 def _recognised(path: Path, *, with_schema: bool) -> str | None:
@@ -178,18 +199,6 @@ def _warn_of_readers(files: Sequence[TraceFile]) -> None:
 def reader_tick(files: Iterable[TraceFile]) -> str | None:
     """Return the tick of the files that readers read, where nobody names one; None without such files."""
     return finest_tick({file.reader for file in files if file.reader is not None})
-
-
-def _stem_suffix(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSIONS:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
-
-
-def format_of(path: Path) -> str | None:
-    """Return the format that the name of a file says, or None."""
-    return SUFFIXES.get(_stem_suffix(path))
 
 
 def column_names(file: TraceFile, options: FileOptions = _DEFAULT) -> list[str] | None:
@@ -335,9 +344,10 @@ def _folder_value(text: str) -> pa.Scalar:
 
 
 def _known_format(path: Path, options: FileOptions) -> str:
-    kind = format_of(path) if options.format is None else SUFFIXES[f".{options.format}"]
+    kind = kind_of(path, options)
     if kind is None:
         message = f"its format is not known by its name: {_KNOWN} can be read; in Python, format= names it"
+        message = DOWNLOAD if is_url(path) else message
         raise TraceError(TraceFault(message, file=str(path)))
     return kind
 
@@ -351,7 +361,7 @@ def _naming(path: Path) -> Iterator[None]:
     except TraceError as error:
         raise TraceError([replace(fault, file=fault.file or str(path)) for fault in error.faults]) from None
     except FileNotFoundError:
-        message = "there is no such file: check the path"
+        message = DOWNLOAD if is_url(path) else "there is no such file: check the path"
     except PermissionError:
         message = "it may not be read: check its permissions"
     except UnicodeDecodeError:
@@ -364,7 +374,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 def delimiter_of(path: Path, options: FileOptions) -> str:
     """Return what stands between the values of a CSV file."""
-    named = _stem_suffix(path) if options.format is None else f".{options.format}"
+    named = stem_suffix(path) if options.format is None else f".{options.format}"
     return options.delimiter or ("\t" if named == ".tsv" else ",")
 
 

@@ -288,8 +288,11 @@ def _parse_iso(values: pa.ChunkedArray, column: str) -> pa.ChunkedArray:
     except pa.ArrowInvalid:
         bad = np.zeros(len(text), np.bool_)
         bad[unreadable_rows(text, read_iso, FAULT_LIMIT)] = True
+        from uncertain_cep.traces.usual_formats import cure_of
+
         message = (
             "no ISO 8601 time from 1678 to 2262, such as 2024-05-31 23:59:59.250 or 2024-05-31T23:59:59Z"
+            + cure_of(text[int(np.argmax(bad))].as_py(), ("iso",))
         )
         raise TraceError(row_faults(bad, message, column=column, values=text)) from None
 

@@ -33,7 +33,8 @@ from uncertain_cep.traces.alike_files import (
     with_stamps,
 )
 from uncertain_cep.traces.common_types import common_type
-from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of, list_files
+from uncertain_cep.traces.file_kinds import format_of
+from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files
 from uncertain_cep.traces.readers import LOOKED_AT, READERS, recognised
 from uncertain_cep.traces.sizes import unpacked_bytes
 from uncertain_cep.traces.stamp_columns import StampColumn, regular_spacing, words_of

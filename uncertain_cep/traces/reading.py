@@ -246,7 +246,7 @@ def load_traces(
     return LoadedTrace(
         table,
         origin,
-        tuple(faults),
+        tuple(dict.fromkeys(faults)),
         rows,
         dropped,
         sum(rounding.floored for rounding in roundings),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +19,8 @@ from uncertain_cep.traces.events_schema import READ_EVENTS, EventsSchema
 from uncertain_cep.traces.exact_numbers import with_numbers
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.faulty_rows import ROW
-from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, format_of, read_file
+from uncertain_cep.traces.file_kinds import kind_of
+from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, first_column_names, read_file
 from uncertain_cep.traces.intervals import IntervalOptions
 from uncertain_cep.traces.rows import Events, id_column, meets, needed_columns, type_column
 from uncertain_cep.traces.schema import TraceSchema
@@ -94,7 +96,7 @@ def _mixed_formats(files: Sequence[TraceFile], name: str) -> list[TraceFault]:
     """Return a fault for each folder of which files of several formats were taken, by no pattern."""
     found: dict[Path, dict[str, Path]] = {}
     for file in files:
-        kind = file.reader or format_of(file.path)
+        kind = file.reader or kind_of(file.path)
         if file.path != file.root and kind is not None:
             found.setdefault(file.root, {}).setdefault(kind, file.path)
     choice = "name those that are meant" if name == "the trace" else f"say in {name}.files which it takes"
@@ -143,14 +145,14 @@ def raw_tables(
                 wanted.update(MODEL_COLUMNS, used or ())
         try:
             names = column_names(file, mine)
-            found = [] if names is None or options.explode else _absent(file, names, needs, joined)
+            found = [] if names is None or options.explode else _absent(file, names, needs, mine)
             if not found:
                 raw = read_file(file, wanted, mine, uses, fields, groups)
                 raw = with_numbers(raw, [name for step in steps for name in _number_columns(step)])
                 if names is None:
                     raw = _with_fields_of_no_row(raw, steps, needs)
                 # Where they were known before, too: the file may be another one by now.
-                found = _absent(file, raw.column_names, needs, joined)
+                found = _absent(file, raw.column_names, needs, mine)
         except TraceError as error:
             found = list(error.faults)
         if found:
@@ -197,22 +199,32 @@ def _with_fields_of_no_row(
 
 _MODEL_ADVICE: Final = (
     "Name the columns type, id, lower and upper, or say in a schema file or with flags what they are and how "
-    "uncertain the times"
+    "uncertain the times; uncertain-cep init {} writes a schema file for it"
 )
+_DELIMITERS: Final = (";", "\t", "|")
 
 
 def _absent(
-    file: TraceFile, names: Sequence[str], needs: dict[str, dict[str, str]], joined: Collection[str]
+    file: TraceFile, names: Sequence[str], needs: dict[str, dict[str, str]], options: FileOptions
 ) -> list[TraceFault]:
     faults = []
+    joined = dict(options.joined)
     names = [name for name in names if name != ROW]
     for step, columns in needs.items():
         # A column that is put together of others lacks one of these, which is named, too.
         absent = [column for column in columns if column not in names and column not in joined]
+        if absent and not names:
+            # What nobody asks for was not read.
+            names = [name for name in first_column_names(file, options) if name != ROW]
         if step == "the trace":
-            named, advice = {}, _MODEL_ADVICE
+            named, advice = {}, _MODEL_ADVICE.format(shlex.quote(str(file.path)))
         else:
             named, advice = {column: f"{step}.{columns[column]}" for column in absent}, ""
+        if len(names) == 1 and (other := next((each for each in _DELIMITERS if each in names[0]), None)):
+            # All of the line is one name.
+            advice = f'If {other!r} stands between its values, say delimiter = "{other}" in a schema file' + (
+                f", which uncertain-cep init {shlex.quote(str(file.path))} writes" if not named else ""
+            )
         faults += absent_columns(absent, names, of="file", advice=advice, file=str(file.path), named=named)
     return faults
 

@@ -28,6 +28,7 @@ __all__ = [
     "StampTimes",
     "TimeFormat",
     "base_fault",
+    "expression_of",
     "format_groups",
     "in_utc",
     "known_zone",
@@ -77,7 +78,7 @@ _DAY: Final = 86_400 * _SECOND
 
 
 @cache
-def _expression(form: str) -> str:
+def expression_of(form: str) -> str:
     """Return the regular expression of a format; ValueError if it is none."""
     if form == "iso":
         return _ISO
@@ -102,7 +103,7 @@ def _expression(form: str) -> str:
 
 def format_groups(form: str) -> frozenset[str]:
     """Return the letters of what a format tells; ValueError if it is no format of times."""
-    found = frozenset(re.compile(_expression(form)).groupindex)
+    found = frozenset(re.compile(expression_of(form)).groupindex)
     day, hour = found & {"d", "j"}, found & {"H", "I"}
     if not (day or hour):
         raise ValueError("it tells neither a day nor an hour, such as %Y-%m-%d %H:%M:%S")
@@ -166,27 +167,15 @@ class TimeFormat:
         """Return the times of texts; a TraceError names those that no format fits."""
         text = values.cast(pa.large_string())
         present = np.asarray(text.is_valid())
-        stamps = _Stamps.of(len(text))
-        todo = present.copy()
-        for form in self.formats:
-            if not todo.any():
-                break
-            expression = r"-?[0-9]{1,19}(?:\.[0-9]{1,9})?" if form in EPOCHS else _expression(form)
-            plain = expression.replace("(?P<", "(?P<_")
-            fits = np.asarray(pc.fill_null(pc.match_substring_regex(text, f"^(?:{plain})$"), False))
-            rows = np.flatnonzero(fits & todo)
-            if not len(rows):
-                continue
-            some = text.take(pa.array(rows)).combine_chunks()
-            if form in EPOCHS:
-                stamps.put_numbers(rows, some, UNIT_NANOSECONDS[EPOCHS[form]])
-            else:
-                stamps.put(rows, some, re.compile(expression.encode()))
-            todo[rows[stamps.good[rows]]] = False
-        stamps.complete(self.base)
+        stamps = self._stamps(text, present)
         bad = present & ~stamps.good
         if bad.any():
-            raise TraceError(row_faults(bad, f"no time as {self.describe()}", column=column, values=text))
+            from uncertain_cep.traces.usual_formats import cure_of
+
+            message = (
+                f"no time as {self.describe()}{cure_of(text[int(np.argmax(bad))].as_py(), self.formats)}"
+            )
+            raise TraceError(row_faults(bad, message, column=column, values=text))
         zoned = stamps.offset != _NO_ZONE
         counts = np.where(zoned, stamps.counts - np.where(zoned, stamps.offset, 0), stamps.counts)
         if self.zone is not None:
@@ -199,6 +188,35 @@ class TimeFormat:
             )
             raise TraceError(row_faults(present & ~zoned, message, column=column, values=text))
         return StampTimes(np.where(present, counts, 0), present, stamps.length)
+
+    def fits(self, values: pa.ChunkedArray) -> BoolArray:
+        """Return which texts, (n,) bool, are times of these formats."""
+        text = values.cast(pa.large_string())
+        present = np.asarray(text.is_valid())
+        fits: BoolArray = present & self._stamps(text, present).good
+        return fits
+
+    def _stamps(self, text: pa.ChunkedArray, present: BoolArray) -> _Stamps:
+        """Return what is known of each text by the first format that fits it."""
+        stamps = _Stamps.of(len(text))
+        todo = present.copy()
+        for form in self.formats:
+            if not todo.any():
+                break
+            expression = r"-?[0-9]{1,19}(?:\.[0-9]{1,9})?" if form in EPOCHS else expression_of(form)
+            plain = expression.replace("(?P<", "(?P<_")
+            fits = np.asarray(pc.fill_null(pc.match_substring_regex(text, f"^(?:{plain})$"), False))
+            rows = np.flatnonzero(fits & todo)
+            if not len(rows):
+                continue
+            some = text.take(pa.array(rows)).combine_chunks()
+            if form in EPOCHS:
+                stamps.put_numbers(rows, some, UNIT_NANOSECONDS[EPOCHS[form]])
+            else:
+                stamps.put(rows, some, re.compile(expression.encode()))
+            todo[rows[stamps.good[rows]]] = False
+        stamps.complete(self.base)
+        return stamps
 
     def describe(self) -> str:
         """Return the formats, for a message."""

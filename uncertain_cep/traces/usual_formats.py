@@ -1,0 +1,151 @@
+"""Formats of times that files usually have, and which of them a column of text has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.traces.faulty_rows import BoolArray
+from uncertain_cep.traces.time_formats import TimeFormat, expression_of
+
+__all__ = ["UsualFormat", "cure_of", "usual_format", "usual_formats"]
+
+_FAMILIES: Final = (
+    ("iso",), ("%Y/%m/%d",), ("%Y.%m.%d",),
+    ("%m/%d/%Y", "%d/%m/%Y"), ("%d.%m.%Y", "%m.%d.%Y"), ("%d-%m-%Y", "%m-%d-%Y"),
+    ("%y/%m/%d", "%m/%d/%y", "%d/%m/%y"), ("%d.%m.%y", "%y.%m.%d", "%m.%d.%y"),
+    ("%y-%m-%d", "%d-%m-%y", "%m-%d-%y"),
+    ("%d/%b/%Y",), ("%d-%b-%Y",), ("%d %b %Y",), ("%d-%b-%y",), ("%b %d %Y",), ("%b %d, %Y",),
+    ("%a %b %d %Y",), ("%a, %d %b %Y",), ("%a %b %d %H:%M:%S %Y",), ("%a %b %d %H:%M:%S %z %Y",),
+    ("%Y%m%d",), ("%b %d",),
+)  # fmt: skip
+"""Days. Those of a family fit the same texts, the usual one first; each is for the days of one column."""
+
+_TIMES: Final = (
+    "%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%H:%M:%S,%f", "%I:%M:%S %p", "%I:%M %p", "%I %p", "%H.%M.%S",
+    "%H.%M", "%H%M%S", "%H%M",
+)  # fmt: skip
+_GAPS: Final = (" ", "T", ":", ", ")
+_ZONES: Final = ("", " %z", "%z")
+_TAILS: Final = ("", *(f"{gap}{time}{zone}" for time, gap, zone in product(_TIMES, _GAPS, _ZONES)))
+"""Times of day, as they stand behind days."""
+
+_MOST_SHAPES: Final = 8
+"""How many forms of times of day a column may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsualFormat:
+    """The format that all texts of a column have.
+
+    ``others`` are formats that fit all of them, too, as days and months in another order.
+    """
+
+    format: TimeFormat
+    others: tuple[TimeFormat, ...] = ()
+
+
+@cache
+def _compiled(form: str) -> re.Pattern[str]:
+    return re.compile(expression_of(form)) if form else re.compile("")
+
+
+def _shapes(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the families that a text fits by its form, each with the time of day behind the day."""
+    for number, (first, *_) in enumerate(_FAMILIES):
+        # The others of a family look like the first one.
+        found = _compiled(first).match(text)
+        if found is None:
+            continue
+        rest = text[found.end() :]
+        tails = ("",) if first == "iso" or "%H" in first else _TAILS
+        for tail in tails:
+            if _compiled(tail).fullmatch(rest):
+                yield number, tail
+                break
+
+
+def usual_formats(text: str) -> tuple[str, ...]:
+    """Return the formats that a text has."""
+    values = pa.chunked_array([pa.array([text])])
+    return tuple(
+        day + tail
+        for number, tail in _shapes(text)
+        for day in _FAMILIES[number]
+        if TimeFormat((day + tail,), _base(day)).fits(values).all()
+    )
+
+
+def _base(day: str) -> str | None:
+    """Return a year with 29 February for days that tell none."""
+    return None if "%Y" in day or "%y" in day or day == "iso" else "2000"
+
+
+def cure_of(text: str, known: tuple[str, ...]) -> str:
+    """Return what a schema has to say so that a text is read as a time; nothing if that is not known."""
+    found = [form for form in usual_formats(text) if form not in known]
+    if not found:
+        return ""
+    forms = " or ".join(f'time_format = "{form}"' for form in found)
+    year = " and year = 2015, that of the first stamp" if not any(map(_has_year, found)) else ""
+    return f"; in a schema file {forms}{year} reads it"
+
+
+def _has_year(form: str) -> bool:
+    return "%Y" in form or "%y" in form or form == "iso"
+
+
+def usual_format(column: pa.ChunkedArray) -> UsualFormat | None:
+    """Return the format of all texts of a column without nulls; None if some are no times.
+
+    Days are written in one way: where some texts leave open which number is the month, the others tell.
+    """
+    text = column.cast(pa.string())
+    tails: dict[int, list[str]] = {}
+    rows: dict[int, BoolArray] = {}
+    left = np.ones(len(text), np.bool_)
+    for _ in range(_MOST_SHAPES):
+        if not left.any():
+            break
+        number, tail = next(_shapes(text[int(np.argmax(left))].as_py()), (-1, ""))
+        if number < 0 or not _has_year(_FAMILIES[number][0]):
+            return None
+        like = left & _alike(text, _FAMILIES[number][0] + tail)
+        if not like.any():
+            return None
+        tails.setdefault(number, []).append(tail)
+        rows[number] = rows.get(number, np.zeros(len(text), np.bool_)) | like
+        left &= ~like
+    if left.any() or not tails:
+        return None
+    choices = [
+        [forms for day in _FAMILIES[number] if (forms := _all_fit(text, rows[number], day, mine))]
+        for number, mine in tails.items()
+    ]
+    first, *others = (
+        (TimeFormat(tuple(form for forms in chosen for form in forms)) for chosen in product(*choices))
+        if all(choices)
+        else (None,)
+    )
+    return (
+        None if first is None else UsualFormat(first, tuple(other for other in others if other is not None))
+    )
+
+
+def _alike(text: pa.ChunkedArray, form: str) -> BoolArray:
+    plain = expression_of(form).replace("(?P<", "(?P<_")
+    return np.asarray(pc.fill_null(pc.match_substring_regex(text, f"^(?:{plain})$"), False))
+
+
+def _all_fit(text: pa.ChunkedArray, rows: BoolArray, day: str, tails: list[str]) -> tuple[str, ...]:
+    """Return the formats of a day and some times of day if they fit all of some rows."""
+    forms = tuple(day + tail for tail in tails)
+    return forms if TimeFormat(forms).fits(text.filter(pa.array(rows))).all() else ()

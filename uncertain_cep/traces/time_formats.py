@@ -7,7 +7,7 @@ tells where its numbers stand there, and the others have theirs in the same plac
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -138,6 +138,10 @@ class StampTimes:
     lengths: IntArray
 
 
+def _no_cure(text: str, formats: tuple[str, ...]) -> str:  # noqa: ARG001
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class TimeFormat:
     """How text is read as times.
@@ -163,18 +167,20 @@ class TimeFormat:
         """The unit of numbers, if it is told."""
         return next((EPOCHS[form] for form in self.formats if form in EPOCHS), None)
 
-    def read(self, values: pa.ChunkedArray, column: str) -> StampTimes:
-        """Return the times of texts; a TraceError names those that no format fits."""
+    def read(
+        self, values: pa.ChunkedArray, column: str, cure: Callable[[str, tuple[str, ...]], str] = _no_cure
+    ) -> StampTimes:
+        """Return the times of texts; a TraceError names those that no format fits.
+
+        ``cure`` says of a text and formats that do not fit it what would.
+        """
         text = values.cast(pa.large_string())
         present = np.asarray(text.is_valid())
         stamps = self._stamps(text, present)
         bad = present & ~stamps.good
         if bad.any():
-            from uncertain_cep.traces.usual_formats import cure_of
-
-            message = (
-                f"no time as {self.describe()}{cure_of(text[int(np.argmax(bad))].as_py(), self.formats)}"
-            )
+            first = text[int(np.argmax(bad))].as_py()
+            message = f"no time as {self.describe()}{cure(first, self.formats)}"
             raise TraceError(row_faults(bad, message, column=column, values=text))
         zoned = stamps.offset != _NO_ZONE
         counts = np.where(zoned, stamps.counts - np.where(zoned, stamps.offset, 0), stamps.counts)

@@ -23,6 +23,7 @@ from uncertain_cep.traces.instants import (
     ticks_of,
 )
 from uncertain_cep.traces.time_formats import ISO, StampTimes, TimeFormat, in_utc
+from uncertain_cep.traces.usual_formats import cure_of
 
 __all__ = [
     "Clocks",
@@ -75,7 +76,7 @@ class Stamps:
         if not is_text(values.type):
             return None
         if column not in self._read:
-            self._read[column] = (self.format or ISO).read(values, column)
+            self._read[column] = (self.format or ISO).read(values, column, cure_of)
         return self._read[column]
 
     def ticks(self, column: str, *shifts: int | IntArray) -> Ticks:

@@ -130,14 +130,12 @@ def usual_format(column: pa.ChunkedArray) -> UsualFormat | None:
         [forms for day in _FAMILIES[number] if (forms := _all_fit(text, rows[number], day, mine))]
         for number, mine in tails.items()
     ]
+    if not all(choices):
+        return None
     first, *others = (
-        (TimeFormat(tuple(form for forms in chosen for form in forms)) for chosen in product(*choices))
-        if all(choices)
-        else (None,)
+        TimeFormat(tuple(form for forms in chosen for form in forms)) for chosen in product(*choices)
     )
-    return (
-        None if first is None else UsualFormat(first, tuple(other for other in others if other is not None))
-    )
+    return UsualFormat(first, tuple(others))
 
 
 def _alike(text: pa.ChunkedArray, form: str) -> BoolArray:

@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
+from tests.api.test_types_nobody_asks_for import Note
 from tests.spark.traces import KEYED, as_rows, random_trace
 from tests.traces.readers.samples import SAMPLES
 from uncertain_cep.errors import OptionError, TraceError, UncertainCepWarning
@@ -285,3 +286,23 @@ def test_codes_and_long_whole_numbers(spark: SparkSession, tmp_path: Path) -> No
     assert expected.column("code").to_pylist() == ["8", "08", "7", "7"]
     assert expected.column("key").to_pylist() == [str(long), str(long + 1), "7", "7"]
     assert sorted(map(str, as_rows(frame.toArrow()))) == sorted(map(str, as_rows(expected)))
+
+
+@pytest.mark.parametrize("scanned", [True, False])
+def test_a_type_of_a_user_is_what_it_is_stored_as(spark: SparkSession, tmp_path: Path, scanned: bool) -> None:
+    note = Note(pa.string())
+    pa.register_extension_type(note)
+    try:
+        events = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [0, 5], "upper": [1, 5]})
+        events = events.append_column("note", pa.ExtensionArray.from_storage(note, pa.array(["x", None])))
+        if not scanned:
+            # Spark reads no files with times to the nanosecond itself.
+            events = events.append_column("at", pa.array([0, 1], pa.timestamp("ns")))
+        pq.write_table(events, tmp_path / "t.parquet")
+        frame = read_traces(spark, tmp_path / "t.parquet")
+        query = "PATTERN SEQ(A a, B b) WITHIN 9 RETURN a.note"
+        assert match(frame, query).toArrow()["a.note"].to_pylist() == ["x"]
+        used = used_of_traces(spark, tmp_path / "t.parquet", None, None, frozenset())
+        assert match(used, "PATTERN SEQ(A a, B b) WITHIN 9").count() == 1
+    finally:
+        pa.unregister_extension_type(note.extension_name)

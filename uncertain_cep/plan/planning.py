@@ -224,7 +224,11 @@ def remembered_plan(query: Query | str, schema: pa.Schema, options: MatchOptions
     key: tuple[object, ...] = query, schema, tuple((schema.metadata or {}).items()), _what_matters(options)
     if values:
         key = *key, kinds_of(values, read_query(query).planning_parameters)
-    plan = _remembered.get(key)
+    try:
+        plan = _remembered.get(key)
+    except TypeError:
+        # Extension types of users need no hash.
+        return make_plan(query_of(query, values), schema, options)
     if plan is not None and values:
         plan = with_other_values(plan, dict(values))
     if plan is None:

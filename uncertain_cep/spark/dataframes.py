@@ -220,6 +220,8 @@ def _spark_type(name: str, arrow: pa.DataType) -> t.DataType:
         return t.DecimalType(arrow.precision, arrow.scale)
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):
         return t.ArrayType(_spark_type(name, arrow.value_type), True)
+    if isinstance(arrow, pa.BaseExtensionType) and not isinstance(arrow, pa.OpaqueType):
+        return _spark_type(name, arrow.storage_type)
     if arrow in _FROM_ARROW:
         return _FROM_ARROW[arrow]
     raise OptionError(f"column {name!r} has the type {arrow}, which Spark does not have: leave it out")

@@ -49,6 +49,7 @@ from uncertain_cep.streaming.snapshots import packed_snapshot, unpacked_snapshot
 from uncertain_cep.streaming.stream_methods import BY_SLICES, method_of, refuse
 from uncertain_cep.streaming.watermark import ArrivalPromise, types_that_matter
 from uncertain_cep.timedomain import Names
+from uncertain_cep.traces.frames import takeable_type
 
 __all__ = ["IncrementalMatcher"]
 
@@ -160,6 +161,7 @@ class IncrementalMatcher:
         timeout: float | None = None,
         memory_limit: str | int | None = None,
     ) -> None:
+        schema = pa.schema([field.with_type(takeable_type(field.type)) for field in schema], schema.metadata)
         parsed = query_of(query, values_of(parameters))
         refuse(parsed, evaluation)
         model = Names.of(names)

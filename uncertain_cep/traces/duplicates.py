@@ -24,7 +24,7 @@ def first_of_equal(table: pa.Table, numbered: BoolArray) -> BoolArray:
     compared = {}
     for number, name in enumerate(table.column_names):
         column = table.column(name)
-        if pa.types.is_nested(column.type):
+        if pa.types.is_nested(column.type) or isinstance(column.type, pa.BaseExtensionType):
             column = pa.chunked_array([pa.array(map(repr, column.to_pylist()), pa.string())])
         elif name == _NAMES.id:
             column = pc.if_else(pa.array(numbered), pa.scalar(None, column.type), column)

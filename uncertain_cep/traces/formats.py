@@ -32,6 +32,7 @@ from uncertain_cep.traces.extracting import (
 from uncertain_cep.traces.faulty_rows import ROW, row_faults, unreadable_rows
 from uncertain_cep.traces.file_kinds import format_of, kind_of, stem_suffix
 from uncertain_cep.traces.file_options import COLUMN_TYPES, FILE_FORMATS, ColumnType, FileOptions
+from uncertain_cep.traces.frames import takeable
 from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
 from uncertain_cep.traces.joined_stamps import joined_names, with_joined
 from uncertain_cep.traces.json_files import first_names, read_json
@@ -385,8 +386,8 @@ def _read_parquet(path: Path, columns: Collection[str] | None, groups: tuple[int
         names = parquet.schema_arrow.names
         wanted = None if columns is None else [name for name in names if name in columns]
         if groups is None:
-            return parquet.read(columns=wanted)
-        return parquet.read_row_groups(range(*groups), columns=wanted)
+            return takeable(parquet.read(columns=wanted))
+        return takeable(parquet.read_row_groups(range(*groups), columns=wanted))
 
 
 def _with_types(table: pa.Table, types: Mapping[str, ColumnType], file: str) -> pa.Table:

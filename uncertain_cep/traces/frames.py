@@ -8,11 +8,22 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.timedomain import Names, with_noted_tick
 
-__all__ = ["FRAMES", "as_arrow", "event_table", "is_whole_decimal", "library_of", "like", "whole_numbers"]
+__all__ = [
+    "FRAMES",
+    "as_arrow",
+    "event_table",
+    "is_whole_decimal",
+    "library_of",
+    "like",
+    "takeable",
+    "takeable_type",
+    "whole_numbers",
+]
 
 FRAMES: Final = (
     "a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a pandas or Polars frame, or anything else "
@@ -54,11 +65,39 @@ def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:
     _check_names(table.column_names, columns)
     if columns is not None:
         table = table.select([name for name in columns if name in table.column_names])
+    return takeable(table)
+
+
+def takeable(table: pa.Table) -> pa.Table:
+    """Return a table with columns from which Arrow takes rows: views and runs of values written out."""
     for place, field in enumerate(table.schema):
-        if pa.types.is_string_view(field.type):
-            # Arrow cannot take rows from it.
-            table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
+        dtype = takeable_type(field.type)
+        if dtype != field.type:
+            column = table.column(place)
+            runs = pa.types.is_run_end_encoded(field.type)
+            column = pc.run_end_decode(column) if runs else column.cast(dtype)
+            table = table.set_column(place, field.with_type(dtype), column)
     return table
+
+
+def takeable_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type that a column has in `takeable`."""
+    if pa.types.is_string_view(dtype):
+        return pa.string()
+    if pa.types.is_binary_view(dtype):
+        return pa.binary()
+    if pa.types.is_run_end_encoded(dtype):
+        return takeable_type(dtype.value_type)
+    if isinstance(dtype, pa.BaseExtensionType):
+        storage = takeable_type(dtype.storage_type)
+        return dtype if storage == dtype.storage_type else storage
+    if pa.types.is_struct(dtype):
+        return pa.struct([field.with_type(takeable_type(field.type)) for field in dtype])
+    if pa.types.is_list(dtype):
+        return pa.list_(dtype.value_field.with_type(takeable_type(dtype.value_type)))
+    if pa.types.is_large_list(dtype):
+        return pa.large_list(dtype.value_field.with_type(takeable_type(dtype.value_type)))
+    return dtype
 
 
 def like(table: pa.Table, frame: object) -> Any:

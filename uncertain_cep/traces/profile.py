@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -91,7 +92,7 @@ def profile_of(table: pa.Table) -> Profile:
     shares = sorted(((name, share) for name, share in nulls.items() if share), key=lambda pair: -pair[1])
     places = []
     for name in filter(names_host, attributes):
-        if not pa.types.is_nested(table.schema.field(name).type):
+        with suppress(pa.ArrowException):
             values = sorted(table.column(name).drop_null().cast(pa.string()).unique().to_pylist())
             places += [(name, len(values), tuple(values[:_MOST_NAMES]))] if values else []
     return Profile(tuple(found), tuple(places), tuple(shares), odd, domain)
@@ -177,7 +178,8 @@ def _oddities(
             if pc.any(pc.is_in(texts, pa.array(["NA", "N/A", "null", "NULL", "None", "nan", "-"]))).as_py():
                 yield f"{name} holds texts such as NA, null or -: should they be nulls? (nulls)"
     alike = [name for name in table.column_names if name != _NAMES.id]
-    if not any(pa.types.is_nested(table.schema.field(name).type) for name in alike):
+    # Lists, and types of users, are not compared.
+    with suppress(pa.ArrowException):
         kinds = [name for name in alike if not pa.types.is_null(table.schema.field(name).type)]
         distinct = table.select(kinds).group_by(kinds).aggregate([]).num_rows
         if distinct < table.num_rows:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 from uncertain_cep.errors import OptionError
@@ -13,6 +15,7 @@ __all__ = [
     "UNIT_NANOSECONDS",
     "Duration",
     "duration_text",
+    "falls",
     "format_duration",
     "number_unit",
     "parse_duration",
@@ -45,7 +48,8 @@ _SPELLINGS: Final[dict[str, str]] = {
     "week": "w",
 }  # fmt: skip
 
-_DURATION: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^\W\d]+)\s*")
+_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([^\W\d]+)\s*")
+_DURATION: Final = re.compile(rf"\s*(?:{_PART.pattern})+")
 
 
 def unit_nanoseconds(unit: str) -> int | None:
@@ -93,14 +97,23 @@ def _exact(length: Any, what: str) -> Fraction:
         return Fraction(
             (seconds * 1_000_000 + length.microseconds) * 1_000 + getattr(length, "nanoseconds", 0)
         )
-    found = _DURATION.fullmatch(length) if isinstance(length, str) else None
-    unit = unit_nanoseconds(found[2]) if found else None
-    if found is None or unit is None:
+    whole = isinstance(length, str) and _DURATION.fullmatch(length) is not None
+    parts = _PART.findall(length) if whole else []
+    units = [unit_nanoseconds(unit) for _, unit in parts]
+    if not parts or not falls(units):
         raise OptionError(
             f"{what} {length!r} is not a length of time: write a number and one of "
-            f"{', '.join(UNIT_NANOSECONDS)}, such as 500ms or 15s, or give a timedelta"
+            f"{', '.join(UNIT_NANOSECONDS)}, such as 500ms, 15s or 1min 30s, or give a timedelta"
         )
-    return Fraction(found[1]) * unit
+    return sum(
+        (Fraction(number) * (unit or 0) for (number, _), unit in zip(parts, units, strict=True)), Fraction()
+    )
+
+
+def falls(units: Sequence[int | None]) -> bool:
+    """Return whether units of time are known, and go from the longest to the shortest, each once."""
+    known = [unit for unit in units if unit is not None]
+    return len(known) == len(units) and all(longer > shorter for longer, shorter in pairwise(known))
 
 
 def format_duration(nanoseconds: int) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
@@ -20,6 +19,7 @@ from uncertain_cep.query.branches import (
     some_expansions,
 )
 from uncertain_cep.query.expression_text import quote_name
+from uncertain_cep.query.spelling import nearest
 from uncertain_cep.query.syntax import (
     Aggregate,
     AllAttributes,
@@ -38,6 +38,7 @@ from uncertain_cep.query.syntax import (
     expressions_in,
 )
 from uncertain_cep.query.time_terms import NoDifferenceError, differences_of
+from uncertain_cep.query.unquoted import in_quotes, texts_meant
 from uncertain_cep.query.walks import components_of, impossible_confidence, patterns_in
 
 __all__ = ["MOST_COMPONENTS", "MOST_TYPES", "OUTPUT_COLUMNS", "check", "did_you_mean"]
@@ -52,6 +53,7 @@ MOST_TYPES: Final = 10_000
 """Most type names in a pattern."""
 
 _LARGEST: Final = 2**63 - 1
+_NO_TEXTS: Final[Mapping[Position, str]] = {}
 
 
 def check(query: Query) -> None:
@@ -75,13 +77,10 @@ def check(query: Query) -> None:
         raise QueryError(faults, text=query.text)
 
 
-def did_you_mean(name: str, known: list[str]) -> str:
-    """Return ``": did you mean x?"``, or what there is if nothing is close."""
-    folded = {candidate.lower(): candidate for candidate in reversed(known)}
-    if name.lower() in folded:
-        return f": did you mean {folded[name.lower()]}?"
-    close = get_close_matches(name, known, n=1)
-    return f": did you mean {close[0]}?" if close else ""
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``": did you mean x?"``, see :func:`nearest`; "" if nothing is like the name."""
+    found = nearest(name, known)
+    return "" if found is None else f": did you mean {found}?"
 
 
 def _fault(message: str, position: Position) -> Fault:
@@ -262,7 +261,7 @@ def _strategy_faults(query: Query) -> Iterator[Fault]:
 
 def _where_faults(query: Query, components: dict[str, Component]) -> Iterator[Fault]:
     for predicate in query.where:
-        yield from _name_faults(predicate, components)
+        yield from _name_faults(predicate, components, texts_meant(predicate, query.text))
         yield from _negated_together_faults(predicate, components)
         yield from _time_faults(predicate)
         for found in expressions_in(predicate):
@@ -326,20 +325,30 @@ def _negated_together_faults(predicate: Expression, components: dict[str, Compon
                 return
 
 
-def _name_faults(expression: Expression, components: dict[str, Component]) -> Iterator[Fault]:
+def _name_faults(
+    expression: Expression, components: dict[str, Component], texts: Mapping[Position, str] = _NO_TEXTS
+) -> Iterator[Fault]:
     for found in expressions_in(expression):
         if isinstance(found, Variable):
-            yield _bare_name_fault(found, components)
+            text = texts.get(found.position)
+            # Of a text of several words one fault is enough.
+            if text != "" or found.name in components:
+                yield _bare_name_fault(found, components, text)
         elif isinstance(found, Attribute | Aggregate | AllAttributes | Time):
             yield from _reference_faults(found, components)
 
 
-def _bare_name_fault(found: Variable, components: dict[str, Component]) -> Fault:
+def _bare_name_fault(found: Variable, components: dict[str, Component], text: str | None) -> Fault:
+    """Return the fault of a name without a variable; ``text`` is what it may be meant for in quotes."""
     name = found.name
     if name in components:
-        return _fault(f"{name} is an event: name one of its attributes, such as {name}.id", found.position)
-    variable = next(iter(components))
-    message = f"{name} is no variable of the pattern; an attribute needs one, such as {variable}.{name}"
+        message = f"{name} is an event: name one of its attributes, such as {name}.id; when it happened is "
+        return _fault(f"{message}TIME({name})", found.position)
+    attribute = f"{next(iter(components))}.{name}"
+    message = f"{name} is no variable of the pattern; an attribute needs one, such as {attribute}"
+    if text is not None:
+        message = f"{name} is no variable of the pattern: text stands in quotes, {in_quotes(text)}"
+        message += f"; an attribute needs a variable, such as {attribute}" if text == name else ""
     return _fault(message, found.position)
 
 
@@ -353,6 +362,9 @@ def _reference_faults(
         yield _fault(f"unknown variable {found.variable}{hint or f': {known}'}", found.position)
         return
     if isinstance(found, AllAttributes):
+        return
+    if isinstance(found, Aggregate) and not component.kleene and not component.negated:
+        yield _fault(_single_in_aggregate(found, component), found.position)
         return
     if isinstance(found, Aggregate) and found.index not in ("all", "before"):
         message = f"an aggregate takes several events: {found.variable}[] or {found.variable}[..i-1]"
@@ -373,6 +385,16 @@ def _reference_faults(
             f"aggregate such as max({several}.{name})"
         )
         yield _fault(message, found.position)
+
+
+def _single_in_aggregate(found: Aggregate, component: Component) -> str:
+    """Return what to write in place of an aggregate over a single event."""
+    name = component.variable
+    types = " | ".join(map(quote_name, component.types)) or "ANY"
+    types = f"({types})" if len(component.types) > 1 else types
+    alone = f", or {name}.{quote_name(found.name)} alone" if found.name is not None else ""
+    several = f"write {types}+ {name}[] in the pattern{alone}"
+    return f"{name} is a single event, and an aggregate takes several: {several}"
 
 
 def _return_faults(query: Query, components: dict[str, Component]) -> Iterator[Fault]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, Final, Literal, NoReturn
 
 from lark import Token, Transformer_NonRecursive
 
-from uncertain_cep.durations import UNIT_NANOSECONDS, unit_nanoseconds
+from uncertain_cep.durations import UNIT_NANOSECONDS, falls, unit_nanoseconds
 from uncertain_cep.errors import QuerySyntaxError
 from uncertain_cep.query import syntax
 from uncertain_cep.query.foreign import as_written_here
 from uncertain_cep.query.functions import FUNCTIONS, function_name, nearest_function
+from uncertain_cep.query.spelling import unit_meant
 from uncertain_cep.query.syntax import Expression, Position, children_of, expressions_in
 from uncertain_cep.query.typed import parse_time
 from uncertain_cep.query.walks import with_leaves
@@ -351,13 +352,28 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
             stack.extend((child, depth + 1) for child in children_of(found))
 
     def duration(self, children: list[Any]) -> syntax.Duration | OpenDuration:
-        unit = str(children[1]) if len(children) > 1 else None
-        if unit is not None and unit.lower() not in ("tick", "ticks") and unit_nanoseconds(unit) is None:
-            self._refuse(
-                f"unknown unit of time '{unit}'", place_of(children[1]), (*UNIT_NANOSECONDS, "ticks")
-            )
+        units = [str(unit) for unit in children[1::2]]
+        for unit, token in zip(units, children[1::2], strict=True):
+            if unit.lower() not in ("tick", "ticks") and unit_nanoseconds(unit) is None:
+                hint = unit_meant(unit)
+                self._refuse(
+                    f"unknown unit of time '{unit}'{hint}", place_of(token), (*UNIT_NANOSECONDS, "ticks")
+                )
         if isinstance(children[0], syntax.Parameter):
-            return OpenDuration(children[0], unit)
+            return OpenDuration(children[0], units[0] if units else None)
         position = place_of(children[0])
-        found = syntax.duration_of(self._number(children[0]), unit, position)
-        return found or self._refuse("this is not a whole number of nanoseconds", position)
+        numbers = list(map(self._number, children[::2]))
+        parts = [syntax.duration_of(number, unit, position) for number, unit in zip_longest(numbers, units)]
+        if len(parts) == 1:
+            return parts[0] or self._refuse("this is not a whole number of nanoseconds", position)
+        lengths = [unit_nanoseconds(unit) for unit in units]
+        total = sum((part.nanoseconds or 0) for part in parts if part is not None)
+        if None in parts or not falls(lengths):
+            self._refuse(
+                "a length of several units goes from the longest to the shortest, each once: 1 min 30 s",
+                position,
+            )
+        # In the last unit, as a message gives it.
+        last = lengths[-1] or 1
+        amount = total // last if total % last == 0 else total / last
+        return syntax.Duration(amount, units[-1], total, position)

@@ -56,6 +56,7 @@ FOREIGN: Final[dict[str, str]] = {
     r"\btimedelta\s*\(": "WITHIN 10 seconds",
     # SQL
     r"\bSELECT\b": "PATTERN SEQ(A a, B b) WITHIN 10 seconds RETURN a.x",
+    r"\bRETURN\s+PROBABILITY\b": "RETURN EXPECTED COUNT; the column confidence is the probability of a match",
     r"\bFROM\s+\w+\s*(WHERE|GROUP|ORDER|;|$)": "PATTERN SEQ(A a, B b): the trace is given beside the query",
     r"\bGROUP\s+BY\b": "RETURN EXPECTED COUNT BY attr",
     r"\bINTERVAL\b": "a number and a unit: 5 minutes",
@@ -65,7 +66,9 @@ FOREIGN: Final[dict[str, str]] = {
     r"\b(NOW|CURRENT_TIMESTAMP|CURRENT_DATE|GETDATE)\b": "the time itself: TIMESTAMP '2024-05-01 12:00:00'",
     r"\b(IF|IIF)\s*\(": "CASE WHEN a.x > 3 THEN 1 ELSE 0 END",
     r"\b(NVL|ISNULL)\s*\(": "COALESCE(a.x, 0)",
-    r"\b(RLIKE|SIMILAR\s+TO|REGEXP_MATCHES|REGEXP_LIKE|GLOB|MATCHES)\b": "REGEXP: a.s REGEXP '^err'",
+    r"[\w\]`)]\s+(NOT\s+)?(RLIKE|SIMILAR\s+TO|GLOB|MATCHES)\s*['\"$]|\bREGEXP_(MATCHES|LIKE)\b": (
+        "REGEXP: a.s REGEXP '^err'"
+    ),
     r"\bMOD\s*\(": "x % y",
     r"\bLOG\s*\(|\bLOG10\s*\(": "LN(x), or LN(x) / LN(10)",
     r"\bDISTINCT\s+FROM\b": "a.x = b.x OR a.x IS NULL AND b.x IS NULL",
@@ -76,12 +79,18 @@ FOREIGN: Final[dict[str, str]] = {
 }
 """By a regular expression that finds the construct, in any case."""
 
+_FARTHEST: Final = 16
+"""Characters between a construct and the place that cannot be read because of it."""
+
 _FOREIGN: Final = [(re.compile(regex, re.IGNORECASE), here) for regex, here in FOREIGN.items()]
 _QUOTED: Final = re.compile(r"""'[^'\n]*'|"[^"\n]*"|`[^`\n]*`|--[^\n]*""")
 
 
-def as_written_here(text: str, place: int) -> str:
-    """Return how to write the foreign construct nearest to a place of a query, behind a colon; "" if none."""
+def as_written_here(text: str, place: int, farthest: int = _FARTHEST) -> str:
+    """Return how to write the foreign construct nearest to a place of a query, behind a colon.
+
+    It is "" if there is none at most ``farthest`` characters away.
+    """
     # What is quoted is no construct.
     bare = _QUOTED.sub(lambda found: found[0][0] + " " * (len(found[0]) - 1), text)
     found = [
@@ -89,4 +98,5 @@ def as_written_here(text: str, place: int) -> str:
         for number, (regex, here) in enumerate(_FOREIGN)
         for match in regex.finditer(bare)
     ]
-    return f": write {min(found)[2]}" if found else ""
+    near = [each for each in found if each[0] <= farthest]
+    return f": write {min(near)[2]}" if near else ""

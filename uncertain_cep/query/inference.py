@@ -10,7 +10,7 @@ from uncertain_cep.query import syntax
 from uncertain_cep.query.calls import Calls
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS, format_expression
 from uncertain_cep.query.functions import by_row, speaks_of_one_event
-from uncertain_cep.query.kinds import NUMBERS, as_text, remedy, shown, text_columns
+from uncertain_cep.query.kinds import NUMBERS, as_text, remedy, shown, text_columns, time_between
 from uncertain_cep.query.parameters import guessed
 from uncertain_cep.query.syntax import Expression
 from uncertain_cep.query.typed import (
@@ -77,7 +77,7 @@ class Binding(Calls):
                 )
                 return None
             case syntax.Attribute():
-                found = self.column(expression.name, expression.position)
+                found = self.column(expression.name, expression.position, expression.variable)
                 if found is None:
                     return None
                 name, kind = found
@@ -225,9 +225,11 @@ class Binding(Calls):
             return None
         left, right = one, other
         if left.kind != right.kind and not {left.kind, right.kind} <= NUMBERS:
+            advice = time_between(left, right) or time_between(right, left)
+            advice = advice or remedy(left, right) or remedy(right, left)
             self.refuse(
                 f"{shown(left)} is {KIND_NAMES[left.kind]} and {shown(right)} {KIND_NAMES[right.kind]}: "
-                f"they cannot be compared{remedy(left, right) or remedy(right, left)}",
+                f"they cannot be compared{advice}",
                 expression.position,
                 text_columns(left, right) if {left.kind, right.kind} & NUMBERS else (),
             )

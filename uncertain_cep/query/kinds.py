@@ -17,6 +17,8 @@ from uncertain_cep.query.functions import Parameter
 from uncertain_cep.query.syntax import Expression, Position
 from uncertain_cep.query.typed import (
     KIND_NAMES,
+    Apply,
+    Column,
     Constant,
     Kind,
     TypedExpression,
@@ -27,11 +29,14 @@ from uncertain_cep.query.typed import (
 from uncertain_cep.timedomain import Names
 from uncertain_cep.wording import shortened
 
-__all__ = ["NUMBERS", "Kinds", "as_text", "remedy", "shown", "text_columns"]
+__all__ = ["NUMBERS", "Kinds", "as_text", "remedy", "shown", "text_columns", "time_between"]
 
 NUMBERS: Final[frozenset[Kind]] = frozenset({"int", "float"})
 _PARTS_OF_AN_EVENT: Final = ("type", "id", "lower", "upper", "pmf", "probability")
 _NUMERAL: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_TIMES: Final = ("time", "timestamp", "ts", "datetime", "when", "eventtime", "occurred")
+"""What an attribute may be called by who means when its event happened."""
+_SEPARATORS: Final = re.compile(r"[\W_]+")
 _SHOWN_COLUMNS: Final = 20
 _SHOWN_LENGTH: Final = 40
 
@@ -69,13 +74,18 @@ class Kinds:
             name for name in self.schema.names if name not in {getattr(self.names, part) for part in parts}
         ]
 
-    def column(self, name: str, position: Position) -> tuple[str, Kind] | None:
-        """Return the column an attribute stands for and its kind; None, with a fault noted, if none."""
+    def column(self, name: str, position: Position, variable: str = "") -> tuple[str, Kind] | None:
+        """Return the column an attribute stands for and its kind; None, with a fault noted, if none.
+
+        ``variable`` is the one that the attribute is of, if it is one's.
+        """
         columns = self.schema.names
         if name not in columns and name in _PARTS_OF_AN_EVENT:
             name = getattr(self.names, name)
         if name not in columns:
             hint = did_you_mean(name, columns) or f": the trace has {_listed(columns)}"
+            if variable and _SEPARATORS.sub("", name).lower() in _TIMES:
+                hint += f"; when the event happened is TIME({variable})"
             self.refuse(f"unknown attribute {name}{hint}", position)
             return None
         if columns.count(name) > 1:
@@ -173,6 +183,16 @@ def remedy(one: TypedExpression, other: TypedExpression) -> str:
     if one.kind in NUMBERS and isinstance(other.value, str) and _NUMERAL.fullmatch(other.value):
         return f", write {other.value} without quotes"
     return ""
+
+
+def time_between(one: TypedExpression, other: TypedExpression) -> str:
+    """Return how to compare times of events, if attributes of two are compared with a length of time."""
+    if other.kind != "duration" or not isinstance(one, Apply) or one.operator != "subtract":
+        return ""
+    later, earlier = one.operands
+    if not isinstance(later, Column) or not isinstance(earlier, Column) or later.variable == earlier.variable:
+        return ""
+    return f", for the time between the events write TIME({later.variable}) - TIME({earlier.variable})"
 
 
 def shown(typed: TypedExpression) -> str:

@@ -23,7 +23,9 @@ from uncertain_cep.query.checker import check, did_you_mean
 from uncertain_cep.query.expression_text import CLAUSES, RESERVED, quote_name
 from uncertain_cep.query.foreign import as_written_here
 from uncertain_cep.query.parameters import Parameters, with_values
+from uncertain_cep.query.spelling import unit_meant
 from uncertain_cep.query.syntax import expressions_in
+from uncertain_cep.query.unquoted import in_quotes, unquoted_at
 from uncertain_cep.query.walks import with_leaves
 
 __all__ = [
@@ -221,7 +223,7 @@ WORDS: Final = {
     "NULL": "NULL",
     "FUNCTION": "", "CAST": "", "CASE": "", "MOMENT": "", "LENGTH": "",
     "IS": "IS", "IN": "IN", "BETWEEN": "BETWEEN", "LIKE": "LIKE", "ILIKE": "ILIKE", "REGEXP": "REGEXP",
-    "ESCAPE": "", "WHEN": "WHEN", "THEN": "THEN", "ELSE": "ELSE", "END": "END",
+    "_SEMICOLON": "", "ESCAPE": "", "WHEN": "WHEN", "THEN": "THEN", "ELSE": "ELSE", "END": "END",
     "INDEX_FIRST": "1",
     "INDEX_CURRENT": "i",
     "INDEX_PREVIOUS": "i-1",
@@ -270,6 +272,7 @@ WORDS: Final = {
 _FOUND: Final = re.compile(
     r"""[^\W\d]\w*|[0-9][\w.]*|[<>=!]+|&+|[|]+|'[^'\n]*'|"[^"\n]*"|`[^`\n]*`|.""", re.DOTALL
 )
+_ISO_LENGTH: Final = re.compile(r"PT?([0-9]+[YMWDHS]T?)+", re.IGNORECASE)
 _UNCLOSED: Final = re.compile(r"""'[^'\n]*(?!')$|"[^"\n]*(?!")$|`[^`\n]*(?!`)$""", re.MULTILINE)
 _COMPARISONS: Final = frozenset({"=", "==", "!=", "<>", "<", "<=", ">", ">="})
 _CLAUSE_STARTS: Final = frozenset(clause.split()[0] for clause in CLAUSES)
@@ -295,7 +298,8 @@ def syntax_error(error: UnexpectedInput, text: str, *, what: str) -> QuerySyntax
     elif token.end_line is None:
         line, column, message = 1, 1, f"the {what} is empty"
     else:
-        line, column, message = token.end_line, token.end_column, f"the {what} ends too early"
+        message = f"the {what} ends too early{_misspelt(text)}"
+        line, column = token.end_line, token.end_column
     return QuerySyntaxError(message, text=text, line=line, column=column, expected=_expected(accepted))
 
 
@@ -305,24 +309,39 @@ def _unexpected(text: str, position: int, accepted: frozenset[str], what: str) -
     if text[max(position - 1, 0) : position + 1] in ("=>", "=<"):
         found = text[position - 1 : position + 1]
     shown = found if len(found) <= 40 else f"{found[:40]}..."
-    reason = _reason(found, accepted, what) or as_written_here(text, position) or _nearest(found, accepted)
+    reason = (
+        _reason(found, accepted, what)
+        or _as_text(text, position, what)
+        or as_written_here(text, position, farthest=0)
+        or _nearest(found, accepted)
+        or as_written_here(text, position)
+    )
     return f"unexpected {_quoted(shown)}{reason or _misspelt(text[:position])}"
 
 
 def _misspelt(before: str) -> str:
     """Return the clause that the last word of a text is meant for, if it was read as a unit of time."""
-    word = re.search(r"[0-9]\s+([^\W\d]\w+)\s*$", before)
+    word = re.search(r"[0-9]\s+([^\W\d]\w+)(?:\s+[0-9]+)?\s*$", before)
     if word is None or unit_nanoseconds(word[1]) is not None:
         return ""
     hint = did_you_mean(word[1].upper(), sorted(_CLAUSE_STARTS))
     return f" behind {_quoted(word[1])}{hint}" if hint else ""
 
 
+def _as_text(text: str, position: int, what: str) -> str:
+    """Return the text that may be meant, in quotes."""
+    written = unquoted_at(text, position) if what == "query" else None
+    return "" if written is None else f": text and times stand in quotes, {in_quotes(written)}"
+
+
 def _nearest(found: str, accepted: frozenset[str]) -> str:
-    """Return the keyword that a word may be meant for."""
-    words = [WORDS[terminal].partition("(")[0] for terminal in accepted]
+    """Return the keyword, or behind a number the unit, that a word may be meant for."""
+    if not found.isidentifier():
+        return ""
+    words = [word.partition("(")[0] for terminal, word in WORDS.items() if terminal in accepted]
     known = [word for part in words for word in part.split() if word.isalpha() and word.isupper()]
-    return did_you_mean(found.upper(), known) if found.isidentifier() and len(found) > 1 else ""
+    hint = "" if found.upper() in known else did_you_mean(found.upper(), known)
+    return hint or (unit_meant(found) if "LENGTH" in accepted else "")
 
 
 def _quoted(found: str) -> str:
@@ -332,6 +351,9 @@ def _quoted(found: str) -> str:
 def _expected(accepted: frozenset[str]) -> list[str]:
     words = []
     rest = set(accepted)
+    if accepted >= {"NUMBER", "$END"}:
+        # A length may go on, 1 min 30 s, where it may end as well.
+        rest -= {"NUMBER"}
     if accepted >= {"NAME", "STRING"}:
         words.append("an expression" if "NOT" in accepted else "a value")
         rest -= _OPERAND
@@ -347,8 +369,12 @@ def _expected(accepted: frozenset[str]) -> list[str]:
 def _reason(found: str, accepted: frozenset[str], what: str) -> str:
     if found in _SPELLINGS:
         return f": write {_SPELLINGS[found]}"
+    if (found == ":" and "UNIT" in accepted) or (_ISO_LENGTH.fullmatch(found) and "NUMBER" in accepted):
+        return ": a length is a number and a unit, or several, such as 1 min 30 s"
     if found in _COMPARISONS and "AND" in accepted:
         return ": comparisons do not chain, join them with AND (x < y AND y < z)"
+    if what == "query" and accepted == {"$END"}:
+        return ": a query ends with ; and each query stands by itself"
     if what == "query" and "$END" in accepted and found.upper() in _CLAUSE_STARTS:
         return f": the clauses are {', '.join(CLAUSES)}, in this order and each once"
     if found[:1] in ("'", '"') and len(found) > 1 and "STRING" not in accepted:

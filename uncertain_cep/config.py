@@ -26,6 +26,9 @@ RANKED_DIGITS: Final = 12
 FAULT_LIMIT: Final = 20
 """How many rows with the same fault are listed one by one; the others are counted."""
 
+MOST_TICKS_OF_READINGS: Final = 1 << 23
+"""Probabilities, in all, of the events of a file that have two possible times; 64 MiB of them."""
+
 MOST_BITS: Final = 62
 """Components that fit into the bits of an int64."""
 

@@ -306,3 +306,31 @@ def test_a_type_of_a_user_is_what_it_is_stored_as(spark: SparkSession, tmp_path:
         assert match(used, "PATTERN SEQ(A a, B b) WITHIN 9").count() == 1
     finally:
         pa.unregister_extension_type(note.extension_name)
+
+
+def test_hours_that_clocks_showed_twice_and_days_that_change(spark: SparkSession, tmp_path: Path) -> None:
+    """What rows tell each other, and the pmf of those with two possible times, is the same on Spark."""
+    (tmp_path / "schema.toml").write_text(
+        'tick = "1min"\n[[events]]\nfiles = "[ab].*"\ntype_column = "what"\ntime = "at"\n'
+        'time_zone = "Europe/Berlin"\nuncertainty = { kind = "exact" }\n[[events]]\nfiles = "c.csv"\n'
+        'type_column = "what"\ntime = "at"\ntime_format = "%H:%M"\ndate = 2026-10-25\n'
+        'time_zone = "Europe/Berlin"\nuncertainty = { kind = "exact" }\n'
+    )
+    (tmp_path / "a.csv").write_text("what,at\nA,2026-10-25T02:45:00\nB,2026-10-25T02:10:00\n")
+    stamps = pa.array([1, 2], pa.timestamp("s"))
+    pq.write_table(pa.table({"what": ["A", "B"], "at": stamps}), tmp_path / "b.parquet")
+    (tmp_path / "c.csv").write_text("what,at\nA,23:00\nB,01:00\n")
+    paths = [tmp_path / name for name in ("a.csv", "b.parquet", "c.csv")]
+    with pytest.warns(uc.UncertainCepWarning) as said:
+        expected = read_table(paths, tmp_path / "schema.toml")
+    with pytest.warns(uc.UncertainCepWarning) as said_on_spark:
+        frame = read_traces(spark, paths, tmp_path / "schema.toml")
+    messages = {str(one.message) for one in said_on_spark}
+    assert messages == {str(one.message) for one in said}
+    assert sum("stand for two times" in message for message in messages) == 1
+    assert sum("the day changes 1 time" in message for message in messages) == 1
+    assert frame.columns == expected.column_names
+    assert expected.column("pmf").null_count == 4
+    assert sorted(map(str, as_rows(frame.toArrow()))) == sorted(map(str, as_rows(expected)))
+    query = "PATTERN SEQ(B b, A a) WITHIN 1 hour"
+    assert match(frame, query).toArrow().num_rows == uc.match(expected, query).num_rows == 1

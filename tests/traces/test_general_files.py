@@ -465,9 +465,51 @@ def test_years_that_are_not_told_go_on(steps: list[int], first: datetime) -> Non
     assert times(text, formats=("%b %d %H:%M:%S",), base=str(first.year)) == wanted
     days: list[str | None] = [(first + timedelta(hours=7 * number)).strftime("%H:%M") for number in range(9)]
     begin = first.replace(second=0, microsecond=0)
-    assert times(days, formats=("%H:%M",), base=first.date().isoformat()) == [
-        (begin + timedelta(hours=7 * number)).isoformat(timespec="microseconds") for number in range(9)
-    ]
+    wanted = [(begin + timedelta(hours=7 * number)).isoformat(timespec="microseconds") for number in range(9)]
+    with pytest.warns(UncertainCepWarning, match="the day changes 2 times|the day changes 3 times"):
+        assert times(days, formats=("%H:%M",), base=first.date().isoformat()) == wanted
+
+
+TRIPS = ["22:30:00", "23:10:00", "05:00:00", "05:20:00", "23:00:00", "06:00:00"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "log"])
+def test_days_that_change_are_told_and_may_be_held_fixed(tmp_path: Path, kind: str) -> None:
+    texts = {
+        "csv": "at\n" + "".join(f"{at}\n" for at in TRIPS),
+        "jsonl": "".join(f'{{"at": "{at}"}}\n' for at in TRIPS),
+        "log": "".join(f"{at} x\n" for at in TRIPS),
+    }
+    path = put(tmp_path / f"t.{kind}", texts[kind])
+    extract = "[extract]\nline = '^(?P<at>\\S+) x'\n" if kind == "log" else ""
+    text = (
+        f'tick = "1s"\n{extract}[[events]]\ntype = "Stop"\ntime = "at"\ntime_format = "%H:%M:%S"\n'
+        'date = 2018-01-02\nuncertainty = { kind = "exact" }\n'
+    )
+    message = (
+        "at: the day changes 3 times from one row to the next, from 2018-01-02 to 2018-01-03: .*fixed_date"
+    )
+    with pytest.warns(UncertainCepWarning, match=message) as said:
+        uc.read_traces(path, schema_of(tmp_path, text))
+    assert len(said) == 1
+    fixed = uc.read_traces(path, schema_of(tmp_path, f"{text}fixed_date = true\n"))
+    stamps = fixed.column("lower").cast(pa.string()).to_pylist()
+    assert stamps == [f"2018-01-02 {at}" for at in TRIPS]
+
+
+def test_years_that_go_back_are_told_and_may_be_held_fixed() -> None:
+    text: list[str | None] = ["Mar 01", "Nov 01", "Mar 02"]
+    with pytest.warns(UncertainCepWarning, match=r"c: the year changes 2 times .* from 2014 to 2015: "):
+        found = times(text, formats=("%b %d",), base="2015")
+    assert [str(stamp)[:10] for stamp in found] == ["2015-03-01", "2014-11-01", "2015-03-02"]
+    fixed = times(text, formats=("%b %d",), base="2015", fixed=True)
+    assert [str(stamp)[:10] for stamp in fixed] == ["2015-03-01", "2015-11-01", "2015-03-02"]
+
+
+def test_a_fixed_date_needs_a_date(tmp_path: Path) -> None:
+    text = '[[events]]\ntype = "A"\ntime = "at"\nfixed_date = true\nuncertainty = { kind = "exact" }\n'
+    with pytest.raises(TraceError, match=r"events\[1\].fixed_date: goes with date or year"):
+        schema_of(tmp_path, text)
 
 
 @given(

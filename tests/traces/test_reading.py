@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.traces.files import flags, messages, put, schema_of, validation_report
+from uncertain_cep.errors import UncertainCepWarning
 from uncertain_cep.timedomain import TimeDomain
 from uncertain_cep.traces import TraceSchema, read_traces
 
@@ -216,7 +217,10 @@ def test_without_tick_it_is_a_microsecond_however_the_stamps_are_written(tmp_pat
     seconds = put(tmp_path / "a.csv", "type,t\nA,2024-01-01 00:00:01\n")
     text = put(tmp_path / "b.jsonl", '{"type": "B", "t": "2024-01-01T00:00:02.5Z"}\n')
     assert TimeDomain.of(read_traces(seconds, flags()).schema).describe() == "1us"
-    table = read_traces([seconds, text], flags())
+    with pytest.warns(
+        UncertainCepWarning, match=r"no time zone in the times of .*a.csv, and UTC in .*b.jsonl"
+    ):
+        table = read_traces([seconds, text], flags())
     assert TimeDomain.of(table.schema).describe() == "1us"
     assert table.column("lower").cast(pa.string()).to_pylist() == [
         "2024-01-01 00:00:01.000000",

@@ -170,7 +170,10 @@ def test_logs_of_two_forms(tmp_path: Path) -> None:
         for name, keys in (("access", ""), ("auth", "year = 2015"), ("app", ""))
     ]
     text = 'tick = "1ns"\n[extract]\nline = ["syslog", "access", "log4j"]\n' + "\n".join(table)
-    found = uc.read_traces(folder, schema_of(tmp_path, text))
+    with pytest.warns(
+        UncertainCepWarning, match=r"no time zone in the times of .*app.log, .*auth.log, and UTC"
+    ):
+        found = uc.read_traces(folder, schema_of(tmp_path, text))
     alone = [
         read(tmp_path / preset, part, schema(preset, "year = 2015" if preset == "syslog" else ""))
         for preset, part in (("access", ACCESS), ("log4j", LOG4J), ("syslog", SYSLOG))
@@ -181,7 +184,8 @@ def test_logs_of_two_forms(tmp_path: Path) -> None:
 
 def test_log4j_of_one_day(tmp_path: Path) -> None:
     text = "23:59:59,999 INFO a.B: x\n00:00:00,001 INFO a.B: y\n"
-    table = read(tmp_path, text, schema("log4j", "date = 2015-10-17"))
+    with pytest.warns(UncertainCepWarning, match="the day changes 1 time .* from 2015-10-17 to 2015-10-18"):
+        table = read(tmp_path, text, schema("log4j", "date = 2015-10-17"))
     assert shown(table) == [("2015-10-17 23:59:59.999000000",), ("2015-10-18 00:00:00.001000000",)]
     with pytest.raises(TraceError, match=r"t\.log, row 1, column 'time', value '23:59:59,999': no time as"):
         read(tmp_path, text, schema("log4j"))

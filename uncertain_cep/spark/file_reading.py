@@ -76,6 +76,8 @@ _DESCRIBED: Final = pa.schema(
         ("events", pa.string()),
         ("uses", pa.string()),
         ("said", pa.list_(pa.string())),
+        ("pmf", pa.bool_()),
+        ("zones", pa.list_(pa.string())),
     ]
 )
 
@@ -108,7 +110,8 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
 
     That is its number, its count of raw rows, the raw schema, with the tick that the rows name in the
     metadata, how many certain times share a tick that was chosen for them with different ones, what
-    `_described` says of its events, what extraction came to, and what was warned of. Of a span that cannot be
+    `_described` says of its events, what extraction came to, what was warned of, whether events have a pmf,
+    and which stamps have time zones. Of a span that cannot be
     read, or is warned of, nothing is: it is read with the rest of its file.
     """
     for number in _numbers(batches):
@@ -117,7 +120,7 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
         try:
             with _recorded_warnings() as said:
                 raw = raw_table(number, reading, uses=uses)
-                merged, described = _described(raw, number, reading)
+                merged, described, events = _described(raw, number, reading)
         except UncertainCepError:
             if not is_span:
                 raise
@@ -132,6 +135,8 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
             "events": None if is_span and said else described,
             "uses": json.dumps(uses.told()),
             "said": said,
+            "pmf": any(_NAMES.pmf in one.table.column_names for one in events),
+            "zones": [one.zones for one in events],
         }
         yield pa.RecordBatch.from_pylist([found], _DESCRIBED)
 
@@ -147,6 +152,8 @@ def _unknown(number: int) -> dict[str, Any]:
         "events": None,
         "uses": uses,
         "said": [],
+        "pmf": False,
+        "zones": [],
     }
 
 
@@ -160,8 +167,8 @@ def _recorded_warnings() -> Iterator[list[str]]:
     said += [str(one.message) for one in caught if issubclass(one.category, UncertainCepWarning)]
 
 
-def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str | None]:
-    """Return how many certain times of a file are merged, and as JSON what is known of its events.
+def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str | None, list[Events]]:
+    """Return how many certain times of a file are merged, as JSON what is known of its events, and these.
 
     The JSON says whether the default tick is a day, whether ids are running numbers, and for each part of the
     file with events what a `FilePart` has. It is None if events do not follow from rows one by one, or if
@@ -177,29 +184,31 @@ def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str |
     else:
         groups = _groups(raw, file, steps, reading)
     parts: list[_Extremes] = [[] for _ in groups or ()]
-    roundings, sound = [], True
+    made: list[Events] = []
+    sound = True
     for step in steps:
         try:
             events = step_events(raw, step, reading, days=days)
-            roundings += [] if events.rounding is None else [events.rounding]
+            made.append(events)
             for found, (_, before, rows) in zip(parts, groups or (), strict=True):
                 found += _extremes(events, before, before + rows)
         except (UncertainCepError, pa.ArrowException):
             sound = False
+    roundings = [events.rounding for events in made if events.rounding is not None]
     if file.span is not None:
         # Certain times of other spans may share ticks with these.
         floored = any(one.rests is not None and one.rests.any() for one in roundings)
         sound = sound and not floored and lines_are_rows(file, raw.num_rows, reading.options)
     merged = 0 if reading.own_tick is None or model else merged_times(roundings)
     if not sound or groups is None:
-        return merged, None
+        return merged, None, made
     described = {
         "days": days,
         "numbered": not model and all(id_source(step.events, raw) is None for step in steps),
         "zones": {} if file.span is None else zones_of(raw, steps),
         "parts": [[*group, *_widest(found)] for group, found in zip(groups, parts, strict=True) if found],
     }
-    return merged, json.dumps(described)
+    return merged, json.dumps(described), made
 
 
 _Extremes = list[tuple[int, int, tuple[int, int] | None]]
@@ -213,8 +222,10 @@ def _groups(
     stamps = [name for step in steps for name in step.rule.stamps(step.events.time)]
     # Either all texts of a column have a time zone, or none has.
     is_text_column = any(is_text(raw.schema.field(name).type) for name in stamps if name in raw.schema.names)
+    # Rows tell each other which of two readings a local time has.
+    by_rows = any(step.events.format is not None and step.events.format.by_rows for step in steps)
     is_parquet = format_of(file.path) == "parquet" and reading.options.format is None and file.reader is None
-    if not is_parquet or is_text_column or reading.options.types:
+    if not is_parquet or is_text_column or by_rows or reading.options.types:
         return [(None, 0, raw.num_rows)]
     with file.path.open("rb") as stream:
         return row_groups(pq.read_metadata(stream))

@@ -19,9 +19,10 @@ from uncertain_cep.spark.dataframes import arrow_schema, as_spark_path, in_worke
 from uncertain_cep.spark.file_reading import Reading, events_of_files
 from uncertain_cep.spark.reading import used_of_traces
 from uncertain_cep.special_files import is_url
-from uncertain_cep.timedomain import TICK_METADATA
+from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema
 from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files
+from uncertain_cep.traces.local_times import repeats_hours
 from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.reading_steps import Step, reading_steps
 from uncertain_cep.traces.schema import given_schema
@@ -39,6 +40,7 @@ __all__ = [
 ANY_AGE: Final = f"{2**63 - 1}ms"
 """How much older than the newest file another may be; by default Spark ignores files older by seven days."""
 
+_NAMES: Final = Names()
 _FILE: Final = t.StructType(
     [
         t.StructField("path", t.StringType()),
@@ -115,7 +117,14 @@ def learned_columns(
     if not files:
         raise OptionError(f"{folder} has no file yet to learn the columns from: put one there first")
     some = [file.path for file in files[:FILES_LEARNED_FROM]]
-    return used_of_traces(spark, some, schema, tick, None).schema
+    columns = used_of_traces(spark, some, schema, tick, None).schema
+    zones = () if schema is None else (events.time_zone for events in schema.events)
+    if any(map(repeats_hours, zones)) and _NAMES.pmf not in columns.names:
+        # Files to come may have stamps of an hour that clocks show twice.
+        behind = columns.names.index(_NAMES.upper) + 1
+        pmf = t.StructField(_NAMES.pmf, t.ArrayType(t.DoubleType()))
+        columns = t.StructType([*columns.fields[:behind], pmf, *columns.fields[behind:]])
+    return columns
 
 
 def stream_of_files(

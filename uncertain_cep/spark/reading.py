@@ -51,7 +51,7 @@ from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files, reader_tick
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import MissingChoice, merged_message
-from uncertain_cep.traces.reading import chosen_tick
+from uncertain_cep.traces.reading import chosen_tick, warn_of_zones
 from uncertain_cep.traces.reading_steps import Step, all_days, reading_steps
 from uncertain_cep.traces.rows import Part, assembled
 from uncertain_cep.traces.schema import given_schema, given_uncertainty
@@ -180,9 +180,12 @@ def used_of_traces(
         for file, parts in [work[number]]
         for step in parts
     ]
+    _warn_of_zones(rows, empty, work, found)
     model, faults = assembled(found)
     if model is None:
         raise TraceError(list(dict.fromkeys(faults)))
+    if any(row["pmf"] for row in rows):
+        model = _with_pmfs(model)
     # Each table of the schema that takes a file numbers its rows anew.
     ids = [counts[number] * len(work[number][1]) for number in range(len(work))]
     firsts = tuple(accumulate(ids, initial=1))
@@ -196,6 +199,34 @@ def used_of_traces(
     described = {row["file"]: None if row["events"] is None else json.loads(row["events"]) for row in rows}
     known = described_files(described, kept, reading, days or reading.own_tick is not None, firsts)
     return events if known is None else remember_files(events, known)
+
+
+def _warn_of_zones(
+    rows: Sequence[Mapping[str, Any]], empty: Mapping[int, pa.Table], work: FileWork, found: Sequence[Part]
+) -> None:
+    """Warn of time zones beside none in files that are described."""
+    stamps = {
+        step.rule.stamps(step.events.time): table.schema
+        for number, table in empty.items()
+        for step in work[number][1]
+    }
+    zones = [zone for row in rows if row["file"] in empty for zone in row["zones"]]
+    if len(zones) != len(found):
+        # Some have faults, which are met when the events are read.
+        return
+    parts = [
+        replace(part, events=replace(part.events, zones=zone))
+        for part, zone in zip(found, zones, strict=True)
+    ]
+    warn_of_zones(stamps, parts)
+
+
+def _with_pmfs(model: pa.Table) -> pa.Table:
+    """Return a table of events with a column of pmfs, which those with two possible times have."""
+    if _NAMES.pmf in model.column_names:
+        return model
+    place = model.column_names.index(_NAMES.upper) + 1
+    return model.add_column(place, _NAMES.pmf, pa.nulls(model.num_rows, pa.list_(pa.float64())))
 
 
 def _schema(described: Mapping[str, Any]) -> pa.Schema:
@@ -215,7 +246,8 @@ def _numbers(spark: SparkSession, reading: Reading) -> DataFrame:
 @worker_errors()
 def _told(spark: SparkSession, reading: Reading) -> dict[TraceFile, dict[str, Any]]:
     """Return the description by `describe_files` of each file."""
-    told = "file long, rows long, schema binary, merged long, events string, uses string, said array<string>"
+    told = "file long, rows long, schema binary, merged long, events string, uses string"
+    told += ", said array<string>, pmf boolean, zones array<string>"
     rows = in_workers(_numbers(spark, reading), partial(describe_files, reading=reading), told).collect()
     return {reading.work[row["file"]][0]: row.asDict() for row in rows}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -83,6 +83,11 @@ class ByValue:
         pieces: list[tuple[IntArray, pa.Array | None]] = []
         clocks: Clocks | None = None
         choices: list[Uncertainty | None] = [*(rule for _, rule in self.rules), self.otherwise]
+        together: dict[str, BoolArray] = {}
+        for number, rule in zip((*range(len(self.rules)), -1), choices, strict=True):
+            for name in () if rule is None else rule.stamps(stamps.time):
+                together[name] = together.get(name, False) | (chosen == number)
+        stamps.read_together(together)
         for number, rule in zip((*range(len(self.rules)), -1), choices, strict=True):
             rows = np.flatnonzero(chosen == number)
             if rule is None:
@@ -90,9 +95,8 @@ class ByValue:
                     gaps.append(self._unknown(chosen == number))
                 pieces.append((rows, None))
                 continue
-            part = replace(stamps, table=table.take(pa.array(rows)))
             try:
-                found = rule.intervals(part)
+                found = rule.intervals(stamps.take(rows))
             except TraceError as error:
                 raise TraceError(renumbered(error.faults, rows)) from None
             lower[rows], upper[rows] = found.lower, found.upper
@@ -280,13 +284,17 @@ class EventsSchema:
     source: str | None = None
     ordered: bool = False
     time_parts: tuple[str, ...] = ()
+    fixed_date: bool = False
 
     @property
     def format(self) -> TimeFormat | None:
         """How texts are read as times; None: as ISO 8601 in UTC."""
         if not (self.time_format or self.base or self.time_zone):
             return None
-        return TimeFormat(self.time_format or ISO.formats, self.base, self.time_zone)
+        in_order = self.ordered and self.sequence is None
+        return TimeFormat(
+            self.time_format or ISO.formats, self.base, self.time_zone, self.fixed_date, in_order
+        )
 
     @property
     def as_written(self) -> bool:

@@ -13,7 +13,17 @@ import pyarrow as pa
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceFault
 
-__all__ = ["ROW", "BoolArray", "IntArray", "Values", "renumbered", "row_faults", "shown", "unreadable_rows"]
+__all__ = [
+    "IN_ORDER",
+    "ROW",
+    "BoolArray",
+    "IntArray",
+    "Values",
+    "renumbered",
+    "row_faults",
+    "shown",
+    "unreadable_rows",
+]
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
@@ -22,6 +32,9 @@ Values: TypeAlias = "pa.ChunkedArray | pa.Array | IntArray"
 
 ROW: Final = "\0row"
 """In a table of raw rows, the column of their rows or lines in the file, from 0, where these are others."""
+
+IN_ORDER: Final = {b"order": b"of time"}
+"""The metadata of that column's field where the rows are lines of a log, which stand in the order of time."""
 
 
 def row_faults(

@@ -29,7 +29,7 @@ from uncertain_cep.traces.extracting import (
     sources_of,
     with_extracted,
 )
-from uncertain_cep.traces.faulty_rows import ROW, row_faults, unreadable_rows
+from uncertain_cep.traces.faulty_rows import IN_ORDER, ROW, row_faults, unreadable_rows
 from uncertain_cep.traces.file_kinds import format_of, kind_of, stem_suffix
 from uncertain_cep.traces.file_options import COLUMN_TYPES, FILE_FORMATS, ColumnType, FileOptions
 from uncertain_cep.traces.frames import takeable
@@ -330,12 +330,15 @@ def _numbered(table: pa.Table) -> pa.Table:
     return table if ROW in table.column_names else table.append_column(ROW, pa.array(np.arange(len(table))))
 
 
+_RECORDS: Final = pa.schema([(LINE, pa.string()), pa.field(ROW, pa.int64(), metadata=IN_ORDER)])
+
+
 def _text_blocks(path: Path, options: FileOptions) -> Iterator[pa.Table]:
     """Yield the records of a text some at a time; none of them if there are none."""
     with unpacked(path) as stream:
         for lines, rows in record_blocks(stream, options.continuation, parts=options.parts):
-            yield pa.table({LINE: lines, ROW: pa.array(rows, pa.int64())})
-    yield pa.table({LINE: pa.array([], pa.string()), ROW: pa.array([], pa.int64())})
+            yield pa.table([lines, pa.array(rows, pa.int64())], _RECORDS)
+    yield _RECORDS.empty_table()
 
 
 def _folder_value(text: str) -> pa.Scalar:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
 from uncertain_cep.timedomain import TICK_METADATA, Names, lengths_in_ticks, tick_column
+from uncertain_cep.traces.both_readings import of_both_readings
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import whole_numbers
 from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
 from uncertain_cep.traces.time_formats import TimeFormat
-from uncertain_cep.traces.uncertain_stamps import Clocks, Stamps, Uncertainty
+from uncertain_cep.traces.uncertain_stamps import Clocks, Stamps, Uncertainty, Zones
 
 __all__ = [
     "IntervalColumns",
@@ -94,7 +95,8 @@ class IntervalColumns:
     """The time columns of a table's rows.
 
     Every row has a ``lower`` and ``upper`` of the grid's type, of no meaning where it is not in ``keep``,
-    (n,) bool (None: all are). ``rounding`` is what the ticks did to the kept rows.
+    (n,) bool (None: all are). ``rounding`` is what the ticks did to the kept rows; ``zones`` tells which
+    stamps have a time zone (None: the type does).
     """
 
     lower: pa.Array
@@ -104,6 +106,7 @@ class IntervalColumns:
     keep: BoolArray | None
     grid: Grid
     rounding: Rounding
+    zones: Zones | None = None
 
     def of_clocks(self, names: Names) -> dict[str, pa.Array]:
         """Return the columns of shared clocks, if there are any."""
@@ -181,7 +184,10 @@ class IntervalOptions:
         """Return the time columns of a table, as `intervals_of` would add them."""
         grid = self.grid(table.schema)
         table = whole_numbers(table, self.uncertainty.stamps(self.time))
-        found = self.uncertainty.intervals(Stamps(table, self.time, self.unit, grid, self.format))
+        stamps = Stamps(table, self.time, self.unit, grid, self.format)
+        found = self.uncertainty.intervals(stamps)
+        if stamps.seen.twice:
+            found = of_both_readings(found, self.uncertainty.intervals(replace(stamps, later=True)), grid)
         lower, upper, keep = found.lower, found.upper, None
         if any(gap.rows.any() for gap in found.missing):
             if self.missing == "error":
@@ -204,6 +210,7 @@ class IntervalOptions:
             keep,
             grid,
             rounding,
+            stamps.seen.zones,
         )
 
     def new_columns(self, added: IntervalColumns, present: Sequence[str]) -> dict[str, pa.Array]:

@@ -152,8 +152,11 @@ class ClockOffset:
             _instants(bound, name, stamps.unit, none, plain)
             for bound, name, none in zip(self.epochs, ("from", "until"), (_FIRST, ~_FIRST), strict=True)
         )
-        read = None if stamps.format is None else stamps.texts(column)
-        time = _instants(values, column, stamps.unit, 0, plain) if read is None else read.counts
+        read = stamps.times(column)
+        if read is None:
+            time = _instants(values, column, stamps.unit, 0, plain)
+        else:
+            time = read.counts + read.again if stamps.later else read.counts
         # Epochs of a host do not overlap: the last one that begins in time is the only one that can hold.
         distinct = np.unique(begin)
         order = np.lexsort((begin, place))

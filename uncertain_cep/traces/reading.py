@@ -29,7 +29,16 @@ from uncertain_cep.traces.rows import Part, assembled, events_of_rows
 from uncertain_cep.traces.schema import TraceSchema, given_schema
 from uncertain_cep.traces.source_order import check_order_columns
 
-__all__ = ["GivenSchema", "LoadedTrace", "Paths", "chosen_tick", "load_frame", "load_traces", "read_traces"]
+__all__ = [
+    "GivenSchema",
+    "LoadedTrace",
+    "Paths",
+    "chosen_tick",
+    "load_frame",
+    "load_traces",
+    "read_traces",
+    "warn_of_zones",
+]
 
 Paths = Sequence[str | Path] | str | Path
 GivenSchema = TraceSchema | str | Path | None
@@ -219,7 +228,7 @@ def load_traces(
     if (mixed := mixed_columns(schemas)) and not as_text:
         return load_traces(paths, schema, format=format, tick=tick, used=used, as_text=sorted(mixed))
     uses.warn(options.extract)
-    _warn_of_zones(stamps, parts)
+    warn_of_zones(stamps, [part for part in parts if part.events.table.num_rows])
     dropped = sum(part.events.dropped for part in parts)
     table: pa.Table | None = None
     if parts:
@@ -278,21 +287,31 @@ def load_frame(frame: Any, *, tick: str | None = None) -> LoadedTrace:
     return LoadedTrace(usable, RowOrigin((None,), (rows,), (None,)), tuple(faults), rows, 0, tick=named)
 
 
-def _warn_of_zones(stamps: Mapping[tuple[str, ...], pa.Schema], parts: Sequence[Part]) -> None:
-    """Warn of time zones beside none, among the stamps of one event and in one column of several files."""
+def warn_of_zones(stamps: Mapping[tuple[str, ...], pa.Schema], parts: Sequence[Part]) -> None:
+    """Warn of time zones beside none, among the stamps of one event and in one column of several files.
+
+    ``stamps`` has the schema of the raw rows for columns of stamps; ``parts`` are those with events.
+    """
     for columns, schema in stamps.items():
         warn_of_naive([(name, schema.field(name).type) for name in columns if name in schema.names])
-    full = [part for part in parts if part.events.table.num_rows]
-    for name in dict.fromkeys(name for part in full for name in part.events.table.column_names):
+    for name in dict.fromkeys(name for part in parts for name in part.events.table.column_names):
         if name == _NAMES.upper:
             # As the lower bound is.
             continue
         what = "the times" if name == _NAMES.lower else f"column {name}"
-        found = [(part.file, part.events.table.schema) for part in full]
-        warn_of_naive(
-            [(file, schema.field(name).type) for file, schema in found if name in schema.names],
-            of=f"{what} of ",
-        )
+        found = [(part.file, _zoned_type(part, name)) for part in parts]
+        warn_of_naive([(file, dtype) for file, dtype in found if dtype is not None], of=f"{what} of ")
+
+
+def _zoned_type(part: Part, name: str) -> pa.DataType | None:
+    """Return the type of a column, with a zone if its times were read with one; None if it has no type."""
+    schema = part.events.table.schema
+    if name not in schema.names:
+        return None
+    dtype = schema.field(name).type
+    if name != _NAMES.lower or not pa.types.is_timestamp(dtype) or part.events.zones in (None, "none"):
+        return dtype
+    return None if part.events.zones == "number" else pa.timestamp(dtype.unit, dtype.tz or "UTC")
 
 
 def chosen_tick(tick: str | None, schema: TraceSchema) -> str | None:

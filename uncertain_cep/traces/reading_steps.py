@@ -25,7 +25,7 @@ from uncertain_cep.traces.intervals import IntervalOptions
 from uncertain_cep.traces.rows import Events, id_column, meets, needed_columns, type_column
 from uncertain_cep.traces.schema import TraceSchema
 from uncertain_cep.traces.time_formats import EPOCHS
-from uncertain_cep.traces.uncertain_stamps import Uncertainty, columns_in
+from uncertain_cep.traces.uncertain_stamps import Uncertainty, Zones, columns_in
 
 __all__ = ["Step", "all_days", "model_events", "raw_tables", "reading_steps"]
 
@@ -252,6 +252,7 @@ def model_events(raw: pa.Table, tick: str | None = None) -> Events:
     rows = np.asarray(raw.column(ROW).to_numpy()) if ROW in raw.column_names else None
     raw = with_noted_tick(raw if rows is None else raw.drop_columns([ROW]))
     lower, upper = raw.column(_NAMES.lower), raw.column(_NAMES.upper)
+    zones: Zones | None = None
     metadata = {key: value for key, value in (raw.schema.metadata or {}).items() if key == TICK_METADATA}
     if not all(
         pa.types.is_timestamp(times.type) or pa.types.is_int64(times.type) for times in (lower, upper)
@@ -261,7 +262,7 @@ def model_events(raw: pa.Table, tick: str | None = None) -> Events:
             None, READ_EVENTS.uncertainty.rule(), tick if noted is None else noted.decode()
         )
         made = options.columns(raw)
-        lower, upper = made.lower, made.upper
+        lower, upper, zones = made.lower, made.upper, made.zones
         if noted is None and made.grid.text is not None and made.grid.countable:
             metadata = {TICK_METADATA: made.grid.text.encode()}
     elif tick is not None:
@@ -275,4 +276,6 @@ def model_events(raw: pa.Table, tick: str | None = None) -> Events:
     if TICK_METADATA in metadata and _NAMES.tick not in raw.column_names:
         columns[_NAMES.tick] = tick_column(metadata[TICK_METADATA].decode(), raw.num_rows)
     others = {name: raw.column(name) for name in raw.column_names if name not in columns}
-    return Events(pa.table({**columns, **others}).replace_schema_metadata(metadata or None), rows, 0)
+    return Events(
+        pa.table({**columns, **others}).replace_schema_metadata(metadata or None), rows, 0, zones=zones
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -22,13 +22,13 @@ from uncertain_cep.timedomain import (
 )
 from uncertain_cep.traces.common_types import common_type, is_number
 from uncertain_cep.traces.events_schema import EventsSchema
-from uncertain_cep.traces.faulty_rows import ROW, BoolArray, IntArray, renumbered
+from uncertain_cep.traces.faulty_rows import IN_ORDER, ROW, BoolArray, IntArray, renumbered
 from uncertain_cep.traces.formats import with_type
 from uncertain_cep.traces.frames import is_whole_decimal
 from uncertain_cep.traces.intervals import IntervalOptions, Rounding
 from uncertain_cep.traces.reshaping import VALUE, VARIABLE, value_names, with_values
 from uncertain_cep.traces.spoiled_numbers import spoiled_rows
-from uncertain_cep.traces.uncertain_stamps import Uncertainty, columns_in
+from uncertain_cep.traces.uncertain_stamps import Uncertainty, Zones, columns_in
 from uncertain_cep.wording import counted
 
 __all__ = [
@@ -54,7 +54,8 @@ class Events:
     The table has type, id, lower, upper, pmf if there are any, tick if it has a length (also in the
     metadata), and attributes. ``rows``, (n,) int64, are the raw rows, counted from 0; None for one event a
     row, in order. ``dropped`` rows lack a time or offset. ``rounding`` is None if the times were in ticks
-    already; ``numbered`` tells that ids number the rows, for want of others.
+    already; ``numbered`` tells that ids number the rows, for want of others; ``zones`` which stamps have a
+    time zone (None: the type of the times does).
     """
 
     table: pa.Table
@@ -62,6 +63,7 @@ class Events:
     dropped: int
     rounding: Rounding | None = None
     numbered: bool = False
+    zones: Zones | None = None
 
 
 def needed_columns(events: EventsSchema, rule: Uncertainty) -> dict[str, str]:
@@ -111,7 +113,10 @@ def events_of_rows(
     # The place of each row in ``raw``, and its number in the file; None: as they are.
     rows: IntArray | None = None
     lines: IntArray | None = None
+    format = events.format
     if ROW in raw.column_names:
+        if format is not None and raw.schema.field(ROW).metadata == IN_ORDER:
+            format = replace(format, in_order=True)
         lines = np.asarray(raw.column(ROW).to_numpy())
         raw = raw.drop_columns([ROW])
     chosen = raw
@@ -133,7 +138,7 @@ def events_of_rows(
         for name, wanted in types.items():
             chosen = with_type(chosen, name, wanted)
         options = IntervalOptions(
-            events.time, rule, tick, events.unit, events.missing, days=days, format=events.format
+            events.time, rule, tick, events.unit, events.missing, days=days, format=format
         )
         intervals = options.columns(chosen)
     except TraceError as error:
@@ -179,7 +184,7 @@ def events_of_rows(
         rows = np.flatnonzero(intervals.keep) if rows is None else rows[intervals.keep]
         dropped = len(intervals.keep) - table.num_rows
     numbered = id_source(events, raw) is None
-    return Events(table, _numbers(rows, lines), dropped, intervals.rounding, numbered)
+    return Events(table, _numbers(rows, lines), dropped, intervals.rounding, numbered, intervals.zones)
 
 
 def _numbers(rows: IntArray | None, lines: IntArray | None) -> IntArray | None:

@@ -69,6 +69,7 @@ class TraceSchema:
         unit = "ms"                # of numbers since 1970: ns us ms s min h d; "tick" or none: plain ticks
         time_format = "%d/%b/%Y %H:%M"   # of text that is not ISO 8601; or several, tried in order
         year = 2015                # if the format tells no year; date = 2015-10-17 if it tells no day
+        fixed_date = true          # optional: all rows have that year or day; default: it changes, see docs
         time_zone = "Europe/Berlin"   # or "+02:00", of stamps that tell none; default UTC
         value_columns = ["cpu", "mem*"]   # makes an event of each value: columns variable and value
         types = { value = "float" }   # as in [types], of the rows that meet the condition

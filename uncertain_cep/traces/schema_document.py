@@ -17,18 +17,12 @@ from uncertain_cep.traces.events_schema import KINDS, READ_EVENTS, Argument, Eve
 from uncertain_cep.traces.extracting import extraction_groups
 from uncertain_cep.traces.formats import FILE_FORMATS, FileOptions
 from uncertain_cep.traces.joined_stamps import joined_name
+from uncertain_cep.traces.local_times import known_zone
 from uncertain_cep.traces.ragged import RaggedColumns
 from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.schema_values import SchemaValues, is_list_of_text, joined_path
 from uncertain_cep.traces.text_lines import CONTINUATION, PRESETS, Preset
-from uncertain_cep.traces.time_formats import (
-    EPOCHS,
-    TimeFormat,
-    base_fault,
-    format_groups,
-    known_zone,
-    told_with,
-)
+from uncertain_cep.traces.time_formats import EPOCHS, TimeFormat, base_fault, format_groups, told_with
 
 __all__ = ["SchemaReader"]
 
@@ -39,7 +33,7 @@ _TOP: Final = (
 _EVENTS: Final = (
     "files", "type", "type_column", "id", "time", "unit", "where", "attributes", "uncertainty",
     "uncertainty_by", "missing", "time_format", "year", "date", "time_zone", "value_columns", "types",
-    "probability", "sequence", "source", "ordered",
+    "probability", "sequence", "source", "ordered", "fixed_date",
 )  # fmt: skip
 _CONSTRAINTS: Final[dict[str, tuple[Callable[..., Constraint], int, tuple[str, ...]]]] = {
     "causal": (causal, 1, ("delay",)),
@@ -193,6 +187,8 @@ class SchemaReader(SchemaValues):
             fault := base_fault(base) if isinstance(year, int) or day is not None else "must be a number"
         ):
             self.fault(joined_path(path, "year" if day is None else "date"), f"{fault}, not {base!r}")
+        if self.is_true(table, "fixed_date", path) and base is None:
+            self.fault(joined_path(path, "fixed_date"), "goes with date or year, which it holds for all rows")
         zone = self.text(table, "time_zone", path)
         if zone is not None and not known_zone(zone):
             message = f"there is no time zone {zone!r}: write a name such as Europe/Berlin, or +02:00"
@@ -304,6 +300,7 @@ class SchemaReader(SchemaValues):
             value_columns=values,
             types=types,
             ordered=ordered,
+            fixed_date=table.get("fixed_date") is True,
             time_parts=parts,
             **given,
         )

@@ -17,10 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import TraceError, warn
-from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
+from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered, row_faults
+from uncertain_cep.traces.local_times import in_utc
+from uncertain_cep.wording import counted
 
 __all__ = [
     "EPOCHS",
@@ -30,8 +31,6 @@ __all__ = [
     "base_fault",
     "expression_of",
     "format_groups",
-    "in_utc",
-    "known_zone",
     "told_with",
 ]
 
@@ -130,12 +129,34 @@ class StampTimes:
     """What stamps say.
 
     ``counts``, (n,) int64, are nanoseconds since 1970 in UTC (or without a zone), 0 where not ``present``,
-    (n,) bool; ``lengths``, (n,) int64, the nanoseconds of the last unit that each text tells.
+    (n,) bool; ``lengths``, (n,) int64, the nanoseconds of the last unit that each text tells; ``again``, (n,)
+    int64, how much later each may be, see `in_utc`. ``zoned`` tells whether they have a time zone.
     """
 
     counts: IntArray
     present: BoolArray
     lengths: IntArray
+    again: IntArray
+    zoned: bool
+
+    def placed(self, rows: IntArray, count: int) -> StampTimes:
+        """Return the times of a table of so many rows in which these stand in some ``rows``, (n,) int64."""
+
+        def spread(values: Any) -> Any:
+            whole = np.zeros(count, values.dtype)
+            whole[rows] = values
+            return whole
+
+        return self._each(spread)
+
+    def take(self, rows: IntArray) -> StampTimes:
+        """Return the times of some rows, (k,) int64."""
+        return self._each(lambda values: values[rows])
+
+    def _each(self, change: Callable[[Any], Any]) -> StampTimes:
+        return StampTimes(
+            change(self.counts), change(self.present), change(self.lengths), change(self.again), self.zoned
+        )
 
 
 def _no_cure(text: str, formats: tuple[str, ...]) -> str:  # noqa: ARG001
@@ -156,11 +177,22 @@ class TimeFormat:
         the day.
     zone : str or None
         Time zone of what tells none: a name, or an offset such as ``+02:00``. None: UTC.
+    fixed : bool
+        Whether all stamps have the year, or the day, of the base.
+    in_order : bool or None
+        Whether rows stand in the order of their times, see `in_utc`.
     """
 
     formats: tuple[str, ...] = ("iso",)
     base: str | None = None
     zone: str | None = None
+    fixed: bool = False
+    in_order: bool | None = False
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether what a stamp means may depend on the rows before and after it."""
+        return self.base is not None or self.zone is not None
 
     @property
     def unit(self) -> str | None:
@@ -170,40 +202,68 @@ class TimeFormat:
     def read(
         self, values: pa.ChunkedArray, column: str, cure: Callable[[str, tuple[str, ...]], str] = _no_cure
     ) -> StampTimes:
-        """Return the times of texts; a TraceError names those that no format fits.
+        """Return the times of texts, or of timestamps without a zone; a TraceError names what is none.
 
         ``cure`` says of a text and formats that do not fit it what would.
         """
+        if pa.types.is_timestamp(values.type):
+            present = np.asarray(values.is_valid())
+            counts = np.asarray(values.cast(pa.timestamp("ns")).cast(pa.int64()).fill_null(0)).copy()
+            return self._in_utc(counts, present, present, np.ones(len(counts), np.int64), values, column)
         text = values.cast(pa.large_string())
         present = np.asarray(text.is_valid())
-        stamps = self._stamps(text, present)
+        stamps, turned = self._stamps(text, present)
         bad = present & ~stamps.good
         if bad.any():
             first = text[int(np.argmax(bad))].as_py()
             message = f"no time as {self.describe()}{cure(first, self.formats)}"
             raise TraceError(row_faults(bad, message, column=column, values=text))
+        if turned is not None:
+            warn(f"{column}: {turned}")
         zoned = stamps.offset != _NO_ZONE
         counts = np.where(zoned, stamps.counts - np.where(zoned, stamps.offset, 0), stamps.counts)
-        if self.zone is not None:
-            local = present & ~zoned
-            counts[local] = in_utc(counts[local], self.zone, column)
-        elif (zoned & present).any() and not zoned[present].all():
+        counts = np.where(present, counts, 0)
+        if self.zone is None and (zoned & present).any() and not zoned[present].all():
             message = (
                 "it has no time zone, and other stamps of this column have one: name it with time_zone, or "
                 "give each one"
             )
             raise TraceError(row_faults(present & ~zoned, message, column=column, values=text))
-        return StampTimes(np.where(present, counts, 0), present, stamps.length)
+        return self._in_utc(counts, present, present & ~zoned, stamps.length, text, column)
+
+    def _in_utc(
+        self,
+        counts: IntArray,
+        present: BoolArray,
+        local: BoolArray,
+        lengths: IntArray,
+        values: pa.ChunkedArray,
+        column: str,
+    ) -> StampTimes:
+        """Return the times of stamps of which those that are ``local``, (n,) bool, tell no zone."""
+        again = np.zeros(len(counts), np.int64)
+        has_zone = self.zone is not None or not local[present].all()
+        if self.zone is not None:
+            # What is absent is in nobody's way.
+            rows = np.flatnonzero(present)
+            some = values.take(pa.array(rows))
+            try:
+                counts[rows], again[rows] = in_utc(
+                    counts[rows], local[rows], self.zone, column=column, values=some, in_order=self.in_order
+                )
+            except TraceError as error:
+                raise TraceError(renumbered(error.faults, rows)) from None
+        return StampTimes(counts, present, lengths, again, has_zone)
 
     def fits(self, values: pa.ChunkedArray) -> BoolArray:
         """Return which texts, (n,) bool, are times of these formats."""
         text = values.cast(pa.large_string())
         present = np.asarray(text.is_valid())
-        fits: BoolArray = present & self._stamps(text, present).good
+        fits: BoolArray = present & self._stamps(text, present)[0].good
         return fits
 
-    def _stamps(self, text: pa.ChunkedArray, present: BoolArray) -> _Stamps:
-        """Return what is known of each text by the first format that fits it."""
+    def _stamps(self, text: pa.ChunkedArray, present: BoolArray) -> tuple[_Stamps, str | None]:
+        """Return what is known of each text by the first format that fits it, and what to warn of."""
         stamps = _Stamps.of(len(text))
         todo = present.copy()
         for form in self.formats:
@@ -221,8 +281,7 @@ class TimeFormat:
             else:
                 stamps.put(rows, some, re.compile(expression.encode()))
             todo[rows[stamps.good[rows]]] = False
-        stamps.complete(self.base)
-        return stamps
+        return stamps, stamps.complete(self.base, fixed=self.fixed)
 
     def describe(self) -> str:
         """Return the formats, for a message."""
@@ -351,29 +410,50 @@ class _Stamps:
         self.length[rows] = 10 ** (9 - places) if places else UNIT_NANOSECONDS[last]
         self.good[rows] = good
 
-    def complete(self, base: str | None) -> None:
-        """Make counts of what is told, and of the base where the year, or the day, is not."""
+    def complete(self, base: str | None, *, fixed: bool) -> str | None:
+        """Make counts of what is told, and of the base where the year, or the day, is not.
+
+        Return what to warn of where the day changes, or the year goes back; None if nothing.
+        """
         rows = np.flatnonzero(self.good & ~self.number)
+        said = None
         dayless = rows[self.day[rows] < 0]
         if len(dayless):
-            first = np.datetime64(base or "1970-01-01", "D").astype(np.int64)
-            days = first + _turns(self.within[dayless], _DAY)
+            turns = _turns(self.within[dayless], _DAY, fixed=fixed)
+            days = np.datetime64(base or "1970-01-01", "D").astype(np.int64) + turns
             self.counts[dayless] = days * _DAY + self.within[dayless]
+            if turns.any():
+                said = _turned("day", turns, days.astype("M8[D]"))
         dated = rows[self.day[rows] >= 0]
         yearless = dated[self.year[dated] < 0]
         if len(yearless):
             rough = (self.month[yearless] - 1) * 31 + self.day[yearless]
-            self.year[yearless] = int((base or "1970")[:4]) + _turns(rough, 372)
+            turns = _turns(rough, 372, fixed=fixed)
+            self.year[yearless] = int((base or "1970")[:4]) + turns
+            if (np.diff(turns) < 0).any():
+                said = _turned("year", turns, self.year[yearless])
         year, month, day = self.year[dated], self.month[dated], self.day[dated]
         begins = ((year - 1970) * 12 + month - 1).astype("M8[M]")
         begin = begins.astype("M8[D]").astype(np.int64)
         longest = (begins + 1).astype("M8[D]").astype(np.int64) - begin
         self.good[dated] &= (day <= longest) | (month == 1)
         self.counts[dated] = (begin + day - 1) * _DAY + self.within[dated]
+        return said
 
 
-def _turns(values: IntArray, period: int) -> IntArray:
-    """Return how often a clock that shows (n,) ``values`` has begun anew since the first one."""
+def _turned(what: str, turns: IntArray, values: Any) -> str:
+    """Return how often the day, or year, of rows changes, and between which ``values``, (n,), they are."""
+    times = counted(int(np.count_nonzero(np.diff(turns))), "time")
+    return (
+        f"the {what} changes {times} from one row to the next, from {values.min()} to {values.max()}: where "
+        f"all rows are of one {what}, say fixed_date = true"
+    )
+
+
+def _turns(values: IntArray, period: int, *, fixed: bool) -> IntArray:
+    """Return how often a clock that shows (n,) ``values`` has begun anew since the first; 0 if fixed."""
+    if fixed:
+        return np.zeros(len(values), np.int64)
     steps = np.diff(values, prepend=values[:1])
     return np.cumsum((steps < -(period // 2)).astype(np.int64) - (steps > period // 2))
 
@@ -407,40 +487,6 @@ def _offsets(found: Any) -> tuple[IntArray, BoolArray]:
     sign = np.where(found[:, 0] == 0x2D, -1, 1)
     length = digits.astype(np.int64) @ weights
     return sign * length, alike & (length <= _DAY)
-
-
-def in_utc(counts: IntArray, zone: str, column: str) -> IntArray:
-    """Return nanoseconds of local time as those of UTC.
-
-    Warns of times that clocks, set back, showed twice: the first one is taken. A TraceError counts those that
-    they never showed.
-    """
-    local = pa.array(counts).cast(pa.timestamp("ns"))
-    try:
-        first = pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="earliest")
-        last = pc.assume_timezone(local, zone, ambiguous="latest", nonexistent="latest")
-    except pa.ArrowInvalid as error:
-        raise TraceError(f"column {column!r}: the time zone {zone} is not known here: {error}") from None
-    early, late = (np.asarray(found.cast(pa.int64())) for found in (first, last))
-    if ((late - early) == 1).any():
-        some = np.flatnonzero(late - early == 1)[:FAULT_LIMIT]
-        shown = ", ".join(str(counts[some[:3]].astype("M8[ns]")).strip("[]").split())
-        raise TraceError(f"column {column!r}: clocks of {zone} never showed {shown}: is the zone right?")
-    twice = int((late > early).sum())
-    if twice:
-        warn(
-            f"{twice:,} stamps of {column} stand for two times, as clocks of {zone} were set back: the first"
-        )
-    return early
-
-
-def known_zone(zone: str) -> bool:
-    """Tell whether a time zone is known on this machine."""
-    try:
-        pc.assume_timezone(pa.array([0]).cast(pa.timestamp("s")), zone)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def base_fault(base: str) -> str | None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from uncertain_cep.durations import number_unit
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
+from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.instants import (
     Grid,
     check_whole,
@@ -21,8 +23,9 @@ from uncertain_cep.traces.instants import (
     rests_of,
     stamp_kind,
     ticks_of,
+    zoned_rows,
 )
-from uncertain_cep.traces.time_formats import ISO, StampTimes, TimeFormat, in_utc
+from uncertain_cep.traces.time_formats import ISO, StampTimes, TimeFormat
 from uncertain_cep.traces.usual_formats import cure_of
 
 __all__ = [
@@ -32,6 +35,7 @@ __all__ = [
     "Stamps",
     "Ticks",
     "Uncertainty",
+    "Zones",
     "check_column",
     "columns_in",
     "missing_where",
@@ -56,11 +60,27 @@ class Ticks:
     floored: int
 
 
+Zones: TypeAlias = Literal["all", "none", "number"]
+"""Which stamps of a column have a time zone; numbers since 1970 need none."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What was seen of stamps while they were read.
+
+    ``twice``: some may stand for two times. ``zones``: see `Zones`; None: the type of their column tells.
+    """
+
+    twice: bool = False
+    zones: Zones | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Stamps:
     """A table of raw stamps, their column, the unit of numbers, the ticks they become, the format of text.
 
-    A column is a column's name, or the sum of one and of columns of lengths, ``launch + slack``.
+    A column is a column's name, or the sum of one and of columns of lengths, ``launch + slack``. ``later``
+    tells that of two times that a stamp may stand for the later one is meant.
     """
 
     table: pa.Table
@@ -68,15 +88,46 @@ class Stamps:
     unit: str | None
     grid: Grid
     format: TimeFormat | None = None
-    _read: dict[str, StampTimes] = field(default_factory=dict, init=False)
+    later: bool = False
+    seen: Seen = field(default_factory=Seen)
+    _read: dict[str, StampTimes] = field(default_factory=dict)
 
     def texts(self, column: str) -> StampTimes | None:
         """Return what the texts of a column say by the format, ISO 8601 by default; None if it has none."""
-        values = self.table.column(column)
-        if not is_text(values.type):
+        return self._times(column) if is_text(self.table.schema.field(column).type) else None
+
+    def read_together(self, columns: Mapping[str, BoolArray]) -> None:
+        """Read some rows, (n,) bool, of columns before these are split up by `take`.
+
+        Only so do rows tell each other's year, day or hour.
+        """
+        for column, some in columns.items():
+            if column in self._read or self.format is None or not self.format.by_rows:
+                continue
+            rows = np.flatnonzero(some)
+            try:
+                found = replace(self, table=self.table.take(pa.array(rows)), _read={}).times(column)
+            except TraceError as error:
+                raise TraceError(renumbered(error.faults, rows)) from None
+            if found is not None:
+                self._read[column] = found.placed(rows, len(some))
+
+    def take(self, rows: IntArray) -> Stamps:
+        """Return the stamps of some rows, (k,) int64."""
+        read = {column: found.take(rows) for column, found in self._read.items()}
+        return replace(self, table=self.table.take(pa.array(rows)), _read=read)
+
+    def times(self, column: str) -> StampTimes | None:
+        """Return the times of a column that the format reads: of text, or local ones; None for others."""
+        if self.format is None:
             return None
+        dtype = self.table.schema.field(column).type
+        is_local = self.format.zone is not None and pa.types.is_timestamp(dtype) and dtype.tz is None
+        return self._times(column) if is_local or is_text(dtype) else None
+
+    def _times(self, column: str) -> StampTimes:
         if column not in self._read:
-            self._read[column] = (self.format or ISO).read(values, column, cure_of)
+            self._read[column] = (self.format or ISO).read(self.table.column(column), column, cure_of)
         return self._read[column]
 
     def ticks(self, column: str, *shifts: int | IntArray) -> Ticks:
@@ -88,15 +139,18 @@ class Stamps:
             return replace(found, present=found.present & known)
         values = self.table.column(column)
         kind = stamp_kind(column, values.type, self.unit)
-        read = None if self.format is None else self.texts(column)
-        if read is not None:
-            counts, present = read.counts, read.present
-        else:
+        read, resolution = self.times(column), kind.resolution
+        if read is None:
             counts, present = counts_of(values, column, kind, self.unit)
-        resolution = kind.resolution
-        zone = None if self.format is None else self.format.zone
-        if zone is not None and pa.types.is_timestamp(values.type) and values.type.tz is None:
-            counts, resolution = in_utc(counts * (resolution or 1), zone, column), 1
+        else:
+            counts, present, resolution = read.counts, read.present, 1
+            if read.again.any():
+                self.seen.twice = True
+                counts = counts + read.again if self.later else counts
+        if read is not None or is_text(values.type):
+            self.seen.zones = "all" if (_has_zone(values) if read is None else read.zoned) else "none"
+        elif pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+            self.seen.zones = "number"
         check_whole(counts, present, resolution, self.grid, column=column, values=values)
         moved = [
             ticks_of(counts, resolution, self.grid, column=column, values=values, shift=shift)
@@ -111,6 +165,15 @@ class Stamps:
         return Ticks(tuple(moved), present, rests, int((floored & present).sum()))
 
 
+def _has_zone(texts: pa.ChunkedArray) -> bool:
+    """Tell whether ISO 8601 texts have a time zone, of which either all have one or none has."""
+    first = texts.slice(0, _LOOKED_AT)
+    if first.null_count == len(first):
+        first = texts
+    return bool(pc.any(zoned_rows(first.cast(pa.string()))).as_py())
+
+
+_LOOKED_AT: Final = 100
 _SIGN: Final = re.compile(r"\s+([+-])\s+")
 
 

@@ -7,7 +7,7 @@ which ticks each row's event can have happened. All times are floored to ticks, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -344,7 +344,9 @@ class Columns:
 
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
-        low, high = stamps.ticks(self.lower, 0), stamps.ticks(self.upper, 0)
+        # Of bounds that may stand for two times each, all between the first and the last is possible.
+        low = replace(stamps, later=False).ticks(self.lower, 0)
+        high = replace(stamps, later=True).ticks(self.upper, 0)
         (lower,), has_lower = low.moved, low.present
         (upper,), has_upper = high.moved, high.present
         gaps = missing_where(has_lower, terms_of(self.lower)[0], f"there is no bound {self.lower!r}")

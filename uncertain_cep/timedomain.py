@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -300,8 +301,17 @@ class TimeDomain:
         return pa.timestamp(coarsest_unit(self.tick_nanoseconds), self.timezone)
 
     def ticks(self, times: pa.ChunkedArray | pa.Array) -> Int64:
-        """Return times of the columns' type without nulls in ticks, rounded down, (n,) int64."""
-        return self.ticks_of_units(as_int64(times))
+        """Return times without nulls in ticks, rounded down, (n,) int64.
+
+        Timestamps may have any unit: results have finer ones than the events where ticks are finer, and
+        frames may keep them in another one.
+        """
+        units = as_int64(times)
+        if self.unit == "tick" or times.type.unit == self.unit:
+            return self.ticks_of_units(units)
+        tick, resolution = self.tick_nanoseconds or 1, UNIT_NANOSECONDS[times.type.unit]
+        shared = math.gcd(tick, resolution)
+        return units * (resolution // shared) // (tick // shared)
 
     def ticks_of_units(self, units: Int64) -> Int64:
         """Return times in the columns' unit in ticks, rounded down, (n,) int64."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import uncertain_cep as uc
+from tests.api.charts import values
 from tests.needs import lacking
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
 
@@ -28,20 +29,6 @@ EVENTS = pa.table(
     }
 )
 QUERY = "PATTERN SEQ(A a, !N n, B+ b[]) WHERE [host] WITHIN 50 ORDER BY CONFIDENCE DESC"
-
-
-def values(chart: Any) -> list[list[dict[str, Any]]]:
-    """Return all data of a chart, layer by layer; this also has Altair check it."""
-    found = []
-
-    def walk(part: dict[str, Any]) -> None:
-        if isinstance(part.get("data"), dict):
-            found.append(part["data"]["values"])
-        for inner in (*part.get("vconcat", ()), *part.get("layer", ())):
-            walk(inner)
-
-    walk(chart.to_dict())
-    return found
 
 
 def timed() -> pa.Table:

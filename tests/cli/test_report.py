@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Invoke
-from tests.reporting.test_facts import data_of
+from tests.reporting.pages import data_of
 
 ROWS = """\
 kind,id,at,host

@@ -25,7 +25,7 @@ from tests.cases.model_files import (
     written,
 )
 from tests.cases.sampling import sampled_from
-from tests.reporting.test_facts import data_of, values
+from tests.reporting.pages import data_of, values
 from uncertain_cep.cli import main
 
 FIRST = "PATTERN SEQ(A a, A c) WITHIN 3"

@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.conftest import Invoke, write_trace
 from tests.cli.test_match import MATCHES, QUERY, confidences, leftovers, read_csv
-from tests.reporting.test_facts import data_of, values
+from tests.reporting.pages import data_of, values
 from tests.spark.traces import NOT_GENERATED
 from uncertain_cep.cli.outputs import ABOUT_FILE
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,6 +13,7 @@ from hypothesis import given, note, settings
 
 import uncertain_cep as uc
 from tests.cases.nested import NestedCase, nested_cases
+from tests.reporting.pages import data_of, values
 from uncertain_cep.config import SHOWN_MATCHES
 from uncertain_cep.errors import OptionError, TimeLimitError
 from uncertain_cep.reporting.gathered import MOMENTS, PARTS
@@ -35,19 +32,6 @@ EVENTS = pa.table(
     }
 )
 QUERY = "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 30"
-
-
-def data_of(page: str) -> dict[str, Any]:
-    """Return what the script of a page is handed."""
-    packed = re.search(r'<script id="data"[^>]*>([^<]*)</script>', page)
-    assert packed is not None
-    found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed[1]), wbits=-15))
-    return found
-
-
-def values(columns: list[dict[str, Any]], name: str) -> list[Any]:
-    found: list[Any] = next(one["values"] for one in columns if one["name"] == name)
-    return found
 
 
 def test_events_of_one_clock_are_told() -> None:

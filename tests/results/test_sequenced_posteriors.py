@@ -14,7 +14,7 @@ import uncertain_cep as uc
 from tests.executor.test_sequences import IN_ORDER, table_of, times_of, traces
 from tests.oracle import Event, Predicate, Query, answer_literally
 from tests.oracle.strategies import Apart
-from tests.reporting.test_facts import data_of
+from tests.reporting.pages import data_of
 from tests.results.test_posteriors import check_law
 from uncertain_cep.testing.model import Mention
 

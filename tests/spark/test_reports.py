@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
-from tests.reporting.test_facts import data_of
+from tests.reporting.pages import data_of
 from tests.spark.traces import random_trace, to_spark
 from uncertain_cep.errors import OptionError
 from uncertain_cep.reporting.gathered import SPOILING_SHOWN

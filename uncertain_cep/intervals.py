@@ -9,12 +9,15 @@ import pyarrow as pa
 
 from uncertain_cep.boundary import public
 from uncertain_cep.durations import Duration, duration_text
+from uncertain_cep.errors import OptionError
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.faulty_rows import BoolArray
 from uncertain_cep.traces.frames import as_arrow, library_of
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import IntervalOptions, MissingChoice, warn_of_merged
+from uncertain_cep.traces.local_times import known_zone
 from uncertain_cep.traces.schema import given_uncertainty
+from uncertain_cep.traces.time_formats import TimeFormat
 from uncertain_cep.traces.uncertain_stamps import Uncertainty
 
 __all__ = ["to_intervals"]
@@ -32,6 +35,7 @@ def to_intervals(
     unit: str | None = None,
     missing: MissingChoice = "error",
     names: Names | Mapping[str, str] | None = None,
+    time_zone: str | None = None,
 ) -> FrameT:
     """Make interval events of raw stamps.
 
@@ -43,17 +47,23 @@ def to_intervals(
     time, uncertainty, tick, unit, missing, names
         See `uncertain_cep.traces.intervals.IntervalOptions`. An uncertainty may be text, such as
         ``"plus_minus:500ms"``, a tick a timedelta, and names a mapping, such as ``{"lower": "begin"}``.
+    time_zone : str, optional
+        Zone of the stamps that tell none, such as ``"Europe/Berlin"``. Default: UTC. Of an hour that its
+        clocks showed twice an event has both times, each with half of the probability, unless the order of
+        the rows tells which is meant, see docs/traces.md; rows on Spark have no order.
 
     Returns
     -------
     the same kind of frame
-        With the columns ``lower`` and ``upper``, ``pmf`` for histograms, and ``tick``, by which `match` and
+        With the columns ``lower`` and ``upper``, ``pmf`` for histograms and events of two possible times, and
+        ``tick``, by which `match` and
         others know how long a tick is, whatever happens to the frame in between.
 
     Warns
     -----
     UncertainCepWarning
-        If certain times that differ are now in one tick, so that none is before the other. Not for Spark.
+        If certain times that differ are now in one tick, so that none is before the other, and of stamps
+        that stand for two times. Not for Spark.
 
     Raises
     ------
@@ -72,7 +82,12 @@ def to_intervals(
     """
     rule = given_uncertainty(uncertainty)
     ticks = duration_text(tick, what="tick")
-    options = IntervalOptions(time, rule, ticks, unit, missing, Names.of(names))
+    if time_zone is not None and not known_zone(time_zone):
+        raise OptionError(
+            f"time_zone={time_zone!r} is unknown: write a name such as Europe/Berlin, or +02:00"
+        )
+    format = None if time_zone is None else TimeFormat(zone=time_zone)
+    options = IntervalOptions(time, rule, ticks, unit, missing, Names.of(names), format=format)
     given: Any = frame
     result: Any
     library = library_of(given)
@@ -87,6 +102,7 @@ def to_intervals(
             unit=unit,
             missing=missing,
             names=options.names,
+            time_zone=time_zone,
         )
         return result  # type: ignore[no-any-return]
     if library == "polars" and hasattr(given, "collect"):

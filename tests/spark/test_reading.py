@@ -6,6 +6,7 @@ import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -334,3 +335,16 @@ def test_hours_that_clocks_showed_twice_and_days_that_change(spark: SparkSession
     assert sorted(map(str, as_rows(frame.toArrow()))) == sorted(map(str, as_rows(expected)))
     query = "PATTERN SEQ(B b, A a) WITHIN 1 hour"
     assert match(frame, query).toArrow().num_rows == uc.match(expected, query).num_rows == 1
+
+
+def test_frames_of_local_times(spark: SparkSession) -> None:
+    raw = spark.createDataFrame(
+        [("A", 1, "2026-10-25T02:30:00"), ("B", 2, "2026-10-25T12:00:00")], ["type", "id", "at"]
+    )
+    options: dict[str, Any] = {"time": "at", "uncertainty": "exact", "tick": "1min"}
+    options["time_zone"] = "Europe/Berlin"
+    events = to_intervals(raw, **options)
+    found = {row["type"]: row["pmf"] for row in events.select("type", "pmf").collect()}
+    assert found == {"A": [0.5, *[0.0] * 59, 0.5], "B": None}
+    with pytest.warns(UncertainCepWarning, match="each has both times"):
+        assert uc.to_intervals(raw.toArrow(), **options).column("pmf").to_pylist() == [found["A"], None]

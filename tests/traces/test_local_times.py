@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,7 +21,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.traces.files import put, schema_of
-from uncertain_cep.errors import TraceError, UncertainCepWarning
+from uncertain_cep.errors import OptionError, TraceError, UncertainCepWarning
 from uncertain_cep.traces import both_readings
 from uncertain_cep.traces.local_times import in_utc, repeats_hours
 
@@ -295,3 +299,23 @@ def test_readings_are_those_by_which_rows_stand_in_order(
     if is_sorted and in_order is not None:
         # What is true is never ruled out.
         assert all(low <= time <= high for low, time, high in zip(first, true, last, strict=True))
+
+
+@pytest.mark.parametrize("make", [pa.table, pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("kind", ["timestamp", "text"])
+def test_frames_of_local_times(make: Callable[..., Any], kind: str) -> None:
+    local = ["2026-10-25T02:30:00", "2026-10-25T12:00:00", "2026-10-25T01:00:00"]
+    at = local if kind == "text" else [datetime.fromisoformat(each) for each in local]
+    raw = make({"type": ["A", "B", "C"], "id": [1, 2, 3], "at": at})
+    options: dict[str, Any] = {"time": "at", "uncertainty": uc.exact(), "tick": "1min"}
+    with pytest.warns(UncertainCepWarning, match="1 stamps of at .* Europe/Berlin .*each has both times"):
+        events = uc.to_intervals(raw, time_zone="Europe/Berlin", **options)
+    assert type(events) is type(raw)
+    found = uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 10 h")
+    assert list(map(float, found["confidence"])) == [0.5]
+    with pytest.raises(OptionError, match="time_zone='Nowhere' is unknown"):
+        uc.to_intervals(raw, time_zone="Nowhere", **options)
+    # An offset has no such hour.
+    fixed = uc.to_intervals(raw, time_zone="+02:00", **options)
+    found = uc.match(fixed, "PATTERN SEQ(A a, B b) WITHIN 10 h")
+    assert list(map(float, found["confidence"])) == [1.0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -57,6 +57,9 @@ def add_intervals(
     for batch in batches:
         table = intervals_of(pa.Table.from_batches([batch]).rename_columns(columns), **options)
         for field in added:
+            if field.name not in table.column_names:
+                # No stamp of this batch has two possible times.
+                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
             place = table.schema.get_field_index(field.name)
             table = table.set_column(place, field, table.column(place).cast(field.type))
         yield from table.select(list(result)).to_batches()
@@ -283,21 +286,22 @@ def events_of_files(
     days: bool,
     firsts: tuple[int, ...],
     schema: pa.Schema,
+    described: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the events of the files numbered in the batches, of the schema of all files together.
 
     ``days`` says whether the default tick is a day; ``firsts`` has the running number of each file's first
-    row.
+    row; ``described`` that `describe_files` has told what there is to warn of.
     """
+    quiet = _recorded_warnings if described else nullcontext
     for number in _numbers(batches):
-        with _recorded_warnings():
+        with quiet():
             raw = raw_table(number, reading)
         file, steps = reading.work[number]
         for place, step in enumerate(steps):
             first = firsts[number] + place * raw.num_rows
             try:
-                # What was warned of is known since `describe_files`.
-                with _recorded_warnings():
+                with quiet():
                     events = step_events(raw, step, reading, days=days, first_id=first)
                 table = with_types(events.table, schema)
             except TraceError as error:

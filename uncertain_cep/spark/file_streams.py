@@ -174,7 +174,7 @@ def events_of_file(path: Path, reading: FolderReading, schema: pa.Schema) -> Ite
     work = ((file, tuple(_steps(file, reading))),)
     how = Reading(work, options, reading.tick, reading.tick)
     zero = pa.RecordBatch.from_pylist([{"file": 0}])
-    yield from events_of_files([zero], reading=how, days=False, firsts=(1,), schema=schema)
+    yield from events_of_files([zero], reading=how, days=False, firsts=(1,), schema=schema, described=False)
 
 
 def _steps(file: TraceFile, reading: FolderReading) -> list[Step]:

@@ -51,10 +51,12 @@ from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files, reader_tick
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import MissingChoice, merged_message
+from uncertain_cep.traces.local_times import repeats_hours
 from uncertain_cep.traces.reading import chosen_tick, warn_of_zones
 from uncertain_cep.traces.reading_steps import Step, all_days, reading_steps, unused_keys
 from uncertain_cep.traces.rows import Part, assembled
 from uncertain_cep.traces.schema import given_schema, given_uncertainty
+from uncertain_cep.traces.time_formats import TimeFormat
 from uncertain_cep.traces.uncertain_stamps import Uncertainty
 
 __all__ = ["read_traces", "to_intervals", "used_of_traces"]
@@ -320,14 +322,15 @@ def to_intervals(
     unit: str | None = None,
     missing: MissingChoice = "error",
     names: Names | Mapping[str, str] | None = None,
+    time_zone: str | None = None,
 ) -> DataFrame:
     """Make interval events of raw stamps, as `uncertain_cep.to_intervals` does, with its options.
 
     Returns
     -------
     pyspark.sql.DataFrame
-        With the columns ``lower`` and ``upper``, ``pmf`` for histograms, and ``tick``. Spark keeps times to
-        the microsecond.
+        With the columns ``lower`` and ``upper``, ``pmf`` for histograms, or a zone whose clocks show hours
+        twice, and ``tick``. Spark keeps times to the microsecond.
 
     Raises
     ------
@@ -345,10 +348,14 @@ def to_intervals(
         "unit": unit,
         "missing": missing,
         "names": names,
+        # The rows of a frame of Spark have no order.
+        "format": None if time_zone is None else TimeFormat(zone=time_zone, in_order=None),
     }
     given = arrow_schema(frame, names)
     warn_of_naive((name, given.field(name).type) for name in rule.stamps(time) if name in given.names)
     made = intervals_of(given.empty_table(), **options).schema
+    if repeats_hours(time_zone) and names.pmf not in made.names:
+        made = made.append(pa.field(names.pmf, pa.list_(pa.float64())))
     model = (names.lower, names.upper, names.pmf, names.tick, *names.clocks)
     added = [name for name in model if name in made.names]
     new = pa.schema([made.field(name) for name in added], made.metadata)

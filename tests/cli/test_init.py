@@ -70,7 +70,7 @@ def test_every_real_trace(shared_data: Path, tmp_path: Path, invoke: Invoke, nam
     document = tomllib.loads(text)
     if name == "cloudwatch":
         (events,) = document["events"]
-        assert events["uncertainty"] == {"kind": "window", "length": "5min"}
+        assert events["uncertainty"] == {"kind": "plus_minus", "by": "5min"}
         assert "# The stamps of a series are 5min apart" in text
         assert "# Left out: combined_windows.json.gz: no column of times" in text
     if name == "clusters":
@@ -82,7 +82,7 @@ def test_every_real_trace(shared_data: Path, tmp_path: Path, invoke: Invoke, nam
         query = (tmp_path / "new" / "first.query").read_text()
         assert "PATTERN SEQ(TaskStart a, TaskEnd b)\nWHERE a.app = b.app AND a.task_id = b.task_id\n" in query
     if name == "metrics":
-        assert {events["uncertainty"]["length"] for events in document["events"]} == {"1min"}
+        assert {events["uncertainty"]["by"] for events in document["events"]} == {"1min"}
 
 
 def test_every_file_is_looked_at(shared_data: Path) -> None:
@@ -122,7 +122,7 @@ FILES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     ),
     "messages.log": (
         "Oct 11 22:14:15 web-1 su: x\nOct 11 22:14:16 web-2 su: y\n",
-        ('line = "syslog"', "# The log tells no year: this is that of the file.", 'of = "1s"', "(host)"),
+        ('line = "syslog"', "# The log tells no year. This is the latest one", 'of = "1s"', "(host)"),
     ),
     "nested.jsonl": (
         '{"ts": 1700000000.25, "host": {"name": "a"}, "kind": "A"}\n{"ts": 1700000001.5, "kind": "B"}\n',

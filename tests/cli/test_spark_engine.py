@@ -51,7 +51,7 @@ def ready(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         for name, value in NOT_GENERATED.items():
             session.conf.set(name, value)
     if request.function is not test_same_answer_on_stdout:
-        for command in ("spark_sessions", "casestudy"):
+        for command in ("execution", "casestudy"):
             monkeypatch.setattr(f"uncertain_cep.cli.{command}.compiling_aside", nothing_aside)
 
 

@@ -229,12 +229,13 @@ class _Running:
 
     def end(self) -> bool:
         """End it in order; return whether it had not ended because the machine was too busy."""
-        os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.terminate()
         code = self.process.wait(SECONDS)
         if code == 1 and TOO_BUSY in self.said:
             return False
         assert code == 143, self.said
-        assert self.said.endswith("\nEnded by SIGTERM.\n")
+        # Java may add what it was at.
+        assert "Ended by SIGTERM.\n" in self.said
         assert "Traceback" not in self.said
         return True
 

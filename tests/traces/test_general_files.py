@@ -615,3 +615,15 @@ def test_mistakes_in_schema_files(tmp_path: Path, text: str) -> None:
         schema_of(tmp_path, whole)
     message = (MISTAKES | OF_EVENTS)[text]
     assert message in str(caught.value)
+
+
+def test_rows_are_numbered_though_there_is_a_column_of_ids(tmp_path: Path) -> None:
+    path = put(tmp_path / "t.csv", "id,t\na,1\na,2\n")
+    table = f'[[events]]\ntype = "A"\ntime = "t"\n{EXACT}\nattributes = {{ raw_id = "id" }}\n'
+    other = table.replace('"A"', '"B"')
+    found = uc.read_traces(path, schema_of(tmp_path, f"{table}id = false\n{other}id = false\n"))
+    assert found.column("id").to_pylist() == [1, 2, 3, 4]
+    assert found.column("raw_id").to_pylist() == ["a", "a"] * 2
+    assert uc.read_traces(path, schema_of(tmp_path, table)).column("id").to_pylist() == ["a", "a"]
+    with pytest.raises(TraceError, match=r"events\[1\]\.id: must be a text in quotes, not True"):
+        schema_of(tmp_path, f"{table}id = true\n")

@@ -14,12 +14,15 @@ import pyarrow.compute as pc
 
 from uncertain_cep.timedomain import is_text
 from uncertain_cep.traces.faulty_rows import ROW
-from uncertain_cep.traces.file_kinds import format_of
-from uncertain_cep.traces.formats import FileOptions, TraceFile, read_file
+from uncertain_cep.traces.file_kinds import delimiter_in, kind_of
+from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, delimiter_of, read_file
+from uncertain_cep.traces.joined_stamps import joined_name, with_joined
+from uncertain_cep.traces.log_forms import TIME, base_of, form_of
 from uncertain_cep.traces.stamp_columns import StampColumn, names_host, stamp_column, words_of
-from uncertain_cep.traces.text_lines import LINE, PRESETS, RESTS, record_blocks
+from uncertain_cep.traces.standard_input import is_spooled
+from uncertain_cep.traces.text_lines import LINE, PRESETS
 from uncertain_cep.traces.time_formats import TimeFormat, told_with
-from uncertain_cep.traces.unpacking import unpacked
+from uncertain_cep.traces.usual_formats import TIME_OF_DAY, usual_formats
 
 __all__ = [
     "Group",
@@ -27,6 +30,7 @@ __all__ = [
     "each_file",
     "glob_of",
     "groups_of_files",
+    "holds_times_of_day",
     "host_column",
     "named_files",
     "pair_of",
@@ -38,17 +42,38 @@ __all__ = [
 _BEGIN: Final = ("start", "begin", "launch", "submit", "open", "from")
 _END: Final = ("end", "finish", "stop", "complete", "completion", "close", "to", "until")
 _TIMES: Final = ("time", "timestamp", "ts", "at", "datetime", "date", "when", "eventtime")
-_TIME: Final = "time"
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Files with the same columns, and their rows; logs have a form, and the year or day of the file."""
+    """Files with the same columns, and their rows.
+
+    Attributes
+    ----------
+    files : tuple of TraceFile
+    tables : tuple of pyarrow.Table
+    preset : str or None
+        The form of logs.
+    share : float
+        Of the records of logs that were looked at, those of this form.
+    base : str or None
+        The year or the day of the first stamp of logs that tell none.
+    zone_ahead : bool
+        Whether the next year or day would put the last stamp less than a day behind the last change.
+    joined : tuple
+        Columns of stamps that are put together of several, see `with_joined`.
+    other_times : tuple of str
+        Columns of times that no events are made of.
+    """
 
     files: tuple[TraceFile, ...]
     tables: tuple[pa.Table, ...]
-    preset: str | None
+    preset: str | None = None
+    share: float = 1.0
     base: str | None = None
+    zone_ahead: bool = False
+    joined: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    other_times: tuple[str, ...] = ()
 
     @property
     def table(self) -> pa.Table:
@@ -56,41 +81,97 @@ class Group:
         return pa.concat_tables(self.tables, promote_options="permissive")
 
 
-def groups_of_files(files: Sequence[TraceFile], options: FileOptions, left_out: list[str]) -> Iterable[Group]:
-    """Return the files in groups, and add to ``left_out`` why logs of no known form are in none."""
+def groups_of_files(files: Sequence[TraceFile], options: FileOptions, left_out: list[str]) -> list[Group]:
+    """Return the files in groups, and add to ``left_out`` why some are in none."""
     found: dict[tuple[object, ...], Group] = {}
     for file in files:
-        preset = None
-        kind = options.format or format_of(file.path)
-        if kind in ("text", "log"):
-            preset = _preset(file)
-            if preset is None:
-                left_out.append(
-                    f"{file.path.name}: its lines are of no usual form ({', '.join(PRESETS)}): write an "
-                    "expression for them into [extract]"
-                )
-                continue
-            own = PRESETS[preset]
-            extract = tuple((LINE, pattern) for pattern in own.patterns)
-            table = read_file(file, None, replace(options, extract=extract, parts=own.parts))
-            table = table.drop_columns([LINE, ROW])
-        else:
-            table = read_file(file, None, options)
-            mixed = [name for name in table.column_names if _has_midnights(table.column(name))]
-            if mixed and kind != "parquet":
-                # The text tells days from minutes.
-                again = read_file(file, None, replace(options, texts=tuple(mixed)))
-                for name in mixed:
-                    text = again.column(name)
-                    if is_text(text.type) and pc.count_distinct(pc.utf8_length(text)).as_py() > 1:
-                        table = table.set_column(table.column_names.index(name), name, text)
-        key = (kind, preset, *table.column_names)
-        mine = found.get(key, Group((), (), preset))
-        if mine.tables and not _joinable([*mine.tables, table]):
+        one = _group_of(file, options, left_out)
+        if one is None:
+            continue
+        (table,) = one.tables
+        key: tuple[object, ...] = (kind_of(file.path, options), one.preset, one.joined, *table.column_names)
+        before = found.get(key)
+        if before is not None and _joinable([*before.tables, table]):
+            share = min(before.share, one.share)
+            one = replace(one, files=(*before.files, file), tables=(*before.tables, table), share=share)
+        elif before is not None:
             key = (*key, file.path)
-            mine = Group((), (), preset)
-        found[key] = Group((*mine.files, file), (*mine.tables, table), preset)
-    return found.values()
+        found[key] = one
+    return list(found.values())
+
+
+def _group_of(file: TraceFile, options: FileOptions, left_out: list[str]) -> Group | None:
+    """Return a file as a group of its own; None, with what is said of it, if it is of no use."""
+    kind = kind_of(file.path, options)
+    if kind == "text":
+        preset, share = form_of(file.path)
+        if preset is None:
+            left_out.append(
+                f"{file.path.name}: its lines are of no usual form ({', '.join(PRESETS)}): write an "
+                "expression for them into [extract]"
+            )
+            return None
+        form = PRESETS[preset]
+        extract = tuple((LINE, pattern) for pattern in form.patterns)
+        table = read_file(file, None, replace(options, extract=extract, parts=form.parts))
+        return Group((file,), (table.drop_columns([LINE, ROW]),), preset, share)
+    if kind == "csv" and (fault := _csv_fault(file, options)):
+        left_out.append(f"{file.path.name}: {fault}")
+        return None
+    table = read_file(file, None, options)
+    joined = _apart(table)
+    parts = [part for _, some in joined for part in some]
+    mixed = [name for name in table.column_names if _has_midnights(table.column(name))]
+    if (mixed or parts) and kind != "parquet":
+        # The text tells days from minutes, and the form of each part.
+        again = read_file(file, None, replace(options, texts=(*mixed, *parts)))
+        for name in (*mixed, *parts):
+            text = again.column(name)
+            several = is_text(text.type) and pc.count_distinct(pc.utf8_length(text)).as_py() > 1
+            if several or name in parts:
+                table = table.set_column(table.column_names.index(name), name, text)
+    return Group((file,), (with_joined(table, joined),), joined=joined)
+
+
+def _csv_fault(file: TraceFile, options: FileOptions) -> str | None:
+    """Return why a CSV file cannot be read with others, if it cannot."""
+    names = column_names(file, options) or []
+    given = delimiter_of(file.path, options)
+    other = delimiter_in(names)
+    if other is not None:
+        return f"its values are separated by {other!r}, those of others by {given!r}: give it a schema alone"
+    if any(usual_formats(name) for name in names):
+        return f"its first line, {', '.join(names[:3])}, holds values: name the columns, columns = [...]"
+    return None
+
+
+def _apart(table: pa.Table) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the columns of days each with that of the times of day beside it, and what to call both."""
+    days = [name for name in table.column_names if _holds_days(name, table.column(name))]
+    times = [name for name in table.column_names if holds_times_of_day(table.column(name))]
+    pairs = []
+    for time in times:
+        alike = [day for day in days if words_of(day) == words_of(time)]
+        near = alike or (days if len(days) == len(times) == 1 else [])
+        if len(near) == 1:
+            pairs.append((joined_name((near[0], time)), (near[0], time)))
+    return tuple(pairs) if len({day for _, (day, _) in pairs}) == len(pairs) else ()
+
+
+def _holds_days(name: str, column: pa.ChunkedArray) -> bool:
+    if pa.types.is_timestamp(column.type):
+        return bool(pc.all(pc.equal(pc.floor_temporal(column, unit="day"), column), min_count=1).as_py())
+    if not (is_text(column.type) or pa.types.is_date(column.type)):
+        return False
+    found = stamp_column(name, column)
+    return found is not None and found.days
+
+
+def holds_times_of_day(column: pa.ChunkedArray) -> bool:
+    """Tell whether a column holds times of day without a day."""
+    if is_text(column.type):
+        return bool(pc.all(pc.match_substring_regex(column, TIME_OF_DAY), min_count=1).as_py())
+    return bool(pa.types.is_time(column.type)) and column.null_count < len(column)
 
 
 def _has_midnights(column: pa.ChunkedArray) -> bool:
@@ -109,47 +190,55 @@ def _joinable(tables: Sequence[pa.Table]) -> bool:
     return True
 
 
-def _preset(file: TraceFile) -> str | None:
-    """Return the form of logs that most records of a file have."""
-    shares = {}
-    with unpacked(file.path) as stream:
-        lines = next(record_blocks(stream, None), (pa.array([], pa.string()), None))[0].slice(0, 1000)
-    for name, preset in PRESETS.items():
-        fits = np.zeros(len(lines), np.bool_)
-        for pattern in (pattern for pattern in preset.patterns if pattern not in RESTS):
-            fits |= np.asarray(pc.match_substring_regex(lines, re.sub(r"\(\?P<\w+>", "(?:", pattern)))
-        shares[name] = fits.mean() if len(lines) else 0.0
-    best = max(shares, key=lambda name: shares[name])
-    return best if shares[best] >= 0.3 else None
-
-
-def with_stamps(group: Group) -> tuple[Group, list[StampColumn]]:
-    """Return the stamps of a group, which for a log that tells no day or year is that of the file."""
+def with_stamps(group: Group) -> list[tuple[Group, list[StampColumn]]]:
+    """Return the stamps of a group; of logs that tell no day or year one group for each that is found."""
     if group.preset is None:
-        return group, _stamps(group.table)
-    preset = PRESETS[group.preset]
-    changed = np.datetime64(int(group.files[0].path.stat().st_mtime), "s")
-    bases = [None, str(changed.astype("M8[Y]")), str(changed.astype("M8[D]"))]
-    for base in bases:
-        told = told_with(preset.time_format, base)
-        found = stamp_column(_TIME, group.table.column(_TIME), TimeFormat(told, base)) if told else None
-        if found is not None:
-            return replace(group, base=base), [found]
-    return group, []
+        return [_with_likeliest(group)]
+    forms = PRESETS[group.preset].time_format
+    told = told_with(forms, None)
+    found = stamp_column(TIME, group.table.column(TIME), TimeFormat(told)) if told else None
+    if found is not None:
+        return [(group, [found])]
+    parts: dict[tuple[str | None, bool], list[int]] = {}
+    for number, (file, table) in enumerate(zip(group.files, group.tables, strict=True)):
+        parts.setdefault(base_of(file.path, table.column(TIME), forms), []).append(number)
+    groups = []
+    for (base, ahead), numbers in parts.items():
+        part = replace(
+            group,
+            files=tuple(group.files[number] for number in numbers),
+            tables=tuple(group.tables[number] for number in numbers),
+            base=base,
+            zone_ahead=ahead,
+        )
+        format = TimeFormat(told_with(forms, base), base)
+        # Each file begins anew.
+        each = [stamp_column(TIME, table.column(TIME), format) for table in part.tables] if base else []
+        known = [stamp for stamp in each if stamp is not None]
+        counts = np.concatenate([stamp.counts for stamp in known]) if known else np.zeros(0, np.int64)
+        groups.append((part, [replace(known[0], counts=counts)] if known else []))
+    return groups
 
 
-def _stamps(table: pa.Table) -> list[StampColumn]:
-    """Return the columns of stamps that become events: those of begins and ends, or else the likeliest."""
-    found = [stamp_column(name, table.column(name)) for name in table.column_names]
-    stamps = [stamp for stamp in found if stamp is not None]
-    if any(pair_of(stamp.name) for stamp in stamps) and len(stamps) > 1:
-        return stamps
+def _with_likeliest(group: Group) -> tuple[Group, list[StampColumn]]:
+    """Return the stamps that become events: those of begins and ends, or else the likeliest ones."""
+    table, joined = group.table, dict(group.joined)
+    parts = {part for some in joined.values() for part in some}
+    stamps = [
+        replace(stamp, columns=joined.get(name, ()))
+        for name in table.column_names
+        if name not in parts and (stamp := stamp_column(name, table.column(name))) is not None
+    ]
+    if any(pair_of(stamp.title) for stamp in stamps) and len(stamps) > 1:
+        return group, stamps
 
-    def rank(stamp: StampColumn) -> tuple[int, int]:
+    def rank(stamp: StampColumn) -> tuple[bool, int, int]:
         plain = re.sub(r"[^a-z]", "", stamp.name.lower())
-        return (_TIMES.index(plain) if plain in _TIMES else len(_TIMES), len(stamp.formats))
+        place = _TIMES.index(plain) if plain in _TIMES else len(_TIMES)
+        return not stamp.columns, place, len(stamp.formats)
 
-    return sorted(stamps, key=rank)[:1]
+    stamps.sort(key=rank)
+    return replace(group, other_times=tuple(stamp.name for stamp in stamps[1:])), stamps[:1]
 
 
 def pair_of(name: str) -> str:
@@ -171,6 +260,8 @@ def camel_case(words: Iterable[str]) -> str:
 
 def type_of_files(files: Sequence[TraceFile]) -> str:
     """Return a type for the events of files, by the words that their names have in common."""
+    if is_spooled(files[0].path):
+        return "Event"
     names = [re.split(r"[^A-Za-z0-9]+", file.path.name.partition(".")[0]) for file in files]
     common = [word for word in names[0] if all(word in other for other in names)]
     plain = [word for word in common if re.fullmatch("[A-Za-z]+", word)]

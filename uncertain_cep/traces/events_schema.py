@@ -262,6 +262,7 @@ class EventsSchema:
 
     ``attributes`` and ``value_columns`` are pairs of new names and columns. ``base`` is the ``year`` or the
     ``date``. ``time_parts`` are the columns whose texts together are ``time``, see `joined_name`.
+    ``numbered`` tells that rows are numbered though there is a column of ids.
     """
 
     uncertainty: UncertaintySpec
@@ -284,6 +285,7 @@ class EventsSchema:
     source: str | None = None
     ordered: bool = False
     time_parts: tuple[str, ...] = ()
+    numbered: bool = False
     fixed_date: bool = False
 
     @property

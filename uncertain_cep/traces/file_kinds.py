@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,7 @@ from uncertain_cep.traces.readers import LOOKED_AT
 from uncertain_cep.traces.text_lines import LINE
 from uncertain_cep.traces.unpacking import COMPRESSIONS, unpacked
 
-__all__ = ["format_of", "kind_of", "stem_suffix"]
+__all__ = ["delimiter_in", "format_of", "kind_of", "stem_suffix"]
 
 _DEFAULT: Final = FileOptions()
 
@@ -65,3 +66,8 @@ def _holds_json(path: Path, options: FileOptions) -> bool:
             for pattern in expressions
         )
     return False
+
+
+def delimiter_in(names: Sequence[str]) -> str | None:
+    """Return what seems to separate values where a line of names was taken for one name."""
+    return next((each for each in (";", "\t", "|") if len(names) == 1 and each in names[0]), None)

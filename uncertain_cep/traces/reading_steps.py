@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from uncertain_cep.traces.events_schema import READ_EVENTS, EventsSchema
 from uncertain_cep.traces.exact_numbers import with_numbers
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.faulty_rows import ROW
-from uncertain_cep.traces.file_kinds import kind_of
+from uncertain_cep.traces.file_kinds import delimiter_in, kind_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, first_column_names, read_file
 from uncertain_cep.traces.intervals import IntervalOptions
 from uncertain_cep.traces.rows import Events, id_column, meets, needed_columns, type_column
@@ -27,7 +27,7 @@ from uncertain_cep.traces.schema import TraceSchema
 from uncertain_cep.traces.time_formats import EPOCHS
 from uncertain_cep.traces.uncertain_stamps import Uncertainty, Zones, columns_in
 
-__all__ = ["Step", "all_days", "model_events", "raw_tables", "reading_steps", "unused_keys"]
+__all__ = ["Step", "all_days", "model_events", "raw_tables", "reading_steps"]
 
 _NAMES: Final = Names()
 
@@ -112,15 +112,6 @@ def _mixed_formats(files: Sequence[TraceFile], name: str) -> list[TraceFault]:
 def _listed(files: Sequence[TraceFile]) -> str:
     shown = ", ".join(file.path.name for file in files[:5])
     return shown if len(files) <= 5 else f"{shown} and {len(files) - 5} more"
-
-
-def unused_keys(
-    uses: ExtractionUses, options: FileOptions, steps: Iterable[Step], file: str | None
-) -> list[TraceFault]:
-    """Warn of what a schema, in this file, names and no trace has, and return a fault where that is wrong."""
-    values = [name for step in steps for _, name in step.events.value_columns]
-    uses.warn(options.extract, [name for name, _ in options.types], list(dict.fromkeys(values)))
-    return [replace(fault, file=file) for fault in uses.faults(options.explode)]
 
 
 def raw_tables(
@@ -210,7 +201,6 @@ _MODEL_ADVICE: Final = (
     "Name the columns type, id, lower and upper, or say in a schema file or with flags what they are and how "
     "uncertain the times; uncertain-cep init {} writes a schema file for it"
 )
-_DELIMITERS: Final = (";", "\t", "|")
 
 
 def _absent(
@@ -229,7 +219,7 @@ def _absent(
             named, advice = {}, _MODEL_ADVICE.format(shlex.quote(str(file.path)))
         else:
             named, advice = {column: f"{step}.{columns[column]}" for column in absent}, ""
-        if len(names) == 1 and (other := next((each for each in _DELIMITERS if each in names[0]), None)):
+        if (other := delimiter_in(names)) is not None:
             # All of the line is one name.
             advice = f'If {other!r} stands between its values, say delimiter = "{other}" in a schema file' + (
                 f", which uncertain-cep init {shlex.quote(str(file.path))} writes" if not named else ""

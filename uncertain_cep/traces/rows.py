@@ -205,6 +205,8 @@ def type_column(raw: pa.Table, events: EventsSchema) -> pa.Array | pa.ChunkedArr
 
 def id_source(events: EventsSchema, raw: pa.Table) -> str | None:
     """Return the column, or the template, of the events' ids; None if they are running numbers."""
+    if events.numbered:
+        return None
     return _NAMES.id if events.id is None and _NAMES.id in raw.column_names else events.id
 
 

@@ -63,7 +63,8 @@ class TraceSchema:
         [[events]]                 # one table for each event that a raw row stands for
         files = "*tasks*.csv.gz"   # optional glob on the file's name, or on the end of its path
         type = "TaskFinish"        # or: type_column = "a column"
-        id = "{task}:finish"       # a column, or a template; default: the column id, else a running number
+        id = "{task}:finish"       # a column, or a template; default: the column id, else a running number;
+                                   # false: a running number though there is a column id
         time = "start_ms + took"   # column of the stamps, or a sum of one and of lengths in the same unit;
                                    # or ["Date", "Time"]: columns whose texts, a space between, are the stamp
         unit = "ms"                # of numbers since 1970: ns us ms s min h d; "tick" or none: plain ticks
@@ -202,7 +203,7 @@ def load_schema(path: str | Path) -> TraceSchema:
         raise TraceError(TraceFault(message, file=file)) from None
     reader = SchemaReader()
     tick, events, options = reader.read(document)
-    constraints = reader.constraints(document["constraints"]) if "constraints" in document else ()
+    constraints = reader.constraints(document.get("constraints", []))
     if reader.faults:
         raise TraceError([TraceFault(f"{key}: {message}", file=file) for key, message in reader.faults])
     return TraceSchema(events, tick, options, file, constraints)

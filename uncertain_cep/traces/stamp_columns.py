@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.durations import UNIT_NANOSECONDS
-from uncertain_cep.errors import TraceError
+from uncertain_cep.errors import TraceError, UncertainCepWarning
 from uncertain_cep.timedomain import is_text
 from uncertain_cep.traces.faulty_rows import IntArray
 from uncertain_cep.traces.instants import counts_of, stamp_kind
 from uncertain_cep.traces.time_formats import EPOCHS, TimeFormat
+from uncertain_cep.traces.usual_formats import ZONE, UsualFormat, usual_format
 
 __all__ = [
     "UNITS",
@@ -31,15 +33,9 @@ __all__ = [
 UNITS: Final = ("d", "h", "min", "s", "ms", "us", "ns")
 """From the longest."""
 
-_FORMATS: Final = (
-    "iso", "%d/%b/%Y:%H:%M:%S %z", "%Y/%m/%d %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y",
-    "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%m/%d/%Y", "%d/%m/%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%d/%m/%Y",
-    "%y/%m/%d %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%b %d %Y %H:%M:%S",
-)  # fmt: skip
 _YEARS: Final = (631_152_000, 4_102_444_800)
 """Seconds since 1970 of 1990 and 2100: numbers between them may be stamps."""
 
-_TRIED: Final = 500
 _MOSTLY: Final = 0.8
 _FEWEST: Final = 8
 
@@ -51,26 +47,46 @@ class StampColumn:
     Attributes
     ----------
     name : str
-    unit : str or None
-        Of numbers.
-    formats : tuple of str
-        Of text that is not all ISO 8601.
     counts : (n,) int64
         Nanoseconds since 1970, in the order of the rows, of those with a stamp.
     written : tuple of str
         The units that texts are written to, from the longest; of one unit, or no text, just that.
+    unit : str or None
+        Of numbers.
+    formats : tuple of str
+        Of text that is not all ISO 8601.
+    others : tuple of tuple of str
+        Formats that fit all texts, too, with day and month in another order.
+    in_order : bool
+        Whether the times are in order by ``formats`` alone, and not by ``others``.
+    zoned : bool
+        Whether stamps tell their time zone.
+    days : bool
+        Whether stamps are days, without a time of day.
     absent : bool
         Whether numbers of 0 or less stand for no stamp.
     nulls : bool
+    columns : tuple of str
+        Those that the stamps are put together of, if these are several.
     """
 
     name: str
-    unit: str | None
-    formats: tuple[str, ...]
     counts: IntArray
     written: tuple[str, ...]
-    absent: bool
-    nulls: bool
+    unit: str | None = None
+    formats: tuple[str, ...] = ()
+    others: tuple[tuple[str, ...], ...] = ()
+    in_order: bool = False
+    zoned: bool = True
+    days: bool = False
+    absent: bool = False
+    nulls: bool = False
+    columns: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The name of the column, or of the first one."""
+        return self.columns[0] if self.columns else self.name
 
 
 def stamp_column(name: str, column: pa.ChunkedArray, format: TimeFormat | None = None) -> StampColumn | None:
@@ -82,72 +98,67 @@ def stamp_column(name: str, column: pa.ChunkedArray, format: TimeFormat | None =
     if pa.types.is_timestamp(dtype) or pa.types.is_date(dtype):
         kind = stamp_kind(name, dtype, None)
         counts = counts_of(column, name, kind, None)[0] * (kind.resolution or 1)
-        return StampColumn(name, None, (), counts, (resolution_of(counts),), False, nulls)
+        zoned = pa.types.is_timestamp(dtype) and dtype.tz is not None
+        written = (resolution_of(counts),)
+        return StampColumn(name, counts, written, zoned=zoned, days=pa.types.is_date(dtype), nulls=nulls)
     if is_text(dtype):
-        return _of_text(name, column, nulls, format or _format_of(column))
-    if not (pa.types.is_integer(dtype) or pa.types.is_floating(dtype)):
-        return None
+        return _of_text(name, column, nulls, format)
+    if pa.types.is_integer(dtype) or pa.types.is_floating(dtype):
+        return _of_numbers(name, column, nulls)
+    return None
+
+
+def _of_numbers(name: str, column: pa.ChunkedArray, nulls: bool) -> StampColumn | None:
     numbers = np.asarray(column.cast(pa.float64(), safe=False))
     positive = numbers[numbers > 0]
     for unit in EPOCHS.values():
-        per_second = 10**9 // UNIT_NANOSECONDS[unit]
-        low, high = (bound * per_second for bound in _YEARS)
+        nanoseconds = UNIT_NANOSECONDS[unit]
+        low, high = (bound * (10**9 // nanoseconds) for bound in _YEARS)
         # Other numbers than stamps are below 0, or none.
         if len(positive) and ((positive >= low) & (positive < high)).all():
-            whole = pa.types.is_integer(dtype)
-            exact = np.asarray(column.cast(pa.int64()) if whole else column.cast(pa.float64()))
-            exact = exact[numbers > 0]
-            nanoseconds = UNIT_NANOSECONDS[unit]
-            counts = (
-                exact * nanoseconds if whole else np.rint(exact * nanoseconds / 1000).astype(np.int64) * 1000
-            )
-            some = (resolution_of(counts),)
-            return StampColumn(name, unit, (), counts, some, len(positive) < len(numbers), nulls)
+            if pa.types.is_integer(column.type):
+                counts = np.asarray(column.cast(pa.int64()))[numbers > 0] * nanoseconds
+            else:
+                counts = np.rint(positive * nanoseconds / 1000).astype(np.int64) * 1000
+            absent = len(positive) < len(numbers)
+            return StampColumn(name, counts, (resolution_of(counts),), unit, absent=absent, nulls=nulls)
     return None
 
 
 def _of_text(
     name: str, column: pa.ChunkedArray, nulls: bool, format: TimeFormat | None
 ) -> StampColumn | None:
-    if format is None:
+    usual = usual_format(column) if format is None else UsualFormat(format)
+    if usual is None:
         return None
     try:
-        read = format.read(column, name)
+        # What is only tried is nothing to warn of.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UncertainCepWarning)
+            found = [(each, each.read(column, name)) for each in (usual.format, *usual.others)]
     except TraceError:
         return None
+    # Rows are in order of time more often than not.
+    ordered = [pair for pair in found if _in_order(pair[1].counts)]
+    in_order = len(found) > 1 and len(ordered) == 1
+    chosen, read = ordered[0] if in_order else found[0]
     lengths = sorted(set(read.lengths.tolist()), reverse=True)
-    written = tuple(dict.fromkeys(_unit_of(length) for length in lengths))
-    formats = () if format.formats == ("iso",) else format.formats
-    return StampColumn(name, None, formats, read.counts, written, False, nulls)
+    return StampColumn(
+        name,
+        read.counts,
+        tuple(dict.fromkeys(_unit_of(length) for length in lengths)),
+        formats=() if chosen.formats == ("iso",) else chosen.formats,
+        others=tuple(each.formats for each, _ in found if each is not chosen),
+        in_order=in_order,
+        zoned=bool(pc.any(pc.match_substring_regex(column, ZONE)).as_py()),
+        days=lengths == [UNIT_NANOSECONDS["d"]],
+        nulls=nulls,
+    )
 
 
-def _format_of(column: pa.ChunkedArray) -> TimeFormat | None:
-    """Return the formats that fit the first texts of a column, if some do."""
-    left = column.slice(0, _TRIED).cast(pa.string())
-    if not pc.all(pc.match_substring_regex(left, r"[0-9].*[-/.: ]")).as_py():
-        return None
-    fitting: list[str] = []
-    for form in _FORMATS:
-        rows = _fitting(left, form)
-        if rows.any():
-            fitting.append(form)
-            left = left.filter(pa.array(~rows))
-        if not len(left):
-            return TimeFormat(tuple(fitting))
-    return None
-
-
-def _fitting(text: pa.ChunkedArray, form: str) -> Any:
-    try:
-        return TimeFormat((form,)).read(text, "").present
-    except TraceError as error:
-        bad = [fault.row for fault in error.faults if fault.row is not None]
-        if len(bad) < len(error.faults):
-            # More rows than are listed: a format of few of them is none.
-            return np.zeros(len(text), np.bool_)
-        fits = np.ones(len(text), np.bool_)
-        fits[np.array(bad) - 1] = False
-        return fits
+def _in_order(counts: IntArray) -> bool:
+    steps = np.diff(counts)
+    return bool((steps >= 0).all() or (steps <= 0).all())
 
 
 def resolution_of(counts: IntArray) -> str:

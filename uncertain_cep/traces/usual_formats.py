@@ -16,7 +16,13 @@ import pyarrow.compute as pc
 from uncertain_cep.traces.faulty_rows import BoolArray
 from uncertain_cep.traces.time_formats import TimeFormat, expression_of
 
-__all__ = ["UsualFormat", "cure_of", "usual_format", "usual_formats"]
+__all__ = ["TIME_OF_DAY", "ZONE", "UsualFormat", "cure_of", "usual_format", "usual_formats"]
+
+ZONE: Final = r":.*(?:Z|z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)(?: [0-9]{4})?$"
+"""What texts end in that tell their time zone."""
+
+TIME_OF_DAY: Final = r"^[0-9]{1,2}[:.][0-9]{2}(?:[:.][0-9]{2}(?:[.,][0-9]{1,9})?)?(?: ?[AaPp][Mm])?$"
+"""Texts that are times of day, without a day."""
 
 _FAMILIES: Final = (
     ("iso",), ("%Y/%m/%d",), ("%Y.%m.%d",),

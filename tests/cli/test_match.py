@@ -366,3 +366,36 @@ def test_known_until_leaves_out_what_is_undecided(invoke: Invoke, tmp_path: Path
     after = "PATTERN SEQ(Outage o) WITHIN 1"
     result = invoke("match", query, after, trace, "--as", "Outage", "--known-until", "600", "--no-confidence")
     assert result.stdout.count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("", "the expected count in"), (" BY k", "2 groups in"), (" EVERY 3 ticks", "3 buckets in"),
+        (" BY k EVERY 3 ticks", "3 rows, one for each group and bucket in"),
+    ],
+)  # fmt: skip
+def test_expected_counts_are_no_matches(invoke: Invoke, tmp_path: Path, what: str, said: str) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text(
+        "type,id,lower,upper,k\nA,1,0,0,x\nB,2,1,1,x\nA,3,4,4,y\nB,4,5,5,y\nA,5,7,7,x\nB,6,8,8,x\n"
+    )
+    result = invoke("match", f"PATTERN SEQ(A a, B b) WHERE [k] WITHIN 2 RETURN EXPECTED COUNT{what}", trace)
+    assert result.exit_code == 0
+    assert f"\n{said}" in result.stderr
+    assert "matches in" not in result.stderr
+
+
+def test_an_error_leaves_no_header_on_stdout(invoke: Invoke, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("type,id,lower,upper\nA,1,0,0\nB,2,3,1\n")
+    result = invoke("match", "PATTERN SEQ(A a, B b) WITHIN 4", trace)
+    assert (result.exit_code, result.stdout) == (2, "")
+    sound = tmp_path / "sound.csv"
+    sound.write_text(
+        "type,id,lower,upper\n" + "".join(f"A,{n},{n},{n + 9}\nB,{n + 99},{n},{n + 9}\n" for n in range(9))
+    )
+    result = invoke("match", "PATTERN SEQ(A a, B b) WITHIN 40 ORDER BY b.none", sound)
+    assert (result.exit_code, result.stdout) == (2, "")
+    result = invoke("match", "PATTERN SEQ(A a, B b) WITHIN 40", sound, "--max-matches", "3")
+    assert (result.exit_code, result.stdout) == (1, "")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -131,6 +135,39 @@ def test_same_times_as_in_process(
     assert (
         read[0].select(["range_lower", "range_upper"]).equals(read[1].select(["range_lower", "range_upper"]))
     )
+
+
+@pytest.mark.parametrize(
+    ("unit", "zone", "format_name"), [("s", None, "json"), ("us", "Europe/Berlin", "csv")]
+)
+def test_times_of_events_are_written_as_in_process(
+    invoke: Invoke, tmp_path: Path, unit: str, zone: str | None, format_name: str
+) -> None:
+    start = datetime(2026, 1, 5, 8)
+    times = pa.array([start, start + timedelta(seconds=3)], pa.timestamp(unit, zone))
+    columns = {
+        "type": ["A", "B"], "id": [1, 2], "lower": times, "upper": times,
+        "at": pa.array([start, None], pa.timestamp("ms", "UTC")), "day": pa.array([start.date()] * 2),
+    }  # fmt: skip
+    trace = write_trace(pa.table(columns), tmp_path / "stamps.parquet")
+    returned = "a.at, a.day, b.*, b[1].lower - a.lower AS l, b[1].at AS last"
+    query = f"PATTERN SEQ(A a, B+ b[]) WITHIN 10 s RETURN {returned}"
+    written: list[list[dict[str, Any]]] = []
+    for engine in ((), ON_SPARK):
+        out = tmp_path / f"out{len(written)}"
+        result = invoke("match", query, trace, "--tick", "1s", "-o", out, "--format", format_name, *engine)
+        assert result.exit_code == 0, result.stderr
+        text = "".join(part.read_text() for part in sorted(out.glob("part-*")))
+        if format_name == "json":
+            written.append([json.loads(line) for line in text.splitlines()])
+        else:
+            rows = csv.DictReader(io.StringIO(text))
+            written.append(
+                [{**row, "confidence": float(row["confidence"]), "l": float(row["l"])} for row in rows]
+            )
+    assert written[0] == written[1]
+    assert written[0][0]["a.at"] == "2026-01-05T08:00:00.000000Z"
+    assert written[0][0]["range_upper"] == f"2026-01-05T08:00:03{'' if zone is None else 'Z'}"
 
 
 def test_bad_rows_end_with_2(invoke: Invoke, figure1: object, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -33,6 +34,8 @@ from uncertain_cep.optimizer.memory import keep_on_disk
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, attributes_in
 from uncertain_cep.results.order import finished
+from uncertain_cep.results.shown import Unit
+from uncertain_cep.timedomain import TimeDomain, coarsest_unit
 from uncertain_cep.traces.reading import LoadedTrace, load_traces
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 from uncertain_cep.wording import counted
@@ -119,18 +122,29 @@ def _deliver_in_process(matching: Matching, destination: Destination) -> int:
     if destination.out is None or destination.as_file:
         with (
             _file_or_stdout(destination) as sink,
-            _matches_in_process(matching, printed=destination.out is None) as (schema, batches, diagnostics),
+            _matches_in_process(matching, printed=destination.out is None) as (plan, batches, diagnostics),
         ):
-            count = write_batches(batches, schema, sink, format_name, destination.compression)
+            unit = _unit_of_ticks(plan.domain)
+            count = write_batches(
+                batches, plan.output_schema, sink, format_name, destination.compression, unit
+            )
         _explain_nothing(count, diagnostics)
         return count
     with result_written_aside(Path(destination.out), overwrite=destination.overwrite) as aside:
         aside.mkdir()
-        with _matches_in_process(matching) as (schema, batches, diagnostics):
-            count = write_batches(batches, schema, aside / f"part-00000.{format_name}", format_name)
+        with _matches_in_process(matching) as (plan, batches, diagnostics):
+            part, unit = aside / f"part-00000.{format_name}", _unit_of_ticks(plan.domain)
+            count = write_batches(batches, plan.output_schema, part, format_name, unit=unit)
         describe_result(aside, matching.facts(format_name, count))
     _explain_nothing(count, diagnostics)
     return count
+
+
+def _unit_of_ticks(domain: TimeDomain) -> Unit:
+    """Return the unit whose digits the text of ranges has."""
+    if domain.unit == "tick" or domain.tick_nanoseconds is None:
+        return "us"
+    return coarsest_unit(domain.tick_nanoseconds)
 
 
 def _explain_nothing(count: int, diagnostics: Diagnostics) -> None:
@@ -142,8 +156,8 @@ def _explain_nothing(count: int, diagnostics: Diagnostics) -> None:
 @contextmanager
 def _matches_in_process(
     matching: Matching, *, printed: bool = False
-) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch], Diagnostics]]:
-    """Yield the columns of the matches, their batches, and what counts the candidates meanwhile."""
+) -> Iterator[tuple[EvaluationPlan, Iterator[pa.RecordBatch], Diagnostics]]:
+    """Yield the plan of the matches, their batches, and what counts the candidates meanwhile."""
     columns = matching.columns
     without_pandas()
     keep_on_disk()
@@ -173,7 +187,7 @@ def _matches_in_process(
         batches = _counted(execute_within(plan, table, matching.options, diagnostics), update)
         if plan.needs_all:
             batches = iter(finished(plan, batches, matching.options.limit).to_batches())
-        yield plan.output_schema, batches, diagnostics
+        yield plan, batches, diagnostics
 
 
 def _dropped(rows: int) -> str:
@@ -239,24 +253,28 @@ def _deliver_from_spark(matching: Matching, destination: Destination, master: st
         if out is None or destination.as_file:
             raise OptionError("a cluster writes a directory: name one with -o, without .csv or the like")
         # The driver may not see the cluster's files: Spark's own commit keeps half a result apart.
-        return _write_on_spark(matching, out, destination, master)
+        return _write_on_spark(matching, out, destination, master)[0]
     if out is not None and not destination.as_file:
         with result_written_aside(Path(out), overwrite=destination.overwrite) as aside:
-            count = _write_on_spark(matching, str(aside), destination, master)
+            count, _ = _write_on_spark(matching, str(aside), destination, master)
             describe_result(aside, matching.facts(format_name, count))
         return count
     with _file_or_stdout(destination) as sink, tempfile.TemporaryDirectory(prefix="uncertain-cep-") as folder:
         import pyarrow.dataset
 
         parts = Path(folder) / "parts"
-        _write_on_spark(matching, str(parts), replace(destination, format_name="parquet"), master)
+        _, unit = _write_on_spark(matching, str(parts), replace(destination, format_name="parquet"), master)
         matches = pyarrow.dataset.dataset(parts, format="parquet")
-        return write_batches(matches.to_batches(), matches.schema, sink, format_name, destination.compression)
+        return write_batches(
+            matches.to_batches(), matches.schema, sink, format_name, destination.compression, unit
+        )
 
 
-def _write_on_spark(matching: Matching, folder: str, destination: Destination, master: str) -> int:
-    """Have Spark write the matches as a directory of part files and return their number."""
-    from uncertain_cep.spark import worker_errors, write_matches
+def _write_on_spark(
+    matching: Matching, folder: str, destination: Destination, master: str
+) -> tuple[int, Unit]:
+    """Have Spark write the matches as a directory of part files; return their number and the ticks' unit."""
+    from uncertain_cep.spark import noted_schema, worker_errors, write_matches
     from uncertain_cep.spark.jobs import stopped_in_time, tasks_told
     from uncertain_cep.spark.matching import matches_frame
     from uncertain_cep.spark.reading import used_of_traces
@@ -279,6 +297,7 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
         events = used_of_traces(
             spark, matching.traces, columns.schema, columns.tick, matching.used, columns.format
         )
+        unit = _unit_of_ticks(TimeDomain.of(noted_schema(events, options.names), options.names, options.tick))
         if destination.format_name == "parquet":
             count = matches_to_parquet(
                 events,
@@ -290,12 +309,14 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
             )
         else:
             matches, rows = _counted_frame(
-                matches_frame(events, matching.query, options, diagnostics=diagnostics)
+                matches_frame(events, matching.query, options, diagnostics=diagnostics),
+                destination.format_name,
+                unit,
             )
             write_matches(matches, folder, destination.format_name, overwrite=destination.overwrite)
             count = rows()
     _explain_nothing(count, diagnostics)
-    return count
+    return count, unit
 
 
 def check_for_spark(options: MatchOptions, master: str) -> None:
@@ -337,19 +358,21 @@ def _is_none_of_py4j(record: logging.LogRecord) -> bool:
     return record.module not in ("java_gateway", "clientserver")
 
 
-def _counted_frame(frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
-    """Return a frame with text for times and a function that tells its number of rows once it is written."""
+def _counted_frame(frame: DataFrame, format_name: Format, unit: Unit) -> tuple[DataFrame, Callable[[], int]]:
+    """Return a frame as text files hold it, and a function that tells its number of rows once it is written.
+
+    The workers write times and lists as the command does in process.
+    """
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
-    from pyspark.sql.types import TimestampNTZType, TimestampType
 
-    pattern = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
-    for field in frame.schema:
-        if isinstance(field.dataType, TimestampNTZType):
-            frame = frame.withColumn(field.name, f.date_format(field.name, pattern))
-        elif isinstance(field.dataType, TimestampType):
-            in_utc = f.to_utc_timestamp(f.col(field.name), f.current_timezone())
-            frame = frame.withColumn(field.name, f.date_format(in_utc, f"{pattern}'Z'"))
+    from uncertain_cep.results.shown import as_csv_text, as_json_text, text_batches
+    from uncertain_cep.spark.dataframes import arrow_fields, from_arrow_schema, in_workers, plainly_named
+
+    given, as_csv = pa.schema(arrow_fields(frame.schema)), format_name == "csv"
+    text = (as_csv_text if as_csv else as_json_text)(given.empty_table()).schema
+    write = partial(text_batches, names=given.names, as_csv=as_csv, unit=unit)
+    frame = in_workers(plainly_named(frame), write, from_arrow_schema(text))
     written = Observation()
     return frame.observe(written, f.count(f.lit(1)).alias("rows")), lambda: int(written.get["rows"])
 

@@ -131,7 +131,6 @@ def match(
     with uncollected():
         from uncertain_cep.cli.execution import Destination, Matching, deliver
     from uncertain_cep.plan import Approximation
-    from uncertain_cep.wording import counted
 
     queries, traces = told_apart(query, traces)
     if out is not None:
@@ -171,7 +170,23 @@ def match(
     )
     count = deliver(matching, destination)
     where = f", in {out}" if out else ""
-    note(f"{counted(count, 'match', 'matches')} in {time.monotonic() - started:.1f} s{where}")
+    note(f"{_rows_found(matching.query, count)} in {time.monotonic() - started:.1f} s{where}")
+
+
+def _rows_found(query: Query, count: int) -> str:
+    """Return how many rows there are, and of what."""
+    from uncertain_cep.wording import counted
+
+    wanted = query.expected_count
+    if wanted is None:
+        return counted(count, "match", "matches")
+    if wanted.by:
+        return (
+            counted(count, "group")
+            if wanted.every is None
+            else f"{counted(count, 'row')}, one for each group and bucket"
+        )
+    return "the expected count" if wanted.every is None else counted(count, "bucket")
 
 
 def inputs_of(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,25 +17,104 @@ from uncertain_cep.query import Query
 from uncertain_cep.query.syntax import Aggregate, AllAttributes, Attribute, expressions_in
 from uncertain_cep.wording import counted
 
-__all__ = ["MatchTable", "as_text", "match_table", "shown_rows"]
+__all__ = [
+    "MatchTable",
+    "Unit",
+    "as_csv_text",
+    "as_json_text",
+    "as_text",
+    "match_table",
+    "shown_rows",
+    "text_batches",
+]
 
 
-def as_text(table: pa.Table) -> pa.Table:
-    """Return a table with its timestamps as ISO 8601 text, and lengths of time as seconds."""
+Unit = Literal["s", "ms", "us", "ns"]
+
+_RANGES: Final = ("range_lower", "range_upper", "bucket")
+
+
+def as_text(table: pa.Table, unit: Unit | None = None) -> pa.Table:
+    """Return a table with its timestamps as ISO 8601 text, and lengths of time as seconds.
+
+    They have the digits of their unit. Of matches ``unit`` is that of the tick: ranges and buckets have its
+    digits, others those of microseconds at least, as Spark knows no coarser ones. Those with a time zone are
+    in UTC and end in Z. Lists of times are lists of such text.
+    """
     for number, field in enumerate(table.schema):
-        if pa.types.is_duration(field.type):
-            column = table.column(number).cast(pa.duration("ns")).cast(pa.int64())
-            table = table.set_column(
-                number, field.name, pc.divide(column.cast(pa.float64(), safe=False), 1e9)
-            )
-        if pa.types.is_timestamp(field.type):
+        if _is_of_time(field.type) or (pa.types.is_list(field.type) and _is_of_time(field.type.value_type)):
             column = table.column(number)
-            pattern = "%Y-%m-%dT%H:%M:%S"
-            if field.type.tz is not None:
-                column = column.cast(pa.timestamp(field.type.unit, "UTC"))
-                pattern += "Z"
-            table = table.set_column(number, field.name, pc.strftime(column, pattern))
+            if unit is not None and field.name in _RANGES and pa.types.is_timestamp(field.type):
+                column = column.cast(pa.timestamp(unit, field.type.tz), safe=False)
+                table = table.set_column(number, field.name, _clock_text(column))
+                continue
+            table = table.set_column(number, field.name, _time_text(column, is_fine=unit is not None))
     return table
+
+
+def _is_of_time(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(type_) or pa.types.is_duration(type_))
+
+
+def _time_text(column: pa.ChunkedArray | pa.Array, *, is_fine: bool) -> pa.ChunkedArray | pa.Array:
+    type_ = column.type
+    if pa.types.is_list(type_):
+        # A slice of lists keeps the offsets of the whole.
+        lists = pc.take(column, pa.array(range(len(column)), pa.int64()))
+        lists = lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
+        return pa.ListArray.from_arrays(
+            lists.offsets, _time_text(lists.values, is_fine=is_fine), mask=lists.is_null()
+        )
+    if pa.types.is_duration(type_):
+        nanoseconds = column.cast(pa.duration("ns")).cast(pa.int64())
+        return pc.divide(nanoseconds.cast(pa.float64(), safe=False), 1e9)
+    is_coarse = is_fine and type_.unit in ("s", "ms")
+    return _clock_text(column.cast(pa.timestamp("us", type_.tz)) if is_coarse else column)
+
+
+def _clock_text(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """Return timestamps as text, with the digits of their unit."""
+    zone = column.type.tz
+    column = column if zone is None else column.cast(pa.timestamp(column.type.unit, "UTC"))
+    return pc.strftime(column, f"%Y-%m-%dT%H:%M:%S{'' if zone is None else 'Z'}")
+
+
+def as_json_text(table: pa.Table, unit: Unit | None = None) -> pa.Table:
+    """Return a table as :func:`as_text` does, with null for NaN and infinity, which JSON does not have."""
+    table = as_text(table, unit)
+    for number, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            column = table.column(number)
+            table = table.set_column(number, field, pc.if_else(pc.is_finite(column), column, None))
+    return table
+
+
+def as_csv_text(table: pa.Table, unit: Unit | None = None) -> pa.Table:
+    """Return a table as :func:`as_text` does, with lists as JSON text, for CSV knows none."""
+    table = as_text(table, unit)
+    for number, field in enumerate(table.schema):
+        if pa.types.is_list(field.type):
+            lists = table.column(number).combine_chunks()
+            distinct = lists.flatten().dictionary_encode()
+            written = [
+                json.dumps(value, ensure_ascii=False, default=str)
+                for value in distinct.dictionary.to_pylist()
+            ]
+            texts = pa.array(written, pa.string()).take(distinct.indices).fill_null("null")
+            starts = lists.offsets.to_numpy() - lists.offsets[0].as_py() if len(lists) else [0]
+            joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(starts, pa.int32()), texts), ", ")
+            column = pc.if_else(lists.is_valid(), pc.binary_join_element_wise("[", joined, "]", ""), None)
+            table = table.set_column(number, field.name, column)
+    return table
+
+
+def text_batches(
+    batches: Iterable[pa.RecordBatch], *, names: Sequence[str], as_csv: bool, unit: Unit | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield batches, whose columns have other names, as CSV or JSON files hold them."""
+    for batch in batches:
+        table = pa.Table.from_batches([batch]).rename_columns(names)
+        yield from (as_csv_text if as_csv else as_json_text)(table, unit).to_batches()
 
 
 _TRAILING_ZEROS: Final = re.compile(r"(?:\.0+|(\.\d*[1-9])0+)(Z?)$")

@@ -186,7 +186,11 @@ def matches_to_parquet(
 def _save(matches: DataFrame, uri: str, format_name: Format, mode: str) -> None:
     writer = matches.write.mode(mode)
     if format_name == "csv":
-        writer = writer.option("header", True)
+        # A quote within quotes is written twice, as everywhere else.
+        writer = writer.option("header", True).option("escape", '"')
+    elif format_name == "json":
+        # As in process, a row has all columns.
+        writer = writer.option("ignoreNullFields", False)
     elif format_name == "parquet":
         # Ids, times and confidences rarely repeat: to look whether they do takes a quarter of the time.
         for field in matches.schema.fields:

@@ -1,0 +1,234 @@
+"""Texts of times as numbers: years, months, days, and what is left of the day.
+
+Rows of one length that look like the first of them are read together: the regular expression of a format
+tells where its numbers stand there, and the others have theirs in the same places.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from uncertain_cep.durations import UNIT_NANOSECONDS
+from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
+from uncertain_cep.wording import counted
+
+__all__ = ["LONG_MONTHS", "MONTHS", "NO_ZONE", "YEARS", "StampTexts"]
+
+MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+LONG_MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+    "november", "december",
+)  # fmt: skip
+_RESOLUTIONS: Final = (("S", "s"), ("M", "min"), ("H", "h"), ("I", "h"), ("d", "d"), ("j", "d"))
+_MOST_LOOKS: Final = 200
+"""How many rows are looked at for how others look, before the rest are read one by one."""
+
+YEARS: Final = (1678, 2261)
+"""The first and the last year that nanoseconds since 1970 reach as a whole."""
+_SECOND: Final = 10**9
+_DAY: Final = 86_400 * _SECOND
+NO_ZONE: Final = np.iinfo(np.int64).min
+"""The offset of what tells no time zone."""
+
+
+@dataclass(slots=True)
+class StampTexts:
+    """What is known of each row: year, month and day (-1: not told), nanoseconds in the day, zone, length."""
+
+    year: IntArray
+    month: IntArray
+    day: IntArray
+    within: IntArray
+    offset: IntArray
+    length: IntArray
+    counts: IntArray
+    good: BoolArray
+    number: BoolArray
+
+    @classmethod
+    def of(cls, size: int) -> StampTexts:
+        """Return so many rows of which nothing is known."""
+
+        def full(value: int) -> IntArray:
+            return np.full(size, value, np.int64)
+
+        no = np.zeros(size, np.bool_)
+        return cls(full(-1), full(-1), full(-1), full(0), full(NO_ZONE), full(1), full(0), no, no.copy())
+
+    def put_numbers(self, rows: IntArray, text: pa.Array, unit: int) -> None:
+        """Take numbers since 1970."""
+        for row, number in zip(rows.tolist(), text.to_pylist(), strict=True):
+            whole, _, rest = number.partition(".")
+            digits = len(str(unit)) - 1
+            part = int((rest + "0" * digits)[:digits] or 0)
+            count = int(whole) * unit + (-part if whole.startswith("-") else part)
+            if abs(count) < 2**63:
+                self.counts[row] = count
+                self.length[row] = max(1, unit // 10 ** len(rest))
+                self.good[row] = self.number[row] = True
+                self.offset[row] = 0
+
+    def put(self, rows: IntArray, text: pa.Array, expression: re.Pattern[bytes]) -> None:
+        """Take texts that an expression fits."""
+        _, offsets, data = text.buffers()
+        begins = np.frombuffer(offsets, np.int64)[text.offset : text.offset + len(text) + 1]
+        data = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+        sizes = np.diff(begins)
+        order = np.argsort(sizes, kind="stable")
+        looks = 0
+        for some in np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1):
+            left = some
+            while len(left):
+                looks += 1
+                block = left if looks <= _MOST_LOOKS else left[:1]
+                letters = data[begins[block][:, None] + np.arange(sizes[block[0]])]
+                match = expression.fullmatch(letters[0].tobytes())
+                if match is None:
+                    # What the two libraries read in different ways is no time.
+                    left = left[1:]
+                    continue
+                alike = self._take(rows[block], letters, match)
+                alike[0] = True
+                left = left[~alike] if len(block) == len(left) else left[1:]
+
+    def _take(self, rows: IntArray, letters: Any, match: re.Match[bytes]) -> BoolArray:
+        """Take rows of letters, (n, k) uint8, that look like the first one, and return which do."""
+        alike = np.ones(len(letters), np.bool_)
+        spans = {name: match.span(name) for name, found in match.groupdict().items() if found is not None}
+        told: dict[str, IntArray] = {}
+        fixed = np.ones(letters.shape[1], np.bool_)
+        for name, (begin, end) in spans.items():
+            fixed[begin:end] = False
+            found = letters[:, begin:end]
+            if name in "bpa":
+                told[name] = _words(name, found)
+                alike &= told[name] >= 0
+            elif name == "z":
+                told[name], same = _offsets(found)
+                alike &= same
+            else:
+                # Only the first one of two digits may be a space.
+                digits = np.where((found == 0x20) & (np.arange(end - begin) == 0), 0x30, found) - 0x30
+                alike &= (digits < 10).all(axis=1)
+                told[name] = digits.astype(np.int64) @ 10 ** np.arange(end - begin - 1, -1, -1)
+        alike &= (letters[:, fixed] == letters[0, fixed]).all(axis=1)
+        some = rows[alike]
+        self._put_told(some, {name: values[alike] for name, values in told.items()}, spans)
+        return alike
+
+    def _put_told(
+        self, rows: IntArray, told: Mapping[str, IntArray], spans: Mapping[str, tuple[int, int]]
+    ) -> None:
+        nothing = np.full(len(rows), -1, np.int64)
+        zero = np.zeros(len(rows), np.int64)
+        year = told.get("Y", nothing)
+        if "y" in told:
+            year = np.where(told["y"] < 69, 2000, 1900) + told["y"]
+        hour = told.get("H", zero)
+        good = (hour < 24) & (told.get("M", zero) < 60) & (told.get("S", zero) < 60)
+        if "I" in told:
+            good &= (told["I"] >= 1) & (told["I"] <= 12)
+            hour = told["I"] % 12 + 12 * told["p"]
+        month = told["b"] if "b" in told else told.get("m", nothing)
+        if "j" in told:
+            # A day of the year is a day of January that is too late.
+            month, day = zero + 1, told["j"]
+            leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+            good &= (day >= 1) & (day <= np.where(leap, 366, 365))
+        else:
+            day = told.get("d", nothing)
+            good &= ("d" not in told) | ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31))
+        if "Y" in told or "y" in told:
+            good &= (year >= YEARS[0]) & (year <= YEARS[1])
+        places = spans["f"][1] - spans["f"][0] if "f" in told else 0
+        seconds = (hour * 60 + told.get("M", zero)) * 60 + told.get("S", zero)
+        self.year[rows], self.month[rows], self.day[rows] = year, month, day
+        self.within[rows] = seconds * _SECOND + told.get("f", zero) * 10 ** (9 - places)
+        self.offset[rows] = told.get("z", np.full(len(rows), NO_ZONE))
+        last = next((unit for letter, unit in _RESOLUTIONS if letter in told), "d")
+        self.length[rows] = 10 ** (9 - places) if places else UNIT_NANOSECONDS[last]
+        self.good[rows] = good
+
+    def complete(self, base: str | None, *, fixed: bool) -> str | None:
+        """Make counts of what is told, and of the base where the year, or the day, is not.
+
+        Return what to warn of where the day changes, or the year goes back; None if nothing.
+        """
+        rows = np.flatnonzero(self.good & ~self.number)
+        said = None
+        dayless = rows[self.day[rows] < 0]
+        if len(dayless):
+            turns = _turns(self.within[dayless], _DAY, fixed=fixed)
+            days = np.datetime64(base or "1970-01-01", "D").astype(np.int64) + turns
+            self.counts[dayless] = days * _DAY + self.within[dayless]
+            if turns.any():
+                said = _turned("day", turns, days.astype("M8[D]"))
+        dated = rows[self.day[rows] >= 0]
+        yearless = dated[self.year[dated] < 0]
+        if len(yearless):
+            rough = (self.month[yearless] - 1) * 31 + self.day[yearless]
+            turns = _turns(rough, 372, fixed=fixed)
+            self.year[yearless] = int((base or "1970")[:4]) + turns
+            if (np.diff(turns) < 0).any():
+                said = _turned("year", turns, self.year[yearless])
+        year, month, day = self.year[dated], self.month[dated], self.day[dated]
+        begins = ((year - 1970) * 12 + month - 1).astype("M8[M]")
+        begin = begins.astype("M8[D]").astype(np.int64)
+        longest = (begins + 1).astype("M8[D]").astype(np.int64) - begin
+        self.good[dated] &= (day <= longest) | (month == 1)
+        self.counts[dated] = (begin + day - 1) * _DAY + self.within[dated]
+        return said
+
+
+def _turned(what: str, turns: IntArray, values: Any) -> str:
+    """Return how often the day, or year, of rows changes, and between which ``values``, (n,), they are."""
+    times = counted(int(np.count_nonzero(np.diff(turns))), "time")
+    return (
+        f"the {what} changes {times} from one row to the next, from {values.min()} to {values.max()}: where "
+        f"all rows are of one {what}, say fixed_date = true"
+    )
+
+
+def _turns(values: IntArray, period: int, *, fixed: bool) -> IntArray:
+    """Return how often a clock that shows (n,) ``values`` has begun anew since the first; 0 if fixed."""
+    if fixed:
+        return np.zeros(len(values), np.int64)
+    steps = np.diff(values, prepend=values[:1])
+    return np.cumsum((steps < -(period // 2)).astype(np.int64) - (steps > period // 2))
+
+
+def _words(kind: str, found: Any) -> IntArray:
+    """Return the numbers of months, or of am and pm, in (n, k) letters, 0 for weekdays; -1 for others."""
+    low = found | 0x20
+    numbers = np.full(len(found), -1, np.int64)
+    if kind == "a":
+        numbers[((low >= ord("a")) & (low <= ord("z"))).all(axis=1)] = 0
+        return numbers
+    first, lists = (0, (("am", "pm"),)) if kind == "p" else (1, (MONTHS, LONG_MONTHS))
+    for number, word in ((place + first, word) for words in lists for place, word in enumerate(words)):
+        if len(word) == found.shape[1]:
+            numbers[(low == np.frombuffer(word.encode(), np.uint8)).all(axis=1)] = number
+    return numbers
+
+
+def _offsets(found: Any) -> tuple[IntArray, BoolArray]:
+    """Return zones, (n, k) letters, as nanoseconds east, and which are written like the first one."""
+    first = found[0].tobytes()
+    if first[:1] not in b"+-":
+        return np.zeros(len(found), np.int64), (found == found[0]).all(axis=1)
+    digits = (
+        found[:, [place for place in range(1, found.shape[1]) if first[place : place + 1] != b":"]] - 0x30
+    )
+    alike = (digits < 10).all(axis=1) & ((found[:, 0] == 0x2B) | (found[:, 0] == 0x2D))
+    if b":" in first:
+        alike &= found[:, 3] == 0x3A
+    weights = np.array([36_000, 3_600, 600, 60][: digits.shape[1]]) * _SECOND
+    sign = np.where(found[:, 0] == 0x2D, -1, 1)
+    length = digits.astype(np.int64) @ weights
+    return sign * length, alike & (length <= _DAY)

@@ -4,24 +4,31 @@ A kernel that can run long counts its steps. When it has spent the budget of a c
 that it knows in its state, to be called again. Between two calls Python raises what a signal asks for
 (``KeyboardInterrupt``), and the caller's own limits are looked at (:func:`checkpoint`). No answer depends on
 the budget.
+
+One match is bound by the steps that it may take (``MOST_CONFIDENCE_STEPS`` and the like), which take a second
+or so at most where kernels are compiled. As plain Python they would take minutes, so what is long there looks
+at the limits itself (:func:`plain_checkpoint`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Final
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence import config
-from confidence.kernel import runs_plain
+from confidence.checkpoints import checkpoint, looking_at
+from confidence.kernel import kernel, runs_plain
 
-__all__ = ["checkpoint", "looking_at", "multiplications_per_call", "pieces", "steps_per_call"]
-
-_check: Final[ContextVar[Callable[[int], None] | None]] = ContextVar("check", default=None)
+__all__ = [
+    "checkpoint",
+    "looking_at",
+    "multiplications_per_call",
+    "pieces",
+    "plain_checkpoint",
+    "steps_per_call",
+]
 
 
 def steps_per_call() -> int:
@@ -39,6 +46,11 @@ def multiplications_per_call() -> float:
     The match that exceeds them is finished.
     """
     return max(config.MULTIPLICATIONS_PER_CALL / _slower(), 1.0)
+
+
+@kernel(inline=True, plain=checkpoint)
+def plain_checkpoint():
+    """Let the evaluation end here if kernels run as plain Python; compiled code does nothing."""
 
 
 def _slower() -> int:
@@ -65,34 +77,3 @@ def pieces(costs: NDArray[np.float64]) -> Iterator[slice]:
         stop = int(np.searchsorted(ends, before + multiplications_per_call(), side="right"))
         yield slice(done, max(stop, done + 1))
         done = max(stop, done + 1)
-
-
-def checkpoint(needed: int = 0) -> None:
-    """Let the evaluation end here: raise what the caller's check raises.
-
-    Drivers call this between two calls of kernels that may be many, and before they hold much more memory.
-
-    Parameters
-    ----------
-    needed : int
-        Bytes that are about to be held besides.
-    """
-    check = _check.get()
-    if check is not None:
-        check(needed)
-
-
-@contextmanager
-def looking_at(check: Callable[[int], None]) -> Iterator[None]:
-    """Have ``check`` called at every checkpoint of this thread while the context lasts; it ends by raising.
-
-    Parameters
-    ----------
-    check : callable
-        Called often, so that it should take less than a microsecond, with the bytes about to be held.
-    """
-    token = _check.set(check)
-    try:
-        yield
-    finally:
-        _check.reset(token)

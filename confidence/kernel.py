@@ -53,7 +53,12 @@ _spent = 0.0
 
 
 def kernel(
-    function: Any = None, *, inline: bool = False, allocates: bool = False, packed: bool = False
+    function: Any = None,
+    *,
+    inline: bool = False,
+    allocates: bool = False,
+    packed: bool = False,
+    plain: Callable[..., Any] | None = None,
 ) -> Any:
     """Make a function a kernel: compiled at its first call with arguments of these types, and kept on disk.
 
@@ -72,6 +77,8 @@ def kernel(
     packed : bool
         Whether, where other kernels call it, LLVM makes vectors of equal operations that stand side by side
         (superword-level parallelism). It takes longer to compile, and slows down what has few of these.
+    plain : callable or None
+        Runs in place of the function as plain Python; None: the function itself.
 
     Returns
     -------
@@ -79,8 +86,10 @@ def kernel(
         A :class:`Kernel`, or the function itself under ``NUMBA_DISABLE_JIT``.
     """
     if function is None:
-        return lambda given: kernel(given, inline=inline, allocates=allocates, packed=packed)
-    return function if NEVER_COMPILED else Kernel(function, inline, allocates, packed)
+        return lambda given: kernel(given, inline=inline, allocates=allocates, packed=packed, plain=plain)
+    if NEVER_COMPILED:
+        return function if plain is None else plain
+    return Kernel(function, inline, allocates, packed, plain)
 
 
 class Kernel:
@@ -92,7 +101,14 @@ class Kernel:
         As it is written.
     """
 
-    def __init__(self, function: FunctionType, inline: bool, allocates: bool, packed: bool) -> None:
+    def __init__(
+        self,
+        function: FunctionType,
+        inline: bool,
+        allocates: bool,
+        packed: bool,
+        plain: Callable[..., Any] | None,
+    ) -> None:
         update_wrapper(self, function)
         self.py_func = function
         self.__name__ = function.__name__
@@ -100,7 +116,7 @@ class Kernel:
         sources_hash(function.__module__)
         self._options = inline, allocates, packed
         self._compiled: Any = None
-        self._plain: Callable[..., Any] | None = None
+        self._plain = plain
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel, in which way see :func:`plain_for`."""

@@ -15,6 +15,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread, current_thread, main_thread
 from typing import Final, TypeVar
 
+from confidence.checkpoints import checkpoint, is_looked_at, looking_at
+
 __all__ = ["Abandoned", "Failure", "ending_when", "in_a_thread", "may_end_here", "uninterrupted"]
 
 ResultT = TypeVar("ResultT")
@@ -93,17 +95,23 @@ def in_a_thread(
 
 
 def uninterrupted(call: Callable[[], ResultT]) -> ResultT:
-    """Return what a call returns, made where no interrupt is raised.
+    """Return what a call returns, made where no interrupt is raised, while the caller's limits hold.
 
     Parameters
     ----------
     call : callable
-        If an interrupt ends the caller, it goes on, see :func:`in_a_thread`. A process does not end before
-        that, as native code would go on without its data.
+        If an interrupt or a limit ends the caller, it goes on, see :func:`in_a_thread`. A process does not
+        end before that, as native code would go on without its data.
     """
-    if current_thread() is not main_thread():
+    if current_thread() is not main_thread() and not is_looked_at():
         return call()
-    return in_a_thread(call, daemon=False)
+
+    def alone() -> ResultT:
+        # What it calls is to stay in this thread, which holds the compiler's locks.
+        with looking_at(None):
+            return call()
+
+    return in_a_thread(alone, daemon=False, meanwhile=checkpoint)
 
 
 def may_end_here() -> None:

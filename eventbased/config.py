@@ -93,6 +93,9 @@ TABLE_CELLS: Final = 2**18
 CROWDED: Final = 4.0
 """Candidates of a component around one tick, on average, from which on tables pay."""
 
+MOST_IN_REACH: int = 2**21
+"""Events that decide on matches with clocks that are listed at a time: about 100 MB."""
+
 LEAST_TABLED: int = 64
 """Matches with negations from which on it is tried whether they share what tables hold."""
 

@@ -529,5 +529,9 @@ TASK_TRIES: Final = 2
 """How often a local session tries a task that fails or loses its worker. An error that comes at each try is
 computed as often."""
 
+END_SECONDS: Final = 5.0
+"""Seconds that Spark has to stop a stream, before it is asked again, and that Java has to end, before it is
+killed."""
+
 STOP_AGAIN_SECONDS: Final = 0.5
 """Seconds after which a job that began behind a time limit is stopped as well."""

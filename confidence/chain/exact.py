@@ -10,17 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from itertools import accumulate
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint
 from confidence.config import WORST_CANCELLATION
 from confidence.kernel import kernel
 
 __all__ = ["exact_chain_confidence", "redo_exactly", "trusted"]
 
 Int64 = NDArray[np.int64]
+
+_BETWEEN_LOOKS: Final = 32
+"""Terms of a sum after which the caller's limits are looked at: each takes up to a millisecond."""
 
 
 @kernel
@@ -71,8 +77,9 @@ def exact_chain_confidence(
 
     Notes
     -----
-    The cycle of inequalities of :mod:`confidence.chain.uniform`. O(l^3) operations on integers of about
-    ``l log2(U)`` bits.
+    The cycle of inequalities of :mod:`confidence.chain.uniform`. Where one of them holds in any case, the
+    cycle falls apart into paths, which take O(l min(l, U)) operations on integers of about ``l log2(U)``
+    bits; else it takes l times as many.
     """
     length = len(lower)
     ticks = math.prod(last - first + 1 for first, last in zip(lower, upper, strict=True))
@@ -84,25 +91,56 @@ def exact_chain_confidence(
         return Fraction(0)
     low = [value - j for j, value in enumerate(lower)]
     high = [value - j for j, value in enumerate(upper)]
-    a = [max(max(low[: j + 1]), max(low) - w) for j in range(length)]
-    b = [min(min(high[j:]), min(high) + w) for j in range(length)]
+    least, most = max(low) - w, min(high) + w
+    a = [max(value, least) for value in accumulate(low, max)]
+    b = [min(value, most) for value in accumulate(reversed(high), min)][::-1]
     if any(first > last for first, last in zip(a, b, strict=True)):
         return Fraction(0)
     a += [value + w for value in a]
     b += [value + w for value in b]
+    cuts = [j for j in range(1, length + 1) if b[j - 1] <= a[j]]
+    if cuts:
+        ends = [*cuts[1:], cuts[0] + length]
+        return Fraction(math.prod(map(partial(_paths, a, b), cuts, ends)), ticks)
+    return Fraction(_cycles(a, b, length), ticks)
+
+
+def _arcs(a: list[int], b: list[int], start: int, k: int, first: int, counts: list[int]) -> int:
+    """Return the signed sum over the arcs from k that end at ``first`` or later."""
+    total = 0
+    high = b[start + k] + 1
+    for end in range(first, len(counts) - 1):
+        room, size = high - a[start + end], end - k + 1
+        if room < size:
+            break
+        term = math.comb(room, size) * counts[end + 1]
+        total += -term if (end - k) % 2 else term
+        if end % _BETWEEN_LOOKS == 0:
+            checkpoint()
+    return total
+
+
+def _suffixes(a: list[int], b: list[int], start: int, size: int, lowest: int) -> list[int]:
+    """Return the number of weakly increasing chains of positions k to ``size``, for each k >= lowest.
+
+    Positions are counted from ``start`` along the tight bounds.
+    """
+    counts = [1] * (size + 1)
+    for k in range(size - 1, lowest - 1, -1):
+        checkpoint()
+        counts[k] = _arcs(a, b, start, k, k, counts)
+    return counts
+
+
+def _paths(a: list[int], b: list[int], begin: int, end: int) -> int:
+    """Return the number of weakly increasing chains of the positions from ``begin`` to before ``end``."""
+    return _suffixes(a, b, begin, end - begin, 0)[0]
+
+
+def _cycles(a: list[int], b: list[int], length: int) -> int:
+    """Return the number of weakly increasing chains of all positions that end within the window."""
     total = 0
     for back in range(length):
         start = (length - back) % length
-        counts = [1] * (length + 1)
-
-        def arcs(k: int, first: int, start: int = start, counts: list[int] = counts) -> int:
-            return sum(
-                (-1) ** (end - k) * math.comb(max(b[start + k] - a[start + end] + 1, 0), end - k + 1)
-                * counts[end + 1]
-                for end in range(first, length)
-            )  # fmt: skip
-
-        for k in range(length - 1, back, -1):
-            counts[k] = arcs(k, k)
-        total += arcs(0, back)
-    return Fraction(total, ticks)
+        total += _arcs(a, b, start, 0, back, _suffixes(a, b, start, length, back + 1))
+    return total

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.budget import multiplications_per_call
+from confidence.budget import multiplications_per_call, plain_checkpoint
 from confidence.chain.distribution import exactly
 from confidence.chain.tick_pairs import with_pairs
 from confidence.config import FEW_STEPS
@@ -143,7 +143,7 @@ class Workspace(NamedTuple):
         How many places and groups they have, and the group in question.
     held : (l,) bool
         Whether a time of the match is held.
-    marks : (2, l) int64, times : (l,) int64, side : (2, u) float64
+    marks : (3, l) int64, times : (l,) int64, side : (2, u) float64
         Work arrays.
     random : (1,) uint64, left : (u + 2,) int64
         The state of the random numbers; first and last time of the match, and how many draws are left for
@@ -200,14 +200,14 @@ def workspace(length: int, most_edges: int, most_ticks: int, most_events: int) -
         bounds=np.empty((3, length + 1), dtype=np.int64),
         node=np.empty((length, most_ticks)),
         edge=np.empty(most_edges),
-        front=np.empty((length, max(most_ticks, length))),
+        front=np.empty((length, most_ticks)),
         spare_node=np.empty((length, most_ticks)),
         spare_edge=np.empty(most_edges),
         coupled=np.empty(events, dtype=np.int64),
         places=np.empty((events, 4, 2 * length + 4), dtype=np.int64),
         counts=np.empty((3, events), dtype=np.int64),
         held=np.empty(length, dtype=np.bool_),
-        marks=np.empty((2, length), dtype=np.int64),
+        marks=np.empty((3, length), dtype=np.int64),
         times=np.empty(length, dtype=np.int64),
         side=np.empty((2, most_ticks)),
         random=np.empty(1, dtype=np.uint64),
@@ -285,6 +285,7 @@ def forward(chain, start, stop, last_tick):
     for t in range(b[0] - a[0] + 1):
         front[0, t] = node[0, t] if start <= a[0] + t <= stop else 0.0
     for g in range(1, length):
+        plain_checkpoint()
         width = b[g] - a[g] + 1
         end = min(width, last_tick - a[g] + 1)
         for t in range(width):
@@ -341,6 +342,7 @@ def _three_events(chain, window):
     first_time = b[0] + 1
     next_last = a[2]
     for s in range(a[0], b[0] + 1):
+        plain_checkpoint()
         while next_last <= min(b[2], s + window - 1):
             weight = node[2, next_last - a[2]]
             column = (edge_start[2] + next_last - a[2]) & POSITIVE
@@ -389,6 +391,7 @@ def _two_events(chain, window):
     first_time = b[0] + 1
     last_time = a[1] - 1
     for s in range(a[0], b[0] + 1):
+        plain_checkpoint()
         weight = node[0, s - a[0]]
         row = bounds[2, 1] + (s - a[0]) * width - a[1]
         for t in range(max(a[1], s + 1), min(b[1], s + window - 1) + 1):

@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from confidence.arrays import largest
+from confidence.budget import plain_checkpoint
 from confidence.chain.distribution import exactly
 from confidence.chain.pmf import chain_confidence_pmf, support_range
 from confidence.chain.uniform import chain_confidence, tight_bounds
@@ -34,7 +35,10 @@ from confidence.gaps.chains import (
     lay_out,
 )
 from confidence.gaps.places import (
+    AT,
     GROUPS,
+    INSIDE,
+    KIND,
     PLACES,
     group_places,
     list_places,
@@ -62,6 +66,7 @@ def _weigh_all(match, pmfs, window, found, forbidden, edges, work):
         work.edge[e] = 1.0
     count = 0
     for x in range(found):
+        plain_checkpoint()
         places = work.places[count]
         many = list_places(forbidden, x, work.bounds, length, window, places)
         if many < 0:
@@ -107,25 +112,41 @@ def _steps(chosen, window, active, work):
 
 
 @kernel
-def _choose(window, active, work, chosen, trial):
+def _choose(window, active, most_steps, work, chosen, trial):
     """Choose the times to hold; return the steps, and whether events couple gaps.
 
     One time after the other, always the one that helps most, down to all: the cheapest choice on the way.
+    Only times next to places are held, as no other helps, and the first, on which the window depends. The
+    search ends when it has taken as long as the cheapest choice so far, or ``most_steps``.
     """
     length = trial.shape[0]
+    helps = work.marks[2]
     for j in range(length):
         chosen[j] = trial[j] = False
+        helps[j] = j == 0
+    each = float(length)
+    for k in range(active):
+        for r in range(work.counts[PLACES, k]):
+            helps[work.places[k, AT, r]] = 1
+            if work.places[k, KIND, r] == INSIDE:
+                helps[work.places[k, AT, r] - 1] = 1
+        each += 4.0 * float(work.counts[PLACES, k])
     best, choices = _steps(trial, window, active, work)
     coupled = choices > 1.0
-    while choices > 1.0:
+    spent = 0.0
+    while choices > 1.0 and spent <= min(best, most_steps):
         least = np.inf
         found = -1
         for j in range(length):
-            if trial[j] or work.bounds[0, j] == work.bounds[1, j]:
+            if trial[j] or not helps[j] or work.bounds[0, j] == work.bounds[1, j]:
                 continue
+            if spent > min(best, most_steps):
+                break
+            plain_checkpoint()
             trial[j] = True
             steps, _ = _steps(trial, window, active, work)
             trial[j] = False
+            spent += each
             if steps < least:
                 least = steps
                 found = j
@@ -137,6 +158,7 @@ def _choose(window, active, work, chosen, trial):
             best = least
             for j in range(length):
                 chosen[j] = trial[j]
+    work.progress[SPENT] += spent
     return best, coupled
 
 
@@ -277,6 +299,7 @@ def gap_confidence(match, pmfs, window, found, forbidden, most_steps, work):
         b[j] += j
     active = 0
     for x in range(found):
+        plain_checkpoint()
         many = list_places(forbidden, x, bounds, length, window, work.places[active])
         if many == 0:
             return IMPOSSIBLE, 0.0, 0, -1
@@ -306,7 +329,7 @@ def gap_confidence(match, pmfs, window, found, forbidden, most_steps, work):
         return NO_SPACE, 0.0, edges, ticks
     work.progress[SPENT] += steps
     chosen = np.empty(length, np.bool_)
-    steps, may_couple = _choose(window, active, work, chosen, np.empty(length, np.bool_))
+    steps, may_couple = _choose(window, active, most_steps, work, chosen, np.empty(length, np.bool_))
     if may_couple and steps > most_steps:
         return COUPLED, steps, _weigh_all(match, pmfs, window, found, forbidden, edges, work), -1
     work.progress[SPENT] += steps

@@ -12,6 +12,7 @@ what takes fewer steps.
 
 from __future__ import annotations
 
+from confidence.budget import plain_checkpoint
 from confidence.chain.distribution import at_least, at_most, exactly, inside
 from confidence.config import FEW_TICKS
 from confidence.gaps.chains import (
@@ -42,6 +43,7 @@ def _weigh_edges(chain, g, low, high, offset, pmfs):
     width = b_next - a_next + 1
     scale = 1.0 / float(high - low + 1)
     for s in range(a, min(b, high - 1) + 1):
+        plain_checkpoint()
         first = max(a_next, s + 1, low + 1)
         at = bounds[2, g] + (s - a) * width + first - a_next
         if offset != -1:
@@ -130,6 +132,7 @@ def _over_places(count, forbidden, pmfs, window, chain, edges, work):
     first_time = b[0] + 1
     last_time = a[length - 1] - 1
     while True:
+        plain_checkpoint()
         if count > 0:
             take_weights(used, chain, edges)
         for k in range(count):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from confidence.budget import plain_checkpoint
 from confidence.chain.distribution import DOUBTFUL, at_least, at_most, exactly, inside
 from confidence.gaps.chains import Chain, chain_weight, next_choice, take_weights
 from confidence.kernel import kernel
@@ -50,14 +51,38 @@ def _reaches(gaps, g, low, high, a, b, last, window):
 
 
 @kernel
+def _first_that_reaches(values, stop, x):
+    """Return the first index of ascending values, below ``stop``, whose value is > x; else ``stop``."""
+    low, high = 0, stop
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] <= x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
 def list_places(forbidden, x, bounds, length, window, places):
-    """List where event x may lie; return how many places there are, -1 if nothing keeps it anywhere. O(l)."""
+    """List where event x may lie; return how many places there are, -1 if nothing keeps it anywhere.
+
+    O(log l), and the gaps from the first that it can lie in to the last.
+    """
     a, b = bounds[0], bounds[1]
     low, high, gaps = forbidden.lower[x], forbidden.upper[x], forbidden.gaps[x]
     last = length - 1
     count = 0
     before = -1
-    for g in range(last + 2):
+    # Tight bounds ascend, so the gaps between two events that it can lie in follow one another.
+    begin = max(_first_that_reaches(b, length, low), 1)
+    end = _first_that_reaches(a, length, high - 1)
+    following = 0
+    while following <= last + 1:
+        g = following
+        following = max(g + 1, begin)
+        if following > end:
+            following = max(following, last + 1)
         if not _reaches(gaps, g, low, high, a, b, last, window):
             continue
         if before < 0:
@@ -101,10 +126,14 @@ def group_places(places, count, length, held, marks):
     """Gather the places of an event into groups that one edge or one node can carry; return their number.
 
     The spot of a group is the later event of its edge, or ``-1 - j`` for node j. Pairing neighbours from the
-    left leaves the fewest groups of a path. O(l).
+    left leaves the fewest groups of a path. Linear in the times from the first place to the last.
     """
     node, edge = marks[0], marks[1]
-    for j in range(length):
+    begin, stop = length, 0
+    for r in range(count):
+        begin = min(begin, places[AT, r] - (places[KIND, r] == INSIDE))
+        stop = max(stop, places[AT, r] + 1)
+    for j in range(begin, min(stop + 2, length)):
         node[j] = edge[j] = -1
     groups = 0
     places[SPOT, 0] = -1
@@ -116,7 +145,7 @@ def group_places(places, count, length, held, marks):
             groups += 1
         elif j >= 0:
             node[j] = 0
-    for j in range(length):
+    for j in range(begin, stop):
         if node[j] < 0:
             continue
         if edge[j] >= 0:
@@ -199,6 +228,7 @@ def weigh_group(k, group, forbidden, pmfs, window, chain, work):
             node[j, t] *= constant + side[1, t]
         return
     for s in range(a[i], b[i] + 1):
+        plain_checkpoint()
         row = bounds[2, j] + (s - a[i]) * width
         earlier = constant + side[0, s - a[i]]
         begin = max(0, s + 1 - a[j])
@@ -231,6 +261,7 @@ def sum_over_groups(count, forbidden, pmfs, window, length, edges, work):
     first_time = b[0] + 1
     last_time = a[length - 1] - 1
     while True:
+        plain_checkpoint()
         if count > 0:
             take_weights(spare, chain, edges)
         for k in range(count):

@@ -11,10 +11,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import plain_checkpoint
 from confidence.chain.distribution import DOUBTFUL, at_least, at_most, exactly, inside
 from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
-from confidence.timed.tables import COUNT, VARIABLES, table_over
+from confidence.timed.tables import AT, BUDGET, COUNT, LATER, SPENT, VARIABLES, table_over
 
 __all__ = ["NO_TIME", "OTHER", "Others", "Spans", "forbid", "spans"]
 
@@ -295,7 +296,8 @@ def _weigh_table(tables, table, depth, first, low, high, offset, pmfs, chosen, c
     """Weigh a table over the first ``depth`` times of the scope by an event that is in no span.
 
     The spans are the first so many. If ``chosen`` is one of them, the last time of the table is the event's
-    own, which is behind the ``depth``, and only that span counts.
+    own, which is behind the ``depth``, and only that span counts. Else returns LATER between two rows if the
+    budget of the call is spent, and goes on there in the next one; 0 at the end.
     """
     axes, ticks = spans.scope[0], spans.scope[1]
     size, stride, cells = tables.size, tables.stride, tables.cells
@@ -307,16 +309,27 @@ def _weigh_table(tables, table, depth, first, low, high, offset, pmfs, chosen, c
         outer -= 1
         inner = axes[outer]
         begin, width = first[inner], size[inner]
-    for v in range(tables.used[VARIABLES]):
-        ticks[v] = 0
-    at = tables.start[table]
+    used, limits = tables.used, tables.limits
+    at = used[AT]
+    used[AT] = -1
+    if at < 0:
+        for v in range(used[VARIABLES]):
+            ticks[v] = 0
+        at = tables.start[table]
+    # An event that several spans may hold, or with a law of its own, takes a search in each cell.
+    each = 1.0 if count == 1 and offset == -1 else 8.0 * float(count)
     while True:
+        plain_checkpoint()
         if chosen >= 0:
             _fix(spans, chosen, first, inner)
             if spans.ends[chosen, 7] == UNBOUND:
                 for tick in range(spans.ends[chosen, 2], spans.ends[chosen, 3] + 1):
                     cells[at + tick - low] = 0.0
         else:
+            if limits[SPENT] > limits[BUDGET]:
+                used[AT] = at
+                return LATER
+            limits[SPENT] += each * float(width) + 8.0 * float(count)
             for r in range(count):
                 _fix(spans, r, first, inner)
             _weigh_row(cells, at, begin, width, low, high, offset, pmfs, spans, count)
@@ -331,7 +344,7 @@ def _weigh_table(tables, table, depth, first, low, high, offset, pmfs, chosen, c
             ticks[axis] = 0
             d -= 1
         if d < 0:
-            return
+            return 0
 
 
 @kernel
@@ -373,6 +386,10 @@ def _hold(tables, first, low, high, offset, pmfs, count, variables, spans):
         table = table_over(tables, spans.scope[0], depth + 1)
         if table < 0:
             return table
+        cells = float(ticks)
+        for d in range(depth):
+            cells *= float(tables.size[spans.scope[0, d]])
+        tables.limits[SPENT] += cells
         _weigh_table(tables, table, depth, first, low, high, offset, pmfs, r, count, spans)
     return 0
 
@@ -397,7 +414,8 @@ def forbid(tables, first, variables, others, x, pmfs, spans):
     Returns
     -------
     int64
-        How many spans it can be in; FULL or TOO_MANY as of :func:`confidence.timed.tables.table_over`.
+        How many spans it can be in; FULL or TOO_MANY as of :func:`confidence.timed.tables.table_over`; LATER
+        if the budget of the call is spent, and the next one is to go on with the event.
     """
     low, high, offset = others.lower[x], others.upper[x], others.offset[x]
     count = 0
@@ -420,7 +438,7 @@ def forbid(tables, first, variables, others, x, pmfs, spans):
         table = table_over(tables, spans.scope[0], depth)
         if table < 0:
             return table
-        _weigh_table(tables, table, depth, first, low, high, offset, pmfs, -1, count, spans)
-        return count
+        status = _weigh_table(tables, table, depth, first, low, high, offset, pmfs, -1, count, spans)
+        return count if status == 0 else status
     status = _hold(tables, first, low, high, offset, pmfs, count, variables, spans)
     return status if status < 0 else count

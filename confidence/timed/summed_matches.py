@@ -7,16 +7,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import plain_checkpoint
 from confidence.gaps.describing import ALL, COSTLY, PAUSED, SPACE
 from confidence.kernel import kernel
 from confidence.timed.forbidden_tables import forbid
 from confidence.timed.tables import (
+    BUDGET,
     CELLS,
     COUNT,
     FULL,
+    LATER,
     LEFT,
     MOST,
+    NEXT,
     PRICE,
+    SPENT,
+    TIGHT,
     TOO_MANY,
     VARIABLES,
     law_of,
@@ -154,6 +160,7 @@ def _bound_differences(times, n, tables):
         if table < 0:
             return table
         for s in range(size[i]):
+            plain_checkpoint()
             # The ticks of j from the first whose difference is small enough to the last.
             at = times.first[n, i] + s - times.first[n, j]
             begin, stop = min(max(at - high, 0), size[j]), max(min(at - low, size[j] - 1), -1)
@@ -167,21 +174,31 @@ def _bound_differences(times, n, tables):
 
 @kernel
 def _laid_out(times, n, others, pmfs, tables, spans, first):
-    """Lay out the tables of a match; return whether all its ticks are possible, and 0, FULL or TOO_MANY."""
+    """Lay out the tables of a match; return whether all its ticks are possible, and 0 or what it lacks.
+
+    That is FULL or TOO_MANY, or LATER if the budget of the call is spent: the next call goes on.
+    """
     length = times.first.shape[1]
-    tables.used[COUNT], tables.used[CELLS], tables.used[VARIABLES] = 0, 0, length
-    for v in range(length):
-        first[v] = times.first[n, v]
-        tables.size[v] = times.last[n, v] - first[v] + 1
-    is_tight, status = _weigh_times(times, n, pmfs.values, tables)
-    if status == 0:
-        status = _bound_differences(times, n, tables)
-    for x in range(others.start[n], others.start[n + 1]):
-        if status < 0:
-            break
-        status = forbid(tables, first, length, others, x, pmfs, spans)
-        is_tight = is_tight and status == 0
-    return is_tight, min(status, 0)
+    used = tables.used
+    status = 0
+    if used[NEXT] < 0:
+        used[COUNT], used[CELLS], used[VARIABLES] = 0, 0, length
+        for v in range(length):
+            first[v] = times.first[n, v]
+            tables.size[v] = times.last[n, v] - first[v] + 1
+        is_tight, status = _weigh_times(times, n, pmfs.values, tables)
+        if status == 0:
+            status = _bound_differences(times, n, tables)
+        used[NEXT], used[TIGHT] = others.start[n], is_tight
+    while status >= 0 and used[NEXT] < others.start[n + 1]:
+        status = forbid(tables, first, length, others, used[NEXT], pmfs, spans)
+        if status == LATER:
+            return False, LATER
+        if status != 0:
+            used[TIGHT] = 0
+        used[NEXT] += 1
+    used[NEXT] = -1
+    return used[TIGHT] > 0, min(status, 0)
 
 
 @kernel
@@ -231,7 +248,8 @@ def describe_summed(times, others, pmfs, begin, wanted, limits, budget, tables, 
     limits : (2,) float64
         Most cells of tables to go through for one match, and at once.
     budget : float64
-        How many cells to go through before coming back; the match that exceeds them is finished.
+        How many cells to go through before coming back. If that is between two events that are forbidden,
+        or two rows of the table of one, the next call goes on there.
     tables : confidence.timed.tables.Tables
     spans : confidence.timed.forbidden_tables.Spans
     first : (v,) int64, law : (u,) float64
@@ -249,15 +267,18 @@ def describe_summed(times, others, pmfs, begin, wanted, limits, budget, tables, 
         The cells.
     """
     out_lower, out_upper, out_confidence = out
-    spent = 0.0
+    tables.limits[SPENT], tables.limits[BUDGET] = 0.0, budget
     for n in range(begin, times.first.shape[0]):
-        if spent > budget:
+        if tables.limits[SPENT] > budget:
             return n, PAUSED, 0.0
         out_lower[n], out_upper[n], out_confidence[n] = 0, -1, 0.0
         if times.first[n, 0] > times.last[n, 0]:
             continue
-        tables.limits[LEFT], tables.limits[MOST] = limits[0], limits[1]
+        if tables.used[NEXT] < 0:
+            tables.limits[LEFT], tables.limits[MOST] = limits[0], limits[1]
         is_tight, status = _laid_out(times, n, others, pmfs, tables, spans, first)
+        if status == LATER:
+            return n, PAUSED, 0.0
         lower, upper, confidence = 0, -1, 0.0
         if status == 0 and (wanted or not is_tight):
             lower, upper, confidence, status = _summed(times, n, is_tight, tables, law)
@@ -270,5 +291,5 @@ def describe_summed(times, others, pmfs, begin, wanted, limits, budget, tables, 
             for v in range(times.first.shape[1]):
                 lower, upper = min(lower, times.first[n, v]), max(upper, times.last[n, v])
         out_lower[n], out_upper[n], out_confidence[n] = lower, upper, confidence
-        spent += limits[0] - tables.limits[LEFT] + 16.0 * float(tables.used[COUNT])
+        tables.limits[SPENT] += limits[0] - tables.limits[LEFT] + 16.0 * float(tables.used[COUNT])
     return times.first.shape[0], ALL, 0.0

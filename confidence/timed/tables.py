@@ -13,15 +13,22 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import plain_checkpoint
 from confidence.kernel import kernel
 
 __all__ = [
+    "AT",
+    "BUDGET",
     "CELLS",
     "COUNT",
     "FULL",
+    "LATER",
     "LEFT",
     "MOST",
+    "NEXT",
     "PRICE",
+    "SPENT",
+    "TIGHT",
     "TOO_MANY",
     "VARIABLES",
     "Tables",
@@ -32,14 +39,20 @@ __all__ = [
 
 FULL: Final = -1
 TOO_MANY: Final = -2
+LATER: Final = -3
 
 COUNT: Final = 0
 CELLS: Final = 1
 VARIABLES: Final = 2
+NEXT: Final = 3
+AT: Final = 4
+TIGHT: Final = 5
 
 LEFT: Final = 0
 MOST: Final = 1
 PRICE: Final = 2
+SPENT: Final = 3
+BUDGET: Final = 4
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -60,10 +73,13 @@ class Tables(NamedTuple):
         How many times the table depends on, the first and the last.
     size : (v,) int64
         The ticks of each time. No table depends on a time of one tick.
-    used : (3,) int64
-        How many tables, cells and times there are.
-    limits : (3,) float64
-        How many cells may still be gone through, how many at most at once, and those of what was too many.
+    used : (6,) int64
+        How many tables, cells and times there are; and of a match that the last call of a kernel began, the
+        forbidden event that is next, the cell at which its table is to be gone on with, -1 for none, and
+        whether all ticks are possible so far.
+    limits : (5,) float64
+        How many cells may still be gone through, how many at most at once, those of what was too many; the
+        multiplications of this call, and after how many it comes back to Python.
     axes : (4, v) int64
         Work array: the times that are gone through, the tick at which each stands, whether it is left, and
         marks.
@@ -99,8 +115,8 @@ def tables(times: int, most_tables: int, cells: int, ticks: int) -> Tables:
         np.empty((most_tables, times), dtype=np.int64),
         np.empty(most_tables, dtype=np.int64),
         np.empty(times, dtype=np.int64),
-        np.zeros(3, dtype=np.int64),
-        np.zeros(3),
+        np.array([0, 0, 0, -1, -1, 0]),
+        np.zeros(5),
         np.empty((4, times), dtype=np.int64),
         np.empty(times),
         np.empty((2, most_tables), dtype=np.int64),
@@ -200,6 +216,7 @@ def _multiply(tables, own, depth, out):
         at[k] = tables.start[number[k]]
     to = tables.start[out]
     while True:
+        plain_checkpoint()
         scale = 1.0
         for k in range(own):
             if stride[number[k], inner] == 0:

@@ -208,6 +208,7 @@ class _Given:
         clock, others = self._clocks.own.clock[self._asked.others.row], self._asked.others
         apart = np.isin(clock, self._asked.apart)
         for n in np.flatnonzero(~apart).tolist():
+            checkpoint()
             move = self._move.get(int(clock[n]))
             law = self._law(others, n, move is not None)
             axes, after, before = _ends(int(others.gap[n]), grid, window)

@@ -37,6 +37,7 @@ __all__ = [
     "contiguity_limits",
     "forbidden_in",
     "intervals_given",
+    "part_of",
     "some_of",
     "take_match",
     "unmark",
@@ -78,6 +79,16 @@ def some_of(matches: MatchEvents, which: Int64) -> MatchEvents:
     event, start = taken(matches.start, which)
     boxes = matches.boxes[:, event] if matches.boxes.shape[1] else matches.boxes
     return MatchEvents(start, matches.place[event], matches.component[event], np.ascontiguousarray(boxes))
+
+
+def part_of(matches: MatchEvents, begin: int, stop: int) -> MatchEvents:
+    """Return the matches from one to before another."""
+    if begin == 0 and stop == len(matches.start) - 1:
+        return matches
+    start = matches.start[begin : stop + 1]
+    events = slice(int(start[0]), int(start[-1]))
+    boxes = np.ascontiguousarray(matches.boxes[:, events])
+    return MatchEvents(start - start[0], matches.place[events], matches.component[events], boxes)
 
 
 def by_counts(matches: MatchEvents, components: int) -> Iterator[tuple[tuple[int, ...], Int64]]:

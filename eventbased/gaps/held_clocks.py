@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.chain.distribution import Pmfs
-from confidence.config import FEWEST_DRAWS
+from confidence.config import EVER, FEWEST_DRAWS
 from confidence.flat_lists import starts_of
 from confidence.gaps.chains import Limits
 from confidence.gaps.describing import numbered
 from confidence.predicates.conditions import Conditions, Scratch
 from confidence.shared.held import tight_range
+from eventbased.config import MOST_IN_REACH
 from eventbased.gaps.clocks_in_gaps import clocks_in_gaps, weighed_by_gaps
 from eventbased.gaps.fewer_offsets import Clocks, SplitOffsets, ends_of_segments, one_by_one
 from eventbased.gaps.gap_events import (
@@ -34,6 +35,7 @@ from eventbased.gaps.gap_events import (
     HeldOffsets,
     MatchEvents,
     Placed,
+    part_of,
     some_of,
 )
 from eventbased.gaps.in_reach import InReach, Others, in_reach
@@ -143,7 +145,6 @@ class HeldConfidences:
         CostlyMatchError, TooManyOffsetsError
             If a match takes too many steps, or has too many choices of offsets.
         """
-        reach = self.in_reach(matches, candidates, offsets, pools, all_rules, conditions, scratch)
 
         def inner(some: MatchEvents, which: Int64, held: HeldOffsets | None) -> tuple[NDArray[Any], ...]:
             many = len(some.start) - 1
@@ -154,7 +155,18 @@ class HeldConfidences:
             columns[2][columns[0] > columns[1]] = 0.0
             return columns
 
-        self.mix(matches, candidates, reach, inner, out, (offsets, pmfs))
+        begin, found = 0, len(matches.start) - 1
+        while begin < found:
+            rest = part_of(matches, begin, found)
+            reach = self.in_reach(
+                rest, candidates, offsets, pools, all_rules, conditions, scratch, MOST_IN_REACH
+            )
+            stop = begin + len(reach.together)
+            columns = tuple(column[begin:stop] for column in out)
+            with numbered(np.arange(begin, stop)):
+                part = part_of(matches, begin, stop)
+                self.mix(part, candidates, reach, inner, columns, (offsets, pmfs))
+            begin = stop
         np.minimum(out[2], 1.0, out=out[2])
 
     def mix(
@@ -228,11 +240,12 @@ class HeldConfidences:
         rules: GapRules,
         conditions: Conditions,
         scratch: Scratch,
+        most: int = EVER,
     ) -> InReach:
-        """Return what :func:`eventbased.gaps.in_reach.in_reach` does."""
+        """Return what :func:`eventbased.gaps.in_reach.in_reach` does, by default for all matches."""
         return in_reach(
             matches, candidates, self.window, offsets, pools, rules, self.is_set, conditions, scratch,
-            self.clocks.own, len(self.clocks.offsets.lower),
+            self.clocks.own, len(self.clocks.offsets.lower), most,
         )  # fmt: skip
 
     def _choices(self, rest: Int64, reach: InReach, is_boxed: bool) -> _Choices:
@@ -273,6 +286,7 @@ class HeldConfidences:
         """Return the pieces of those matches, among some, whose events are certain given one offset."""
         parts: dict[int, tuple[Int64, Float64]] = {}
         for n in some.tolist():
+            checkpoint()
             rows = np.unique(reach.events[reach.begin[rest[n]] : reach.begin[rest[n] + 1]])
             moving, other = held[[1, 0], n].tolist() if together[n] else (held[0, n], -1)
             ends = ends_of_segments(self.clocks, rows, moving, other, self.window, float(total[n]))
@@ -290,6 +304,7 @@ class HeldConfidences:
         """Return the matches that take fewer steps with the clocks of forbidden events one by one."""
         found = {}
         for n in np.flatnonzero(choices.total > _FEW_CHOICES).tolist():
+            checkpoint()
             begin, end = reach.begin[rest[n] : rest[n] + 2]
             behind = begin + matches.start[rest[n] + 1] - matches.start[rest[n]]
             held = choices.clocks[:, n]
@@ -316,6 +331,7 @@ class HeldConfidences:
             return
         offsets, pmfs = laws
         for n in np.flatnonzero(choices.total > _FEW_CHOICES).tolist():
+            checkpoint()
             if n in split:
                 continue
             own = slice(int(matches.start[rest[n]]), int(matches.start[rest[n] + 1]))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.arrays import largest, smallest
-from confidence.budget import checkpoint
+from confidence.budget import checkpoint, steps_per_call
 from confidence.chain.distribution import Intervals
 from confidence.gaps.chains import room_for
 from confidence.kernel import kernel
@@ -90,7 +90,7 @@ def _only_gap(gaps, event, size, is_set):
 @kernel(allocates=True)
 def _list_in_reach(
     matches, first_match, candidates, window, pools, rules, is_set, conditions, scratch, gathered, own,
-    counts, reach,
+    counts, most, budget, reach,
 ):  # fmt: skip
     """List the events that decide on each match, and the clocks that several of them name.
 
@@ -105,6 +105,10 @@ def _list_in_reach(
     own : OwnTimes
     counts : (c,) int64
         All 0, and so again at the end.
+    most : int64
+        So many events of all are enough.
+    budget : int64
+        After how many steps to come back; the match that exceeds them is finished.
     reach : InReach
         Overwritten. There is room for as many clocks as events.
 
@@ -118,7 +122,10 @@ def _list_in_reach(
     """
     count = matches.start.shape[0] - 1
     forbidden = gathered.forbidden
+    scratch.steps[0] = 0
     for n in range(first_match, count):
+        if reach.begin[n] >= most or scratch.steps[0] > budget:
+            return n, 0, 0
         size = matches.start[n + 1] - matches.start[n]
         if size + 2 > forbidden.gaps.shape[1]:
             return n, size + 2, 0
@@ -146,6 +153,7 @@ def _list_in_reach(
         begin = reach.begin[n]
         if begin + size + found > reach.listed.shape[1]:
             return n, 0, begin + size + found
+        scratch.steps[0] += 4 * (size + found)
         at = reach.start[n]
         reach.together[n] = True
         for again in range(3):
@@ -189,8 +197,11 @@ def in_reach(
     scratch: Scratch,
     own: OwnTimes,
     clocks: int,
+    most: int,
 ) -> InReach:
     """Return the events that decide on each match, and the clocks that several of them name.
+
+    They are those of the first matches only, if these come to ``most`` events.
 
     Parameters
     ----------
@@ -202,6 +213,8 @@ def in_reach(
         Of all events.
     clocks : int
         How many clocks there are.
+    most : int
+        At least 1.
     """
     found = len(matches.start) - 1
     mark = np.full(len(own.clock), -1, dtype=np.int64)
@@ -214,16 +227,27 @@ def in_reach(
     list_in_reach: Any = _list_in_reach
     done = 0
     gaps = int(np.diff(matches.start).max(initial=0)) + 4
-    while done < found:
-        gathered = Gathered(mark, offsets, room_for(events, gaps))
+    gathered = Gathered(mark, offsets, room_for(events, gaps))
+    while done < found and begin[done] < most:
         done, more_events, more_listed = list_in_reach(
             matches, done, candidates, window, pools, rules, is_set, conditions, scratch, gathered, own,
-            counts, reach,
+            counts, most, steps_per_call(), reach,
         )  # fmt: skip
         checkpoint()
-        events = max(events, 2 * more_events)
+        if more_events:
+            events = 2 * more_events
+            checkpoint(events * (32 + gaps))
+            gathered = gathered._replace(forbidden=room_for(events, gaps))
         if more_listed:
-            room = np.empty((5, more_listed), dtype=np.int64)
-            several = np.concatenate((reach.clocks, room[0]))
-            reach = reach._replace(clocks=several, listed=np.concatenate((reach.listed, room), axis=1))
-    return reach
+            reach = _with_room(reach, more_listed)
+    return reach._replace(start=start[: done + 1], together=reach.together[:done], begin=begin[: done + 1])
+
+
+def _with_room(reach: InReach, more: int) -> InReach:
+    """Return the same with room for so many more events."""
+    many = len(reach.clocks) + more
+    checkpoint(6 * 8 * many)
+    clocks, listed = np.empty(many, dtype=np.int64), np.empty((5, many), dtype=np.int64)
+    clocks[: len(reach.clocks)] = reach.clocks
+    listed[:, : len(reach.clocks)] = reach.listed
+    return reach._replace(clocks=clocks, listed=listed)

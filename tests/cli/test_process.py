@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -152,7 +153,22 @@ def is_alive(process: int) -> bool:
     return state != "Z"
 
 
-def test_a_command_that_is_terminated_takes_spark_with_it(invoke: Invoke, tmp_path: Path) -> None:
+JAVA_GONE = "error: Spark's Java process has ended. "
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize(
+    ("number", "code", "last"),
+    [
+        (signal.SIGTERM, 143, "Ended by SIGTERM.\n"),
+        pytest.param(signal.SIGINT, 130, "Aborted!\n", marks=pytest.mark.thorough),
+        # Java is killed, as the system does when memory runs out.
+        pytest.param(signal.SIGKILL, 1, JAVA_GONE, marks=pytest.mark.thorough),
+    ],
+)
+def test_a_command_that_is_ended_takes_spark_with_it(
+    invoke: Invoke, tmp_path: Path, number: signal.Signals, code: int, last: str
+) -> None:
     trace, temporary = tmp_path / "stream.parquet", tmp_path / "temporary"
     temporary.mkdir()
     assert invoke("generate", "stream", "--events", 200_000, "-o", trace).exit_code == 0
@@ -160,7 +176,11 @@ def test_a_command_that_is_terminated_takes_spark_with_it(invoke: Invoke, tmp_pa
     query = f"PATTERN SEQ(E a, E b, E c) {ENDLESS}"
     command = [*COMMAND, "match", query, str(trace), "-o", str(tmp_path / "out"), "--master", "local[2]"]
     with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env=os.environ | {"TMPDIR": str(temporary)}
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(temporary)},
+        start_new_session=True,
     ) as process:
         assert process.stderr is not None
         said = []
@@ -170,16 +190,26 @@ def test_a_command_that_is_terminated_takes_spark_with_it(invoke: Invoke, tmp_pa
                 break
         time.sleep(3)
         started = descendants(process.pid)
-        process.terminate()
-        said.append(process.stderr.read())
-    assert process.returncode == 143, said
-    # Java may add what it was at.
-    assert "\nEnded by SIGTERM.\n" in "".join(said), said
-    assert "Traceback" not in "".join(said)
-    assert started
+        if number == signal.SIGKILL:
+            os.kill(java_of(started), number)
+        else:
+            # As a terminal, a system that shuts down or timeout does: all that share the group get it.
+            os.killpg(process.pid, number)
+        ends = process.stderr.read()
+    assert process.returncode == code, ends
+    assert ends.startswith(last)
+    # Nothing of Java, nor of what else noticed.
+    assert ends.count("\n") == 1
     until = time.monotonic() + 1800
     while any(map(is_alive, started)) and time.monotonic() < until:
         time.sleep(0.2)
     assert not [one for one in started if is_alive(one)]
     assert sorted(os.listdir(tmp_path)) == before
-    assert os.listdir(temporary) == []
+    assert number == signal.SIGKILL or os.listdir(temporary) == []
+
+
+def java_of(processes: Sequence[int]) -> int:
+    """Return the process of Spark's driver."""
+    commands = {one: Path(f"/proc/{one}/cmdline").read_text() for one in processes if is_alive(one)}
+    (found,) = (one for one, command in commands.items() if "org.apache.spark.deploy.SparkSubmit" in command)
+    return found

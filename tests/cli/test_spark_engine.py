@@ -55,7 +55,7 @@ def ready(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         for name, value in NOT_GENERATED.items():
             session.conf.set(name, value)
     if request.function is not test_same_answer_on_stdout:
-        for command in ("execution", "casestudy"):
+        for command in ("spark_sessions", "casestudy"):
             monkeypatch.setattr(f"uncertain_cep.cli.{command}.compiling_aside", nothing_aside)
 
 

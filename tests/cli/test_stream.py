@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event, Thread
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from pyspark.sql import DataFrame
 
 from uncertain_cep.cli import main
 from uncertain_cep.errors import OptionError
+from uncertain_cep.spark import stream_output
 from uncertain_cep.spark.stream_output import begin_output
 
 ARGUMENTS = {
@@ -69,3 +73,39 @@ def test_a_run_that_was_killed_between_its_marks_goes_on(tmp_path: Path) -> None
     left.mkdir(parents=True)
     begin_output(out, state, {"format": 1}, "[]")
     assert not left.exists()
+
+
+@pytest.mark.parametrize("takes_too_long", [False, True])
+def test_a_batch_that_is_written_while_the_stream_ends(
+    takes_too_long: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is whole, or not there; and no batch counts as written that is not."""
+    out, aside = tmp_path / "out", tmp_path / "aside"
+    batches = stream_output._Batches(out, aside)
+    begun, may_go_on, put = Event(), Event(), list[str]()
+
+    def slowly(frame: DataFrame, number: int, *, out: Path, aside: Path) -> None:
+        aside.mkdir()
+        (aside / "part").touch()
+        begun.set()
+        may_go_on.wait()
+        put.append("whole" if (aside / "part").exists() else "half")
+
+    monkeypatch.setattr(stream_output, "_put", slowly)
+    monkeypatch.setattr(stream_output, "END_SECONDS", 0.05 if takes_too_long else 600.0)
+    frame: Any = None
+    stream = Thread(target=batches.put, args=(frame, 0))
+    stream.start()
+    begun.wait()
+    ends = Thread(target=batches.end)
+    ends.start()
+    if takes_too_long:
+        ends.join()
+    may_go_on.set()
+    stream.join()
+    ends.join()
+    assert put == ["whole"]
+    # The next run removes it then.
+    assert aside.exists() is takes_too_long
+    with pytest.raises(RuntimeError, match="the stream has ended"):
+        batches.put(frame, 1)

@@ -40,7 +40,7 @@ def one_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterato
         return nullcontext(lambda: None)
 
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)
-    monkeypatch.setattr("uncertain_cep.cli.execution.compiling_aside", nothing_aside)
+    monkeypatch.setattr("uncertain_cep.cli.spark_sessions.compiling_aside", nothing_aside)
     partitions = spark.conf.get("spark.sql.shuffle.partitions")
     yield
     spark.conf.set("spark.sql.shuffle.partitions", str(partitions))

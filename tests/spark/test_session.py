@@ -54,6 +54,13 @@ def test_settings(spark: SparkSession) -> None:
     assert "log4j2" in str(spark.conf.get("spark.driver.extraJavaOptions"))
 
 
+@pytest.mark.skipif(os.name == "nt", reason="there are no sessions of processes")
+def test_signals_for_this_process_and_its_group_are_not_for_java(spark: SparkSession) -> None:
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    assert os.getsid(gateway.proc.pid) == gateway.proc.pid != os.getsid(0)
+
+
 def test_importing_the_package_does_not_import_spark() -> None:
     program = "import sys, uncertain_cep.spark; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=ROOT).returncode == 0

@@ -349,3 +349,38 @@ def test_expressions_in_stages_find_what_whole_ones_do(records: list[str], name:
 def test_every_preset_names_its_time() -> None:
     for preset in PRESETS.values():
         assert all("(?P<time>" in pattern for pattern in preset.patterns if pattern not in RESTS)
+
+
+FTRACE = """\
+          <idle>-0     [001] d..2  12.567001: sched_switch: next_pid=42
+            bash-42    [001] d..2  12.567105: sched_wakeup: pid=43
+            bash-42    [001] d..2  12.567230: sched_switch: next_pid=0
+\tat the.end(of it)
+"""
+
+
+@pytest.mark.parametrize("block", [2**23, 16])
+@pytest.mark.parametrize(
+    "keys", ["", "continuation = false", "continuation = '^\\t'", "continuation = '^\\s'"]
+)
+def test_lines_that_fit_are_not_joined_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: str, block: int
+) -> None:
+    monkeypatch.setattr(text_lines, "_BLOCK", block)
+    given = schema_of(
+        tmp_path,
+        f'tick = "1us"\n{keys}\n[extract]\n'
+        "line = '^ *(?P<task>\\S+)-[0-9]+ +\\[[0-9]+\\] \\S+ +(?P<time>[0-9.]+): (?P<what>\\w+)'\n"
+        '[[events]]\ntype_column = "what"\ntime = "time"\ntime_format = "epoch_s"\nattributes = []\n'
+        'uncertainty = { kind = "exact" }\n',
+    )
+    path = put(tmp_path / "t.log", FTRACE)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        events = uc.read_traces(path, given)
+    said = [str(one.message) for one in caught]
+    apart = keys in ("continuation = false", "continuation = '^\\t'")
+    assert events.num_rows == (3 if apart else 1)
+    assert ["2 lines that fit an expression of [extract] went on" in each for each in said] == (
+        [True] if not keys else [False] if keys == "continuation = false" else []
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -58,9 +59,9 @@ def casestudy(
             "--queries"
         )
     check_output_place(out, [("the query file", file) for file in (*files, queries / "schema.toml")])
-    from uncertain_cep.cli.execution import spark_session
     from uncertain_cep.cli.outputs import describe_result, result_written_aside
     from uncertain_cep.cli.report import write_report
+    from uncertain_cep.cli.spark_sessions import spark_session
     from uncertain_cep.plan import MatchOptions
     from uncertain_cep.query import parse
     from uncertain_cep.results.shown import shown_rows
@@ -74,12 +75,13 @@ def casestudy(
     with (
         result_written_aside(Path(out), overwrite=overwrite) as aside,
         compiling_aside() as kernels_are_there,
+        ExitStack() as ending,
     ):
         with working("simulating the cluster"):
             trace = cluster_trace(minutes, nodes, seed)
             write_cluster(aside / "trace", trace)
         note(f"{trace.tasks.num_rows:,} task events and {trace.metrics.num_rows:,} metrics")
-        spark = spark_session(master)
+        spark = ending.enter_context(spark_session(master))
         kernels_are_there()
         # Cached, since every query reads the events twice: for their statistics and for its matches.
         events = read_traces(spark, aside / "trace", load_schema(queries / "schema.toml")).cache()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -22,11 +21,11 @@ from uncertain_cep.cli.outputs import describe_result, result_written_aside
 from uncertain_cep.cli.progress import (
     announced_kernels,
     check_stdout,
-    compiling_aside,
     note,
     of_ticks,
     working,
 )
+from uncertain_cep.cli.spark_sessions import session_with_kernels
 from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError, QueryError, TraceError
 from uncertain_cep.executor import execute_within
@@ -41,9 +40,9 @@ from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 from uncertain_cep.wording import counted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-__all__ = ["Destination", "Matching", "check_for_spark", "deliver", "session_with_kernels", "spark_session"]
+__all__ = ["Destination", "Matching", "check_for_spark", "deliver"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +279,6 @@ def _write_on_spark(
     from uncertain_cep.spark.reading import used_of_traces
     from uncertain_cep.spark.writing import matches_to_parquet
 
-    spark = session_with_kernels(master)
     options = matching.options
     diagnostics = Diagnostics()
 
@@ -288,6 +286,7 @@ def _write_on_spark(
         update(f"matching on Spark: {done:,} of {counted(parts, 'task')} done")
 
     with (
+        session_with_kernels(master) as spark,
         working("matching on Spark") as update,
         tasks_told(spark, tell),
         stopped_in_time(spark, options.limit),
@@ -331,31 +330,6 @@ def check_for_spark(options: MatchOptions, master: str) -> None:
             "--memory-limit is for --engine local: Spark's workers have limits of their own, such as "
             "spark.executor.memory"
         )
-
-
-def session_with_kernels(master: str) -> SparkSession:
-    """Return a session; on this machine kernels are compiled while it starts."""
-    if not master.startswith("local"):
-        return spark_session(master)
-    with compiling_aside() as kernels_are_there:
-        spark = spark_session(master)
-        kernels_are_there()
-    return spark
-
-
-def spark_session(master: str) -> SparkSession:
-    """Return a session, saying that one is being started."""
-    from uncertain_cep.spark import get_session
-
-    for name in (None, "py4j.java_gateway", "py4j.clientserver"):
-        logging.getLogger(name).addFilter(_is_none_of_py4j)
-    with working("starting Spark"):
-        return get_session(master)
-
-
-def _is_none_of_py4j(record: logging.LogRecord) -> bool:
-    """Keep the tracebacks off stderr that py4j logs, also as root, of errors that it raises besides."""
-    return record.module not in ("java_gateway", "clientserver")
 
 
 def _counted_frame(frame: DataFrame, format_name: Format, unit: Unit) -> tuple[DataFrame, Callable[[], int]]:

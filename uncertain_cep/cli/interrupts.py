@@ -10,7 +10,7 @@ from __future__ import annotations
 import _thread
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer, current_thread, main_thread
 from types import FrameType
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-__all__ = ["Interrupts", "lasting_interrupts"]
+__all__ = ["Interrupts", "ending_with", "lasting_interrupts"]
 
 AGAIN: Final = 0.02
 """Seconds after which an interrupt that was lost comes again; callbacks take less."""
@@ -36,6 +36,33 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.seen: int | None = None
+
+
+_handlers: Final[dict[int, Any]] = {}
+"""The handlers of the signals that end the command, while one runs."""
+
+_ends: Final[list[Callable[[], None]]] = []
+"""What to end with the command."""
+
+
+@contextmanager
+def ending_with(end: Callable[[], None]) -> Iterator[None]:
+    """Call a function as soon as a signal ends the command, while the context lasts.
+
+    A library that has taken one of the signals in the meantime loses it again.
+
+    Parameters
+    ----------
+    end : callable
+        Runs in a handler of signals, between any two steps of the main thread: it must not wait for a lock.
+    """
+    for number, handler in _handlers.items():
+        signal.signal(number, handler)
+    _ends.append(end)
+    try:
+        yield
+    finally:
+        _ends.remove(end)
 
 
 @contextmanager
@@ -57,6 +84,8 @@ def lasting_interrupts() -> Iterator[Interrupts]:
 
     def noted(number: int, frame: FrameType | None) -> None:
         interrupts.seen = interrupts.seen or number
+        for end in _ends:
+            end()
         handler = handlers.get(number)
         if not callable(handler):
             raise KeyboardInterrupt
@@ -69,6 +98,7 @@ def lasting_interrupts() -> Iterator[Interrupts]:
             before = signal.getsignal(number)
             if before not in (signal.SIG_IGN, None):
                 handlers[number] = before
+                _handlers[number] = noted
                 signal.signal(number, noted)
     try:
         yield interrupts
@@ -76,6 +106,7 @@ def lasting_interrupts() -> Iterator[Interrupts]:
         sys.unraisablehook = hook
         for timer in pending:
             timer.cancel()
+        _handlers.clear()
         for number, before in handlers.items():
             if signal.getsignal(number) is noted:
                 signal.signal(number, before)

@@ -153,18 +153,19 @@ def _on_spark(
     caught: Sequence[warnings.WarningMessage],
     master: str,
 ) -> tuple[ReportRequest, Answer]:
-    from uncertain_cep.cli.execution import check_for_spark, session_with_kernels
+    from uncertain_cep.cli.execution import check_for_spark
+    from uncertain_cep.cli.spark_sessions import session_with_kernels
     from uncertain_cep.spark.jobs import stopped_in_time, tasks_told
     from uncertain_cep.spark.reading import read_traces
     from uncertain_cep.spark.reported import gathered_on_spark
 
     check_for_spark(request.options, master)
-    spark = session_with_kernels(master)
 
     def tell(done: int, parts: int) -> None:
         update(f"matching on Spark: {done:,} of {counted(parts, 'task')} done")
 
     with (
+        session_with_kernels(master) as spark,
         working("matching on Spark") as update,
         tasks_told(spark, tell),
         stopped_in_time(spark, request.options.limit),

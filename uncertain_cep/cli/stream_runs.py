@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from uncertain_cep.cli.execution import spark_session
 from uncertain_cep.cli.progress import note
+from uncertain_cep.cli.spark_sessions import spark_session
 from uncertain_cep.config import PROGRESS_SECONDS
 from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError
@@ -55,12 +55,6 @@ def run_stream(
     close: bool,
 ) -> None:
     """Run a stream: for ever with a trigger, else until all that is there has been read."""
-    from uncertain_cep.spark.dataframes import column
-    from uncertain_cep.spark.file_streams import ANY_AGE
-    from uncertain_cep.spark.jobs import count_cores
-    from uncertain_cep.spark.stream_output import begin_output, read_note, written
-    from uncertain_cep.spark.streamed import layout_of, stream_frame
-
     if _topic(source.place) is not None:
         from uncertain_cep.spark.kafka_streams import check_kafka
 
@@ -68,7 +62,28 @@ def run_stream(
     if master.startswith("local"):
         # Workers on other machines may have other packages.
         needed("streams")
-    spark = spark_session(master)
+    with spark_session(master) as spark:
+        _run(spark, query, source, options, out, checkpoint, trigger, close=close)
+        spark.stop()
+
+
+def _run(
+    spark: SparkSession,
+    query: Query,
+    source: Source,
+    options: StreamOptions,
+    out: Path,
+    checkpoint: Path,
+    trigger: str | None,
+    *,
+    close: bool,
+) -> None:
+    from uncertain_cep.spark.dataframes import column
+    from uncertain_cep.spark.file_streams import ANY_AGE
+    from uncertain_cep.spark.jobs import count_cores
+    from uncertain_cep.spark.stream_output import begin_output, read_note, written
+    from uncertain_cep.spark.streamed import layout_of, stream_frame
+
     kept = read_note(checkpoint)
     columns = _columns(spark, source) if kept is None else _read_columns(kept["columns"])
     events = _events(spark, source, columns)
@@ -94,7 +109,6 @@ def run_stream(
         _put_notice(notices, columns)
         with written(matches, out, checkpoint, how) as running:
             _follow(running, layout)
-    spark.stop()
 
 
 def _topic(place: str) -> tuple[str, str] | None:

@@ -87,6 +87,7 @@ class TimedSums:
         laws = offsets[self._rows]
         if len(held.start):
             for k, n in enumerate(chosen.tolist()):
+                checkpoint()
                 own = self._rows[k], lower[k], upper[k], laws[k]
                 lower[k], upper[k], laws[k] = intervals_given(held, n, *own)
         size = np.where(laws < 0, upper - lower + 1, 0).astype(np.float64)

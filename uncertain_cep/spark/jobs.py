@@ -9,12 +9,12 @@ from threading import Event, Thread
 from typing import Any, Final
 from uuid import uuid4
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from uncertain_cep.config import BETWEEN_LINES, STOP_AGAIN_SECONDS
+from uncertain_cep.config import BETWEEN_LINES, END_SECONDS, STOP_AGAIN_SECONDS
 from uncertain_cep.errors import (
     OptionError,
     RuntimeEnvironmentError,
@@ -24,7 +24,7 @@ from uncertain_cep.errors import (
 )
 from uncertain_cep.limits import Limits
 
-__all__ = ["count_cores", "stopped_in_time", "tasks_told", "worker_errors"]
+__all__ = ["count_cores", "stopped_in_time", "tasks_told", "within_seconds", "without_java", "worker_errors"]
 
 _RAISED: Final = re.compile(
     r"^uncertain_cep\.errors\.(\w+): (.*?)(?=\n\s*\n|\n\s+at |\s+SQLSTATE: |\n?\Z)", re.MULTILINE | re.DOTALL
@@ -50,7 +50,7 @@ def worker_errors() -> Iterator[None]:
     ------
     UncertainCepError
         That of the worker; a RuntimeEnvironmentError if a process was lost at each try, or took too long to
-        start.
+        start, or if Spark's Java process is gone.
 
     Examples
     --------
@@ -58,7 +58,8 @@ def worker_errors() -> Iterator[None]:
     ...     matches.toPandas()
     """
     try:
-        yield
+        with without_java():
+            yield
     except (PySparkException, Py4JError) as error:
         said = str(error)
         if (raised := _RAISED.search(said)) is not None:
@@ -75,6 +76,19 @@ def worker_errors() -> Iterator[None]:
                 "Start again, which a stream does from its checkpoint"
             ) from error
         raise
+
+
+@contextmanager
+def without_java() -> Iterator[None]:
+    """Raise a RuntimeEnvironmentError in place of what py4j raises if Spark's Java process is gone."""
+    try:
+        yield
+    except (Py4JNetworkError, ConnectionRefusedError, ConnectionResetError) as error:
+        raise RuntimeEnvironmentError(
+            "Spark's Java process has ended. As a rule the system has ended it because memory ran out: use "
+            "more partitions, a shorter WITHIN, or a machine with more memory. A stream goes on from its "
+            "checkpoint when it is started again"
+        ) from error
 
 
 @contextmanager
@@ -114,10 +128,21 @@ def tasks_told(spark: SparkSession, tell: Callable[[int, int], object]) -> Itera
         yield
     finally:
         over.set()
-        watcher.join()
+        watcher.join(END_SECONDS)
 
 
-def _watching(watch: Callable[[], None]) -> Thread:
+def within_seconds(call: Callable[[], object], seconds: float) -> bool:
+    """Return whether a call was over in time, made in a thread with a connection to Java of its own.
+
+    A connection whose answer an interrupt kept from being read gives it to the next question. If Spark is
+    gone, so is what was to be ended.
+    """
+    caller = _watching(call)
+    caller.join(seconds)
+    return not caller.is_alive()
+
+
+def _watching(watch: Callable[[], object]) -> Thread:
     """Start a thread that watches a job. It ends in silence if Spark is gone: the job itself fails then."""
 
     def run() -> None:

@@ -53,7 +53,7 @@ from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import MissingChoice, merged_message
 from uncertain_cep.traces.local_times import repeats_hours
 from uncertain_cep.traces.reading import chosen_tick, warn_of_zones
-from uncertain_cep.traces.reading_steps import Step, all_days, reading_steps
+from uncertain_cep.traces.reading_steps import Step, all_days, reading_steps, unused_keys
 from uncertain_cep.traces.rows import Part, assembled
 from uncertain_cep.traces.schema import given_schema, given_uncertainty
 from uncertain_cep.traces.time_formats import TimeFormat
@@ -163,7 +163,9 @@ def used_of_traces(
     uses = ExtractionUses()
     for row in rows:
         uses.add(json.loads(row["uses"]))
-    uses.warn(options.extract)
+    parts = (step for some in steps.values() for step in some)
+    if unused := unused_keys(uses, options, parts, None if schema is None else schema.file):
+        raise TraceError(unused)
     for message in dict.fromkeys(message for row in rows for message in row["said"]):
         warn(message)
     counts = {row["file"]: row["rows"] for row in rows}

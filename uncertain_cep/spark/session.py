@@ -10,7 +10,8 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from subprocess import Popen
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from uncertain_cep.boundary import public
 from uncertain_cep.config import BATCH_ROWS, LARGEST_HEAP_MEBIBYTES, TASK_TRIES
@@ -23,7 +24,7 @@ from uncertain_cep.spark.shims import python_of_workers
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["STATE_PROVIDER", "STATE_SETTINGS", "check_startable", "get_session"]
+__all__ = ["STATE_PROVIDER", "STATE_SETTINGS", "JavaStart", "check_startable", "get_session", "start_session"]
 
 STATE_PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 STATE_SETTINGS: Final = {
@@ -82,6 +83,16 @@ def get_session(
     Starting a local session sets ``JAVA_HOME``, ``PYSPARK_PYTHON`` and ``PYSPARK_DRIVER_PYTHON`` of this
     process, since Spark reads those and nothing else.
     """
+    return start_session(master, app_name, conf)
+
+
+def start_session(
+    master: str,
+    app_name: str = "uncertain-cep",
+    conf: Mapping[str, str] | None = None,
+    java: JavaStart | None = None,
+) -> SparkSession:
+    """Return the session of `get_session`; ``java`` says how its Java process is to be started."""
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
@@ -110,7 +121,36 @@ def get_session(
         settings[key] = f"{own} {value}" if own else value
     for key, value in settings.items():
         builder = builder.config(key, value)
+    if not master.startswith("sc://") and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        _start_java(settings, java)
     return builder.getOrCreate()
+
+
+class JavaStart(Protocol):
+    """How a Java process is to be started, and who hears of it."""
+
+    options: Mapping[str, Any]
+    """More arguments of `subprocess.Popen`."""
+
+    def launched(self, process: Popen[bytes]) -> None:
+        """Hear of the process."""
+
+
+def _start_java(settings: Mapping[str, str], java: JavaStart | None) -> None:
+    """Start Java in a session of its own: a signal for the group of this process is not for Java."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    # Java outlives the context of an earlier session.
+    if SparkContext._gateway is not None:
+        return
+    options: dict[str, Any] = {} if os.name == "nt" else {"start_new_session": True}
+    if java is not None:
+        options |= java.options
+    gateway = launch_gateway(SparkConf().setAll(list(settings.items())), options)  # type: ignore[no-untyped-call]
+    if java is not None and gateway.proc is not None:
+        java.launched(gateway.proc)
+    SparkContext._ensure_initialized(gateway=gateway)
 
 
 def check_startable(master: str) -> None:

@@ -11,16 +11,18 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 from uuid import uuid4
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from uncertain_cep.config import END_SECONDS
 from uncertain_cep.errors import OptionError
 from uncertain_cep.spark.dataframes import as_spark_path
+from uncertain_cep.spark.jobs import within_seconds
 from uncertain_cep.streaming.stream_layout import check_fingerprint
 
 __all__ = ["begin_output", "read_note", "written"]
@@ -84,17 +86,43 @@ def written(
 ) -> Iterator[StreamingQuery]:
     """Yield a query that writes each batch of matches as a folder; it ends with the context."""
     aside = out.parent / f".{out.name}.{uuid4().hex[:12]}.batches"
-    writer = matches.writeStream.foreachBatch(partial(_put, out=out, aside=aside))
+    batches = _Batches(out, aside)
+    writer = matches.writeStream.foreachBatch(batches.put)
     query = writer.option("checkpointLocation", str(checkpoint)).trigger(**trigger).start()
     try:
         yield query
     finally:
-        query.stop()
-        shutil.rmtree(aside, ignore_errors=True)
+        # A stop that came between two states of the stream's thread may be lost.
+        if not within_seconds(query.stop, END_SECONDS):
+            within_seconds(query.stop, END_SECONDS)
+        batches.end()
+
+
+class _Batches:
+    """Puts batches into a folder, in a thread of Spark's, until the stream ends."""
+
+    def __init__(self, out: Path, aside: Path) -> None:
+        self._out, self._aside = out, aside
+        self._lock = Lock()
+        self._has_ended = False
+
+    def put(self, frame: DataFrame, number: int) -> None:
+        """Write a batch beside the folder, and move it there."""
+        with self._lock:
+            if self._has_ended:
+                # To return would be to say that the batch is written.
+                raise RuntimeError("the stream has ended")
+            _put(frame, number, out=self._out, aside=self._aside)
+
+    def end(self) -> None:
+        """Put no more batches, and remove what is left of one, unless it is written all the same."""
+        self._has_ended = True
+        if self._lock.acquire(timeout=END_SECONDS):
+            shutil.rmtree(self._aside, ignore_errors=True)
+            self._lock.release()
 
 
 def _put(frame: DataFrame, number: int, *, out: Path, aside: Path) -> None:
-    """Write a batch beside the folder, and move it there."""
     made, place = aside / f"batch={number}", out / f"batch={number}"
     shutil.rmtree(made, ignore_errors=True)
     # Computed even if there are no rows, as the state moves on with it.

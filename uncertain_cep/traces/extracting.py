@@ -7,15 +7,19 @@ import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceError, TraceFault, warn
 from uncertain_cep.traces.faulty_rows import ROW
+from uncertain_cep.traces.nested import roots_of
 from uncertain_cep.traces.text_lines import DASHED, LINE, REST, RESTS
+from uncertain_cep.wording import counted
 
 __all__ = [
     "Extraction",
@@ -72,13 +76,19 @@ def sources_of(extract: Sequence[Extraction], wanted: Set[str]) -> set[str]:
     return found
 
 
+_COUNTS: Final = ("untaken", "taken", "joined", "rows")
+_SETS: Final = ("present", "tried", "found", "exploded")
+
+
 @dataclass(slots=True)
 class ExtractionUses:
     """What extraction came to in the files that were read.
 
     ``present`` are the columns that some file has, ``tried`` those with rows to cut something out of,
     ``found`` those where an expression was found in a row; ``untaken`` counts the records of text in which
-    none was found, which are left out, ``taken`` the others.
+    none was found, which are left out, ``taken`` the others; ``joined`` counts the lines that an expression
+    fits, and that were joined to the line before nevertheless. ``exploded`` are the lists that
+    were found, ``rows`` the rows in which they were looked for. ``whole`` tells that all columns are known.
     """
 
     present: set[str] = field(default_factory=set)
@@ -86,38 +96,85 @@ class ExtractionUses:
     found: set[str] = field(default_factory=set)
     untaken: int = 0
     taken: int = 0
+    joined: int = 0
+    exploded: set[str] = field(default_factory=set)
+    rows: int = 0
+    whole: bool = True
 
-    def read(self, columns: Iterable[str]) -> None:
-        """Learn of the columns of a file."""
+    def read(self, columns: Iterable[str], *, whole: bool = True) -> None:
+        """Learn of the columns of a file; of all of them, if this is the ``whole``."""
         self.present.update(name for name in columns if name != ROW)
+        self.whole &= whole
 
     def add(self, others: Mapping[str, Any]) -> None:
         """Learn what another process has learnt of other files, as `told` there."""
-        for name in ("present", "tried", "found"):
+        for name in _SETS:
             getattr(self, name).update(others[name])
-        self.untaken += others["untaken"]
-        self.taken += others["taken"]
+        self.whole &= others["whole"]
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + others[name])
 
     def told(self) -> dict[str, Any]:
         """Return what is known so that JSON can hold it."""
-        sets = {name: sorted(getattr(self, name)) for name in ("present", "tried", "found")}
-        return {**sets, "untaken": self.untaken, "taken": self.taken}
+        sets = {name: sorted(getattr(self, name)) for name in _SETS}
+        return {**sets, "whole": self.whole, **{name: getattr(self, name) for name in _COUNTS}}
 
-    def warn(self, extract: Sequence[Extraction]) -> None:
-        """Warn of columns that no file has, and of expressions that were not found anywhere."""
+    def count_joined(self, lines: pa.Array, extract: Sequence[Extraction]) -> None:
+        """Learn of lines that were joined to those before."""
+        fits = np.zeros(len(lines), np.bool_)
+        for column, pattern in extract:
+            if column == LINE and pattern not in RESTS:
+                unnamed = re.sub(r"\(\?P<\w+>", "(?:", pattern)
+                fits |= np.asarray(pc.match_substring_regex(lines, unnamed))
+        self.joined += int(fits.sum())
+
+    def faults(self, explode: Sequence[str]) -> list[TraceFault]:
+        """Return a fault for each list that no file has."""
+        if not self.rows:
+            return []
+        return [
+            TraceFault(f"explode: no file has a list {path!r}; {self._hint(path, self.present)}")
+            for path in explode
+            if path not in self.exploded
+        ]
+
+    @staticmethod
+    def _hint(name: str, present: Collection[str]) -> str:
+        near = difflib.get_close_matches(name, present, 1)
+        return f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(present))}"
+
+    def warn(
+        self, extract: Sequence[Extraction], types: Sequence[str] = (), values: Sequence[str] = ()
+    ) -> None:
+        """Warn of columns that no file has, and of expressions that were not found anywhere.
+
+        ``types`` are columns whose types are given, ``values`` columns or patterns of such.
+        """
         if self.untaken:
             warn(
                 f"no expression of [extract] fits {self.untaken:,} of {self.untaken + self.taken:,} records "
                 "of text: they are left out; add an expression, or say which lines go on with the one before"
             )
+        if self.joined:
+            lines = counted(self.joined, "line that fits", "lines that fit")
+            warn(
+                f"{lines} an expression of [extract] went on with the line before, as indented lines "
+                "and stack traces do: say continuation = false if each line is a record, or which lines go on"
+            )
         known = self.present.union(extracted_names(extract, self.present))
         for column, pattern in dict(reversed(extract)).items():
             if self.present and column not in known:
-                near = difflib.get_close_matches(column, self.present, 1)
-                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(self.present))}"
-                warn(f"[extract] {column}: no file has such a column; {hint}")
+                warn(f"[extract] {column}: no file has such a column; {self._hint(column, self.present)}")
             elif column in self.tried and column not in self.found:
                 warn(f"[extract] {column}: {pattern!r} is not found in any row: correct the expression")
+        if not self.whole or not self.present:
+            return
+        for name in types:
+            if known.isdisjoint(roots_of([name])):
+                warn(f"[types] {name}: no file has such a column; {self._hint(name, known)}")
+        for name in values:
+            if known.isdisjoint(roots_of([name])) and not any(fnmatchcase(column, name) for column in known):
+                warn(f"value_columns {name}: no file has such a column; {self._hint(name, known)}")
 
 
 def with_extracted(

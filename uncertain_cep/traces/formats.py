@@ -47,7 +47,7 @@ from uncertain_cep.traces.readers import (
 )
 from uncertain_cep.traces.readers.rolled_logs import superseded
 from uncertain_cep.traces.standard_input import spooled
-from uncertain_cep.traces.text_lines import LINE, record_blocks
+from uncertain_cep.traces.text_lines import CONTINUATION, LINE, record_blocks
 from uncertain_cep.traces.unpacking import unpacked
 
 __all__ = [
@@ -294,13 +294,23 @@ def read_file(
 
     def finished(table: pa.Table) -> pa.Table:
         if options.explode:
-            table = exploded(_numbered(table), options.explode, str(path))
+            if uses is not None:
+                uses.rows += table.num_rows
+            found = None if uses is None else uses.exploded
+            table = exploded(_numbered(table), options.explode, str(path), found)
         table = with_fields(table, inner_fields)
+        own = names or table.column_names
+        taken = [name for name in (options.file_column, options.folder_column) if name in own]
+        if taken:
+            message = (
+                "the schema names the file, or the folder, in such a column, and the file has one: rename it"
+            )
+            raise TraceError([TraceFault(message, file=str(path), column=name) for name in taken])
         for name, text in places.items():
             if name not in table.column_names and (needed is None or name in needed):
                 table = table.append_column(name, pa.repeat(_folder_value(text), table.num_rows))
         if uses is not None:
-            uses.read(names if names is not None else table.column_names)
+            uses.read(names if names is not None else table.column_names, whole=given.reader is None)
             uses.read(places)
         table = with_extracted(table, options.extract, str(path), uses, needed)
         table = with_joined(table, options.joined)
@@ -317,7 +327,7 @@ def read_file(
             table = finished(_read_parquet(path, needed and roots_of(needed), groups))
         elif kind == "text":
             # Of each block no more is kept than what is asked for.
-            table = pa.concat_tables(map(finished, _text_blocks(path, options)))
+            table = pa.concat_tables(map(finished, _text_blocks(path, options, uses)))
         elif kind == "csv":
             table = finished(read_csv(path, wanted, delimiter_of(path, options), options, given.span))
         else:
@@ -333,10 +343,14 @@ def _numbered(table: pa.Table) -> pa.Table:
 _RECORDS: Final = pa.schema([(LINE, pa.string()), pa.field(ROW, pa.int64(), metadata=IN_ORDER)])
 
 
-def _text_blocks(path: Path, options: FileOptions) -> Iterator[pa.Table]:
+def _text_blocks(path: Path, options: FileOptions, uses: ExtractionUses | None) -> Iterator[pa.Table]:
     """Yield the records of a text some at a time; none of them if there are none."""
+    # Who says which lines go on is not told so.
+    joined = None
+    if uses is not None and options.continuation == CONTINUATION:
+        joined = partial(uses.count_joined, extract=options.extract)
     with unpacked(path) as stream:
-        for lines, rows in record_blocks(stream, options.continuation, parts=options.parts):
+        for lines, rows in record_blocks(stream, options.continuation, parts=options.parts, joined=joined):
             yield pa.table([lines, pa.array(rows, pa.int64())], _RECORDS)
     yield _RECORDS.empty_table()
 

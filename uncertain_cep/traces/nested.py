@@ -146,11 +146,12 @@ def _field(table: pa.Table, parts: Sequence[str]) -> pa.ChunkedArray | None:
     return None
 
 
-def exploded(table: pa.Table, paths: Sequence[str], file: str) -> pa.Table:
+def exploded(table: pa.Table, paths: Sequence[str], file: str, found: set[str] | None = None) -> pa.Table:
     """Return a table with a row for each item of the lists in some columns, one after the other.
 
     The column then holds the item. A row without items gives none. Of a path ``a.b`` the fields of ``a``
-    become columns ``a.*``. A TraceError says that a column holds no lists.
+    become columns ``a.*``. ``found`` learns which paths the table has. A TraceError says that a column holds
+    no lists.
     """
     for path in paths:
         parts = parts_of(path)
@@ -158,6 +159,8 @@ def exploded(table: pa.Table, paths: Sequence[str], file: str) -> pa.Table:
             table = _spread(table, ".".join(parts[:size]))
         if path not in table.column_names:
             continue
+        if found is not None:
+            found.add(path)
         column = table.column(path)
         place = table.schema.get_field_index(path)
         if pa.types.is_null(column.type):

@@ -24,7 +24,14 @@ from uncertain_cep.traces.formats import FileOptions, TraceFile, first_column_na
 from uncertain_cep.traces.frames import event_table
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import merged_message, merged_times
-from uncertain_cep.traces.reading_steps import Step, all_days, model_events, raw_tables, reading_steps
+from uncertain_cep.traces.reading_steps import (
+    Step,
+    all_days,
+    model_events,
+    raw_tables,
+    reading_steps,
+    unused_keys,
+)
 from uncertain_cep.traces.rows import Part, assembled, events_of_rows
 from uncertain_cep.traces.schema import TraceSchema, given_schema
 from uncertain_cep.traces.source_order import check_order_columns
@@ -227,7 +234,9 @@ def load_traces(
             next_id += raw.num_rows
     if (mixed := mixed_columns(schemas)) and not as_text:
         return load_traces(paths, schema, format=format, tick=tick, used=used, as_text=sorted(mixed))
-    uses.warn(options.extract)
+    # What a file lacks is said already where it is a fault.
+    steps = [] if faults else [step for some in plan.values() for step in some]
+    faults += unused_keys(uses, options, steps, None if schema is None else schema.file)
     warn_of_zones(stamps, [part for part in parts if part.events.table.num_rows])
     dropped = sum(part.events.dropped for part in parts)
     table: pa.Table | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from uncertain_cep.traces.schema import TraceSchema
 from uncertain_cep.traces.time_formats import EPOCHS
 from uncertain_cep.traces.uncertain_stamps import Uncertainty, Zones, columns_in
 
-__all__ = ["Step", "all_days", "model_events", "raw_tables", "reading_steps"]
+__all__ = ["Step", "all_days", "model_events", "raw_tables", "reading_steps", "unused_keys"]
 
 _NAMES: Final = Names()
 
@@ -112,6 +112,15 @@ def _mixed_formats(files: Sequence[TraceFile], name: str) -> list[TraceFault]:
 def _listed(files: Sequence[TraceFile]) -> str:
     shown = ", ".join(file.path.name for file in files[:5])
     return shown if len(files) <= 5 else f"{shown} and {len(files) - 5} more"
+
+
+def unused_keys(
+    uses: ExtractionUses, options: FileOptions, steps: Iterable[Step], file: str | None
+) -> list[TraceFault]:
+    """Warn of what a schema, in this file, names and no trace has, and return a fault where that is wrong."""
+    values = [name for step in steps for _, name in step.events.value_columns]
+    uses.warn(options.extract, [name for name, _ in options.types], list(dict.fromkeys(values)))
+    return [replace(fault, file=file) for fault in uses.faults(options.explode)]
 
 
 def raw_tables(

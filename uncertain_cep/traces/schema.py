@@ -203,7 +203,7 @@ def load_schema(path: str | Path) -> TraceSchema:
         raise TraceError(TraceFault(message, file=file)) from None
     reader = SchemaReader()
     tick, events, options = reader.read(document)
-    constraints = reader.constraints(document.get("constraints", []))
+    constraints = reader.constraints(document["constraints"]) if "constraints" in document else ()
     if reader.faults:
         raise TraceError([TraceFault(f"{key}: {message}", file=file) for key, message in reader.faults])
     return TraceSchema(events, tick, options, file, constraints)

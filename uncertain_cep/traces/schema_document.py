@@ -63,7 +63,7 @@ class SchemaReader(SchemaValues):
         if delimiter is not None and len(delimiter) != 1:
             self.fault("delimiter", 'must be one character, such as ";"')
         nulls = document.get("nulls", [])
-        if not is_list_of_text(nulls):
+        if not is_list_of_text(nulls) or ("nulls" in document and not nulls):
             self.fault("nulls", 'must be a list of texts, such as ["NA", "-"]')
             nulls = []
         given = self.text(document, "format", "")
@@ -104,7 +104,7 @@ class SchemaReader(SchemaValues):
 
     def constraints(self, given: object) -> tuple[Constraint, ...]:
         """Return what ``[[constraints]]`` say; of use only without faults."""
-        if not isinstance(given, list) or not all(isinstance(table, dict) for table in given):
+        if not isinstance(given, list) or not given or not all(isinstance(table, dict) for table in given):
             self.fault("constraints", "write a table [[constraints]] for each of them")
             return ()
         found = []
@@ -154,7 +154,7 @@ class SchemaReader(SchemaValues):
         common = document.get("columns", [])
         if not is_list_of_text(common) or column not in common:
             self.fault(path, "must be one of columns, which names those that all rows have")
-        found = [(value, self.names(values, value, path)) for value in values]
+        found = [(value, self.names(values, value, path, none=True)) for value in values]
         for value, names in found:
             again = [name for name in names if name in common]
             if again:
@@ -165,7 +165,7 @@ class SchemaReader(SchemaValues):
         if given is False:
             return None
         try:
-            if isinstance(given, str):
+            if isinstance(given, str) and given:
                 pc.match_substring_regex(pa.array([""]), given)
                 return given
             said = f"must be a regular expression, or false, not {given!r}"
@@ -212,6 +212,13 @@ class SchemaReader(SchemaValues):
                 lacks[form] = 'date = "2015-10-17"'
             elif not told & {"Y", "y"}:
                 lacks[form] = "year = 2015"
+        if not lacks and base is not None:
+            teller = "time_format" if forms else "ISO 8601"
+            key = "year" if day is None else "date"
+            self.fault(
+                joined_path(path, key),
+                f"has no effect, as {teller} tells it: leave it out, or name the time_format of such stamps",
+            )
         lacks = {form: key for form, key in lacks.items() if not told_with([form], base)}
         if lacks and of_preset and len(lacks) < len(forms):
             forms = tuple(form for form in forms if form not in lacks)
@@ -220,6 +227,10 @@ class SchemaReader(SchemaValues):
             self.fault(
                 joined_path(path, "time_format"), f"{form!r} tells no {key.partition(' ')[0]}: add {key}"
             )
+        numbers = table.get("unit") is not None or (forms and EPOCHS.keys() >= {*forms})
+        if numbers and zone is not None:
+            message = "has no effect on numbers since 1970, which are in UTC: leave it out"
+            self.fault(joined_path(path, "time_zone"), message)
         unit = TimeFormat(forms).unit
         if unit is not None and table.get("unit") is not None:
             self.fault(joined_path(path, "unit"), "is told by time_format, too: leave one of them out")
@@ -284,6 +295,8 @@ class SchemaReader(SchemaValues):
             self._condition(texts["where"], joined_path(path, "where"))
         attributes = self._attributes(table.get("attributes"), joined_path(path, "attributes"))
         values = self._attributes(table.get("value_columns"), joined_path(path, "value_columns")) or ()
+        if table.get("value_columns") in ([], {}):
+            self.fault(joined_path(path, "value_columns"), "names nothing, and has no effect: leave it out")
         types = self.types(table.get("types", {}), joined_path(path, "types"))
         uncertainty = self._declared(table, path)
         if uncertainty is not None and "time" not in table and _needs_time(uncertainty):
@@ -311,7 +324,7 @@ class SchemaReader(SchemaValues):
         """Return the column of stamps, and the columns that it is put together of, if there are several."""
         if not isinstance(table.get("time"), list):
             return self.text(table, "time", path), ()
-        parts = self.names(table, "time", path)
+        parts = self.names(table, "time", path, none=True)
         if len(parts) == 1:
             return parts[0], ()
         if not parts and not any(where == joined_path(path, "time") for where, _ in self.faults):

@@ -71,10 +71,16 @@ class SchemaValues:
         return value is True
 
     def names(
-        self, table: Mapping[str, Any], key: str, path: str = "", *, single: bool = False
+        self, table: Mapping[str, Any], key: str, path: str = "", *, single: bool = False, none: bool = False
     ) -> tuple[str, ...]:
-        """Return the names of a list, none twice; with ``single`` a text is one."""
+        """Return the names of a list, none twice.
+
+        With ``single`` a text is one of them, with ``none`` the list may be empty.
+        """
         value = table.get(key, [])
+        if value == [] and key in table and not none:
+            self.fault(joined_path(path, key), "names nothing, and has no effect: leave it out")
+            return ()
         if single and isinstance(value, str):
             value = [value]
         if not is_list_of_text(value) or not all(value):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -139,14 +139,24 @@ _PART: Final = re.compile(r"\S+ (stdout|stderr) ([FP])(?::\S+)? ?")
 
 
 def record_blocks(
-    stream: Any, continuation: str | None, *, parts: bool = False
+    stream: Any,
+    continuation: str | None,
+    *,
+    parts: bool = False,
+    joined: Callable[[pa.Array], None] | None = None,
 ) -> Iterator[tuple[pa.Array, Any]]:
     """Yield the records of a text, and the number of the line that each begins with, (n,) int64 from 0.
 
     A line on which ``continuation`` is found goes on with the record before it, behind a line break (None:
-    no line does). With ``parts`` those that P marks go on in the next line of their stream. A TraceError,
-    without the file's name, says that the text is no UTF-8, or a line too long.
+    no line does), and given to ``joined``. With ``parts`` those that P marks go on in the next line of their
+    stream. A TraceError, without the file's name, says that the text is no UTF-8, or a line too long.
     """
+
+    def whole(lines: pa.Array, begins: Any, first: int) -> tuple[pa.Array, Any]:
+        if joined is not None and not begins.all():
+            joined(lines.filter(pa.array(~begins)))
+        return _joined(lines, begins, first, parts)
+
     kept: list[str] = []
     kept_from = 0
     for lines, first in _line_blocks(stream):
@@ -158,7 +168,7 @@ def record_blocks(
             begins = ~np.asarray(pc.match_substring_regex(block, continuation))
         begins[0] = True
         if not lines:
-            yield _joined(block, begins, kept_from, parts)
+            yield whole(block, begins, kept_from)
             return
         start = first - len(kept)
         last = int(np.flatnonzero(begins)[-1])
@@ -172,7 +182,7 @@ def record_blocks(
                 )
             )
         if last:
-            yield _joined(block.slice(0, last), begins[:last], start, parts)
+            yield whole(block.slice(0, last), begins[:last], start)
         kept, kept_from = (kept + lines)[last:], start + last
 
 

@@ -73,6 +73,7 @@ class Skipped:
 
     def pytest_sessionfinish(self) -> None:
         """Write what was noted to a file of this process."""
+        self._folder.mkdir(parents=True, exist_ok=True)
         (self._folder / f"{os.getpid()}.json").write_text(json.dumps(self._tests), encoding="utf-8")
 
 

@@ -21,6 +21,7 @@ from uncertain_cep.spark.reading import used_of_traces
 from uncertain_cep.special_files import is_url
 from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema
+from uncertain_cep.traces.folders import link_in_circle
 from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files
 from uncertain_cep.traces.local_times import repeats_hours
 from uncertain_cep.traces.readers import READERS
@@ -138,6 +139,8 @@ def stream_of_files(
     if files_per_batch is not None and files_per_batch < 1:
         raise OptionError(f"files_per_batch={files_per_batch}: it must be at least 1")
     root = Path(folder).absolute()
+    if (link := link_in_circle(root)) is not None:
+        raise OptionError(f"{link} is a link to a folder that it is in, and Spark follows links: remove it")
     reading, known = reading_of(spark, root, schema, columns)
     source = spark.readStream.format("binaryFile").schema(_FILE).option("recursiveFileLookup", True)
     source = source.option("maxFileAge", ANY_AGE)

@@ -32,6 +32,7 @@ from uncertain_cep.traces.extracting import (
 from uncertain_cep.traces.faulty_rows import IN_ORDER, ROW, row_faults, unreadable_rows
 from uncertain_cep.traces.file_kinds import format_of, kind_of, stem_suffix
 from uncertain_cep.traces.file_options import COLUMN_TYPES, FILE_FORMATS, ColumnType, FileOptions
+from uncertain_cep.traces.folders import files_of_folder
 from uncertain_cep.traces.frames import takeable
 from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
 from uncertain_cep.traces.joined_stamps import joined_names, with_joined
@@ -140,11 +141,7 @@ def list_files(
             found = _recognised(given, with_schema=with_schema) if asks else reader
             files.append(TraceFile(given, given, found))
         else:
-            inside = sorted(
-                path
-                for path in given.rglob("*")
-                if path.is_file() and not any(part[0] in "_." for part in path.relative_to(given).parts)
-            )
+            inside = files_of_folder(given)
             readers = {
                 path: _recognised(path, with_schema=with_schema) if asks else reader for path in inside
             }

@@ -28,6 +28,7 @@ from uncertain_cep.traces.alike_files import (
 )
 from uncertain_cep.traces.common_types import common_type
 from uncertain_cep.traces.file_kinds import delimiter_in, kind_of
+from uncertain_cep.traces.folders import files_of_folder
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, list_files
 from uncertain_cep.traces.log_forms import form_of
 from uncertain_cep.traces.proposed_events import FINEST, ProposedEvents, events_of_group, listed, quoted
@@ -197,12 +198,7 @@ def _of_the_model(group: Group, paths: Sequence[str | Path]) -> ProposedSchema:
 
 def _everything(root: Path) -> set[Path]:
     """Return the files that reading a folder in a given format would read; of a file nothing but that."""
-    inside = root.rglob("*") if root.is_dir() else [root]
-    return {
-        path
-        for path in inside
-        if path.is_file() and not any(part[0] in "_." for part in path.relative_to(root).parts)
-    }
+    return set(files_of_folder(root) if root.is_dir() else [root])
 
 
 def _schema(

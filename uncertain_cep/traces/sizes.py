@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import lzma
-import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
+from uncertain_cep.traces.folders import files_of_folder
 from uncertain_cep.traces.unpacking import compression_of
 
 __all__ = ["unpacked_bytes"]
@@ -62,14 +63,8 @@ def unpacked_bytes(paths: Iterable[str]) -> int:
 
 def _files(paths: Iterable[str]) -> Iterator[Path]:
     for given in map(Path, paths):
-        try:
-            inside = sorted(given.iterdir()) if given.is_dir() else None
-        except OSError:
-            continue
-        if inside is None:
-            yield given
-        else:
-            yield from _files(map(os.fspath, inside))
+        with suppress(OSError):
+            yield from files_of_folder(given) if given.is_dir() else [given]
 
 
 def _parquet_bytes(path: Path) -> int:

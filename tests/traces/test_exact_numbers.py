@@ -86,6 +86,18 @@ def test_ids_beyond_64_bits_are_text(tmp_path: Path, kind: str) -> None:
     assert uc.read_traces(path, schema).column("id").to_pylist() == [str(LONG), str(LONG + 1)]
 
 
+def test_trees_of_objects_are_read_whole(tmp_path: Path) -> None:
+    leaf = {"name": "c", "at": "2026-01-05T08:00:00Z", "id": LONG}
+    tree = {"name": "a", "children": [{"name": "b", "children": [leaf] * 3}, {"name": "d", "children": []}]}
+    path = put(tmp_path / "t.jsonl", json.dumps(tree) + "\n")
+    table = read_file(path)
+    table.validate(full=True)
+    first, second = table.column("children")[0].as_py()
+    assert [each["id"] for each in first["children"]] == [str(LONG)] * 3
+    assert {each["at"].isoformat() for each in first["children"]} == {"2026-01-05T08:00:00+00:00"}
+    assert second["children"] == []
+
+
 def test_fields_within_fields_and_lists(tmp_path: Path) -> None:
     rows = [{"o": {"id": LONG + n}, "l": [LONG + n, 1]} for n in range(2)]
     path = put(tmp_path / "t.jsonl", "\n".join(map(json.dumps, rows)))

@@ -223,10 +223,11 @@ def _with_zones(block: bytes, table: pa.Table, fixed: Collection[str]) -> pa.Tab
 
     mixed = {path[0] for path, zoned in seen.items() if len(zoned) > 1}
     changed = _retyped(free, change)
-    again = [field for field in changed if field.name in mixed]
+    # Arrow cannot cast all lists of objects.
+    again = [field for field in changed if field.name in mixed or pa.types.is_nested(field.type)]
     parsed = _parsed_json(block, again, others="ignore") if again else table
     for field in changed:
-        column = (parsed if field.name in mixed else table).column(field.name).cast(field.type)
+        column = parsed.column(field.name) if field in again else table.column(field.name).cast(field.type)
         table = table.set_column(table.schema.get_field_index(field.name), field, column)
     return table
 

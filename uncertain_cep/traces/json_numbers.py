@@ -142,8 +142,7 @@ def with_text(block: bytes, paths: Collection[Path]) -> bytes:
 
 def with_marks(table: pa.Table, paths: Collection[Path]) -> pa.Table:
     """Return a table that says of its columns which of them are read as text."""
-    fields = [
-        marked(found.name) if (found.name,) in paths and found.type == pa.string() else found
-        for found in table.schema
-    ]
-    return table.cast(pa.schema(fields, table.schema.metadata))
+    for place, found in enumerate(table.schema):
+        if (found.name,) in paths and found.type == pa.string():
+            table = table.set_column(place, marked(found.name), table.column(place))
+    return table

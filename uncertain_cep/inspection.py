@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import date
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from uncertain_cep.aside import written_aside
 from uncertain_cep.boundary import public
 from uncertain_cep.config import PMF_TICKS
 from uncertain_cep.durations import Duration
@@ -18,9 +21,13 @@ from uncertain_cep.plan.options import is_whole
 from uncertain_cep.query import Query, parse, query_of, values_of
 from uncertain_cep.results.matched_events import events_table
 from uncertain_cep.results.shown import MatchTable, match_table
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timedomain import STAMP_METADATA, Names
 from uncertain_cep.traces.frames import as_arrow, event_table, library_of, like
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
+
+if TYPE_CHECKING:
+    from uncertain_cep.reporting.gathered import ReportRequest
+    from uncertain_cep.reporting.page import Report
 
 __all__ = ["events_of", "posteriors", "report", "show"]
 
@@ -205,6 +212,7 @@ def report(
     query: Query | str,
     path: str | PathLike[str] | None = None,
     *,
+    overwrite: bool = False,
     stamp: str | None = None,
     title: str | None = None,
     names: Names | Mapping[str, str] | None = None,
@@ -214,7 +222,7 @@ def report(
     known_until: int | str | date | None = None,
     timeout: float | None = None,
     memory_limit: str | int | None = None,
-) -> str:
+) -> Report:
     """Return the matches of a query as one page of HTML to look at, which needs nothing else.
 
     Parameters
@@ -224,9 +232,12 @@ def report(
     query : Query or str
     path : path, optional
         Where to write the page as well.
+    overwrite : bool
+        Whether to replace a file that is there.
     stamp : str, optional
-        The column of the raw stamps, of the type of the times, to compare the answer with that on stamps.
-        Where an event has none, the middle of its interval stands for it.
+        The column of the raw stamps, to compare the answer with that on stamps. Default: that of
+        :func:`uncertain_cep.read_traces` with ``raw_stamps=True``. Where an event has none, the middle of its
+        interval stands for it.
     title : str, optional
         Default: the comment that the query begins with, or its pattern in words.
     names, tick, parameters, sources, known_until
@@ -234,10 +245,15 @@ def report(
     timeout, memory_limit
         As for :func:`uncertain_cep.match`; ``memory_limit`` not of Spark frames.
 
+    Returns
+    -------
+    Report
+        A notebook shows it. ``path`` is the file, or None, ``str(report)`` the HTML.
+
     Raises
     ------
     OptionError
-        If the query returns expected counts, or there is no such column.
+        If the query returns expected counts, there is no such column, or the file is there already.
     QuerySyntaxError, QueryError, TraceError, ConfidenceCostError, TimeLimitError, MemoryLimitError
         As of :func:`uncertain_cep.match`.
 
@@ -253,16 +269,11 @@ def report(
     >>> import uncertain_cep as uc
     >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
     >>> page = uc.report(events, "PATTERN SEQ(A a, B b) WITHIN 4")
-    >>> page.startswith("<!doctype html>")
+    >>> str(page).startswith("<!doctype html>")
     True
     """
-    from uncertain_cep.reporting.facts import report_facts
-    from uncertain_cep.reporting.gathered import ReportRequest, gathered
-    from uncertain_cep.reporting.page import page_of
-    from uncertain_cep.special_files import check_written_here
+    from uncertain_cep.reporting.gathered import ReportRequest
 
-    if path is not None:
-        check_written_here(path)
     options = MatchOptions(
         names=Names.of(names),
         tick=tick,
@@ -271,20 +282,49 @@ def report(
         limit=Limits.of(timeout, memory_limit),
     )
     request = ReportRequest(query_of(query, values_of(parameters)), options, stamp, title=title)
+    if path is None:
+        return _reported(request, events, None)
+    place = Path(path)
+    with written_aside(place, _replaced_if(overwrite)) as aside:
+        page = _reported(request, events, place)
+        aside.write_text(page.html, encoding="utf-8")
+    return page
+
+
+def _replaced_if(overwrite: bool) -> Callable[[Path], bool]:
+    """Return the check whether a file may be replaced, see `written_aside`."""
+
+    def check(place: Path) -> bool:
+        if place.is_dir():
+            raise OptionError(f"{place} is a folder: name a file, such as report.html")
+        if os.path.lexists(place) and not overwrite:
+            raise OptionError(f"{place} is there already: name another place, or add overwrite=True")
+        return overwrite
+
+    return check
+
+
+def _reported(request: ReportRequest, events: Any, path: Path | None) -> Report:
+    from uncertain_cep.reporting.facts import report_facts
+    from uncertain_cep.reporting.gathered import gathered
+    from uncertain_cep.reporting.page import Report, page_of, summary_of
+
+    limit = request.options.limit
     if library_of(events) == "pyspark":
         from uncertain_cep.spark.reported import gathered_on_spark
 
-        if memory_limit is not None:
+        if limit is not None and limit.memory is not None:
             raise OptionError("memory_limit= is for frames in this process: workers have limits of their own")
         answer = gathered_on_spark(request, events)
     else:
-        table = event_table(events, options.names)
-        with looked_at(options.limit):
+        table = event_table(events, request.options.names)
+        noted = (table.schema.metadata or {}).get(STAMP_METADATA, b"").decode()
+        if request.stamp is None and noted in table.column_names:
+            request = replace(request, stamp=noted)
+        with looked_at(limit):
             answer = gathered(request, table)
-    page = page_of(report_facts(request, answer))
-    if path is not None:
-        Path(path).write_text(page, encoding="utf-8")
-    return page
+    facts = report_facts(request, answer)
+    return Report(page_of(facts), path, summary_of(facts["totals"]))
 
 
 @public

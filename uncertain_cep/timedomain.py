@@ -19,6 +19,7 @@ __all__ = [
     "DEFAULT_TICK",
     "EVENT_COLUMNS",
     "MODEL_COLUMNS",
+    "STAMP_METADATA",
     "TICK_METADATA",
     "Names",
     "TimeDomain",
@@ -36,6 +37,9 @@ __all__ = [
 
 TICK_METADATA = b"uncertain_cep.tick"
 """Key in an Arrow schema's metadata that holds the tick of its time columns, such as ``b"100ms"``."""
+
+STAMP_METADATA = b"uncertain_cep.stamp"
+"""Key in an Arrow schema's metadata that holds the name of the column of raw stamps, if there is one."""
 
 DEFAULT_TICK = UNIT_NANOSECONDS["us"]
 """Nanoseconds of a tick of timestamps for which none is given, whatever the unit of their column."""

@@ -93,7 +93,7 @@ def looked_at(table: pa.Table, query: str) -> Rows:
 def explained(table: pa.Table, query: str) -> Rows:
     assert uc.explain(query, table, analyze=True)
     assert uc.explain(query, table, format="json")
-    assert uc.report(table, query)
+    assert str(uc.report(table, query))
     return rows(uc.match(table, query))
 
 

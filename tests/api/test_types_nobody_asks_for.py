@@ -74,7 +74,7 @@ def test_frames(events: pa.Table) -> None:
     assert uc.events_of(matches, events, QUERY)["host"].to_pylist() == events["host"].to_pylist()
     assert uc.posteriors(matches, events, QUERY).num_rows == 2
     assert uc.with_matches(events, matches, "M")["type"].to_pylist() == ["A", "B", "M"]
-    assert "<html" in uc.report(events, QUERY)
+    assert "<html" in str(uc.report(events, QUERY))
     with pytest.raises(uc.QueryError):
         uc.match(events, "PATTERN SEQ(A a, B b) WHERE a.host > 3 WITHIN 9")
 

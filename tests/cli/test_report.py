@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import uncertain_cep as uc
 from tests.cli.conftest import Invoke
 from tests.reporting.pages import data_of
 
@@ -72,3 +73,22 @@ def test_a_page_does_not_replace_the_trace(invoke: Invoke, trace: Path) -> None:
     )
     assert result.exit_code == 2
     assert trace.read_text() == ROWS
+
+
+def test_python_knows_the_raw_stamps_that_the_command_knows(invoke: Invoke, trace: Path) -> None:
+    schema = trace.parent / "schema.toml"
+    page = trace.parent / "report.html"
+    assert invoke("report", QUERY, str(trace), "--schema", str(schema), "-o", str(page)).exit_code == 0
+    events = uc.read_traces(trace, schema, raw_stamps=True)
+    assert [str(at) for at in events.column("stamp").to_pylist()[:2]] == [
+        "2026-01-05 08:00:10",
+        "2026-01-05 08:00:09",
+    ]
+    of_python, of_command = data_of(uc.report(events, QUERY)), data_of(page.read_text(encoding="utf-8"))
+    assert of_command["raw"]["stamped"] == 4
+    for name in ("raw", "events", "columns", "compared", "totals"):
+        assert of_python[name] == of_command[name], name
+    model = trace.parent / "model.csv"
+    model.write_text("type,id,lower,upper\nA,1,1,2\n")
+    with pytest.warns(uc.UncertainCepWarning, match="no raw stamps can be told"):
+        assert "stamp" not in uc.read_traces(model, raw_stamps=True).column_names

@@ -141,7 +141,7 @@ def test_streams_reports_and_explanations_take_them() -> None:
     assert "4 matches in" in uc.explain(QUERY, FEW, analyze=True)
     assert '"of_readings": 4096' in uc.explain(QUERY, FEW, format="json")
     assert "b12: B12, none or one" in uc.explain(QUERY)
-    assert "B12" in uc.report(FEW, QUERY)
+    assert "B12" in str(uc.report(FEW, QUERY))
 
 
 def test_keys_of_all_readings_are_shown() -> None:

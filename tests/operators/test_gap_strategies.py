@@ -162,4 +162,4 @@ def test_explanations_and_reports_name_the_gaps() -> None:
     )
     assert "strict_contiguity(b, c)" in uc.explain(query)
     assert "skip_till_next_match(a, b)" in uc.explain(query, EVENTS)
-    assert "Between b, c" in uc.report(EVENTS, query)
+    assert "Between b, c" in str(uc.report(EVENTS, query))

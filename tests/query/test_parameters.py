@@ -177,7 +177,7 @@ def test_every_function_takes_parameters() -> None:
     assert found.num_rows == 2
     assert pa.Table.from_batches(uc.iter_matches(EVENTS, query, parameters=values)).equals(found)
     assert "a.n >= 2" in uc.explain(query, EVENTS, parameters=values)
-    assert "$n = 2" in uc.report(EVENTS, query, parameters=values)
+    assert "$n = 2" in str(uc.report(EVENTS, query, parameters=values))
     assert uc.events_of(found, EVENTS, query, parameters=values).num_rows == 4
     assert uc.posteriors(found, EVENTS, query, parameters=values).num_rows == 4
     assert uc.validate(EVENTS, query=query, parameters=values) == []

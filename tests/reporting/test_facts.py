@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,7 @@ def test_events_of_one_clock_are_told() -> None:
     for name, values_ in times.items():
         table = table.drop_columns([name]) if name in table.column_names else table
         table = table.append_column(name, pa.array(values_))
-    page = uc.report(table, QUERY, stamp="at")
+    page = str(uc.report(table, QUERY, stamp="at"))
     facts = data_of(page)
     assert facts["totals"]["certain"] == 2
     events = facts["events"]
@@ -115,7 +116,7 @@ def test_events_that_could_come_between_are_drawn() -> None:
 
 
 def test_values_of_a_trace_are_text() -> None:
-    page = uc.report(EVENTS, QUERY, title=HOSTILE)
+    page = str(uc.report(EVENTS, QUERY, title=HOSTILE))
     assert "<img" not in page
     assert page.count("<script") == page.count("</script>") == 2
     assert "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;{title}" in page
@@ -154,7 +155,7 @@ def test_the_question_in_words() -> None:
     query = """-- Does load follow?
     PATTERN SEQ(A a, !N n, OR(B b, AND(B c, (A|N) d)))
     WHERE a.load > 1 WITHIN 30 HAVING CONFIDENCE >= 0.25 ORDER BY CONFIDENCE DESC LIMIT 7"""
-    page = uc.report(EVENTS, query)
+    page = str(uc.report(EVENTS, query))
     assert "<h1>Does load follow?</h1>" in page
     words = re.search(r'<p class="words">(.*?)</p>', page)
     assert words is not None
@@ -169,7 +170,7 @@ def test_the_question_in_words() -> None:
 def test_files_frames_and_limits(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     page = uc.report(EVENTS.to_pandas(), QUERY, path)
-    assert path.read_text(encoding="utf-8") == page
+    assert path.read_text(encoding="utf-8") == str(page)
     assert data_of(uc.report(pl.from_arrow(EVENTS), QUERY))["totals"] == data_of(page)["totals"]
     with pytest.raises(OptionError, match="returns expected counts"):
         uc.report(EVENTS, f"{QUERY} RETURN EXPECTED COUNT")
@@ -179,6 +180,50 @@ def test_files_frames_and_limits(tmp_path: Path) -> None:
         uc.report(EVENTS, QUERY, stamp="host")
     with pytest.raises(TimeLimitError):
         uc.report(EVENTS, QUERY, timeout=1e-9)
+
+
+def test_a_report_is_shown_in_notebooks_and_says_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "page.html"
+    page = uc.report(EVENTS, QUERY, path, title=HOSTILE)
+    assert page.path == path
+    assert repr(page).startswith(f"<report of 2 matches, 1.7 expected in {path}; ")
+    assert uc.report(EVENTS, QUERY).path is None
+    (frame,) = re.findall('srcdoc="([^"]*)"', page._repr_html_())
+    assert unescape(frame) == str(page)
+    assert "<script" not in page._repr_html_()
+
+
+def test_a_file_is_replaced_only_if_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text("mine")
+    with pytest.raises(OptionError, match=r"page\.html is there already.*overwrite=True"):
+        uc.report(EVENTS, QUERY, path)
+    with pytest.raises(OptionError, match="is a folder: name a file"):
+        uc.report(EVENTS, QUERY, tmp_path, overwrite=True)
+    with pytest.raises(OptionError, match="no column when"):
+        uc.report(EVENTS, QUERY, path, stamp="when", overwrite=True)
+    assert path.read_text() == "mine"
+    page = uc.report(EVENTS, QUERY, path, overwrite=True)
+    assert path.read_text(encoding="utf-8") == str(page)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_raw_stamps_may_be_of_a_finer_unit_than_times(unit: str) -> None:
+    seconds = pa.timestamp("s", "UTC")
+    events = pa.table({"type": ["A", "B"], "id": [1, 2], "host": ["h", "h"],
+                       "lower": pa.array([5, 5], seconds), "upper": pa.array([9, 7], seconds),
+                       "at": pa.array([6_500_000_000, 6 * 10**9], pa.timestamp("ns", "UTC"))})  # fmt: skip
+    at = events.column("at").cast(pa.timestamp(unit, "UTC"), safe=False)
+    events = events.set_column(5, "at", at)
+    query = "PATTERN SEQ(A a, B b) WITHIN 9 s"
+    assert data_of(uc.report(events, query, stamp="at"))["events"]["stamp"] == [
+        1_000_000 if unit == "s" else 1_500_000,
+        1_000_000,
+    ]
+    bare = events.set_column(5, "at", at.cast(pa.timestamp(unit)))
+    with pytest.raises(OptionError, match="the times have a time zone, and the stamps have none"):
+        uc.report(bare, query, stamp="at")
 
 
 def many(count: int) -> pa.Table:
@@ -202,7 +247,7 @@ def test_a_page_of_many_matches_is_small() -> None:
     page = uc.report(table, "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 1 day")
     facts = data_of(page)
     assert facts["totals"]["matches"] > SHOWN_MATCHES == len(values(facts["columns"], "a"))
-    assert len(page.encode()) < 5_000_000
+    assert len(str(page).encode()) < 5_000_000
 
 
 @settings(max_examples=15)

@@ -242,7 +242,7 @@ def test_streams_take_having() -> None:
 
 
 def test_reports_keep_the_order_that_is_asked_for() -> None:
-    page = uc.report(EVENTS, f"{PAIRS} HAVING confidence > 0.2 AND a < 3 ORDER BY a DESC, b LIMIT 2")
+    page = str(uc.report(EVENTS, f"{PAIRS} HAVING confidence > 0.2 AND a < 3 ORDER BY a DESC, b LIMIT 2"))
     assert "Only matches with confidence &gt; 0.2" in page or "Only matches with confidence > 0.2" in page
     assert "At most 2 first matches" in page
 

@@ -96,8 +96,8 @@ def test_a_page_is_that_of_this_process(spark: SparkSession, query: str, table: 
     # Spark takes times without a zone as those of its session, and hands out the same ones by a cast.
     for name in (one.name for one in table.schema if one.type == pa.timestamp("us")):
         frame = frame.withColumn(name, frame[name].cast("timestamp_ntz"))
-    here = uc.report(table, query, stamp="stamp", title="Same")
-    there = uc.report(frame, query, stamp="stamp", title="Same")
+    here = str(uc.report(table, query, stamp="stamp", title="Same"))
+    there = str(uc.report(frame, query, stamp="stamp", title="Same"))
     mine, its = data_of(here), data_of(there)
     assert mine["totals"]["matches"] >= 10
     assert mine["raw"]["missed"]

@@ -139,7 +139,7 @@ def _in_process(
         if loaded.table is None or loaded.faults:
             raise TraceError(loaded.faults)
         loaded.warn()
-        table, stamp = with_raw_stamps(loaded, traces, columns.schema)
+        table, stamp = with_raw_stamps(loaded, traces, columns.schema, columns.format)
     announced_kernels()
     request = replace(request, stamp=stamp, warnings=_said(caught))
     with working("matching"), looked_at(request.options.limit):

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.config import COMPARED_MATCHES
@@ -58,29 +57,40 @@ def keys_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> list[Ke
 def stamps_of(
     plan: EvaluationPlan, table: pa.Table, stamp: str | None
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the raw stamps of events in ticks, and which events have one.
+    """Return the raw stamps of events in ticks, and which events have one; others have their first tick.
 
     Raises
     ------
     OptionError
-        If there is no such column, or it is of another type than the times.
+        If there is no such column, or it holds no times of the kind of the events' times.
     """
     lower = table.column(plan.names.lower)
+    ticks = plan.domain.ticks(lower)
     if stamp is None:
-        return plan.domain.ticks(lower), np.zeros(len(lower), dtype=np.bool_)
+        return ticks, np.zeros(len(lower), dtype=np.bool_)
     if stamp not in table.column_names:
         raise OptionError(f"the events have no column {stamp}: they have {', '.join(table.column_names)}")
     column = table.column(stamp)
-    if column.type != lower.type:
-        try:
-            column = column.cast(lower.type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise OptionError(
-                f"column {stamp} is of type {column.type}: raw stamps are of the type of the times, "
-                f"{lower.type}"
-            ) from None
-    has = column.is_valid()
-    return plan.domain.ticks(pc.if_else(has, column, lower)), np.asarray(has)
+    if not (pa.types.is_timestamp(lower.type) and pa.types.is_timestamp(column.type)):
+        column = _as_times(column, lower.type, stamp)
+    elif (lower.type.tz is None) != (column.type.tz is None):
+        with_zone, without = ("stamps", "times") if lower.type.tz is None else ("times", "stamps")
+        raise OptionError(
+            f"column {stamp}: the {with_zone} have a time zone, and the {without} have none: give both one"
+        )
+    has = np.asarray(column.is_valid())
+    stamps = np.array(ticks)
+    stamps[has] = plan.domain.ticks(column.drop_null())
+    return stamps, has
+
+
+def _as_times(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    try:
+        return column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise OptionError(
+            f"column {name} is of type {column.type}: raw stamps are of the type of the times, {kind}"
+        ) from None
 
 
 def at_stamps(

@@ -6,13 +6,44 @@ import base64
 import json
 import re
 import zlib
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from uncertain_cep.wording import counted
 
-__all__ = ["page_of"]
+__all__ = ["Report", "page_of", "summary_of"]
+
+FRAME_HEIGHT: Final = 720
+"""Pixels of a report in a notebook."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Report:
+    """A page of matches: a notebook shows it, and ``str`` returns its HTML."""
+
+    html: str
+    path: Path | None
+    """Where it was written to."""
+    summary: str
+    """How many matches there are."""
+
+    def __str__(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        where = "not written to a file" if self.path is None else f"in {self.path}"
+        return f"<report of {self.summary} {where}; {len(self.html.encode()):,} bytes of HTML>"
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame of its own, so that neither changes the look of the other."""
+        return (
+            f'<iframe sandbox="allow-scripts" srcdoc="{escape(self.html)}" title="{escape(self.summary)}" '
+            f'style="width:100%;height:{FRAME_HEIGHT}px;border:0"></iframe>'
+        )
+
 
 _STATIC = ("title", "words", "query", "plan", "version", "assumed", "warnings")
 """Facts that are written into the page; the others are handed to its script."""
@@ -25,16 +56,13 @@ def page_of(facts: dict[str, Any]) -> str:
     """
     handed = {name: value for name, value in facts.items() if name not in _STATIC}
     packed = zlib.compress(json.dumps(handed, separators=(",", ":"), allow_nan=False).encode(), 9, wbits=-15)
-    totals = facts["totals"]
     filled = {
         "title": escape(facts["title"]),
         "words": escape(" ".join(facts["words"])),
         "query": escape(facts["query"]),
         "plan": escape(facts["plan"]),
         "version": escape(facts["version"]),
-        "totals": escape(
-            f"{counted(totals['matches'], 'match', 'matches')}, {totals['expected']:,.1f} expected."
-        ),
+        "totals": escape(f"{summary_of(facts['totals'])}."),
         "assumed": _lines(facts["assumed"], "plain") + _lines(facts["warnings"], "plain warn"),
         "data": base64.b64encode(packed).decode("ascii"),
         "style": _part("page.css"),
@@ -42,6 +70,11 @@ def page_of(facts: dict[str, Any]) -> str:
     }
     # In one pass: what is filled in is not looked at again.
     return re.sub(r"\{(\w+)\}", lambda found: filled[found[1]], _part("page.html"))
+
+
+def summary_of(totals: dict[str, float]) -> str:
+    """Return how many matches there are."""
+    return f"{counted(totals['matches'], 'match', 'matches')}, {totals['expected']:,.1f} expected"
 
 
 def _lines(lines: list[str], kind: str) -> str:

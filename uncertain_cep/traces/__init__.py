@@ -6,7 +6,7 @@ from uncertain_cep.traces.constraints import all_before, causal, encloses
 from uncertain_cep.traces.events_schema import by_value
 from uncertain_cep.traces.intervals import intervals_of
 from uncertain_cep.traces.offsets import clock_offset
-from uncertain_cep.traces.reading import read_traces
+from uncertain_cep.traces.read_files import read_traces
 from uncertain_cep.traces.schema import TraceSchema, load_schema
 from uncertain_cep.traces.uncertainty import (
     as_written,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.errors import UncertainCepError
-from uncertain_cep.timedomain import Names
+from uncertain_cep.errors import UncertainCepError, UncertainCepWarning
+from uncertain_cep.timedomain import STAMP_METADATA, Names
 from uncertain_cep.traces.events_schema import UncertaintySpec
-from uncertain_cep.traces.reading import LoadedTrace, load_traces
-from uncertain_cep.traces.schema import TraceSchema
+from uncertain_cep.traces.reading import GivenSchema, LoadedTrace, Paths, load_traces
+from uncertain_cep.traces.schema import TraceSchema, given_schema
 
 __all__ = ["rules_of", "with_raw_stamps"]
 
@@ -21,14 +21,14 @@ _NAMES = Names()
 
 
 def with_raw_stamps(
-    loaded: LoadedTrace, paths: Sequence[str], schema: TraceSchema | None
+    loaded: LoadedTrace, paths: Paths, given: GivenSchema, format: str | None = None
 ) -> tuple[pa.Table, str | None]:
     """Return the events of a trace with a column of raw stamps, null where a row has none, and its name.
 
     The files are read once more, with every rule of uncertainty replaced by ``exact``. The name is None if
-    there are no stamps, or they cannot be told.
+    there are no stamps, or they cannot be told; else the metadata of the table have it, too.
     """
-    table = loaded.table
+    table, schema = loaded.table, given_schema(given)
     assert table is not None
     if schema is None or not any(events.time is not None for events in schema.events):
         return table, None
@@ -37,7 +37,11 @@ def with_raw_stamps(
         events if events.time is None else replace(events, uncertainty=exact) for events in schema.events
     )
     try:
-        again = load_traces(list(paths), replace(schema, events=bare, tick=schema.tick or loaded.tick))
+        bare_schema = replace(schema, events=bare, tick=schema.tick or loaded.tick)
+        with warnings.catch_warnings():
+            # They were said when the files were read first.
+            warnings.simplefilter("ignore", UncertainCepWarning)
+            again = load_traces(paths, bare_schema, format=format)
     except UncertainCepError:
         return table, None
     if again.table is None or again.faults or len(again.origin.rows) != len(loaded.origin.rows):
@@ -63,7 +67,8 @@ def with_raw_stamps(
     name = "stamp"
     while name in table.column_names:
         name += "_"
-    return table.append_column(name, stamps), name
+    metadata = {**(table.schema.metadata or {}), STAMP_METADATA: name.encode()}
+    return table.append_column(name, stamps).replace_schema_metadata(metadata), name
 
 
 def rules_of(schema: TraceSchema | None) -> list[str]:

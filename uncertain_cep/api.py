@@ -16,7 +16,7 @@ from uncertain_cep.durations import Duration
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.as_json import plan_dict, query_dict
-from uncertain_cep.explanation.facts import plan_facts
+from uncertain_cep.explanation.facts import PlanFacts, plan_facts
 from uncertain_cep.explanation.text import explain_plan, explain_query
 from uncertain_cep.limits import looked_at
 from uncertain_cep.meter import metered
@@ -310,6 +310,7 @@ def explain(
         As for :func:`match`.
     analyze : bool
         Whether to find the matches, and set the actual numbers of partial matches beside the estimated ones.
+        If there is none, it says which conditions leave none, if left out one at a time on a sample.
     format : {"text", "json"}
         Words, or a JSON object with the same facts.
     timeout, memory_limit
@@ -363,6 +364,17 @@ def explained(
         plan = make_plan(parsed, schema, options)
     with looked_at(options.limit):
         facts = plan_facts(plan, table, Diagnostics(), analyze=analyze)
+        without = ""
+        if table is not None and analyze and not any(_found(part) for part in facts):
+            from uncertain_cep.explanation.nothing import conditions_that_leave_nothing
+
+            without = conditions_that_leave_nothing(plan, table, options)
         if format == "text":
-            return explain_plan(facts, spark)
-        return json.dumps(plan_dict(facts) | ({} if spark is None else {"spark": spark}), indent=2)
+            return explain_plan(facts, spark, without)
+        more = ({} if spark is None else {"spark": spark}) | ({"no_match": without} if without else {})
+        return json.dumps(plan_dict(facts) | more, indent=2)
+
+
+def _found(facts: PlanFacts) -> bool:
+    """Return whether a run found matches, or counted them."""
+    return facts.chosen is None or facts.chosen.matches != 0

@@ -245,6 +245,12 @@ MOSTLY_NUMBERS: Final = 0.5
 DIAGNOSED_ROWS: Final = 16_384
 """Rows that tell how far the values of a column go."""
 
+SAMPLED_FOR_NOTHING: Final = 1024
+"""Events among which a query without matches is asked again without each of its conditions."""
+
+SECONDS_FOR_NOTHING: Final = 1.0
+"""How long that may take, all in all."""
+
 FIRST_ROWS: Final = 4096
 """Rows among which an event is looked for at first, then in four times as many each time."""
 

@@ -95,3 +95,14 @@ def test_an_empty_trace(invoke: Invoke, figure1: pa.Table, tmp_path: Path, comma
     assert "the trace has no events" in result.stderr
     if command == "validate":
         assert warned(invoke("validate", file, "--query", query).stderr) == warned(result.stderr)
+
+
+def test_no_match_names_the_condition_that_left_none(invoke: Invoke, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("type,id,lower,upper,k\nA,1,0,0,x\nB,2,1,1,y\n")
+    result = invoke("match", "PATTERN SEQ(A a, B b) WHERE a.k = b.k WITHIN 5", trace)
+    assert result.exit_code == 0
+    lines = result.stderr.splitlines()
+    at = lines.index("candidates: a 1, b 1")
+    assert lines[at + 1] == "without a.k = b.k there would be matches"
+    assert lines[at + 2].startswith("0 matches in ")

@@ -121,21 +121,20 @@ def _deliver_in_process(matching: Matching, destination: Destination) -> int:
     if destination.out is None or destination.as_file:
         with (
             _file_or_stdout(destination) as sink,
-            _matches_in_process(matching, printed=destination.out is None) as (plan, batches, diagnostics),
+            _matches_in_process(matching, printed=destination.out is None) as found,
         ):
-            unit = _unit_of_ticks(plan.domain)
-            count = write_batches(
-                batches, plan.output_schema, sink, format_name, destination.compression, unit
-            )
-        _explain_nothing(count, diagnostics)
+            schema, unit = found.plan.output_schema, _unit_of_ticks(found.plan.domain)
+            count = write_batches(found.batches, schema, sink, format_name, destination.compression, unit)
+        found.explain_nothing(count, matching.options)
         return count
     with result_written_aside(Path(destination.out), overwrite=destination.overwrite) as aside:
         aside.mkdir()
-        with _matches_in_process(matching) as (plan, batches, diagnostics):
-            part, unit = aside / f"part-00000.{format_name}", _unit_of_ticks(plan.domain)
-            count = write_batches(batches, plan.output_schema, part, format_name, unit=unit)
+        with _matches_in_process(matching) as found:
+            part, schema = aside / f"part-00000.{format_name}", found.plan.output_schema
+            unit = _unit_of_ticks(found.plan.domain)
+            count = write_batches(found.batches, schema, part, format_name, unit=unit)
         describe_result(aside, matching.facts(format_name, count))
-    _explain_nothing(count, diagnostics)
+    found.explain_nothing(count, matching.options)
     return count
 
 
@@ -146,17 +145,34 @@ def _unit_of_ticks(domain: TimeDomain) -> Unit:
     return coarsest_unit(domain.tick_nanoseconds)
 
 
-def _explain_nothing(count: int, diagnostics: Diagnostics) -> None:
-    """Say of an empty result how many candidates there were for its matches."""
-    if not count:
-        note(diagnostics.summary())
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The matches of a plan among the events of a table, and what counts the candidates meanwhile."""
+
+    plan: EvaluationPlan
+    table: pa.Table
+    batches: Iterator[pa.RecordBatch]
+    diagnostics: Diagnostics
+
+    def explain_nothing(self, count: int, options: MatchOptions) -> None:
+        """Say of an empty result how many candidates there were, and which conditions leave no match."""
+        if count:
+            return
+        note(self.diagnostics.summary())
+        for line in _why_nothing(self.plan, self.table, options):
+            note(line)
+
+
+def _why_nothing(plan: EvaluationPlan, table: pa.Table, options: MatchOptions) -> list[str]:
+    from uncertain_cep.explanation.nothing import conditions_that_leave_nothing
+
+    said = conditions_that_leave_nothing(plan, table, options)
+    return [said] if said else []
 
 
 @contextmanager
-def _matches_in_process(
-    matching: Matching, *, printed: bool = False
-) -> Iterator[tuple[EvaluationPlan, Iterator[pa.RecordBatch], Diagnostics]]:
-    """Yield the plan of the matches, their batches, and what counts the candidates meanwhile."""
+def _matches_in_process(matching: Matching, *, printed: bool = False) -> Iterator[_Found]:
+    """Yield the matches of the last query."""
     columns = matching.columns
     without_pandas()
     keep_on_disk()
@@ -186,7 +202,7 @@ def _matches_in_process(
         batches = _counted(execute_within(plan, table, matching.options, diagnostics), update)
         if plan.needs_all:
             batches = iter(finished(plan, batches, matching.options.limit).to_batches())
-        yield plan, batches, diagnostics
+        yield _Found(plan, table, batches, diagnostics)
 
 
 def _dropped(rows: int) -> str:
@@ -314,7 +330,8 @@ def _write_on_spark(
             )
             write_matches(matches, folder, destination.format_name, overwrite=destination.overwrite)
             count = rows()
-    _explain_nothing(count, diagnostics)
+    if not count:
+        note(diagnostics.summary())
     return count, unit
 
 

@@ -113,12 +113,13 @@ def explain_query(query: Query) -> str:
     return Explanation(_aligned(rows + _output(query)))
 
 
-def explain_plan(facts: Sequence[PlanFacts], spark: str | None = None) -> str:
+def explain_plan(facts: Sequence[PlanFacts], spark: str | None = None, no_match: str = "") -> str:
     """Explain a plan; with a table, say how many candidates each component has and how they are joined.
 
-    ``spark`` says how Spark reads the events, if it does.
+    ``spark`` says how Spark reads the events, if it does; ``no_match`` what leaves none.
     """
     rest = [] if spark is None else [("on Spark", spark)]
+    rest += [("no match", no_match)] if no_match else []
     if len(facts) == 1:
         return Explanation(_aligned(_rows(facts[0]) + rest))
     parts = [

@@ -1,0 +1,176 @@
+"""Why there is no match: which conditions of a query leave none, found by leaving out one at a time."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from confidence.kernel import plainly
+from uncertain_cep.config import SAMPLED_FOR_NOTHING, SECONDS_FOR_NOTHING
+from uncertain_cep.errors import TimeLimitError, UncertainCepError
+from uncertain_cep.executor import execute, ticks_of
+from uncertain_cep.limits import Limits, within
+from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.query import Query, bind, format_expression
+from uncertain_cep.query.expression_text import quote_name
+from uncertain_cep.query.syntax import (
+    Component,
+    Duration,
+    Equivalence,
+    Expression,
+    Pattern,
+    Position,
+    expressions_in,
+)
+from uncertain_cep.query.walks import components_of
+from uncertain_cep.wording import shortened
+
+__all__ = ["conditions_that_leave_nothing"]
+
+_LONGEST: Final = 80
+"""Characters of a condition in a message."""
+
+
+def conditions_that_leave_nothing(plan: EvaluationPlan, table: pa.Table, options: MatchOptions) -> str:
+    """Return which conditions leave no match of a query, as a sentence; "" if that is not known in time.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        That of the query, which has no match among the events.
+    table : pyarrow.Table
+        The events, of the model. Of many the first ``SAMPLED_FOR_NOTHING`` of the pattern's types are taken.
+    options : MatchOptions
+
+    Notes
+    -----
+    For each condition, negation, strategy, WITHIN and HAVING the query is asked for one match without it. All
+    that takes at most about ``SECONDS_FOR_NOTHING``, and compiles nothing.
+    """
+    sample = _sample(plan, table)
+    started, found, asked_all = time.monotonic(), list[str](), True
+    options = replace(options, threads=1, limit=None, max_matches=None)
+    with warnings.catch_warnings():
+        # What there is to warn of, the query itself has warned of.
+        warnings.simplefilter("ignore")
+        for text, query in _variants(plan, table.schema):
+            left = started + SECONDS_FOR_NOTHING - time.monotonic()
+            if left <= 0:
+                asked_all = False
+                break
+            try:
+                if _has_match(query, sample, options, left):
+                    found.append(shortened(text, _LONGEST))
+            except TimeLimitError:
+                asked_all = False
+                break
+            except UncertainCepError:
+                # What cannot be asked in this way says nothing.
+                asked_all = False
+    if not found:
+        whole = asked_all and sample.num_rows == table.num_rows
+        return "without any one of its conditions there would be no match either" if whole else ""
+    several = found[0] if len(found) == 1 else f"{', '.join(found[:-1])} or {found[-1]}"
+    among = "" if sample.num_rows == table.num_rows else f" among the first {sample.num_rows:,} events"
+    return f"without {several} there would be matches{among}"
+
+
+def _sample(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
+    """Return the first events by their time that the pattern can take, or all of few."""
+    if table.num_rows <= SAMPLED_FOR_NOTHING:
+        return table
+    types = [part.types for part in plan.bound.components]
+    if all(types) and not plan.query.strategy.endswith("contiguity"):
+        wanted = pa.array(dict.fromkeys(name for names in types for name in names), pa.string())
+        column = table.column(plan.names.type)
+        plain = column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        table = table.filter(pc.is_in(plain, wanted.cast(plain.type)))
+    lower = ticks_of(table, plan.names.lower, plan)
+    if table.num_rows > SAMPLED_FOR_NOTHING:
+        first = np.argpartition(lower, SAMPLED_FOR_NOTHING)[:SAMPLED_FOR_NOTHING]
+        table = table.take(pa.array(np.sort(first)))
+    return table
+
+
+def _has_match(query: Query, sample: pa.Table, options: MatchOptions, seconds: float) -> bool:
+    chosen = query.min_confidence is not None or query.having is not None
+    plan = make_plan(query, sample.schema, options, confidence=chosen)
+    found = within(Limits(seconds), plainly(math.inf, execute(plan, sample, batch_rows=1)))
+    return any(batch.num_rows for batch in found)
+
+
+def _variants(plan: EvaluationPlan, schema: pa.Schema) -> Iterator[tuple[str, Query]]:
+    """Yield the text of each condition, and the query for one match without it."""
+    query = replace(
+        plan.query,
+        expected_count=None,
+        order_by_confidence=False,
+        order_by=(),
+        limit=1,
+        non_overlapping=False,
+    )
+    if query.min_confidence is not None or query.having is not None:
+        shown = query.having.text if query.having is not None else f"CONFIDENCE >= {query.min_confidence:g}"
+        yield f"HAVING {shown}", replace(query, min_confidence=None, having=None)
+    for number, condition in enumerate(query.where):
+        others = query.where[:number] + query.where[number + 1 :]
+        yield _text_of(plan, query, condition, schema), replace(query, where=others)
+    for component in components_of(query.pattern):
+        if component.negated:
+            types = "|".join(map(quote_name, component.types)) or "ANY"
+            fewer = _without(query, component)
+            if fewer is not None:
+                yield f"!{types} {component.variable}", fewer
+    if query.strategy != "skip_till_any_match" or query.gap_strategies:
+        shown = ", ".join(given.text for given in query.gap_strategies) or query.strategy
+        skipping = replace(
+            query, strategy="skip_till_any_match", strategy_position=None, strategy_variables=()
+        )
+        yield shown, replace(skipping, gap_strategies=())
+    if query.window is not None:
+        window = query.window
+        amount = f"{window.amount:g}{'' if window.unit is None else f' {window.unit}'}"
+        yield f"WITHIN {amount}", replace(query, window=_longest(window.position))
+
+
+def _longest(position: Position) -> Duration:
+    return Duration(2**60, None, None, position)
+
+
+def _text_of(plan: EvaluationPlan, query: Query, condition: Expression, schema: pa.Schema) -> str:
+    """Return a condition as a query writes it."""
+    if isinstance(condition, Equivalence):
+        return f"[{quote_name(condition.name)}]"
+    bound = bind(replace(query, where=(condition,)), schema, plan.names, plan.domain)
+    times = " AND ".join(found.text(plan.domain) for found in bound.times)
+    return times or format_expression(bound.predicates[0])
+
+
+def _without(query: Query, absent: Component) -> Query | None:
+    """Return a query without a negated component and what is asked of it; None if nothing is left."""
+
+    def taken(pattern: Pattern) -> Pattern | None:
+        if isinstance(pattern, Component):
+            return None if pattern is absent else pattern
+        items = tuple(found for item in pattern.items if (found := taken(item)) is not None)
+        return replace(pattern, items=items) if items else None
+
+    pattern = taken(query.pattern)
+    if pattern is None:
+        return None
+    name = absent.variable
+    where = tuple(
+        condition
+        for condition in query.where
+        if not any(getattr(part, "variable", None) == name for part in expressions_in(condition))
+    )
+    listed = tuple(found for found in query.strategy_variables if found.name != name)
+    return replace(query, pattern=pattern, where=where, strategy_variables=listed)

@@ -43,30 +43,38 @@ def time_conditions(draw: st.DrawFn, found: Sequence[Component], sets: frozenset
 
     used: set[str] = set()
     later, earlier = mention(used), mention(used)
-    relation = draw(sampled_from(_RELATIONS))
-    number = draw(st.integers(-2, 6))
     # What stands for the same event cancels.
     alone = later.removesuffix("[i]") == earlier.removesuffix("[i]") or draw(st.integers(0, 4)) == 0
-    mentions: tuple[str, ...] = (later,)
-    left = f"TIME({later})"
-    if not alone:
-        mentions, left = (later, earlier), f"TIME({later}) - TIME({earlier})"
-    text = str(number)
-    if draw(st.integers(0, 3)) == 0:
-        bound = mention(used)
-        mentions, text = (*mentions, bound), f"{bound}.x + {number}"
-    test = _TESTS[relation]
+    mentions = [later] if alone else [later, earlier]
+    left = f"TIME({later})" if alone else f"TIME({later}) - TIME({earlier})"
+
+    def bound(low: int, high: int) -> tuple[str, int, int | None]:
+        """Draw a bound: a text, a number, and the place of the event whose x is added to it."""
+        number = draw(st.integers(low, high))
+        if draw(st.integers(0, 3)):
+            return str(number), number, None
+        mentions.append(mention(used))
+        return f"{mentions[-1]}.x + {number}", number, len(mentions) - 1
+
+    # Both ends of a BETWEEN are one condition, whatever each of them mentions.
+    bounds: list[tuple[str, int, int | None]]
+    if draw(st.integers(0, 3)):
+        relation = draw(sampled_from(_RELATIONS))
+        bounds, tests = [bound(-2, 6)], [_TESTS[relation]]
+        text = f"{left} {relation} {bounds[0][0]}"
+    else:
+        bounds, tests = [bound(-2, 4), bound(0, 8)], [_TESTS[">="], _TESTS["<="]]
+        text = f"{left} BETWEEN {bounds[0][0]} AND {bounds[1][0]}"
 
     def holds(*pairs: Any) -> bool | None:
         value = pairs[0][1] - (0 if alone else pairs[1][1])
-        limit = number
-        if len(pairs) > (1 if alone else 2):
-            if pairs[-1][0]["x"] is None:
-                return None
-            limit += pairs[-1][0]["x"]
-        return bool(test(value, limit))
+        found: list[bool | None] = []
+        for test, (_, number, place) in zip(tests, bounds, strict=True):
+            more = 0 if place is None else pairs[place][0]["x"]
+            found.append(None if more is None else bool(test(value, number + more)))
+        return False if False in found else None if None in found else True
 
-    return Asked(f"{left} {relation} {text}", where(" ".join(mentions), holds))
+    return Asked(text, where(" ".join(mentions), holds))
 
 
 @st.composite

@@ -40,9 +40,9 @@ WAYS: Final[list[dict[str, Any]]] = [
 ]
 
 _CONDITION = re.compile(
-    r"TIME\((?P<later>[^)]*)\)(?: - TIME\((?P<earlier>[^)]*)\))? (?P<relation>\S+) "
-    r"(?:(?P<bound>\S+)\.x \+ )?(?P<number>-?\d+)"
+    r"TIME\((?P<later>[^)]*)\)(?: - TIME\((?P<earlier>[^)]*)\))? (?P<relation>\S+) (?P<ends>.*)"
 )
+_BOUND = re.compile(r"(?:(?P<bound>\S+)\.x \+ )?(?P<number>-?\d+)")
 
 
 def mentioned(mention: str, binding: Binding) -> list[Event]:
@@ -59,27 +59,32 @@ def cuts(case: PatternCase, negated: str, binding: Binding, world: World) -> Ite
     for asked in case.times:
         found = _CONDITION.fullmatch(asked.text)
         assert found is not None
-        later, earlier, bound = found["later"], found["earlier"], found["bound"]
-        names = {mention.partition("[")[0] for mention in (later, earlier, bound) if mention is not None}
-        relation = found["relation"]
-        if negated not in names or bound == negated or not names - {negated} <= binding.keys():
+        later, earlier = found["later"], found["earlier"]
+        bounds = list(_BOUND.finditer(found["ends"]))
+        relations = [found["relation"]] if len(bounds) == 1 else [">=", "<="]
+        mentions = [later, earlier, *(each["bound"] for each in bounds)]
+        names = {mention.partition("[")[0] for mention in mentions if mention is not None}
+        if negated not in (later, earlier) or not names - {negated} <= binding.keys():
             continue
-        if relation not in (("<", "<=", "=") if later == negated else (">", ">=", "=")):
-            continue
-        other = earlier if later == negated else later
-        limits = [int(found["number"])]
-        if bound is not None:
-            values: list[Any] = [event["x"] for event in mentioned(bound, binding)]
-            limits = [-10_000 if value is None else value + limits[0] for value in values]
-        for limit in limits:
-            if other is None:
-                yield limit - (relation == "<")
+        for relation, each in zip(relations, bounds, strict=True):
+            if each["bound"] == negated:
                 continue
-            for event in mentioned(other, binding):
-                if later == negated:
-                    yield world[event] + limit - (relation == "<")
-                else:
-                    yield world[event] - limit - (relation == ">")
+            if relation not in (("<", "<=", "=") if later == negated else (">", ">=", "=")):
+                continue
+            limits = [int(each["number"])]
+            if each["bound"] is not None:
+                values: list[Any] = [event["x"] for event in mentioned(each["bound"], binding)]
+                limits = [-10_000 if value is None else value + limits[0] for value in values]
+            other = earlier if later == negated else later
+            for limit in limits:
+                if other is None:
+                    yield limit - (relation == "<")
+                    continue
+                for event in mentioned(other, binding):
+                    if later == negated:
+                        yield world[event] + limit - (relation == "<")
+                    else:
+                        yield world[event] - limit - (relation == ">")
 
 
 def gap_ends(case: PatternCase, candidate: Candidate, world: World, first: int) -> Iterator[int]:

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.sampling import FEWER
 from tests.oracle import Clock, Event, Match, Query, answer, one, seq
 from uncertain_cep import executor
 from uncertain_cep.cli import main
@@ -35,11 +36,17 @@ def laws(draw: st.DrawFn, size: int) -> tuple[Fraction, ...] | None:
 
 
 @st.composite
-def traces(draw: st.DrawFn, *, loose: bool = False, weighed: bool = False) -> list[Event]:
+def traces(
+    draw: st.DrawFn, *, loose: bool = False, weighed: bool = False, doubtful: bool = False
+) -> list[Event]:
     """Draw events by three clocks and without.
 
-    If ``loose`` they may be uncertain by their own clock, if ``weighed`` offsets be not equally likely.
+    If ``loose`` they may be uncertain by their own clock, if ``weighed`` offsets be not equally likely, and
+    if ``doubtful`` events may not have happened.
     """
+    happened = [Fraction(1)]
+    if doubtful and draw(st.booleans()):
+        happened += [Fraction(1), Fraction(1, 2), Fraction(0)]
     clocks = []
     jitter, explicit = draw(st.sampled_from([(0, False), (3, False), (2, True)])) if loose else (0, False)
     for _ in NAMES:
@@ -55,7 +62,8 @@ def traces(draw: st.DrawFn, *, loose: bool = False, weighed: bool = False) -> li
         lower, upper = own, own + width
         if clock is not None:
             lower, upper = lower + clock.lower, upper + clock.upper
-        events.append(Event(draw(st.sampled_from("AB")), id, lower, upper, pmf, clock=clock))
+        type, chance = draw(st.sampled_from("AB")), draw(st.sampled_from(happened))
+        events.append(Event(type, id, lower, upper, pmf, clock=clock, probability=chance))
     return events
 
 
@@ -72,13 +80,16 @@ def table_of(events: list[Event]) -> pa.Table:
             "offset_upper": event.clock and event.clock.upper,
             "pmf": event.pmf and [float(part) for part in event.pmf],
             "offset_pmf": event.clock and event.clock.pmf and [float(part) for part in event.clock.pmf],
+            "probability": float(event.probability),
         }
         for event in events
     ]
     listed = pa.list_(pa.float64())
     types = {"type": pa.string(), "source": pa.string(), "pmf": listed, "offset_pmf": listed}
+    types["probability"] = pa.float64()
     names: tuple[str, ...] = ("type", "id", "lower", "upper", "source", "offset_lower", "offset_upper", "pmf")
     names += ("offset_pmf",) if any(clock.pmf for clock in clocks) else ()
+    names += ("probability",) if any(event.probability < 1 for event in events) else ()
     schema = pa.schema([(name, types.get(name, pa.int64())) for name in names])
     return pa.Table.from_pylist(rows, schema)
 
@@ -97,7 +108,10 @@ def text(types: str, window: int, controls: str = "") -> str:
 
 
 def found(types: str, window: int, events: list[Event], controls: str = "", **options: Any) -> dict[Any, Any]:
-    matches = uc.match(table_of(events), text(types, window, controls), threads=1, **options)
+    return rows_of(uc.match(table_of(events), text(types, window, controls), threads=1, **options), types)
+
+
+def rows_of(matches: pa.Table, types: str) -> dict[Any, Any]:
     return {
         tuple(row[f"v{place}"] for place in range(len(types))): (
             row["range_lower"],
@@ -114,7 +128,7 @@ TYPES = st.sampled_from(["AB", "ABA", "AAB", "ABAB", "AABB", "ABABA"])
 @given(
     TYPES,
     st.integers(1, 14),
-    traces(loose=True, weighed=True),
+    traces(loose=True, weighed=True, doubtful=True),
     st.sampled_from(["auto", "any_state", "selectivity", "point"]),
 )
 def test_matches_are_those_of_all_worlds(
@@ -127,6 +141,24 @@ def test_matches_are_those_of_all_worlds(
         assert got[ids] == (lower, upper, pytest.approx(float(confidence), rel=1e-9))
     without = found(types, window, events, confidence=False)
     assert {ids: row[:2] for ids, row in without.items()} == {ids: row[:2] for ids, row in wanted.items()}
+
+
+@FEWER
+@given(
+    TYPES,
+    st.integers(1, 14),
+    traces(loose=True, weighed=True, doubtful=True),
+    st.sampled_from(["auto", "sliced", "point"]),
+)
+def test_streams_find_the_same(types: str, window: int, events: list[Event], evaluation: str) -> None:
+    # None arrives when it is late.
+    table = table_of(sorted(events, key=lambda event: event.lower))
+    matcher = uc.IncrementalMatcher(text(types, window), table.schema, evaluation=evaluation)
+    got = rows_of(pa.Table.from_batches([matcher.push(table), matcher.close()]), types)
+    wanted = found(types, window, events)
+    assert got.keys() == wanted.keys()
+    for ids, (lower, upper, confidence) in wanted.items():
+        assert got[ids] == (lower, upper, pytest.approx(confidence, rel=1e-9))
 
 
 @given(traces(), st.sampled_from([pa.int64(), pa.uint8(), pa.dictionary(pa.int8(), pa.string())]))

@@ -85,3 +85,32 @@ def test_forbidden_events_that_may_not_have_happened_keep_their_probabilities(wa
     )
     found = uc.match(events, "PATTERN SEQ(A a, !N n, B b) WHERE TIME(n) - TIME(a) <= 3 WITHIN 20", **ways)
     assert found["confidence"].to_pylist() == pytest.approx([0.55])
+
+
+_TWO = {"type": ["A", "B"], "id": [1, 2], "lower": [0, 9], "upper": [0, 9], "w": [1, 1]}
+_SERIES = {"type": ["A", "C", "C"], "id": [1, 2, 3], "lower": [0, 9, 10], "upper": [0, 9, 10], "w": [0] * 3}
+_BRANCHES = {"type": ["A", "B", "D"], "id": [1, 2, 3], "lower": [0, 9, 11], "upper": [0, 9, 11], "w": [1] * 3}
+
+
+@pytest.mark.parametrize(
+    ("events", "query", "signatures"),
+    [
+        (_TWO, "SEQ(A a, B b, C? c) WHERE TIME(b) - TIME(a) BETWEEN c.w AND 4", [(1, 2, None)]),
+        (_TWO, "SEQ(A a, B b, C? c) WHERE TIME(b) - TIME(a) BETWEEN 10 AND c.w", [(1, 2, None)]),
+        (_TWO, "SEQ(A a, B b, !N n) WHERE TIME(b) - TIME(a) BETWEEN n.w AND 4", [(1, 2)]),
+        (_SERIES, "SEQ(A a, C+ c[]) WHERE TIME(c[i]) - TIME(a) BETWEEN c[i-1].w AND 4", [(1, [2]), (1, [3])]),
+        (
+            _BRANCHES,
+            "SEQ(A a, B b, OR(C c, D d)) WHERE TIME(b) - TIME(a) BETWEEN c.w AND 4",
+            [(1, 2, None, 3)],
+        ),
+        (_TWO, "SEQ(A a, B b, C? c) WHERE TIME(b) BETWEEN TIME(c) AND 4", [(1, 2, None)]),
+        (_TWO, "SEQ(A a, B b) WHERE TIME(b) - TIME(a) BETWEEN a.w AND 4", []),
+    ],
+)  # fmt: skip
+def test_both_ends_of_between_are_one_condition(
+    events: dict[str, list[Any]], query: str, signatures: list[tuple[Any, ...]]
+) -> None:
+    found = uc.match(pa.table(events), f"PATTERN {query} WITHIN 40")
+    assert [tuple(row.values())[:-3] for row in found.to_pylist()] == signatures
+    assert found["confidence"].to_pylist() == [1.0] * len(signatures)

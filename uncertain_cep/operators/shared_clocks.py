@@ -92,9 +92,11 @@ def weigher(
             matches.keep_possible(part, payload)
         kept, first, last, values = matches.columns()
         own = values if wanted else None
+        # What the search noted of errors is about independent times; here all is exact.
         return replace(
-            chunk, events=kept, lower=first, upper=last, confidence=own, at_most_one=False, at_least=0.0
-        )
+            chunk, events=kept, lower=first, upper=last, confidence=own, std_error=None, at_most_one=False,
+            at_least=0.0,
+        )  # fmt: skip
 
     return weighed
 

@@ -71,8 +71,9 @@ def _end_of(plan: EvaluationPlan, number: int, end: int, reading: frozenset[str]
     times = [_at_least(found, least) for found in events]
     asked: list[TypedExpression] = []
     for condition in plan.bound.times:
+        cuts = any(found.variable == negated for found in condition.references)
         # Of an event that nobody knows the attributes may be anything.
-        if negated not in condition.variables or any(col.variable == negated for col in condition.columns):
+        if not cuts or any(column.variable == negated for column in condition.columns):
             continue
         is_upper = condition.later.variable == negated
         if condition.comparison not in (("<", "<=", "=") if is_upper else (">", ">=", "=")):

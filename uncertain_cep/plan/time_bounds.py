@@ -29,6 +29,9 @@ __all__ = [
 
 def bound_predicates(condition: TimeCondition, names: Names, domain: TimeDomain) -> Iterator[TypedExpression]:
     """Yield the predicates on bounds that a condition implies, of the same variables; of some none."""
+    if condition.beside:
+        # A predicate that mentions less would be asked where the condition is not.
+        return
     if condition.numbers is not None and not _is_arithmetic(condition.numbers):
         return
     if not all(_is_arithmetic(found) for _, found in condition.moments):

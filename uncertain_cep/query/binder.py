@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -39,6 +39,7 @@ from uncertain_cep.query.typed import (
     Aggregated,
     Apply,
     Constant,
+    Element,
     Kind,
     TypedExpression,
     attribute_names,
@@ -175,11 +176,11 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     counting = query.expected_count is not None
     for condition in query.where:
         if any(isinstance(part, Time) for part in expressions_in(condition)):
-            for difference in differences_of(with_leaves(condition, _counted)):
-                bound = _bound_time_condition(
-                    difference, condition.position, domain, binding, counting=counting
-                )
-                times += [] if bound is None else [bound]
+            ends = [
+                _bound_time_condition(difference, condition.position, domain, binding, counting=counting)
+                for difference in differences_of(with_leaves(condition, _counted))
+            ]
+            times += _as_one([end for end in ends if end is not None])
         elif isinstance(condition, Equivalence):
             found = binding.column(condition.name, condition.position)
             if found is not None:
@@ -224,6 +225,12 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
         every=every,
         times=tuple(times),
     )
+
+
+def _as_one(ends: Sequence[TimeCondition]) -> list[TimeCondition]:
+    """Return the bounds that one condition consists of, each of which is asked where the whole is."""
+    mentioned = frozenset[tuple[str, Element]]().union(*(end.mentions for end in ends))
+    return [replace(end, beside=mentioned - end.mentions) for end in ends]
 
 
 def _counted(leaf: Expression) -> Expression:

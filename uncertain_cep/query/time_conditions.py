@@ -57,6 +57,14 @@ class TimeCondition:
     """Of attributes, in ticks; of kind int, float or null."""
     moments: tuple[tuple[int, TypedExpression], ...] = ()
     """Attributes of kind time or duration, nanoseconds, each with its sign."""
+    beside: frozenset[tuple[str, Element]] = frozenset()
+    """What the other end of a BETWEEN mentions, and this one does not: both are one condition."""
+
+    @property
+    def mentions(self) -> frozenset[tuple[str, Element]]:
+        """The variables that the condition mentions, each with the event of it that is meant."""
+        own = [(found.variable, found.element) for found in self.references]
+        return frozenset(own + [(found.variable, found.index) for found in self.columns]) | self.beside
 
     @property
     def references(self) -> tuple[TimeReference, ...]:
@@ -81,13 +89,11 @@ class TimeCondition:
     @property
     def variables(self) -> frozenset[str]:
         """The variables that the condition mentions."""
-        own = [found.variable for found in self.references]
-        return frozenset(own + [found.variable for found in self.columns])
+        return frozenset(variable for variable, _ in self.mentions)
 
     def elements(self, variable: str) -> frozenset[Element]:
         """Return which events of a variable the condition mentions."""
-        own = [found.element for found in self.references if found.variable == variable]
-        return frozenset(own + [found.index for found in self.columns if found.variable == variable])
+        return frozenset(element for mentioned, element in self.mentions if mentioned == variable)
 
     def of_another(self, name: str, other: str) -> TimeCondition:
         """Return the condition with another variable in place of one."""
@@ -101,6 +107,7 @@ class TimeCondition:
             earlier=None if self.earlier is None else changed(self.earlier),
             numbers=None if self.numbers is None else with_variable(self.numbers, name, other),
             moments=tuple((sign, with_variable(found, name, other)) for sign, found in self.moments),
+            beside=frozenset((other if found == name else found, element) for found, element in self.beside),
         )
 
     @property

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 from py4j.protocol import Py4JNetworkError
+from pyspark import SparkContext, java_gateway
 
 from uncertain_cep.cli import spark_sessions
 from uncertain_cep.cli.interrupts import ending_with, lasting_interrupts
 from uncertain_cep.cli.spark_sessions import _Java
 from uncertain_cep.errors import RuntimeEnvironmentError
+from uncertain_cep.spark import session
 from uncertain_cep.spark.jobs import within_seconds, without_java, worker_errors
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no sessions of processes")
@@ -115,3 +117,22 @@ def test_waiting_for_spark_has_a_bound() -> None:
 
     assert within_seconds(fails, 600.0)
     assert not within_seconds(lambda: time.sleep(5.0), 0.01)
+
+
+def test_java_that_was_to_start_is_killed_with_who_starts_it(
+    java: _Java, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would wait for ever: nobody is left to whom it could say that it has started."""
+    plain = java_gateway.Popen  # type: ignore[attr-defined]
+
+    def launch(conf: object, options: dict[str, Any]) -> None:
+        java_gateway.Popen([sys.executable, "-c", STUBBORN], stdin=subprocess.PIPE, **options)  # type: ignore[attr-defined]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(java_gateway, "launch_gateway", launch)
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    with pytest.raises(KeyboardInterrupt), java.starting():
+        session._start_java({"spark.app.name": "none"}, java)
+    assert java._process is not None
+    assert java._process.wait(600) == -signal.SIGKILL
+    assert java_gateway.Popen is plain  # type: ignore[attr-defined]

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import socketserver
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
@@ -24,6 +22,7 @@ import click
 from uncertain_cep.cli.interrupts import ending_with
 from uncertain_cep.cli.progress import compiling_aside, working
 from uncertain_cep.config import END_SECONDS
+from uncertain_cep.spark.session import kill_java, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +52,6 @@ def spark_session(master: str) -> Iterator[SparkSession]:
         If it cannot be started, or its Java process is gone.
     """
     from uncertain_cep.spark.jobs import without_java
-    from uncertain_cep.spark.session import start_session
 
     for name in (None, "py4j.java_gateway", "py4j.clientserver"):
         logging.getLogger(name).addFilter(_is_none_of_py4j)
@@ -123,11 +121,7 @@ class _Java:
         try:
             process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
-            if sys.platform == "win32":
-                process.kill()
-            else:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+            kill_java(process)
 
     def _repeat(self) -> None:
         """Show what it says, until it ends."""

@@ -6,9 +6,11 @@ import atexit
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from subprocess import Popen
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -24,7 +26,15 @@ from uncertain_cep.spark.shims import python_of_workers
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["STATE_PROVIDER", "STATE_SETTINGS", "JavaStart", "check_startable", "get_session", "start_session"]
+__all__ = [
+    "STATE_PROVIDER",
+    "STATE_SETTINGS",
+    "JavaStart",
+    "check_startable",
+    "get_session",
+    "kill_java",
+    "start_session",
+]
 
 STATE_PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 STATE_SETTINGS: Final = {
@@ -138,8 +148,7 @@ class JavaStart(Protocol):
 
 def _start_java(settings: Mapping[str, str], java: JavaStart | None) -> None:
     """Start Java in a session of its own: a signal for the group of this process is not for Java."""
-    from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
+    from pyspark import SparkConf, SparkContext, java_gateway
 
     # Java outlives the context of an earlier session.
     if SparkContext._gateway is not None:
@@ -147,10 +156,35 @@ def _start_java(settings: Mapping[str, str], java: JavaStart | None) -> None:
     options: dict[str, Any] = {} if os.name == "nt" else {"start_new_session": True}
     if java is not None:
         options |= java.options
-    gateway = launch_gateway(SparkConf().setAll(list(settings.items())), options)  # type: ignore[no-untyped-call]
-    if java is not None and gateway.proc is not None:
-        java.launched(gateway.proc)
+    started: list[Popen[bytes]] = []
+
+    def start(*args: Any, **kwargs: Any) -> Popen[bytes]:
+        started.append(Popen(*args, **kwargs))
+        if java is not None:
+            java.launched(started[0])
+        return started[0]
+
+    conf = SparkConf().setAll(list(settings.items()))
+    # The process is not handed out before Java answers, and Java that is left alone until then never ends.
+    plain, java_gateway.Popen = java_gateway.Popen, start  # type: ignore[assignment,attr-defined]
+    try:
+        gateway = java_gateway.launch_gateway(conf, options)  # type: ignore[no-untyped-call]
+    except BaseException:
+        for process in started:
+            kill_java(process)
+        raise
+    finally:
+        java_gateway.Popen = plain  # type: ignore[attr-defined]
     SparkContext._ensure_initialized(gateway=gateway)
+
+
+def kill_java(process: Popen[bytes]) -> None:
+    """Kill a Java process, and what shares its session's group, such as the scripts that start it."""
+    if sys.platform == "win32":
+        process.kill()
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def check_startable(master: str) -> None:

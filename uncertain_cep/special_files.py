@@ -1,16 +1,24 @@
-"""Places that hold no file: URLs, and named pipes, devices and sockets, which may keep a reader waiting."""
+"""Places that hold no file: URLs, and pipes, devices and the like, which may keep a reader waiting."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 from uncertain_cep.errors import OptionError
 
-__all__ = ["DOWNLOAD", "check_written_here", "is_of_web", "is_url", "special_kind"]
+__all__ = [
+    "DOWNLOAD",
+    "check_written_here",
+    "is_of_web",
+    "is_url",
+    "special_kind",
+]
 
 DOWNLOAD: Final = "it is a URL, and files of this machine are read: download it first"
 """What to say of a URL that names an input."""
@@ -46,10 +54,37 @@ def check_written_here(place: str | os.PathLike[str], *, by_spark: bool = False)
         )
 
 
+_KERNEL: Final = frozenset(
+    (
+        "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "efivarfs", "proc", "pstore", "securityfs",
+        "selinuxfs", "sysfs", "tracefs",
+    )
+)  # fmt: skip
+"""File systems of Linux whose files are made as they are read, and may not end, or wait for something."""
+
+
 def special_kind(path: str | Path) -> str | None:
     """Return what there is in place of a file or a folder, links followed; None if nothing is."""
     try:
-        mode = os.stat(path).st_mode
+        found = os.stat(path)
     except (OSError, ValueError):
         return "a URL" if is_url(path) else None
-    return next((kind for is_kind, kind in _KINDS if is_kind(mode)), None)
+    kind = next((kind for is_kind, kind in _KINDS if is_kind(found.st_mode)), None)
+    if kind is None and found.st_dev in _devices_of_the_kernel():
+        return "a folder of the kernel" if stat.S_ISDIR(found.st_mode) else "a file of the kernel"
+    return kind
+
+
+@cache
+def _devices_of_the_kernel() -> frozenset[int]:
+    """Return what the file systems of the kernel that are mounted are known by."""
+    found = set()
+    with suppress(OSError):
+        for line in Path("/proc/self/mounts").read_bytes().splitlines():
+            _, place, kind, *_ = line.split(b" ")
+            if kind.decode() in _KERNEL:
+                # Spaces and the like are octal there.
+                path = re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), place)
+                with suppress(OSError):
+                    found.add(os.stat(path).st_dev)
+    return frozenset(found)

@@ -42,6 +42,7 @@ def linked(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("has_links", [False, True])
+@pytest.mark.filterwarnings("ignore:.*links to other folders are not followed")
 def test_every_file_is_read_once(folder: Path, has_links: bool) -> None:
     if has_links:
         linked(folder)

@@ -384,3 +384,38 @@ def test_what_is_uncertain_by_a_clock_besides(tmp_path: Path) -> None:
     (tmp_path / "schema.toml").write_text(text.replace("'granularity', of", "'granularity', off"))
     with pytest.raises(TraceError, match=r"own\.off"):
         load_schema(tmp_path / "schema.toml")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        ".".join(["a"] * 20_000),
+        ".".join(["'a b'"] * 101),
+        f"[{'. '.join(['a'] * 101)}]",
+        "x = { " + "a." * 100 + "a",
+    ],
+)
+def test_a_key_of_very_many_parts_is_refused(tmp_path: Path, key: str) -> None:
+    """Reading one took time in proportion to the square of its parts: 33 s for 40 kB."""
+    (tmp_path / "s.toml").write_text(f"# a text, and\n{key} = 1\n")
+    with pytest.raises(TraceError, match="line 2 has a key of more than 100 parts"):
+        load_schema(tmp_path / "s.toml")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["x = '" + "a." * 500 + "'", 'x = "' + "a." * 500 + '"', "# " + "a." * 500, "x = [" + "0.5, " * 500 + "]",
+     "x = '''\n" + "a." * 500 + "\n'''", 'x = """\n' + "a." * 500 + '"""',
+     ".".join(["a"] * 100) + " = 1"],
+)  # fmt: skip
+def test_dots_elsewhere_are_no_parts_of_keys(tmp_path: Path, line: str) -> None:
+    (tmp_path / "s.toml").write_text(f"{line}\n")
+    with pytest.raises(TraceError) as caught:
+        load_schema(tmp_path / "s.toml")
+    assert "parts" not in str(caught.value)
+
+
+def test_a_schema_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text("# a\n" * 2**18 + "#")
+    with pytest.raises(TraceError, match="has 1,048,577 characters, and up to 1,048,576 are read"):
+        load_schema(tmp_path / "s.toml")

@@ -319,7 +319,7 @@ def _is_query(argument: str) -> bool:
 def _holds_query(trace: str) -> bool:
     """Tell whether a file begins as a query does."""
     with suppress(OSError, ValueError):
-        if os.path.isfile(trace):
+        if os.path.isfile(trace) and special_kind(trace) is None:
             with open(trace, "rb") as file:
                 return _QUERY_TEXT.match(file.read(_LOOKED_AT).decode("utf-8-sig", "replace")) is not None
     return False

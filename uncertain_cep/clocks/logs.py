@@ -89,8 +89,9 @@ def read_clock_log(path: str | Path, format: LogFormat, *, host: str) -> pa.Tabl
         raise OptionError(f"format={format!r}: it is one of {', '.join(_READERS)}")
     if not isinstance(host, str):
         raise OptionError(f"host={host!r}: it is the name of the clock")
-    if special_kind(path) == "a URL":
-        raise TraceError(TraceFault(DOWNLOAD, file=str(path)))
+    if (kind := special_kind(path)) is not None:
+        message = DOWNLOAD if kind == "a URL" else f"it is {kind}: write it to a file"
+        raise TraceError(TraceFault(message, file=str(path)))
     found = np.array(list(_READERS[format](Path(path))), np.int64).reshape(-1, 3)
     begin, end = found[:-1], found[1:]
     if format == "chrony":

@@ -60,7 +60,7 @@ def header_names(stream: BinaryIO, delimiter: str) -> list[str]:
     Reads at most ``LONGEST_LINE`` characters. Raises a TraceError without the file's name if the line is too
     long or has too many names, and csv.Error if it is no CSV.
     """
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
     def lines() -> Iterator[str]:
         left = LONGEST_LINE
@@ -79,6 +79,10 @@ def header_names(stream: BinaryIO, delimiter: str) -> list[str]:
         if "field larger than field limit" in str(error):
             raise TraceError(f"a column name is longer than {csv.field_size_limit():,} characters") from None
         raise
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        raise TraceError("the name of a column is no UTF-8 text: convert the file") from None
     if len(names) > MOST_COLUMNS:
         raise TraceError(f"it has {len(names):,} columns, and at most {MOST_COLUMNS:,} can be read")
     return names

@@ -5,19 +5,30 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["files_of_folder", "link_in_circle"]
+from uncertain_cep.special_files import special_kind
+
+__all__ = ["files_of_folder", "link_in_circle", "linked_folders"]
 
 
 def files_of_folder(folder: Path) -> list[Path]:
     """Return the files of a folder and of the folders in it, in the order of their names.
 
     Files and folders whose names start with ``_`` or ``.`` are passed over, as Spark does. So are folders
-    that are links: they may lead back into the folder.
+    that are links: they may lead back into the folder. So is what is no file, such as a pipe.
     """
+    return [path for path in _inside(folder) if os.path.isfile(path) and special_kind(path) is None]
+
+
+def linked_folders(folder: Path) -> list[Path]:
+    """Return the links to folders in a folder, which `files_of_folder` does not follow."""
+    return [path for path in _inside(folder) if os.path.islink(path) and os.path.isdir(path)]
+
+
+def _inside(folder: Path) -> list[Path]:
     return sorted(
         path
         for path in folder.rglob("*")
-        if path.is_file() and not any(part[0] in "_." for part in path.relative_to(folder).parts)
+        if not any(part[0] in "_." for part in path.relative_to(folder).parts)
     )
 
 

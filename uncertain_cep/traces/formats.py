@@ -32,7 +32,7 @@ from uncertain_cep.traces.extracting import (
 from uncertain_cep.traces.faulty_rows import IN_ORDER, ROW, row_faults, unreadable_rows
 from uncertain_cep.traces.file_kinds import format_of, kind_of, stem_suffix
 from uncertain_cep.traces.file_options import COLUMN_TYPES, FILE_FORMATS, ColumnType, FileOptions
-from uncertain_cep.traces.folders import files_of_folder
+from uncertain_cep.traces.folders import files_of_folder, linked_folders
 from uncertain_cep.traces.frames import takeable
 from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
 from uncertain_cep.traces.joined_stamps import joined_names, with_joined
@@ -61,6 +61,7 @@ __all__ = [
     "delimiter_of",
     "first_column_names",
     "list_files",
+    "naming_file",
     "read_file",
     "reader_tick",
     "with_type",
@@ -142,6 +143,7 @@ def list_files(
             files.append(TraceFile(given, given, found))
         else:
             inside = files_of_folder(given)
+            _warn_of_links(given)
             readers = {
                 path: _recognised(path, with_schema=with_schema) if asks else reader for path in inside
             }
@@ -162,6 +164,16 @@ def list_files(
     if asks:
         _warn_of_readers(files)
     return files, faults
+
+
+def _warn_of_links(folder: Path) -> None:
+    """Warn of links to folders in a folder, which are not followed."""
+    if links := [str(path.relative_to(folder)) for path in linked_folders(folder)]:
+        more = f" and {len(links) - 3:,} more" if len(links) > 3 else ""
+        warn(
+            f"{folder}: links to other folders are not followed: {', '.join(links[:3])}{more}; give a folder "
+            "by its own name to read it, too"
+        )
 
 
 def _meant(
@@ -235,7 +247,7 @@ def _places(file: TraceFile, options: FileOptions) -> dict[str, str]:
 
 def _own_columns(path: Path, options: FileOptions) -> list[str] | None:
     kind = _known_format(path, options)
-    with _naming(path):
+    with naming_file(path):
         if kind == "parquet":
             import pyarrow.parquet as pq
 
@@ -315,7 +327,7 @@ def read_file(
             table = table.select([name for name in table.column_names if name in asked or name == ROW])
         return table
 
-    with _naming(path):
+    with naming_file(path):
         if given.reader:
             kept = None if needed is None else roots_of(needed)
             with unpacked(path) as stream:
@@ -368,9 +380,11 @@ def _known_format(path: Path, options: FileOptions) -> str:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def naming_file(path: Path) -> Iterator[None]:
     """Turn what Arrow and the system say about a file into a fault that names it."""
     try:
+        if (kind := special_kind(path)) not in (None, "a URL"):
+            raise TraceError(f"it is {kind}, and files are read several times: write it to a file")
         yield
         return
     except TraceError as error:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.durations import UNIT_NANOSECONDS
+from uncertain_cep.traces.formats import naming_file
 from uncertain_cep.traces.stamp_columns import stamp_column
 from uncertain_cep.traces.text_lines import CONTINUATION, PRESETS, RESTS, record_blocks
 from uncertain_cep.traces.time_formats import TimeFormat, told_with
@@ -35,7 +36,7 @@ _MOST_BASES: Final = 40
 def form_of(path: Path) -> tuple[str | None, float]:
     """Return the form of logs that most records of a file have, if any, and the share of these records."""
     shares = {}
-    with unpacked(path) as stream:
+    with naming_file(path), unpacked(path) as stream:
         blocks: list[pa.Array] = []
         for records, _ in record_blocks(stream, CONTINUATION):
             blocks.append(records)

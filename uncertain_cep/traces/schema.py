@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
@@ -17,6 +18,20 @@ from uncertain_cep.traces.schema_document import SchemaReader
 from uncertain_cep.traces.uncertain_stamps import Uncertainty
 
 __all__ = ["TraceSchema", "given_schema", "load_schema"]
+
+LONGEST_SCHEMA: Final = 1 << 20
+"""Characters of a schema file."""
+
+MOST_KEY_PARTS: Final = 100
+"""Most parts of a key such as ``a.b.c``: the time that reading one takes grows with their square."""
+
+_SAID: Final = re.compile(
+    r'"""(?:[^\\]|\\.)*?"""|' r"'''.*?'''" r'|"(?:[^"\\\n]|\\.)*"' r"|'[^'\n]*'|#[^\n]*", re.DOTALL
+)
+"""A text, or a comment."""
+
+_APART: Final = re.compile(r"[,=\[\]{}]")
+"""Between keys and values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +203,9 @@ def load_schema(path: str | Path) -> TraceSchema:
     if (kind := special_kind(Path(path))) is not None:
         raise TraceError(TraceFault(f"the schema file is {kind}: write the schema to a file", file=file))
     try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        _check_keys(text, file)
+        document = tomllib.loads(text)
     except FileNotFoundError:
         raise TraceError(TraceFault("there is no such schema file: check the path", file=file)) from None
     except OSError as error:
@@ -207,6 +224,22 @@ def load_schema(path: str | Path) -> TraceSchema:
     if reader.faults:
         raise TraceError([TraceFault(f"{key}: {message}", file=file) for key, message in reader.faults])
     return TraceSchema(events, tick, options, file, constraints)
+
+
+def _check_keys(text: str, file: str) -> None:
+    """Refuse a text that is too long, or has a key of so many parts that reading it would take minutes."""
+    if len(text) > LONGEST_SCHEMA:
+        message = f"the schema has {len(text):,} characters, and up to {LONGEST_SCHEMA:,} are read"
+        raise TraceError(TraceFault(message, file=file))
+    # Without texts and comments, the dots that nothing else stands between are those of one key.
+    for number, line in enumerate(_SAID.sub(_line_ends, text).splitlines(), 1):
+        if any(part.count(".") >= MOST_KEY_PARTS for part in _APART.split(line)):
+            message = f"line {number} has a key of more than {MOST_KEY_PARTS} parts: a schema needs none"
+            raise TraceError(TraceFault(message, file=file))
+
+
+def _line_ends(said: re.Match[str]) -> str:
+    return "\n" * said[0].count("\n")
 
 
 def given_schema(schema: TraceSchema | str | Path | None) -> TraceSchema | None:

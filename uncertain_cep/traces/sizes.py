@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
+from uncertain_cep.special_files import special_kind
 from uncertain_cep.traces.folders import files_of_folder
 from uncertain_cep.traces.unpacking import compression_of
 
@@ -63,8 +64,9 @@ def unpacked_bytes(paths: Iterable[str]) -> int:
 
 def _files(paths: Iterable[str]) -> Iterator[Path]:
     for given in map(Path, paths):
-        with suppress(OSError):
-            yield from files_of_folder(given) if given.is_dir() else [given]
+        if special_kind(given) is None:
+            with suppress(OSError):
+                yield from files_of_folder(given) if given.is_dir() else [given]
 
 
 def _parquet_bytes(path: Path) -> int:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import random
 from pathlib import Path
-from typing import Final
+from typing import Any, BinaryIO, Final, cast
 
+import msgspec
 import pytest
 
 import uncertain_cep as uc
 from tests.traces.readers.samples import SAMPLES
 from uncertain_cep.traces.readers import recognised
+from uncertain_cep.traces.readers.source import Source
+from uncertain_cep.traces.readers.xml_elements import parsed_elements
 
 DEEP: Final = 200_000
 XML: Final = ("ganglia", "rrd", "xes")
@@ -136,8 +140,9 @@ def test_a_document_that_is_too_long_is_told(
 
 def test_texts_like_the_border_of_two_objects_end(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    path.write_text('{"resourceSpans":[],"x":"' + "}{" * 500 + '"}\n{"resourceSpans":[]}')
-    assert refused(path, "otlp") is None
+    for texts in (500, 100_000):
+        path.write_text('{"resourceSpans":[],"x":"' + "}{" * texts + '"}\n{"resourceSpans":[]}')
+        assert refused(path, "otlp") is None
     path.write_text('{"resourceSpans":[],"x":"' + "}{" * 200_000)
     fault = refused(path, "otlp")
     assert fault is not None
@@ -159,3 +164,75 @@ def test_spans_of_too_many_attributes_are_told(tmp_path: Path) -> None:
     fault = refused(path, "zipkin")
     assert fault is not None
     assert "more than 1,000 different attributes" in fault
+
+
+class Counting(io.BytesIO):
+    """A stream that counts how often it is read, and how much."""
+
+    def __init__(self, text: bytes) -> None:
+        super().__init__(text)
+        self.reads = self.read_bytes = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        self.reads += 1
+        self.read_bytes += len(data)
+        return data
+
+
+class Decoding:
+    """A decoder that counts the bytes that it is given."""
+
+    def __init__(self) -> None:
+        self.decoder = msgspec.json.Decoder(dict)
+        self.given = 0
+
+    def decode(self, text: bytes) -> Any:
+        self.given += len(text)
+        return self.decoder.decode(text)
+
+
+@pytest.mark.parametrize("within", [b"x" * 3, b"} {", b"}{\n"])
+def test_one_long_object_is_read_in_linear_time(within: bytes) -> None:
+    """What was read is copied, and decoded in vain, a few times altogether: not once a block or a border."""
+    text = b'{"a": "' + within.replace(b"\n", b" ") * 2**22 + b'"}'
+    stream, decoder = Counting(text + b"\n" + b'{"a": "b"}  \n{}'), Decoding()
+    source = Source(cast(BinaryIO, stream), "file")
+    found = [(row, value.get("a")) for row, value, _ in source.values(cast(Any, decoder))]
+    assert [(row, value and len(value)) for row, value in found] == [(1, len(text) - 9), (2, 1), (3, None)]
+    assert stream.reads < 12
+    assert decoder.given < 4 * len(text)
+
+
+def test_a_long_line_is_put_together_once() -> None:
+    text = b"x" * 2**24
+    stream = Counting(b"\xef\xbb\xbf" + text + b"\ny\n" + text)
+    blocks = list(Source(cast(BinaryIO, stream), "file").blocks())
+    assert [(before, len(block)) for before, block in blocks] == [(0, len(text) + 3), (2, len(text))]
+
+
+TAGS = {
+    "an attribute": '<log xes.version="1.0"><trace><string key="',
+    "attributes": '<log xes.version="1.0"><trace><string ',
+    "a comment": '<log xes.version="1.0"><trace><!--',
+    "a name": '<log xes.version="1.0"><trace><',
+}
+
+
+@pytest.mark.parametrize("begin", TAGS)
+def test_a_long_tag_is_refused_before_it_is_held(begin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parser holds a tag until it has ended: 900 MB of an attribute took 2.8 GB."""
+    monkeypatch.setattr("uncertain_cep.traces.readers.xml_elements.LONGEST_LINE", 1 << 20)
+    filling = b'a="b" ' if begin == "attributes" else b"a" * 6
+    stream = Counting(TAGS[begin].encode() + filling * 2**20 + b'"/></trace></log>')
+    with pytest.raises(uc.TraceError, match=r"longer than 1,048,576 bytes|no XML") as caught:
+        list(parsed_elements(Source(cast(BinaryIO, stream), "file"), "log", frozenset(("trace",))))
+    assert ("longer than" in str(caught.value)) or begin in ("attributes", "a name")
+    assert stream.read_bytes < 2 * 2**20
+
+
+def test_many_tags_are_no_long_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uncertain_cep.traces.readers.xml_elements.LONGEST_LINE", 1 << 17)
+    text = b'<log xes.version="1.0">' + b"<trace></trace>" * 2**16 + b"</log>"
+    elements = parsed_elements(Source(cast(BinaryIO, io.BytesIO(text)), "file"), "log", frozenset(("log",)))
+    assert sum(begins for begins, _ in elements) == 2**16 + 1

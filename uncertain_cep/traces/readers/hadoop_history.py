@@ -70,21 +70,23 @@ def _columns(source: Source) -> Iterator[Sequence[Any]]:
 
 def _blocks(source: Source) -> Iterator[tuple[int, bytes]]:
     """Yield whole records, many at a time, behind the number of lines before; the rest at last."""
-    rest, begun = b"", 0
+    parts: list[bytes] = []
+    held = begun = 0
     for before, block in source.blocks():
-        begun = begun if rest else before
+        begun = begun if held else before
         end = len(block)
         while (end := block.rfind(b"\n", 0, end)) >= 0:
             if _is_last(block[max(end - 8, 0) : end].rstrip()):
-                yield begun, rest + block[: end + 1]
-                rest, begun = block[end + 1 :], before + block.count(b"\n", 0, end + 1)
+                yield begun, b"".join((*parts, memoryview(block)[: end + 1]))
+                parts, held, begun = [], 0, before + block.count(b"\n", 0, end + 1)
+                block = block[end + 1 :]
                 break
-        else:
-            rest += block
-        if len(rest) > MOST_BYTES:
+        parts.append(block)
+        held += len(block)
+        if held > MOST_BYTES:
             break
-    if rest:
-        yield begun, rest
+    if held:
+        yield begun, b"".join(parts)
 
 
 def _is_last(line: bytes) -> bool:

@@ -81,7 +81,7 @@ def _records(source: Source) -> Iterator[Sequence[Any]]:
         if told_again:
             kept = [number for number, kind in enumerate(kinds) if kind not in told_again]
             kinds, records, places = [kinds[n] for n in kept], [records[n] for n in kept], places[kept]
-        types = pa.array([line.type for line in block.values]).take(pa.array(places))
+        types = pa.array([line.type for line in block.values], pa.string()).take(pa.array(places))
         yield (
             [record.attempt_id or record.taskid or record.jobid or None for record in records],
             [record.submit_time for record in records],

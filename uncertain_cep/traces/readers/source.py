@@ -36,8 +36,8 @@ _BETWEEN: Final = re.compile(rb"\}\s*\{")
 """Between two objects that stand one after another; within one a comma or a text is around it."""
 
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_MOST_TRIES: Final = 1000
-"""Times that a text within an object may look like the border to the next one."""
+_TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
+"""What the decoder says of something behind a value: the place, from 1, of its first byte."""
 
 ValueT = TypeVar("ValueT")
 
@@ -91,22 +91,23 @@ class Source:
 
     def blocks(self, before: int = 0) -> Iterator[tuple[int, bytes]]:
         """Yield whole lines, many at a time, behind the number of lines before: ``before`` at first."""
-        rest = b""
+        parts: list[bytes] = []
+        held, begun = 0, before > 0
         while data := self.stream.read(_BLOCK):
-            if not before and not rest:
-                data = data.removeprefix(b"\xef\xbb\xbf")
+            data = data if begun else data.removeprefix(b"\xef\xbb\xbf")
+            begun = True
             end = data.rfind(b"\n") + 1
-            if not end:
-                rest += data
-            else:
-                whole = b"".join((rest, memoryview(data)[:end]))
+            if end:
+                whole = b"".join((*parts, memoryview(data)[:end]))
                 yield before, whole
                 before += whole.count(b"\n")
-                rest = data[end:]
-            if len(rest) > MOST_BYTES:
-                raise long_line(before + 1, rest)
-        if rest:
-            yield before, rest
+                parts, held, data = [], 0, data[end:]
+            parts.append(data)
+            held += len(data)
+            if held > MOST_BYTES:
+                raise long_line(before + 1, b"".join(parts))
+        if held:
+            yield before, b"".join(parts)
 
     def records(
         self,
@@ -145,27 +146,48 @@ class Source:
 
     def values(self, decoder: msgspec.json.Decoder[ValueT]) -> Iterator[tuple[int, ValueT, bytes]]:
         """Yield JSON objects that stand one after another: the number of each, from 1, it, and its text."""
-        rest, begin, number, tries = b"", 0, 0, 0
-        while block := self.stream.read(1 << 20):
-            rest, begin, searched = rest[begin:] + block, 0, max(len(rest) - begin - 64, 0)
+        rest, begin, searched, number = b"", 0, 0, 0
+        while block := self.stream.read(_more(len(rest) - begin)):
+            # A border may stand on both sides of where a block ends.
+            rest, searched, begin = rest[begin:] + block, max(searched, len(rest) - 64) - begin, 0
             while found := _BETWEEN.search(rest, searched):
-                searched = found.end() - 1
                 text = rest[begin : found.start() + 1]
                 try:
                     value = decoder.decode(text)
                 except _UNREADABLE as error:
-                    # A text within the object looks like its end.
-                    tries += 1
-                    if "truncated" in str(error) and tries <= _MOST_TRIES:
+                    if "truncated" in str(error):
+                        # The border is within a text. The next one is looked for behind as much again, so
+                        # that all that is decoded in vain is no more than the object.
+                        searched = max(found.end() - 1, begin + 2 * len(text))
                         continue
+                    text = _first_object(text, error)
                     value = decoded(decoder, text, number + 1)
-                number, tries = number + 1, 0
+                number += 1
                 yield number, value, text
-                begin = searched
+                begin = searched = begin + len(text)
             if len(rest) - begin > MOST_DOCUMENT:
                 raise TraceError(f"an object is longer than {MOST_DOCUMENT:,} bytes, the most that is read")
-        if text := rest[begin:].strip():
-            yield number + 1, decoded(decoder, text, number + 1), text
+        while text := rest[begin:].lstrip():
+            begin = len(rest) - len(text)
+            try:
+                value = decoder.decode(text)
+            except _UNREADABLE as error:
+                text = _first_object(text, error)
+                value = decoded(decoder, text, number + 1)
+            number += 1
+            yield number, value, text
+            begin += len(text)
+
+
+def _more(held: int) -> int:
+    """Return how many bytes to read behind those of an object that goes on: what it is doubles."""
+    return max(min(max(held, 1 << 20), MOST_DOCUMENT + 1 - held), 1)
+
+
+def _first_object(text: bytes, error: Exception) -> bytes:
+    """Return the object that a text begins with, if the decoder refused what stands behind it; else all."""
+    behind = _TRAILING.search(str(error))
+    return text if behind is None else text[: int(behind[1]) - 1].rstrip()
 
 
 def long_line(row: int, text: bytes) -> TraceError:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from typing import Any
 
 from lxml import etree
 
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.traces.bounded import LONGEST_LINE
 from uncertain_cep.traces.readers.source import Source, shown_text
 
 __all__ = ["number_of", "parsed_elements"]
@@ -20,9 +22,10 @@ def parsed_elements(source: Source, root: str, kept: frozenset[str]) -> Iterator
     ``kept`` names. A TraceError names the line of what is no XML, or says that the ``root`` is another one.
     """
     # libxml2 itself refuses what nests deeper than 256 elements, texts beyond 10 MB, and entities that
-    # unfold to more than was read.
+    # unfold to more than was read. It holds a tag, with its attributes, until that has ended.
+    watched = _Watched(source.stream)
     parser = etree.iterparse(
-        source.stream,
+        watched,
         events=("start", "end"),
         resolve_entities=False,
         no_network=True,
@@ -34,6 +37,7 @@ def parsed_elements(source: Source, root: str, kept: frozenset[str]) -> Iterator
     begun = False
     try:
         for event, element in parser:
+            watched.since = 0
             if not isinstance(element.tag, str):
                 continue
             if "}" in element.tag:
@@ -51,6 +55,25 @@ def parsed_elements(source: Source, root: str, kept: frozenset[str]) -> Iterator
         said = shown_text(str(error).rpartition(", line")[0].encode())
         message = f"it is no XML, or cut off: {said}"
         raise TraceError(TraceFault(message, row=error.lineno)) from None
+
+
+class _Watched(io.RawIOBase):
+    """A stream that raises a TraceError where too much has been read since the last element."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__()
+        self._stream = stream
+        self.since = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._stream.read(size)
+        self.since += len(data)
+        if self.since > LONGEST_LINE:
+            raise TraceError(
+                f"a tag with its attributes, or what stands between two tags, is longer than {LONGEST_LINE:,}"
+                " bytes, the most that is read"
+            )
+        return data
 
 
 def _check_root(element: Any, root: str) -> None:

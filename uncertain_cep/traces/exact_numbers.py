@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from uncertain_cep.errors import TraceError, warn
 from uncertain_cep.timedomain import is_text
@@ -41,7 +42,13 @@ LARGEST: Final = 2**53
 
 _ZERO: Final = r"^\s*[-+]?0[0-9]"
 _WHOLE: Final = r"^\s*[-+]?[0-9]+\s*$"
-_PIECE: Final = 1 << 18
+_PIECE: Final = 1 << 16
+"""Bytes that are looked at together: arrays of more are mapped anew each time, and no longer in the cache."""
+
+_ZERO_DIGIT: Final = 0x30
+_DOT: Final = 0x2E
+_QUOTE: Final = 0x22
+_LINE_BREAK: Final = 0x0A
 _BEFORE: Final = 3
 """Bytes of a piece that are looked at again with the next one."""
 
@@ -49,14 +56,14 @@ _BEFORE: Final = 3
 class WatchedStream(io.RawIOBase):
     """A stream of the bytes of a CSV file that notes whether a value may begin with a 0 and another digit.
 
-    It looks at each byte once, about 1 ms a megabyte, which is a twentieth of what Arrow takes.
+    It looks at each byte once, .15 to .5 ms a megabyte.
     """
 
     def __init__(self, stream: Any, delimiter: str) -> None:
         super().__init__()
         self._stream = stream
         self._delimiter = ord(delimiter) if ord(delimiter) < 128 else ord(",")
-        self._last = b"\n"
+        self._last = np.array([_LINE_BREAK], np.uint8)
         self.has_zero = False
 
     def readable(self) -> bool:
@@ -66,11 +73,16 @@ class WatchedStream(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes, at most so many."""
         data: bytes = self._stream.read(size) if size >= 0 else self._stream.read()
-        if not self.has_zero:
-            self.has_zero = any(
-                self._begins_with_zero(data[begin : begin + _PIECE]) for begin in range(0, len(data), _PIECE)
-            )
+        self._look(data)
         return data
+
+    def read_buffer(self, size: int) -> pa.Buffer:
+        """Return the next bytes, at most so many, as Arrow takes them without a copy."""
+        if not isinstance(self._stream, pa.NativeFile):
+            return pa.py_buffer(self.read(size))
+        buffer = self._stream.read_buffer(size)
+        self._look(buffer)
+        return buffer
 
     def readinto(self, buffer: Any) -> int:
         """Write the next bytes to a buffer, and return how many there are."""
@@ -83,23 +95,47 @@ class WatchedStream(io.RawIOBase):
         self._stream.close()
         super().close()
 
-    def _begins_with_zero(self, piece: bytes) -> bool:
-        letters = np.frombuffer(self._last + piece, np.uint8)
-        self._last = bytes(letters[-_BEFORE:])
-        begins = (letters == self._delimiter) | (letters == 0x0A) | (letters == 0x22)
-        zeros = (letters[1:-1] == 0x30) & ((letters[2:] - np.uint8(0x30)) < 10)
-        if (begins[:-2] & zeros).any():
-            return True
-        between = letters[1:-2]
-        signs = (between == 0x2D) | (between == 0x20) | (between == 0x2B)
-        return bool((begins[:-3] & signs & zeros[1:]).any())
+    def _look(self, data: bytes | pa.Buffer) -> None:
+        if self.has_zero:
+            return
+        letters = np.frombuffer(data, np.uint8)
+        # What begins with the last bytes goes on in the next ones.
+        border = np.concatenate((self._last, letters[:_BEFORE]))
+        self._last = np.concatenate((self._last, letters[-_BEFORE:]))[-_BEFORE:]
+        pieces = (letters[begin : begin + _PIECE + _BEFORE] for begin in range(0, len(letters), _PIECE))
+        self.has_zero = any(_begins_with_zero(piece, self._delimiter) for piece in (border, *pieces))
+
+
+def _begins_with_zero(letters: NDArray[np.uint8], delimiter: int) -> bool:
+    """Tell whether a 0 and a digit stand behind a delimiter, a sign or a space between, in (n,) letters."""
+    zero = letters == _ZERO_DIGIT
+    # Commas, quotes, line breaks, signs and spaces are below the dot, and so below all letters.
+    low = letters < _DOT
+    if delimiter >= _DOT:
+        low |= letters == delimiter
+    low = low[:-1]
+    low &= zero[1:]
+    if not low.any():
+        return False
+    begins = letters == delimiter
+    begins |= letters == _LINE_BREAK
+    begins |= letters == _QUOTE
+    at_once = begins[:-2] & zero[1:-1]
+    apart = letters[1:-2] < _DOT
+    apart &= begins[:-3]
+    apart &= zero[2:-1]
+    return any(
+        found.any() and ((letters[np.flatnonzero(found) + behind] - np.uint8(_ZERO_DIGIT)) < 10).any()
+        for found, behind in ((at_once, 2), (apart, 3))
+    )
 
 
 def has_large(column: pa.ChunkedArray | pa.Array) -> bool:
     """Tell whether a column of float64 holds a number from which on not all whole ones are held."""
-    finite = pc.if_else(pc.is_finite(column), pc.abs(column), None)
-    largest = pc.max(finite).as_py()
-    return largest is not None and largest >= LARGEST
+    least, most = pc.min_max(column).as_py().values()
+    if least is None or max(-least, most) < LARGEST:
+        return False
+    return bool(pc.any(pc.and_(pc.is_finite(column), pc.greater_equal(pc.abs(column), LARGEST))).as_py())
 
 
 def with_exact_numbers(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import calendar
+import csv
 import datetime as dt
 import io
 import json
@@ -15,13 +16,16 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.sampling import FEWER
 from tests.cli.conftest import Invoke
 from tests.cli.test_init import written
 from tests.traces.files import put
+from uncertain_cep.cli import main
 from uncertain_cep.traces.proposing import ProposedSchema, propose
 from uncertain_cep.traces.standard_input import spooled
 
@@ -371,6 +375,8 @@ def test_each_choice_has_its_comment(tmp_path: Path) -> None:
         "Times of day without a day are attributes: clock.",
     ):
         assert part in said, said
+    said = comments(propose([put(tmp_path / "n.csv", "size,x\n1700000000,1\n1700000001,2\n")]))
+    assert "Numbers of this size are s since 1970, and nothing else tells that they are times." in said
     said = comments(propose([put(tmp_path / "spark.log", "17/06/09 20:10:40 INFO a.B: x\n")]))
     assert "17/06/09 20:10:40 is read as year, month and day, as Spark and Hadoop write it" in said
     said = comments(propose([put(tmp_path / "app.log", ZOOKEEPER + "\tat x\n" + ZOOKEEPER + "odd\nodd\n")]))
@@ -409,16 +415,15 @@ def tables(draw: st.DrawFn) -> tuple[str, list[dict[str, Any]]]:
     return draw(st.sampled_from(("csv", "jsonl", "log", "parquet"))), rows
 
 
+@FEWER
 @given(tables())
-def test_what_is_proposed_is_read_without_faults(
+def test_what_is_proposed_is_read_without_faults_and_finds_something(
     tmp_path_factory: pytest.TempPathFactory, drawn: tuple[str, list[dict[str, Any]]]
 ) -> None:
     kind, rows = drawn
     folder = tmp_path_factory.mktemp("proposed")
     path = folder / f"some file.{kind}"
     if kind == "csv":
-        import csv
-
         with path.open("w", newline="") as file:
             writer = csv.DictWriter(file, [*rows[0]])
             writer.writeheader()
@@ -427,10 +432,12 @@ def test_what_is_proposed_is_read_without_faults(
         pq.write_table(pa.Table.from_pylist(rows), path)
     else:
         put(path, "\n".join(map(json.dumps, rows)))
-    proposed = propose([path])
-    schema = put(folder / "schema.toml", proposed.text)
-    assert uc.validate(path, schema=schema) == []
-    assert uc.read_traces(path, schema).num_rows == len(rows)
-    lines = [line for line in proposed.text.splitlines() if line.startswith("#")]
+    text = written(run, folder / "out", path)
+    assert uc.read_traces(path, folder / "out" / "schema.toml").num_rows == len(rows)
+    lines = [line for line in text.splitlines() if line.startswith("#")]
     assert len(lines) == len({*lines})
     assert all(len(line) <= 110 for line in lines)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])

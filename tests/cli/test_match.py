@@ -193,7 +193,7 @@ def test_interrupted_run_leaves_the_former_result(
     out = tmp_path / "out"
     assert invoke("match", QUERY, parquet, "-o", out).exit_code == 0
 
-    def interrupted(*_: object) -> int:
+    def interrupted(*_: object, **__: object) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("uncertain_cep.cli.execution.write_batches", interrupted)

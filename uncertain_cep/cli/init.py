@@ -59,6 +59,8 @@ def init(traces: tuple[str, ...], out: str, input_format: str | None) -> None:
     for said in proposed.left_out:
         note(f"left out: {said}")
     note(f"{schema} and {query} are written: read the comments, and correct what you know better")
+    if "-" in proposed.traces:
+        note("the command reads standard input, so give it the same again")
     files = shlex.join(proposed.traces)
     options = "" if input_format is None else f" --input-format {shlex.quote(input_format)}"
     show(

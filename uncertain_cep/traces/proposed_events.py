@@ -35,6 +35,9 @@ _TYPES: Final = ("type", "kind", "event", "eventtype", "activity", "level", "act
 _MOST_TYPES: Final = 50
 _DAY: Final = UNIT_NANOSECONDS["d"]
 _COMMA: Final = "^-?[0-9]+,[0-9]+$"
+_NAMES_TIME: Final = re.compile(
+    r"(?i)time|date|stamp|when|(?:^|_|[a-z])(?:ts|at)$|start|begin|end|finish|launch"
+)
 _SHORT_DAY: Final = re.compile("[0-9]{2}[-/][0-9]{2}[-/][0-9]{2}[^0-9]")
 
 
@@ -228,7 +231,8 @@ def _time(group: Group, stamp: StampColumn, count: int) -> list[str]:
     else:
         text.append(f"time = {quoted(stamp.name)}")
     if stamp.unit is not None:
-        text.append(f"# Numbers of this size are {stamp.unit} since 1970.")
+        by_size = "" if _NAMES_TIME.search(stamp.name) else ", and nothing else tells that they are times"
+        text.append(f"# Numbers of this size are {stamp.unit} since 1970{by_size}.")
         text.append(f'unit = "{stamp.unit}"')
     text += _order_of_days(stamp)
     if group.preset is not None and _SHORT_DAY.match(first := str(group.table.column(stamp.name)[0])):

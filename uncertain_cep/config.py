@@ -20,6 +20,9 @@ PMF_TOLERANCE: Final = 1e-9
 CONFIDENCE_TOLERANCE: Final = 1e-9
 """How far below a threshold, relative to it, a confidence still passes it: what rounding may take off."""
 
+CERTAIN: Final = 1.0 - CONFIDENCE_TOLERANCE
+"""Confidence from which a match counts as certain: what ``HAVING CONFIDENCE >= 1`` keeps."""
+
 RANKED_DIGITS: Final = 12
 """Significant digits by which confidences are ranked and tie."""
 

@@ -21,6 +21,7 @@ from uncertain_cep.installed import needed
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.results.pictures import Pictures, pictures_of
+from uncertain_cep.results.shown import percent
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.frames import as_arrow, event_table, library_of
 
@@ -153,7 +154,8 @@ def _drawn(
     box = [{"begin": shown(int(low)), "end": shown(int(high) + 1)}]
     title = f"match {n}"
     if "confidence" in matches.column_names:
-        title += f", probability {matches.column('confidence')[n].as_py():.3g}"
+        shown = percent(matches.column("confidence")[n].as_py())
+        title += f", {shown}" if shown == "certain" else f", probability {shown}"
     begin, end = altair.X(f"begin:{kind}", title=None, scale=_axis(altair, kind)), altair.X2("end")
     lanes = altair.Y("lane:N", title=None, sort=list(dict.fromkeys(bar["lane"] for bar in bars)))
     colours = altair.Scale(domain=["event", "could come between"], range=[PALE, AMBER])

@@ -55,6 +55,15 @@ def test_a_time_line_has_the_events_their_law_and_what_could_come_between() -> N
     assert len(values(chart)) == 6
 
 
+@pytest.mark.parametrize(("spread", "shown"), [(3, "certain"), (6, "probability >99.9%")])
+def test_a_time_line_says_certain_of_what_is(spread: int, shown: str) -> None:
+    pmf = [3 / 7, 2 / 7, 2 / 7] if spread == 3 else [1 / 3, 1 / 3, 1 / 6, 1 / 6 - 1e-5, 0.0, 1e-5]
+    query = "PATTERN SEQ(B b) WHERE TIME(b) <= 4 WITHIN 40"
+    events = pa.table({"type": ["B"], "id": [1], "lower": [0], "upper": [spread - 1], "pmf": [pmf]})
+    chart = uc.plot.timeline(uc.match(events, query), events, query)
+    assert f"match 0, {shown}" in str(chart.to_dict())
+
+
 def test_time_lines_of_timestamps() -> None:
     table, query = timed(), "PATTERN SEQ(A a, B b) WITHIN 1 minute"
     bars = values(uc.plot.timeline(uc.match(table, query, tick="1s"), table, query, tick="1s"))[1]

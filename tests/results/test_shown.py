@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 import uncertain_cep as uc
-from uncertain_cep.results.shown import shown_rows
+from tests.reporting.test_facts import data_of
+from uncertain_cep.config import CERTAIN
+from uncertain_cep.results.shown import percent, shown_rows
 
 
 def test_numbers_to_the_right_text_to_the_left_times_without_trailing_zeros() -> None:
@@ -98,3 +101,26 @@ def test_other_results_and_none_are_shown_too() -> None:
 def test_a_number_of_rows_that_is_none(rows: object) -> None:
     with pytest.raises(uc.OptionError, match="rows="):
         uc.show(uc.match(EVENTS, QUERY), rows=rows)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "pmf", [[3 / 7, 2 / 7, 2 / 7], [1 / 3, 1 / 3, 1 / 6, 1 / 6], [0.1] * 10, [1 / 7, 2 / 7, 2 / 7, 2 / 7]]
+)
+def test_one_definition_of_certain(pmf: list[float]) -> None:
+    """A sum of probabilities may end a little below 1 in float64: HAVING, show and reports take it as 1."""
+    events = pa.table({"type": ["B"], "id": [1], "lower": [0], "upper": [len(pmf) - 1], "pmf": [pmf]})
+    query = "PATTERN SEQ(B+ b[]) WITHIN 40"
+    matches = uc.match(events, query)
+    assert matches["confidence"][0].as_py() < 1.0
+    assert uc.show(matches).rows["probability"].to_pylist() == ["certain"]
+    assert uc.match(events, f"{query} HAVING CONFIDENCE >= 1").num_rows == 1
+    uc.testing.assert_certain(matches)
+    facts = data_of(uc.report(events, query))
+    assert facts["totals"]["certain"] == 1
+    assert facts["certain_from"] == CERTAIN
+
+
+def test_what_is_not_certain_is_never_called_so() -> None:
+    assert [percent(p) for p in (CERTAIN, np.nextafter(CERTAIN, 0.0), 0.9996)] == [
+        "certain", ">99.9%", ">99.9%",
+    ]  # fmt: skip

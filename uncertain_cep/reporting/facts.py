@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep import __version__
+from uncertain_cep.config import CERTAIN
 from uncertain_cep.durations import format_duration
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.known_until import shown_tick
@@ -74,6 +75,7 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
             for part in plan.components
         ],
         "totals": answer.totals,
+        "certain_from": CERTAIN,
         "limit": plan.query.limit,
         "histogram": answer.histogram,
         "moments": _moments(answer.moments, clock),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.existence import existence
-from uncertain_cep.config import CONFIDENCE_TOLERANCE, SHOWN_MATCHES
+from uncertain_cep.config import CERTAIN, SHOWN_MATCHES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.facts import plan_facts
@@ -27,7 +27,6 @@ from uncertain_cep.results.pictures import Pictures, pictures_of
 
 __all__ = [
     "BINS",
-    "CERTAIN",
     "INVENTED_SHOWN",
     "MOMENTS",
     "PARTS",
@@ -67,9 +66,6 @@ INVENTED_SHOWN: Final = 500
 
 SPOILING_SHOWN: Final = 8
 """Most events that could spoil a match in its drawing."""
-
-CERTAIN: Final = 1.0 - CONFIDENCE_TOLERANCE
-"""Confidence from which a match counts as certain."""
 
 _ROUND_LENGTHS: Final[tuple[int, ...]] = (
     *(step * 10**power for power in range(10) for step in (1, 2, 5)),

@@ -44,7 +44,7 @@
       if (micros >= size) return `${+(micros / size).toPrecision(3)} ${unit}`;
     return `${+micros.toPrecision(3)} µs`;
   }
-  const percent = (p) => (p >= 0.9995 && p < 1 ? ">99.9%" : p > 0 && p < 0.0005 ? "<0.1%" : `${+(100 * p).toFixed(1)}%`);
+  const percent = (p) => (p >= 0.9995 && p < facts.certain_from ? ">99.9%" : p > 0 && p < 0.0005 ? "<0.1%" : `${+(100 * p).toFixed(1)}%`);
 
   // --- the sets of matches --------------------------------------------------------------------------
   const events = facts.events;

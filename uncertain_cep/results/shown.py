@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from uncertain_cep.config import CERTAIN
 from uncertain_cep.query import Query
 from uncertain_cep.query.syntax import Aggregate, AllAttributes, Attribute, expressions_in
 from uncertain_cep.wording import counted
@@ -151,10 +152,12 @@ def _cell(value: object) -> str:
 def percent(probability: float) -> str:
     """Return a probability in words that never call certain what is not, nor impossible what is possible.
 
-    >>> [percent(p) for p in (1.0, 0.99999, 0.25, 0.00001)]
-    ['certain', '>99.9%', '25%', '<0.1%']
+    A sum of float64 may end a little below what is certain.
+
+    >>> [percent(p) for p in (1.0, 0.9999999999999999, 0.99999, 0.25, 0.00001)]
+    ['certain', 'certain', '>99.9%', '25%', '<0.1%']
     """
-    if probability >= 1.0:
+    if probability >= CERTAIN:
         return "certain"
     if not 0.0005 <= probability < 0.9995:
         return "" if math.isnan(probability) else "<0.1%" if probability < 0.5 else ">99.9%"

@@ -18,7 +18,7 @@ from pyspark.sql import functions as f
 
 from confidence.flat_lists import starts_of
 from uncertain_cep.candidates.diagnostics import Diagnostics
-from uncertain_cep.config import COMPARED_MATCHES, SHOWN_MATCHES
+from uncertain_cep.config import CERTAIN, COMPARED_MATCHES, SHOWN_MATCHES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.explanation.facts import plan_facts
 from uncertain_cep.explanation.text import explain_plan
@@ -27,7 +27,6 @@ from uncertain_cep.query import Query
 from uncertain_cep.reporting.comparison import LIKELY, at_stamps, stamps_of, unchosen
 from uncertain_cep.reporting.gathered import (
     BINS,
-    CERTAIN,
     INVENTED_SHOWN,
     PARTS,
     SPOILING_SHOWN,

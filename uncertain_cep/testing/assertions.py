@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.boundary import public
+from uncertain_cep.config import CERTAIN
 from uncertain_cep.errors import OptionError
 from uncertain_cep.results.shown import percent, shown_rows
 from uncertain_cep.testing.model import Event, Query
@@ -207,7 +208,7 @@ def _fail(fault: str | None) -> None:
 @public
 def _certain(matches: Any, events: Any, columns: Mapping[str, Any]) -> str | None:
     found, best = _best(matches, columns)
-    if best >= 1 - RELATIVE_ERROR:
+    if best >= CERTAIN:
         if "exact" not in found.column_names or pc.any(found.filter(_at_least(found, 1))["exact"]).as_py():
             return None
         return _told(

@@ -154,8 +154,8 @@ def _drawn(
     box = [{"begin": shown(int(low)), "end": shown(int(high) + 1)}]
     title = f"match {n}"
     if "confidence" in matches.column_names:
-        shown = percent(matches.column("confidence")[n].as_py())
-        title += f", {shown}" if shown == "certain" else f", probability {shown}"
+        sure = percent(matches.column("confidence")[n].as_py())
+        title += f", {sure}" if sure == "certain" else f", probability {sure}"
     begin, end = altair.X(f"begin:{kind}", title=None, scale=_axis(altair, kind)), altair.X2("end")
     lanes = altair.Y("lane:N", title=None, sort=list(dict.fromkeys(bar["lane"] for bar in bars)))
     colours = altair.Scale(domain=["event", "could come between"], range=[PALE, AMBER])

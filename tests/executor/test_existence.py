@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, note
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.cases.cases import Case, Trace, cases
+from tests.cases.clocks import by_clocks
 from tests.cases.comparison import assert_answer, rows_of
 from tests.cases.existence import FACTS, doubtful
 from tests.cases.language import STRATEGIES, LanguageCase, language_cases
@@ -26,6 +29,39 @@ def test_every_method_is_the_oracle(case: Case, evaluation: str, strategy: Strat
     note(case.script())
     found = uc.match(case.trace.table(), text_of(case, strategy), evaluation=evaluation)
     assert_answer(rows_of(found, case), answer_of(case, strategy))
+
+
+@given(
+    doubtful(by_clocks(cases())),
+    st.sampled_from([{"evaluation": name} for name in EVALUATIONS] + [{"approximate": 0.01}]),
+)
+def test_every_method_is_the_oracle_by_clocks(case: Case, way: dict[str, Any]) -> None:
+    """What a clock makes impossible is dropped before probabilities to have happened are looked up."""
+    note(case.script())
+    strategy: Strategy = "skip_till_any_match"
+    found = uc.match(case.trace.table(), text_of(case, strategy), **way)
+    assert_answer(rows_of(found, case), answer_of(case, strategy))
+    if "approximate" in way:
+        assert all(found["exact"].to_pylist())
+
+
+@pytest.mark.parametrize("evaluation", ["auto", "sliced", "point"])
+def test_a_clock_and_doubts_in_a_stream(evaluation: str) -> None:
+    """By h the second reading is not before the first."""
+    events = pa.table(
+        {
+            "type": ["A", "A", "A"], "id": [1, 2, 3], "lower": [6, 7, 2], "upper": [8, 9, 4],
+            "probability": [1.0, 0.5, 1.0],
+            "source": ["h", "h", None], "offset_lower": [2, 2, None], "offset_upper": [4, 4, None],
+        }
+    )  # fmt: skip
+    matcher = uc.IncrementalMatcher("PATTERN SEQ(A a, A b) WITHIN 6", events.schema, evaluation=evaluation)
+    rows = matcher.push(events).to_pylist() + matcher.close().to_pylist()
+    assert sorted((row["a"], row["b"], row["range_lower"], row["range_upper"]) for row in rows) == [
+        (1, 2, 6, 9), (3, 1, 2, 8), (3, 2, 2, 9),
+    ]  # fmt: skip
+    confidences = [row["confidence"] for row in sorted(rows, key=lambda row: (row["a"], row["b"]))]
+    assert confidences == pytest.approx([0.5, 8 / 9, 1 / 3])
 
 
 @given(doubtful(language_cases()), st.sampled_from(["auto", "auto", "point"]))

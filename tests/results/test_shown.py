@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import uncertain_cep as uc
-from tests.reporting.test_facts import data_of
+from tests.reporting.pages import data_of
 from uncertain_cep.config import CERTAIN
 from uncertain_cep.results.shown import percent, shown_rows
 
@@ -115,7 +115,7 @@ def test_one_definition_of_certain(pmf: list[float]) -> None:
     assert uc.show(matches).rows["probability"].to_pylist() == ["certain"]
     assert uc.match(events, f"{query} HAVING CONFIDENCE >= 1").num_rows == 1
     uc.testing.assert_certain(matches)
-    facts = data_of(uc.report(events, query))
+    facts = data_of(str(uc.report(events, query)))
     assert facts["totals"]["certain"] == 1
     assert facts["certain_from"] == CERTAIN
 

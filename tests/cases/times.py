@@ -56,15 +56,22 @@ def time_conditions(draw: st.DrawFn, found: Sequence[Component], sets: frozenset
         mentions.append(mention(used))
         return f"{mentions[-1]}.x + {number}", number, len(mentions) - 1
 
+    # A time on both sides says nothing, but the condition mentions it.
+    both_sides = ""
+    if not draw(st.integers(0, 5)):
+        mentions.append(mention(used))
+        both_sides = f" - TIME({mentions[-1]})"
+
     # Both ends of a BETWEEN are one condition, whatever each of them mentions.
     bounds: list[tuple[str, int, int | None]]
     if draw(st.integers(0, 3)):
         relation = draw(sampled_from(_RELATIONS))
         bounds, tests = [bound(-2, 6)], [_TESTS[relation]]
-        text = f"{left} {relation} {bounds[0][0]}"
+        text = f"{left}{both_sides} {relation} {bounds[0][0]}{both_sides}"
     else:
         bounds, tests = [bound(-2, 4), bound(0, 8)], [_TESTS[">="], _TESTS["<="]]
-        text = f"{left} BETWEEN {bounds[0][0]} AND {bounds[1][0]}"
+        low, high = (f"{end[0]}{both_sides}" for end in bounds)
+        text = f"{left}{both_sides} BETWEEN {low} AND {high}"
 
     def holds(*pairs: Any) -> bool | None:
         value = pairs[0][1] - (0 if alone else pairs[1][1])

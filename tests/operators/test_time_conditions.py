@@ -114,3 +114,11 @@ def test_both_ends_of_between_are_one_condition(
     found = uc.match(pa.table(events), f"PATTERN {query} WITHIN 40")
     assert [tuple(row.values())[:-3] for row in found.to_pylist()] == signatures
     assert found["confidence"].to_pylist() == [1.0] * len(signatures)
+
+
+@pytest.mark.parametrize("evaluation", ["auto", "point"])
+def test_times_that_cancel_are_mentioned(evaluation: str) -> None:
+    query = "PATTERN SEQ(A a, B b, C? c) WHERE TIME(b) - TIME(c) <= TIME(a) + 4 - TIME(c) WITHIN 40"
+    events = pa.table(_TWO)
+    assert uc.match(events, query, evaluation=evaluation)["b"].to_pylist() == [2]
+    assert "TIME(b) - TIME(a) <= 4 (only with c)" in str(uc.explain(query, events))

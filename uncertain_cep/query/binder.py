@@ -180,7 +180,12 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
                 _bound_time_condition(difference, condition.position, domain, binding, counting=counting)
                 for difference in differences_of(with_leaves(condition, _counted))
             ]
-            times += _as_one([end for end in ends if end is not None])
+            # Times that cancel are mentioned, too.
+            spoken = [part for part in expressions_in(condition) if isinstance(part, Time)]
+            times += _as_one(
+                [end for end in ends if end is not None],
+                frozenset((part.variable, binding.element(part)) for part in spoken),
+            )
         elif isinstance(condition, Equivalence):
             found = binding.column(condition.name, condition.position)
             if found is not None:
@@ -227,9 +232,12 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     )
 
 
-def _as_one(ends: Sequence[TimeCondition]) -> list[TimeCondition]:
-    """Return the bounds that one condition consists of, each of which is asked where the whole is."""
-    mentioned = frozenset[tuple[str, Element]]().union(*(end.mentions for end in ends))
+def _as_one(ends: Sequence[TimeCondition], times: frozenset[tuple[str, Element]]) -> list[TimeCondition]:
+    """Return the bounds that one condition consists of, each of which is asked where the whole is.
+
+    ``times`` are the events whose times the condition mentions.
+    """
+    mentioned = times.union(*(end.mentions for end in ends))
     return [replace(end, beside=mentioned - end.mentions) for end in ends]
 
 

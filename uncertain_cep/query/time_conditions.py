@@ -58,7 +58,10 @@ class TimeCondition:
     moments: tuple[tuple[int, TypedExpression], ...] = ()
     """Attributes of kind time or duration, nanoseconds, each with its sign."""
     beside: frozenset[tuple[str, Element]] = frozenset()
-    """What the other end of a BETWEEN mentions, and this one does not: both are one condition."""
+    """What the condition of the query mentions, and this bound does not.
+
+    Both ends of a BETWEEN are one condition, and a time may cancel.
+    """
 
     @property
     def mentions(self) -> frozenset[tuple[str, Element]]:
@@ -129,7 +132,11 @@ class TimeCondition:
             shown = str(self.ticks) if length is None else format_duration(abs(self.ticks) * length)
             parts.append(f"-{shown}" if length is not None and self.ticks < 0 else shown)
         left = " - ".join(map(str, self.references))
-        return f"{left} {self.comparison} {' + '.join(parts)}".replace("+ -", "- ")
+        found = f"{left} {self.comparison} {' + '.join(parts)}".replace("+ -", "- ")
+        if not self.beside:
+            return found
+        named = sorted(format_mention(variable, element) for variable, element in self.beside)
+        return f"{found} (only with {', '.join(named)})"
 
 
 def bounds_in_ticks(

@@ -254,11 +254,12 @@ master_option: Final = click.option(
 )
 
 
-def out_option(explanation: str, *, required: bool = False) -> Callable[[Command], Command]:
-    """Return the option -o of a command."""
-    return click.option(
-        "-o", "--out", metavar="OUT", required=required, callback=written_here, help=explanation
-    )
+def out_option(
+    explanation: str, *, required: bool = False, checked: bool = True
+) -> Callable[[Command], Command]:
+    """Return the option -o of a command; one that is ``checked`` refuses URLs."""
+    check = written_here if checked else None
+    return click.option("-o", "--out", metavar="OUT", required=required, callback=check, help=explanation)
 
 
 def format_of_name(name: str) -> Format | None:

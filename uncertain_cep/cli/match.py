@@ -35,6 +35,7 @@ from uncertain_cep.cli.startup import uncollected
 from uncertain_cep.config import IN_PROCESS_BYTES, MAX_MATCHES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.results.output_place import check_output_place
+from uncertain_cep.special_files import check_written_here
 
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
@@ -50,7 +51,8 @@ Engine = Literal["local", "spark"]
 @traces_argument()
 @out_option(
     "Where the matches go: a file if the name ends in .parquet, .csv, .json or .jsonl, else a directory. "
-    "Without it they are printed on stdout."
+    "Without it they are printed on stdout. A cluster also writes to a URI, such as s3a://bucket/matches.",
+    checked=False,
 )
 @click.option(
     "--as",
@@ -133,9 +135,11 @@ def match(
     from uncertain_cep.plan import Approximation
 
     queries, traces = told_apart(query, traces)
-    if out is not None:
-        check_output_place(out, inputs_of(queries, traces, columns))
     chosen, reason = choose_engine(engine, traces, master)
+    if out is not None:
+        on_cluster = chosen == "spark" and master is not None and not master.startswith("local")
+        check_written_here(out, by_spark=on_cluster)
+        check_output_place(out, inputs_of(queries, traces, columns))
     if chosen == "spark" and len(queries) > 1:
         raise OptionError("not supported yet: several queries on Spark; use --engine local")
     note(f"engine: {'Spark' if chosen == 'spark' else 'in process'} ({reason})")

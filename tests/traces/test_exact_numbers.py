@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import warnings
+from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
@@ -220,3 +221,13 @@ def test_keys_of_frames(make: type) -> None:
     ids = pa.array([LONG, LONG + 1], pa.uint64()).to_numpy()
     found = uc.match(make({**columns, "id": ids}), "PATTERN SEQ(A a, B b) WITHIN 10")
     assert (int(str(found["a"][0])), int(str(found["b"][0]))) == (LONG, LONG + 1)
+
+
+def test_decimal_numbers_of_frames() -> None:
+    columns = {"type": ["A", "B"], "id": [1, 2], "lower": [1, 2], "upper": [1, 2]}
+    events = pa.table({**columns, "k": pa.array([Decimal(LONG), Decimal(LONG + 1)], pa.decimal128(20, 0))})
+    assert uc.match(events, QUERY).num_rows == 0
+    with pytest.warns(UncertainCepWarning, match="column k holds decimal numbers beyond 2.53"):
+        uc.match(events, "PATTERN SEQ(A a, B b) WHERE a.k < b.k WITHIN 10")
+    small = pa.table({**columns, "k": pa.array([Decimal("1.5"), Decimal("2.5")], pa.decimal128(20, 2))})
+    assert uc.match(small, "PATTERN SEQ(A a, B b) WHERE a.k < b.k WITHIN 10").num_rows == 1

@@ -14,11 +14,12 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.large_arrays import empty
 from uncertain_cep.config import EXPRESSION_ROWS
-from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.errors import TraceError, TraceFault, warn
 from uncertain_cep.expressions.choosing import NULL, both_valid, compared
 from uncertain_cep.expressions.codes import Values, decoded
 from uncertain_cep.expressions.compared_remainders import ComparedRemainder, by_kernel, compared_remainder
@@ -73,6 +74,8 @@ def column_values(column: pa.ChunkedArray | pa.Array, name: str) -> Values:
         return Values(mask_of(column), valid)
     try:
         if kind == "float":
+            if pa.types.is_decimal(column.type):
+                _warn_of_rounded(column, name)
             data = np.asarray(
                 column.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
             )
@@ -95,6 +98,16 @@ def column_values(column: pa.ChunkedArray | pa.Array, name: str) -> Values:
     if valid is not None:
         whole = whole.fill_null(0)
     return Values(np.asarray(whole.to_numpy(zero_copy_only=False)), valid)
+
+
+def _warn_of_rounded(column: pa.Array, name: str) -> None:
+    """Warn of a column of decimal numbers so large that several of them are one float."""
+    extremes = pc.min_max(column).as_py().values()
+    if any(extreme is not None and abs(extreme) > 2**53 for extreme in extremes):
+        warn(
+            f"column {name} holds decimal numbers beyond 2^53, which comparisons round: make "
+            "it a column of whole numbers (int64) or text"
+        )
 
 
 Extremes = Callable[[Column], tuple[int, int]]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.traces.files import flags, messages, put, schema_of, validation_report
-from uncertain_cep.errors import UncertainCepWarning
+from uncertain_cep.errors import TraceError, UncertainCepWarning
 from uncertain_cep.timedomain import TimeDomain
 from uncertain_cep.traces import TraceSchema, read_traces
 
@@ -76,6 +76,34 @@ def test_a_folder_may_hold_other_files_too(tmp_path: Path) -> None:
     assert message.startswith(f"{offsets}: no table of the schema takes this file, only 'attempts*'")
     found = messages(offsets, schema=schema)
     assert "events[1].files: 'attempts*' fits none of the files given: offsets.csv" in found[0]
+
+
+def test_a_table_of_the_schema_without_a_file_is_warned_of(tmp_path: Path) -> None:
+    put(tmp_path / "data" / "offsets.csv", OFFSETS)
+    attempts = put(tmp_path / "data" / "attempts.csv", ATTEMPTS)
+    metrics = (
+        '\n[[events]]\nfiles = "metrics*"\ntype = "M"\ntime = "t"\nunit = "ms"\nuncertainty.kind = "exact"\n'
+    )
+    schema = schema_of(tmp_path, TWO_EVENTS + metrics)
+    said = (
+        r"schema.toml: events\[3\].files: 'metrics\*' fits none of the files given: .*write optional = true"
+    )
+    for paths in ([attempts], [tmp_path / "data"]):
+        with pytest.warns(UncertainCepWarning, match=said):
+            assert read_traces(paths, schema).num_rows == 4
+    optional = schema_of(tmp_path, f"{TWO_EVENTS}{metrics}optional = true\n")
+    assert read_traces(attempts, optional).num_rows == 4
+    more = put(tmp_path / "metrics.csv", "t\n7\n")
+    assert read_traces([attempts, more], optional).column("type").to_pylist()[-1] == "M"
+    # Without a file for any table there is nothing to read.
+    other = put(tmp_path / "other.csv", "x\n1\n")
+    only = schema_of(tmp_path, metrics)
+    (message, *_) = messages(other, schema=only)
+    assert "events[1].files: 'metrics*' fits none of the files given: other.csv" in message
+    with pytest.raises(TraceError, match="no table of the schema takes this file"):
+        read_traces(other, schema_of(tmp_path, f"{metrics}optional = true\n"))
+    with pytest.raises(TraceError, match=r"events\[1\].optional: .*true"):
+        schema_of(tmp_path, f'{metrics}optional = "yes"\n')
 
 
 def test_the_table_beside_the_schema_goes_first(tmp_path: Path) -> None:

@@ -287,6 +287,7 @@ class EventsSchema:
     time_parts: tuple[str, ...] = ()
     numbered: bool = False
     fixed_date: bool = False
+    optional: bool = False
 
     @property
     def format(self) -> TimeFormat | None:

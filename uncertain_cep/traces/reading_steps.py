@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from uncertain_cep.durations import UNIT_NANOSECONDS
-from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns
+from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
 from uncertain_cep.timedomain import MODEL_COLUMNS, TICK_METADATA, Names, tick_column, with_noted_tick
 from uncertain_cep.traces.events_schema import READ_EVENTS, EventsSchema
 from uncertain_cep.traces.exact_numbers import with_numbers
@@ -62,6 +62,7 @@ def reading_steps(
     folders = [first, *dict.fromkeys(folder for file in files for folder in (file.path.parent, file.root))]
     folders = [folder for folder in folders if folder.is_dir()]
     plan: dict[TraceFile, list[Step]] = {file: [] for file in files}
+    absent: list[str] = []
     for number, events in enumerate(schema.events, 1):
         name = f"events[{number}]"
         try:
@@ -78,9 +79,15 @@ def reading_steps(
             faults += _mixed_formats(taken, name)
         if files and not taken:
             message = f"{name}.files: {events.files!r} fits none of the files given: {_listed(files)}"
-            faults.append(TraceFault(message, file=schema.file))
+            absent.append(message if not events.optional else "")
         for file in taken:
             plan[file].append(step)
+    if len(absent) == len(schema.events):
+        faults += [TraceFault(message, file=schema.file) for message in filter(None, absent)]
+    else:
+        for message in filter(None, absent):
+            where = f"{schema.file}: " if schema.file else ""
+            warn(f"{where}{message}; if it may be missing, write optional = true there")
     globs = [events.files for events in schema.events if events.files is not None]
     for file, steps in plan.items():
         # A folder may hold other things; a file named by itself was meant to be read.

@@ -77,6 +77,7 @@ class TraceSchema:
 
         [[events]]                 # one table for each event that a raw row stands for
         files = "*tasks*.csv.gz"   # optional glob on the file's name, or on the end of its path
+        optional = true            # no file need be there; default: a warning where none is
         type = "TaskFinish"        # or: type_column = "a column"
         id = "{task}:finish"       # a column, or a template; default: the column id, else a running number;
                                    # false: a running number though there is a column id

@@ -33,7 +33,7 @@ _TOP: Final = (
 _EVENTS: Final = (
     "files", "type", "type_column", "id", "time", "unit", "where", "attributes", "uncertainty",
     "uncertainty_by", "missing", "time_format", "year", "date", "time_zone", "value_columns", "types",
-    "probability", "sequence", "source", "ordered", "fixed_date",
+    "probability", "sequence", "source", "ordered", "fixed_date", "optional",
 )  # fmt: skip
 _CONSTRAINTS: Final[dict[str, tuple[Callable[..., Constraint], int, tuple[str, ...]]]] = {
     "causal": (causal, 1, ("delay",)),
@@ -275,7 +275,7 @@ class SchemaReader(SchemaValues):
         )  # fmt: skip
         numbered = table.get("id") is False
         texts = {key: None if key == "id" and numbered else self.text(table, key, path) for key in wanted}
-        ordered = self.is_true(table, "ordered", path)
+        ordered, optional = (self.is_true(table, key, path) for key in ("ordered", "optional"))
         if texts["source"] is not None and texts["sequence"] is None and not ordered:
             self.fault(
                 joined_path(path, "source"), "goes with sequence or ordered: say in which order events are"
@@ -314,6 +314,7 @@ class SchemaReader(SchemaValues):
             value_columns=values,
             types=types,
             ordered=ordered,
+            optional=optional,
             fixed_date=table.get("fixed_date") is True,
             time_parts=parts,
             numbered=numbered,

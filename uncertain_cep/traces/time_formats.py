@@ -230,7 +230,7 @@ class TimeFormat:
         if self.zone is not None:
             # What is absent is in nobody's way.
             rows = np.flatnonzero(present)
-            some = values.take(pa.array(rows))
+            some = values if len(rows) == len(values) else values.take(pa.array(rows))
             try:
                 counts[rows], again[rows] = in_utc(
                     counts[rows], local[rows], self.zone, column=column, values=some, in_order=self.in_order

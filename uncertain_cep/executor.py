@@ -17,6 +17,7 @@ from confidence.chain.side_by_side import LENGTHS
 from confidence.kernel import plainly
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.existence import as_evaluated, existence
+from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.moved import moved
 from uncertain_cep.candidates.own_times import (
@@ -147,6 +148,7 @@ def execute(
     announce_compilation()
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
+    table = with_marginals(plan, table)
     table = _in_one_chunk(with_coded_clocks(plan, table), plan.required_columns)
     if diagnostics is not None:
         diagnostics.about(plan)
@@ -591,6 +593,7 @@ def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:
 
 def candidates(plan: EvaluationPlan, table: pa.Table, diagnostics: Diagnostics | None = None) -> Selection:
     """Check a table of events, and return the candidates of each component of an OR-free pattern."""
+    table = with_marginals(plan, table)
     check_table(plan, table)
     plan, times, _ = _by_one_clock(plan, table, _times(plan, table))
     selection = _selected(plan, table, times, None)[1]
@@ -603,7 +606,7 @@ def candidates(plan: EvaluationPlan, table: pa.Table, diagnostics: Diagnostics |
 
 def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) -> None:
     """Raise TraceError with every fault found if a table holds no events of the model."""
-    faults = check_model(table, plan.names, plan.domain, clocks=plan.clocks)
+    faults = check_model(with_marginals(plan, table), plan.names, plan.domain, clocks=plan.clocks)
     if faults:
         raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
 

@@ -101,6 +101,10 @@ class Names:
         bounds = {self.offset_lower, self.offset_upper}.intersection(columns)
         return self.source in columns and (len(bounds) == 2 or (not bounds and self.sequence in columns))
 
+    def of_offset_laws(self, columns: Collection[str]) -> list[str]:
+        """Return the column of the laws of offsets, if it is among some columns."""
+        return [self.offset_pmf] if self.offset_pmf in columns else []
+
     @property
     def clocks(self) -> tuple[str, str, str]:
         """The columns that say which clock stamped an event, and the bounds of its offset."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -584,3 +585,74 @@ def test_a_sampler_in_a_schema_file(tmp_path: Path) -> None:
     assert (row["range_lower"], row["range_upper"], row["confidence"]) == (6, 12, 1.0)
     with pytest.raises(uc.OptionError, match="source= takes the name of a column, not int"):
         uc.window("15s", source=5)  # type: ignore[arg-type]
+
+
+def _without_clock(event: Event) -> Event:
+    """Return an event whose time, of the same law, depends on no other's."""
+    if event.clock is None:
+        return event
+    own = event.lower - event.clock.lower, event.upper - event.clock.upper
+    law: dict[int, Fraction] = {}
+    widths = own[1] - own[0] + 1, event.clock.upper - event.clock.lower + 1
+    parts = (event.pmf, event.clock.pmf)
+    one, other = (pmf or (Fraction(1, width),) * width for pmf, width in zip(parts, widths, strict=True))
+    for i, p in enumerate(one):
+        for j, q in enumerate(other):
+            law[i + j] = law.get(i + j, Fraction(0)) + p * q
+    return replace(event, clock=None, pmf=tuple(law[tick] for tick in sorted(law)))
+
+
+@given(traces(loose=True, weighed=True), st.sampled_from(["AB", "AAB", "BA"]), st.booleans())
+def test_without_sources_times_have_their_own_laws(events: list[Event], types: str, stream: bool) -> None:
+    """A pmf is by the clock: without sources the law of the time is that of its sum with the offset."""
+    # A time without a pmf is any of its interval, where clocks are not looked at.
+    events = [event for event in events if event.clock is None or event.pmf is not None]
+    if len(events) < 2:
+        return
+    table = table_of(events)
+    parts = [f"{type} {name}" for type, name in zip(types, "abc", strict=False)]
+    query = f"PATTERN SEQ({', '.join(parts)}) WITHIN 6"
+    if stream:
+        table = table.take(pc.sort_indices(table["lower"]))
+        matcher = uc.IncrementalMatcher(query, table.schema, sources=False)
+        found = pa.Table.from_batches([matcher.push(table), matcher.close()])
+    else:
+        found = uc.match(table, query, sources=False)
+    expected = uc.match(table_of([_without_clock(event) for event in events]), query)
+    names = [*"abc"[: len(types)]]
+    one, other = (rows.sort_by([(name, "ascending") for name in names]) for rows in (found, expected))
+    columns = [*names, "range_lower", "range_upper"]
+    assert one.select(columns).to_pylist() == other.select(columns).to_pylist()
+    assert one["confidence"].to_pylist() == pytest.approx(other["confidence"].to_pylist())
+
+
+CLOCKED = pa.table(
+    {
+        "type": ["A", "B"], "id": [1, 2], "lower": [0, 2], "upper": [3, 2], "pmf": [[0.5, 0.0, 0.5], None],
+        "source": ["h", None], "offset_lower": [0, None], "offset_upper": [1, None],
+    }
+)  # fmt: skip
+
+
+def test_a_clock_and_a_pmf_in_all_that_takes_matches() -> None:
+    query = "PATTERN SEQ(A a, B b) WITHIN 20"
+    for sources in (True, False):
+        matches = uc.match(CLOCKED, query, sources=sources)
+        assert matches["confidence"].to_pylist() == [0.5]
+        laws = uc.posteriors(matches, CLOCKED, query, sources=sources)
+        assert laws["pmf"].to_pylist()[0] == pytest.approx([0.5, 0.5, 0.0, 0.0])
+        assert str(uc.report(CLOCKED, query, sources=sources))
+    for at, pmf in {"first": [0.5, 0.5], "last": [1.0], "a": [0.5, 0.5], "b": [1.0]}.items():
+        (new,) = uc.with_matches(CLOCKED, matches, "AB", at=at, query=query).slice(2).to_pylist()
+        assert new["pmf"] == pytest.approx(pmf)
+        assert new["probability"] == 0.5
+
+
+def test_pmfs_that_are_none_are_refused_without_sources_too() -> None:
+    wrong = CLOCKED.set_column(4, "pmf", pa.array([[0.5, 0.5], None]))
+    for sources in (True, False):
+        with pytest.raises(uc.TraceError, match="the pmf has 2 probabilities"):
+            uc.match(wrong, "PATTERN SEQ(A a, B b) WITHIN 20", sources=sources)
+    negative = CLOCKED.set_column(4, "pmf", pa.array([[1.5, -1.0, 0.5], None]))
+    with pytest.raises(uc.TraceError):
+        uc.match(negative, "PATTERN SEQ(A a, B b) WITHIN 20", sources=False)

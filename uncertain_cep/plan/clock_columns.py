@@ -11,12 +11,24 @@ from uncertain_cep.plan.options import MatchOptions
 from uncertain_cep.timedomain import Names
 from uncertain_cep.wording import listed
 
-__all__ = ["idle_columns", "names_clocks", "warn_of_idle_columns"]
+__all__ = ["has_marginals", "idle_columns", "names_clocks", "warn_of_idle_columns"]
 
 
 def names_clocks(schema: pa.Schema, options: MatchOptions) -> bool:
     """Return whether events with these columns name clocks that they share."""
     return bool(options.sources) and options.names.name_clocks(schema.names)
+
+
+def has_marginals(schema: pa.Schema, options: MatchOptions) -> bool:
+    """Return whether pmfs are by clocks that are not to move events together."""
+    names = options.names
+    if options.sources or not {names.pmf, *names.clocks} <= {*schema.names}:
+        return False
+    pmf = schema.field(names.pmf).type
+    is_listed = pa.types.is_list(pmf) or pa.types.is_large_list(pmf) or pa.types.is_fixed_size_list(pmf)
+    bounds = (schema.field(name).type for name in names.clocks[1:])
+    # Otherwise they are attributes, which only happen to be called so.
+    return is_listed and all(pa.types.is_integer(found) or pa.types.is_duration(found) for found in bounds)
 
 
 def idle_columns(schema: pa.Schema, options: MatchOptions) -> list[str]:

@@ -114,6 +114,8 @@ class EvaluationPlan:
     there are none."""
     clocks: bool = False
     """Whether events name the clocks that stamped them, so that those of one clock move together."""
+    marginals: bool = False
+    """Whether they do, have pmfs by these clocks, and are to be independent all the same."""
     doubtful: bool = False
     """Whether what the strategy and negations forbid may not have happened."""
     unnamed_keys: tuple[pa.Field, ...] = ()

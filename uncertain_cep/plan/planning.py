@@ -12,6 +12,7 @@ import pyarrow as pa
 from uncertain_cep.config import MOST_PLANS
 from uncertain_cep.errors import Fault, OptionError, QueryError, TraceError
 from uncertain_cep.plan.clock_columns import (
+    has_marginals,
     idle_columns,
     names_clocks,
     warn_of_idle_columns,
@@ -281,6 +282,9 @@ def _planned(
     clocks = names_clocks(schema, options)
     if clocks:
         needed.update(dict.fromkeys(names.of_clocks(schema.names)))
+    marginals = has_marginals(schema, options)
+    if marginals:
+        needed.update(dict.fromkeys((*names.clocks, *names.of_offset_laws(schema.names))))
     for key in (*keys, *equivalences.split):
         needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
     needed.update(dict.fromkeys(bound.returned_columns))
@@ -321,6 +325,7 @@ def _planned(
         output_schema=_output_schema(bound, keys, schema, domain, options),
         distances=_distances(bound, domain, options),
         clocks=clocks,
+        marginals=marginals,
         known_until=end_in_ticks(options.known_until, domain),
         unnamed_keys=tuple(
             pa.field(

@@ -23,6 +23,7 @@ from eventbased.gaps.set_gaps import SetConfidences
 from eventbased.search.state import FoundMatches
 from uncertain_cep.candidates.existence import Existence, existence
 from uncertain_cep.candidates.layout import laid_out
+from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.own_times import SharedClocks, offset_bounds, shared_clocks, times_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
 from uncertain_cep.candidates.selection import Selection, select
@@ -64,6 +65,7 @@ def weighed_matches(
         See `matched_events` and `sequenced`; of any branch, before one is yielded.
     """
     names, domain = plan.names, plan.domain
+    table = with_marginals(plan, table)
     given = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
     offsets = offset_bounds(plan, table) if plan.clocks else None
     pmfs, lower, upper = times_of(plan, table, offsets, *given)

@@ -242,7 +242,7 @@ def _at(
     """Return new events whose times have the laws of those of their matches."""
     plan = make_plan(query, table.schema, options)
     model = options.names
-    if faults := check_model(table, model, plan.domain):
+    if faults := check_model(table, model, plan.domain, clocks=plan.clocks):
         raise TraceError(faults)
     if set(COMPRESSED_COLUMNS) <= set(matches.column_names):
         raise OptionError('a row of kleene="compressed" is many matches: match without it')

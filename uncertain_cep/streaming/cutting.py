@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from confidence.config import EVER, NEVER
 from confidence.flat_lists import end_to_end
+from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.selection import rows_taken
 from uncertain_cep.config import CUT_AT_ONCE
 from uncertain_cep.errors import TraceError, TraceFault
@@ -128,6 +129,7 @@ def _pieces(
 ) -> tuple[Iterator[pa.RecordBatch], dict[str, int]]:
     """Return the pieces of events, and the latest `lower` of each type."""
     plan = layout.plan
+    table = with_marginals(plan, table)
     check_table(plan, table)
     _check_tick(table, layout)
     lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)

@@ -18,6 +18,7 @@ from confidence.kernel import plain_for
 from eventbased.incremental.completed import Matches
 from uncertain_cep import __version__
 from uncertain_cep.boundary import public
+from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, select
@@ -274,7 +275,7 @@ class IncrementalMatcher:
             if batch is not None:
                 return batch
         plan = self.plan
-        table = self._given(events)
+        table = with_marginals(plan, self._given(events))
         check_table(plan, table)
         lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
         promise = copy(self._promise)

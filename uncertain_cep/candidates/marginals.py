@@ -1,0 +1,73 @@
+"""The laws of events' times alone, where clocks are not to move them together.
+
+The pmf of an event with a clock is that of its time by the clock. Where its time counts as independent of
+those of all others, ``sources=False``, its law is that of the sum with the clock's offset.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from confidence.budget import checkpoint
+from uncertain_cep.config import PMF_TOLERANCE
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.traces.checks import check_columns, check_nulls
+
+__all__ = ["with_marginals"]
+
+Float64 = NDArray[np.float64]
+
+
+def with_marginals(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
+    """Return events whose pmfs are those of their times, not of their times by clocks that are not looked at.
+
+    A pmf that has neither the length of the interval nor that of the time by the clock, and one that is none,
+    stay as they are: the checks refuse them. O(sum over events of own ticks times ticks of the offset).
+    """
+    names, domain = plan.names, plan.domain
+    if not plan.marginals or check_columns(table.schema, names) or check_nulls(table, names):
+        return table
+    column = table.column(names.pmf)
+    by_clock = np.asarray(table.column(names.source).is_valid()) & np.asarray(column.is_valid())
+    if not by_clock.any():
+        return table
+    rows = np.flatnonzero(by_clock)
+    some = table.take(pa.array(rows))
+    low, high = domain.offsets(some, names)
+    lower, upper = (domain.ticks(some.column(name)) for name in (names.lower, names.upper))
+    ticks, width = upper - lower + 1, high - low
+    given = np.asarray(pc.fill_null(pc.list_value_length(some.column(names.pmf)), 0)).astype(np.int64)
+    wanted = (width > 0) & (given == ticks - width) & (given > 0)
+    if not wanted.any():
+        return table
+    checkpoint(8 * int(ticks[wanted].sum()))
+    pmfs = column.to_pylist()
+    has_law = names.offset_pmf in table.column_names
+    offsets = some.column(names.offset_pmf).to_pylist() if has_law else [None] * len(rows)
+    for place in np.flatnonzero(wanted).tolist():
+        given_pmf: Any = pmfs[rows[place]]
+        own = _normalised(given_pmf) if _is_sound(given_pmf) else None
+        size = int(width[place]) + 1
+        offset: Any = offsets[place]
+        law = _normalised([1.0] * size if offset is None else offset)
+        if own is not None and law is not None and len(law) == size:
+            pmfs[rows[place]] = np.convolve(own, law)
+    place = table.schema.get_field_index(names.pmf)
+    return table.set_column(place, names.pmf, pa.array(pmfs, pa.large_list(pa.float64())))
+
+
+def _is_sound(values: list[float]) -> bool:
+    """Return whether a pmf sums to 1: one that does not is for the checks to refuse."""
+    return abs(float(np.sum(np.array(values, dtype=np.float64))) - 1.0) <= PMF_TOLERANCE
+
+
+def _normalised(values: list[float]) -> Float64 | None:
+    """Return probabilities that sum to 1; None if they are none."""
+    found = np.array(values, dtype=np.float64)
+    total = float(found.sum())
+    return found / total if (found >= 0.0).all() and 0.0 < total < np.inf else None

@@ -251,7 +251,11 @@ def test_source_distribution_runs_the_tutorial(distributions: Path, tmp_path: Pa
 
 def unpacked(sdist: Path, folder: Path) -> Path:
     with tarfile.open(sdist) as archive:
-        archive.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):
+            archive.extractall(folder, filter="data")
+        else:
+            # Python 3.11 has it from 3.11.4 on.
+            archive.extractall(folder)
     return folder / sdist.name.removesuffix(".tar.gz")
 
 

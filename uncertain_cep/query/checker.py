@@ -342,8 +342,11 @@ def _bare_name_fault(found: Variable, components: dict[str, Component], text: st
     """Return the fault of a name without a variable; ``text`` is what it may be meant for in quotes."""
     name = found.name
     if name in components:
-        message = f"{name} is an event: name one of its attributes, such as {name}.id; when it happened is "
-        return _fault(f"{message}TIME({name})", found.position)
+        message = (
+            f"{name} is an event: name one of its attributes, such as {name}.id; "
+            f"when it happened is TIME({name})"
+        )
+        return _fault(message, found.position)
     attribute = f"{next(iter(components))}.{name}"
     message = f"{name} is no variable of the pattern; an attribute needs one, such as {attribute}"
     if text is not None:

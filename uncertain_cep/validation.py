@@ -16,6 +16,7 @@ from uncertain_cep.errors import OptionError, TraceFault, UncertainCepError, war
 from uncertain_cep.executor import candidates
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.clock_columns import warn_of_idle_columns
+from uncertain_cep.plan.lacking_keys import warn_of_lacking_keys
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.timedomain import Names, TimeDomain
 from uncertain_cep.traces.frames import library_of
@@ -171,8 +172,10 @@ def _planned(query: Query, loaded: LoadedTrace, tick: str | None) -> EvaluationP
         return None
     try:
         with naming_spoiled_rows(loaded.table, loaded.origin.placed):
-            return make_plan(query, loaded.table.schema, tick=tick)
+            plan = make_plan(query, loaded.table.schema, tick=tick)
     except UncertainCepError:
         if loaded.faults:
             return None
         raise
+    warn_of_lacking_keys(plan, loaded)
+    return plan

@@ -31,6 +31,7 @@ from uncertain_cep.errors import OptionError, QueryError, TraceError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.optimizer.memory import keep_on_disk
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.plan.lacking_keys import warn_of_lacking_keys
 from uncertain_cep.query import Query, attributes_in
 from uncertain_cep.results.order import finished
 from uncertain_cep.results.shown import Unit
@@ -233,11 +234,13 @@ def plan_of(query: Query, loaded: LoadedTrace, table: pa.Table, options: MatchOp
     # Behind the rows of the files there may be matches.
     with naming_spoiled_rows(table, loaded.origin.placed if table is loaded.table else None):
         try:
-            return make_plan(query, table.schema, options)
+            plan = make_plan(query, table.schema, options)
         except QueryError:
             # Which columns there are is to be said of all.
             make_plan(query, loaded.with_all_columns(table.schema), options)
             raise
+    warn_of_lacking_keys(plan, loaded)
+    return plan
 
 
 @contextmanager

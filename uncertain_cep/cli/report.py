@@ -129,6 +129,7 @@ def _in_process(
     columns: TraceOptions,
     caught: Sequence[warnings.WarningMessage],
 ) -> tuple[ReportRequest, Answer]:
+    from uncertain_cep.cli.execution import plan_of
     from uncertain_cep.limits import looked_at
     from uncertain_cep.reporting.gathered import gathered
     from uncertain_cep.traces.raw_stamps import with_raw_stamps
@@ -139,6 +140,7 @@ def _in_process(
         if loaded.table is None or loaded.faults:
             raise TraceError(loaded.faults)
         loaded.warn()
+        plan_of(request.query, loaded, loaded.table, request.options)
         table, stamp = with_raw_stamps(loaded, traces, columns.schema, columns.format)
     announced_kernels()
     request = replace(request, stamp=stamp, warnings=_said(caught))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -73,6 +73,8 @@ class LoadedTrace:
     """The tick; None if it has no length, or the table is None."""
     attributes: Callable[[], frozenset[str]] = frozenset
     """Returns the columns of the files that are attributes, read or not."""
+    columns: tuple[frozenset[str], ...] = ()
+    """Of the events of each part of ``origin``."""
 
     @property
     def events(self) -> int:
@@ -89,6 +91,14 @@ class LoadedTrace:
             ids = check_ids(self.table, _NAMES, partition=partition)
             found = [self.origin.placed(fault) for fault in ids]
         return replace(self, faults=(*self.faults, *found))
+
+    def parts_without(self, column: str) -> Iterator[tuple[str, pa.Table]]:
+        """Yield the files, and their events, that lack a column which others have."""
+        start = 0
+        for file, length, names in zip(self.origin.files, self.origin.lengths, self.columns, strict=False):
+            if self.table is not None and file is not None and column not in names:
+                yield file, self.table.slice(start, length)
+            start += length
 
     def with_all_columns(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema with the columns that were not read, of no type, so that errors can name them."""
@@ -212,6 +222,7 @@ def load_traces(
         merged_times(roundings),
         named,
         partial(_first_attributes, plan, options),
+        tuple(frozenset(part.events.table.column_names) for part in kept),
     )
 
 

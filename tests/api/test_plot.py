@@ -45,9 +45,10 @@ def test_a_time_line_has_the_events_their_law_and_what_could_come_between() -> N
     chart = uc.plot.timeline(matches, EVENTS, QUERY, most=2)
     box, bars, shades = values(chart)[:3]
     first = matches.to_pylist()[0]
-    assert box == [{"begin": first["range_lower"], "end": first["range_upper"] + 1}]
+    assert [(row["begin"], row["end"]) for row in box] == [(first["range_lower"], first["range_upper"] + 1)]
+    assert [bar["lane"] for bar in bars] == ["a: A 1", "b: B 2", "in between: N 4"]
     assert [bar["id"] for bar in bars] == ["1", *map(str, first["b"]), "4"]
-    assert bars[-1]["what"] == "could come between"
+    assert bars[-1]["what"] == "could come between and spoil the match"
     for bar in bars[:-1]:
         own = [shade for shade in shades if shade["id"] == bar["id"]]
         assert sum(shade["probability"] for shade in own) == pytest.approx(1.0)
@@ -82,24 +83,67 @@ def test_counts() -> None:
     (bars,) = values(uc.plot.counts(matches, by="host"))
     assert bars == [{"group": "h1", "expected": pytest.approx(total)}]
     (bars,) = values(uc.plot.counts(matches, every=10))
-    assert sum(bar["expected"] for bar in bars) == pytest.approx(total)
-    assert all(bar["begin"] % 10 == 0 for bar in bars)
-    query = "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 1 minute"
-    found = uc.match(timed(), query)
-    (bars,) = values(uc.plot.counts(found, by="host", every="10s"))
-    assert {bar["group"] for bar in bars} == {"h1"}
-    assert all(bar["begin"] % 10_000 == 0 for bar in bars)
+    assert bars == [
+        {"begin": 0, "end": 10, "bottom": 0, "top": pytest.approx(total), "expected": pytest.approx(total)}
+    ]
+    wrong: dict[str, Any]
     for wrong, message in (
         ({}, "say what to count by"),
         ({"by": "node"}, "no column node"),
         ({"every": "1 min"}, "the times are ticks"),
+        ({"every": 10, "events": EVENTS}, "the events and the query"),
     ):
         with pytest.raises(OptionError, match=message):
             uc.plot.counts(matches, **wrong)
+    query = "PATTERN SEQ(A a, B b) WITHIN 50 s"
+    found = uc.match(timed(), query)
     with pytest.raises(OptionError, match="so name a unit"):
         uc.plot.counts(found, every=10)
     with pytest.raises(OptionError, match="give a multiple of one"):
         uc.plot.counts(found, every="1ns")
+    with pytest.raises(OptionError, match="no multiple of the tick, 2s"):
+        uc.plot.counts(found, timed(), query, every="3s", tick="2s")
+
+
+TIMED = "PATTERN SEQ(A a, !N n, B+ b[]) WHERE [host] WITHIN 50 s"
+
+
+@pytest.mark.parametrize("every", [1, 2, 7, 60])
+@pytest.mark.parametrize(
+    "query", [TIMED, "PATTERN SEQ(A? a, B b) WHERE [host] WITHIN 50 s", TIMED.replace("!N n, ", "")]
+)
+def test_counts_by_time_are_those_of_every(query: str, every: int) -> None:
+    """Buckets have the matches by the law of their first times, as EVERY defines it."""
+    table = timed()
+    length = f"{every}s"
+    counted = uc.match(table, f"{query} RETURN EXPECTED COUNT BY host EVERY {every} s", tick="1s")
+    counts = {
+        (row["host"], row["bucket"].replace(tzinfo=dt.UTC).timestamp() * 1000): row["expected_count"]
+        for row in counted.to_pylist()
+    }
+    matches = uc.match(table, query, tick="1s")
+    for chart in (
+        uc.plot.counts(matches, table, query, by="host", every=length, tick="1s"),
+        uc.plot.counts(counted, by="host", every=length),
+    ):
+        (bars,) = values(chart)
+        drawn = {(bar["group"], bar["begin"]): bar["expected"] for bar in bars}
+        assert drawn == {key: pytest.approx(value, rel=1e-9) for key, value in counts.items() if value}
+        assert all(bar["end"] - bar["begin"] == every * 1000 for bar in bars)
+        # Bars stand on the axis, or on each other.
+        assert all(bar["top"] - bar["bottom"] == pytest.approx(bar["expected"]) for bar in bars)
+        assert min(bar["bottom"] for bar in bars) == 0
+
+
+def test_counts_of_what_can_begin_with_several_events_name_the_way() -> None:
+    query = "PATTERN SEQ(AND(A a, N n), B b) WITHIN 50"
+    with pytest.raises(OptionError, match="any of several events"):
+        uc.plot.counts(uc.match(EVENTS, query), EVENTS, query, every=5)
+    counted = uc.match(EVENTS, f"{query} RETURN EXPECTED COUNT EVERY 5 ticks")
+    (bars,) = values(uc.plot.counts(counted, every=5))
+    assert sum(bar["expected"] for bar in bars) == pytest.approx(
+        sum(counted.column("expected_count").to_pylist())
+    )
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def of_counts(events: pa.Table, tick: str) -> Any:
     matches = uc.match(events, QUERY, tick=tick)
     plain = pa.types.is_int64(events.schema.field("lower").type)
     every = 4 * 10**9 // TICKS[tick] if plain else "4 s"
-    (bars,) = values(uc.plot.counts(matches, every=every))
+    (bars,) = values(uc.plot.counts(matches, events, QUERY, every=every, tick=tick))
     scale = 1.0 if plain else 1e6 / TICKS[tick]
     return [(pytest.approx(bar["begin"] * scale, rel=1e-12), bar["expected"]) for bar in bars]
 

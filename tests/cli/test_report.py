@@ -51,7 +51,7 @@ def test_a_page_with_what_raw_stamps_say(invoke: Invoke, trace: Path) -> None:
     # Certain is the second pair; the stamps of the first are the wrong way round.
     assert facts["raw"]["matches"] == 1
     assert facts["raw"]["stamped"] == 4
-    stamps = [facts["events"]["stamp"][place] for _, place, _ in facts["found_drawn"][0][0]]
+    stamps = [facts["events"]["stamp"][place] for _, place, *_ in facts["found_drawn"][0][0]]
     assert [stamp - low for stamp, low in zip(stamps, [stamps[0], stamps[0]], strict=True)] == [0, 10]
     again = invoke("report", QUERY, trace, "--schema", schema, "-o", out)
     assert again.exit_code == 2

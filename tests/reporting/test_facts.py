@@ -79,11 +79,11 @@ def test_totals_charts_and_rows() -> None:
     ]
     events = facts["events"]
     for number, (own, spoiling) in enumerate(facts["found_drawn"]):
-        assert [variable for variable, _, _ in own] == ["a", "b"]
-        assert [events["id"][place] for _, place, _ in own] == [
+        assert [variable for variable, *_ in own] == ["a", "b"]
+        assert [events["id"][place] for _, place, *_ in own] == [
             values(facts["columns"], name)[number] for name in ("a", "b")
         ]
-        assert all(0 < len(shades) <= PARTS and "z" in shades for _, _, shades in own)
+        assert all(0 < len(shades) <= PARTS and "z" in shades for _, _, shades, *_ in own)
         assert spoiling == []
     load = next(one["values"] for one in events["attributes"] if one["name"] == "load")
     assert [load[events["id"].index(id)] for id in (1, 2, 3)] == [0.5, None, 3.25]
@@ -102,7 +102,7 @@ def test_raw_stamps_miss_and_invent() -> None:
     assert invented["raw"] == {"matches": 1, "missed": 0, "invented": 1, "stamped": 2}
     assert invented["totals"]["matches"] == 0
     assert values(invented["invented"], "b") == [2]
-    assert [place for _, place, _ in invented["invented_drawn"][0][0]] == [0, 1]
+    assert [place for _, place, *_ in invented["invented_drawn"][0][0]] == [0, 1]
 
 
 def test_events_that_could_come_between_are_drawn() -> None:

@@ -97,3 +97,26 @@ def test_what_may_not_be_between_sets_is_shown() -> None:
     pictures = pictures_of(plan, table, finished(plan, execute(plan, table)), 1)
     # The gap ends before the first of the set: 3 to 6 for b, 4 to 7 for c. Shown by lower bounds.
     assert pictures.spoiling.tolist() == [1, 6, 4]
+
+
+@pytest.mark.parametrize("ticks", [1, 5, 24, 53, 100, 1_000_003])
+def test_a_flat_law_is_drawn_flat(ticks: int) -> None:
+    """53 ticks in 24 parts are parts of two and of three ticks; none of them is likelier."""
+    table = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [0, 10**7], "upper": [ticks - 1, 10**7]})
+    plan = make_plan(parse("PATTERN SEQ(A a, B b) WITHIN 100000000"), table.schema)
+    pictures = pictures_of(plan, table, finished(plan, execute(plan, table)), 24)
+    edges = pictures.edges(0)
+    assert (edges[0], edges[-1]) == (0, ticks)
+    assert len(edges) == min(ticks, 24) + 1
+    assert np.diff(edges).max() - np.diff(edges).min() <= 1
+    assert pictures.density(0) == pytest.approx(np.ones(min(ticks, 24)))
+    assert pictures.shares(0) == pytest.approx(np.diff(edges) / ticks)
+
+
+def test_parts_leave_out_what_has_no_probability() -> None:
+    pmf = pa.array([[0.0, 0.0, 0.5, 0.5, 0.0], None], pa.list_(pa.float64()))
+    table = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [10, 20], "upper": [14, 20], "pmf": pmf})
+    plan = make_plan(parse("PATTERN SEQ(A a, B b) WITHIN 100"), table.schema)
+    pictures = pictures_of(plan, table, finished(plan, execute(plan, table)), 24)
+    assert pictures.edges(0).tolist() == [12, 13, 14]
+    assert pictures.density(0).tolist() == [1.0, 1.0]

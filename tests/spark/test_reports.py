@@ -68,11 +68,14 @@ def drawn(facts: dict[str, Any], name: str) -> list[tuple[str, str]]:
         if "confidence" in row:
             row["confidence"] = f"{row['confidence']:.9g}"
         there = facts["compared"][n] if name == "found" and facts["compared"] else None
-        named = [(variable, event(place)) for variable, place, _ in own]
+        named = [(variable, event(place)) for variable, place, *_ in own]
         # Of those that are alike but for their ids, any may be among the first ones.
         few = event if len(spoiling) < SPOILING_SHOWN else lambda place: event(place)[2:4]
         rows.append(
-            (repr((row, there, named, sorted(map(repr, map(few, spoiling))))), "/".join(s for *_, s in own))
+            (
+                repr((row, there, named, sorted(map(repr, map(few, spoiling))))),
+                "/".join(s for _, _, s, *_ in own),
+            )
         )
     return sorted(rows)
 

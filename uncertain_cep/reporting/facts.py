@@ -99,7 +99,7 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         "nothing": answer.nothing,
     }
     for name, rows, drawn in answer.parts:
-        facts[f"{name}_drawn"] = _drawn(drawn, rows.num_rows, places)
+        facts[f"{name}_drawn"] = _drawn(answer, drawn, rows.num_rows, places, clock)
         facts["columns" if name == "found" else name] = _columns(plan, rows, clock)
     return facts
 
@@ -194,15 +194,22 @@ def _clocks(plan: EvaluationPlan, events: pa.Table, width: Int64) -> dict[str, l
     }
 
 
-def _drawn(pictures: Pictures, count: int, places: Int64) -> list[list[Any]]:
-    """Return for each match its events, [variable, place, shades], and the places of what could spoil it."""
+def _drawn(answer: Answer, pictures: Pictures, count: int, places: Int64, clock: Clock) -> list[list[Any]]:
+    """Return for each match its events and the places of what could spoil it.
+
+    An event is [variable, place, shades]. Where ticks at its ends have no probability, the first and last
+    tick that the shades divide follow.
+    """
+    names, domain = answer.plan.names, answer.plan.domain
+    rows = pa.array(pictures.row)
+    lower, upper = (domain.ticks(answer.table.column(name).take(rows)) for name in (names.lower, names.upper))
+    cut = (lower != pictures.first) | (upper != pictures.last)
     drawn: list[list[Any]] = [[[], []] for _ in range(count)]
     for k, (match, row) in enumerate(zip(pictures.match.tolist(), pictures.row.tolist(), strict=True)):
-        share = pictures.share[pictures.start[k] : pictures.start[k + 1]]
-        most = share.max(initial=0.0)
-        shades = np.rint(share / most * (len(LEVELS) - 1)).astype(int).tolist() if most > 0.0 else []
-        text = "".join(LEVELS[level] for level in shades)
-        drawn[match][0].append([pictures.variable[k], int(places[row]), text])
+        shades = np.rint(pictures.density(k) * (len(LEVELS) - 1)).astype(int).tolist()
+        text = "".join(LEVELS[level] for level in shades) if any(shades) else ""
+        ends = clock.relative(np.array([pictures.first[k], pictures.last[k]])) if cut[k] else []
+        drawn[match][0].append([pictures.variable[k], int(places[row]), text, *ends])
     for match, row in zip(pictures.spoiled.tolist(), pictures.spoiling.tolist(), strict=True):
         if len(drawn[match][1]) < SPOILING_SHOWN:
             drawn[match][1].append(int(places[row]))

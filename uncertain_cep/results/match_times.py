@@ -18,7 +18,7 @@ from uncertain_cep.results.box_parts import Boxes, Events, pieces_of
 from uncertain_cep.results.boxes import Confidences, weighed_matches
 from uncertain_cep.results.matched_events import MatchedEvents
 
-__all__ = ["MatchTimes", "match_times"]
+__all__ = ["BucketShares", "MatchTimes", "first_times_by_bucket", "match_times"]
 
 Int64 = NDArray[np.int64]
 
@@ -36,6 +36,63 @@ class MatchTimes(NamedTuple):
     lower: pa.Array
     upper: pa.Array
     pmf: pa.Array
+
+
+class BucketShares(NamedTuple):
+    """P(match and its first time is in a bucket), for each match and each bucket where it can be.
+
+    Attributes
+    ----------
+    match : (n,) int64
+    bucket : (n,) int64
+        First tick of the bucket; one starts at every multiple of its length.
+    expected : (n,) float64
+    """
+
+    match: Int64
+    bucket: Int64
+    expected: NDArray[np.float64]
+
+
+def first_times_by_bucket(
+    plan: EvaluationPlan, table: pa.Table, matches: pa.Table, every: int
+) -> BucketShares:
+    """Return how likely each match began in each bucket of so many ticks.
+
+    Raises
+    ------
+    OptionError
+        If any of several events can be the first one, or as :func:`uncertain_cep.posteriors` does.
+    ConfidenceCostError, TraceError
+        If a confidence takes too many steps.
+
+    Notes
+    -----
+    A confidence for each match and bucket. Summed over matches these are the expected counts of
+    ``RETURN EXPECTED COUNT EVERY``.
+    """
+    parts: list[tuple[Int64, Int64, NDArray[np.float64]]] = []
+    for found, events, groups in weighed_matches(plan, table, matches):
+        if not len(found.match):
+            continue
+        chosen = _chosen(found, "first")
+        for some, confidences in groups:
+            event = chosen[some]
+            begin = events.lower[event] // every
+            sizes = events.upper[event] // every - begin + 1
+            for part in pieces_of(sizes):
+                each, which = np.repeat(some[part], sizes[part]), np.repeat(event[part], sizes[part])
+                bucket = (end_to_end(begin[part], sizes[part])[0]) * every
+                first = np.maximum(bucket, events.lower[which])
+                last = np.minimum(bucket + (every - 1), events.upper[which])
+                expected = confidences.of(Boxes(each, which, first, last))
+                parts.append((found.match[events.start[each]], bucket, expected))
+    none = np.zeros(0, dtype=np.int64)
+    match, bucket, expected = (
+        np.concatenate(columns) for columns in zip((none, none, np.zeros(0)), *parts, strict=True)
+    )
+    there = expected > 0.0
+    return BucketShares(match[there], bucket[there], expected[there])
 
 
 def match_times(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, at: str) -> MatchTimes:

@@ -28,15 +28,47 @@ class Pictures:
     position: Int64
     row: Int64
     """Each (m,). The row is that of the table of events."""
+    first: Int64
+    last: Int64
+    """Each (m,) int64, ticks. The interval that is in parts, without ticks of probability 0 at its ends."""
     start: Int64
     """(m + 1,) int64. Where the parts of each event's interval begin."""
     share: NDArray[np.float64]
     """(p,) float64. P(the event happened in a part of its interval, given the match). The parts of an event
-    are as long as each other, as far as ticks allow."""
+    are as long as each other, as far as ticks allow: see `edges`."""
     spoiled: Int64
     spoiling: Int64
     """Each (q,) int64. Events, by row, that could come between those of a match and then spoil it: by match,
     those with the smallest ``lower`` first."""
+
+    def shares(self, event: int) -> NDArray[np.float64]:
+        """Return the shares of an event, (parts,) float64."""
+        return self.share[self.start[event] : self.start[event + 1]]
+
+    def edges(self, event: int) -> Int64:
+        """Return where the parts of an event begin, and where the last one ends, (parts + 1,) int64 ticks."""
+        count = int(self.start[event + 1] - self.start[event])
+        ticks = self.last[event] - self.first[event] + 1
+        edges: Int64 = self.first[event] + part_begins(ticks, count, np.arange(count + 1))
+        return edges
+
+    def density(self, event: int) -> NDArray[np.float64]:
+        """Return how likely a tick of each part is, as a share of the likeliest, (parts,) float64.
+
+        Parts differ by a tick in length, so that their shares differ where the law is flat.
+        """
+        each = self.shares(event) / np.diff(self.edges(event))
+        top = each.max(initial=0.0)
+        return each / top if top > 0.0 else each
+
+
+def part_begins(ticks: Int64, parts: Int64 | int, number: Int64) -> Int64:
+    """Return behind how many ticks the parts of intervals with these numbers begin; all (n,) int64.
+
+    Of long intervals the parts are told without a product beyond int64.
+    """
+    whole, rest = np.divmod(ticks, parts)
+    return number * whole + number * rest // parts
 
 
 def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts: int) -> Pictures:
@@ -59,7 +91,9 @@ def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts:
         share = np.zeros(int(sizes.sum()))
         names = found.variables
         variables += [names[j] for j in found.component.tolist()]
-        columns.append((found.match, found.component, found.position, found.row, sizes))
+        columns.append(
+            (found.match, found.component, found.position, found.row, events.lower, events.upper, sizes)
+        )
         begin = found.match[events.start[:-1]]
         for some, confidences in groups:
             match, event = events.of(some)
@@ -67,18 +101,19 @@ def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts:
                 own = event[piece]
                 each = np.repeat(own, sizes[own])
                 part = counting(sizes[own])
-                # Of long intervals the parts are told without a product beyond int64.
-                whole, rest = np.divmod(ticks[each], sizes[each])
-                first = part * whole + part * rest // sizes[each]
-                last = (part + 1) * whole + (part + 1) * rest // sizes[each] - 1
+                begin_at, end_at = (
+                    part_begins(ticks[each], sizes[each], number) for number in (part, part + 1)
+                )
                 low = events.lower[each]
-                boxes = Boxes(np.repeat(match[piece], sizes[own]), each, low + first, low + last)
+                boxes = Boxes(np.repeat(match[piece], sizes[own]), each, low + begin_at, low + end_at - 1)
                 share[np.repeat(begins[own], sizes[own]) + part] = confidences.of(boxes)
             spoiled, spoiling = confidences.in_between(some)
             between.append((begin[spoiled], spoiling))
         total = np.add.reduceat(share, begins) if len(share) else share
         shares.append(share / np.repeat(np.where(total > 0.0, total, 1.0), sizes))
-    match, component, position, row, sizes = np.concatenate([np.stack(part) for part in columns], axis=1)
+    match, component, position, row, first, last, sizes = np.concatenate(
+        [np.stack(part) for part in columns], axis=1
+    )
     order = np.lexsort((position, component, match))
     begins = np.cumsum(sizes) - sizes
     flat = end_to_end(begins[order], sizes[order])[0]
@@ -86,6 +121,6 @@ def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts:
     begin, end = (plan.domain.ticks(table.column(name)) for name in (plan.names.lower, plan.names.upper))
     pairs = pairs[:, np.lexsort((end[pairs[1]], begin[pairs[1]], pairs[0]))]
     return Pictures(
-        match[order], [variables[k] for k in order.tolist()], position[order], row[order],
-        starts_of(sizes[order]), np.concatenate(shares)[flat], *pairs,
+        match[order], [variables[k] for k in order.tolist()], position[order], row[order], first[order],
+        last[order], starts_of(sizes[order]), np.concatenate(shares)[flat], *pairs,
     )  # fmt: skip

@@ -74,6 +74,8 @@ _DRAWN: Final = pa.schema(
         ("match", pa.int64()),
         ("variable", pa.string()),
         ("position", pa.int64()),
+        ("first", pa.int64()),
+        ("last", pa.int64()),
         ("share", pa.list_(pa.float64())),
     ]
 )
@@ -386,7 +388,7 @@ def _pictures(events: pa.Table, matches: pa.Table, *, plan: EvaluationPlan) -> p
     place = np.arange(len(drawn.spoiled)) - np.searchsorted(drawn.spoiled, drawn.spoiled)
     few = place < SPOILING_SHOWN
     own = pa.table(
-        [drawn.match, drawn.variable, drawn.position,
+        [drawn.match, drawn.variable, drawn.position, drawn.first, drawn.last,
          pa.ListArray.from_arrays(pa.array(drawn.start, pa.int32()), drawn.share)],
         schema=_DRAWN,
     )  # fmt: skip
@@ -404,13 +406,16 @@ def _of_rows(plan: EvaluationPlan, rows: pa.Table, match: Int64, row: Int64) -> 
     own = np.asarray(rows.column("variable").is_valid())
     mine, others = np.flatnonzero(own), np.flatnonzero(~own)
     names = rows.column("variable").take(pa.array(mine)).to_pylist()
-    position = np.asarray(rows.column("position").take(pa.array(mine)).to_numpy())
+    position, first, last = (
+        np.asarray(rows.column(name).take(pa.array(mine)).to_numpy())
+        for name in ("position", "first", "last")
+    )
     order = np.lexsort((position, np.array([places[name] for name in names]), match[mine]))
     mine, others = mine[order], others[np.lexsort((row[others], match[others]))]
     shares = rows.column("share").take(pa.array(mine))
     sizes = np.asarray(pc.list_value_length(shares).to_numpy())
     return Pictures(
-        match[mine], [names[k] for k in order.tolist()], position[order], row[mine],
-        starts_of(sizes), np.asarray(pc.list_flatten(shares).to_numpy()),
+        match[mine], [names[k] for k in order.tolist()], position[order], row[mine], first[order],
+        last[order], starts_of(sizes), np.asarray(pc.list_flatten(shares).to_numpy()),
         match[others], row[others],
     )  # fmt: skip

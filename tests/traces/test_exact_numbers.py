@@ -167,8 +167,9 @@ def test_blocks_of_json_lines_have_one_type(
 def test_a_column_is_text_in_all_files_of_a_table(tmp_path: Path, first: str, value: str) -> None:
     numbers = two(first, tmp_path / "a", "8", "9")
     codes = two("csv", tmp_path / "b", value, "10")
-    events = uc.read_traces([numbers, codes])
-    assert events.column("k").to_pylist() == ["8", "9", value, "10"]
+    for paths in ([numbers, codes], iter([numbers, codes])):
+        events = uc.read_traces(paths)  # type: ignore[arg-type]
+        assert events.column("k").to_pylist() == ["8", "9", value, "10"]
 
 
 def test_rows_of_several_kinds_have_one_type(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def load_traces(
                 faults.append(TraceFault(f"{step.name}: {error}", file=named_in))
             next_id += raw.num_rows
     if (mixed := mixed_columns(schemas)) and not as_text:
-        return load_traces(paths, schema, format=format, tick=tick, used=used, as_text=sorted(mixed))
+        return load_traces(given, schema, format=format, tick=tick, used=used, as_text=sorted(mixed))
     # What a file lacks is said already where it is a fault.
     steps = [] if faults else [step for some in plan.values() for step in some]
     faults += unused_keys(uses, options, steps, None if schema is None else schema.file)

@@ -14,7 +14,7 @@ import numpy as np
 from confidence.chain.distribution import exactly
 from confidence.kernel import kernel
 
-__all__ = ["chain_confidence_pmf", "support_range"]
+__all__ = ["chain_confidence_pmf", "pmf_steps", "support_range"]
 
 
 @kernel
@@ -161,6 +161,43 @@ def _with_window(lower, upper, offset, pmf, window, first, last):
     return total
 
 
+@kernel
+def _tighten(lower, upper, first, last, bounds):
+    """Write the first and last tick of each event, given those of the chain; return how many there are."""
+    length = lower.shape[0]
+    t = first
+    for j in range(length):
+        t = max(lower[j], t)
+        bounds[0, j] = t
+        t += 1
+    t = last
+    ticks = 0
+    for j in range(length - 1, -1, -1):
+        t = min(upper[j], t)
+        bounds[1, j] = t
+        t -= 1
+        ticks += bounds[1, j] - bounds[0, j] + 1
+    return ticks
+
+
+@kernel(allocates=True)
+def pmf_steps(lower, upper, window, first, last):
+    """Return about how many steps :func:`chain_confidence_pmf` takes, given the same.
+
+    A step goes through a tick of one event, or through eight multiplications of a vector. O(l).
+    """
+    length = lower.shape[0]
+    bounds = np.empty((2, length), np.int64)
+    ticks = _tighten(lower, upper, first, last, bounds)
+    steps = float(last - first + 1) * float(length)
+    if last - first < window:
+        return steps
+    for j in range(1, length):
+        if bounds[1, j - 1] < bounds[0, j]:
+            return steps
+    return steps + float(length) * (float(window) + 0.25 * float(ticks))
+
+
 @kernel(allocates=True)
 def chain_confidence_pmf(lower, upper, offset, pmf, window, first, last):
     """Return the confidence of a chain with explicit or uniform probabilities.
@@ -180,18 +217,7 @@ def chain_confidence_pmf(lower, upper, offset, pmf, window, first, last):
     """
     length = lower.shape[0]
     bounds = np.empty((2, length), np.int64)
-    t = first
-    for j in range(length):
-        t = max(lower[j], t)
-        bounds[0, j] = t
-        t += 1
-    t = last
-    ticks = 0
-    for j in range(length - 1, -1, -1):
-        t = min(upper[j], t)
-        bounds[1, j] = t
-        t -= 1
-        ticks += bounds[1, j] - bounds[0, j] + 1
+    ticks = _tighten(lower, upper, first, last, bounds)
     binding = last - first >= window
     # Those of a span overlap, so it is no longer than they are together.
     sums = np.empty((2, ticks))

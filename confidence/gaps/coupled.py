@@ -19,7 +19,7 @@ import numpy as np
 from confidence.arrays import largest
 from confidence.budget import plain_checkpoint
 from confidence.chain.distribution import exactly
-from confidence.chain.pmf import chain_confidence_pmf, support_range
+from confidence.chain.pmf import chain_confidence_pmf, pmf_steps, support_range
 from confidence.chain.uniform import chain_confidence, tight_bounds
 from confidence.config import STEPS_TO_HOLD
 from confidence.gaps.chains import (
@@ -239,7 +239,7 @@ def _of_nothing_forbidden(match, pmfs, window, shifted, first, last, most_steps)
     first, last = support_range(match.lower, match.upper, match.offset, pmfs.values, window)
     if first > last:
         return 0.0, first, last
-    steps = float(last - first + 1) * float(length)
+    steps = pmf_steps(match.lower, match.upper, window, first, last)
     if steps > most_steps:
         return -steps, first, last
     value = chain_confidence_pmf(match.lower, match.upper, match.offset, pmfs.values, window, first, last)

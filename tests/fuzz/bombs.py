@@ -10,7 +10,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from types import SimpleNamespace
 from typing import Any, Final
@@ -25,7 +25,7 @@ from confidence.kernel import always_compiled
 from uncertain_cep import limits
 from uncertain_cep.errors import InternalError, UncertainCepError
 
-__all__ = ["BOMBS", "Bomb", "Ending", "exploded"]
+__all__ = ["BOMBS", "Bomb", "Ending", "exploded", "main"]
 
 ROOM: Final = 16 * 10**9
 """Bytes of address space, so that a limit that is not held does not take the machine with it."""
@@ -409,9 +409,8 @@ def ended(name: str, call: Callable[..., int], events: pa.Table, mebibytes: int,
     return Ending(name, end, said[:200], time.process_time() - began - seconds, peak() - limit)
 
 
-def exploded(name: str) -> Iterator[Ending]:
+def exploded(name: str, bomb: Bomb) -> Iterator[Ending]:
     """Yield how a bomb ends: with much memory and little time, and with little memory and more time."""
-    bomb = BOMBS[name]
     call = call_of(bomb)
     try:
         with always_compiled():
@@ -423,14 +422,14 @@ def exploded(name: str) -> Iterator[Ending]:
     yield ended(name, call, events, MEBIBYTES, SECONDS_FOR_MEMORY)
 
 
-def main(names: list[str]) -> None:
+def main(names: list[str], bombs: Mapping[str, Bomb]) -> None:
     """Let bombs explode one after the other, on a clock that stands still while other processes run."""
     resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
     limits.time = SimpleNamespace(monotonic=time.process_time)  # type: ignore[attr-defined, assignment]
-    for name in names or BOMBS:
-        for ending in exploded(name):
+    for name in names or bombs:
+        for ending in exploded(name, bombs[name]):
             print(json.dumps(asdict(ending)), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1:], BOMBS)

@@ -6,7 +6,7 @@ What is counted are terms, steps and looks at the caller's limits, so that no te
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import islice
@@ -20,6 +20,7 @@ import pytest
 import uncertain_cep as uc
 from confidence import exact_chain_confidence, kernel
 from confidence.budget import looking_at
+from confidence.chain.pmf import pmf_steps
 from confidence.gaps import coupled
 from eventbased.gaps import held_clocks
 from tests.cases.budgets import budget
@@ -83,6 +84,26 @@ def test_a_long_exact_sum_can_be_ended() -> None:
     assert looks >= 400
     with pytest.raises(TimeLimitError), ending_after(looks // 2):
         exact_chain_confidence(lower, [first + 50 for first in lower], 10**6)
+
+
+@pytest.mark.parametrize(
+    ("lower", "width", "window", "dear"),
+    [
+        (range(2000), 600, 1900, True),
+        # The window does not bind; the chain falls apart; order leaves each event one tick.
+        (range(2000), 600, 10_000, False),
+        (range(0, 14_000, 7), 5, 13_000, False),
+        ([0] * 2000, 1999, 1999, False),
+    ],
+)
+def test_sums_over_probabilities_that_the_window_binds_are_counted(
+    lower: Sequence[int], width: int, window: int, dear: bool
+) -> None:
+    """A sum over all pairs of events at each tick takes minutes for thousands of events."""
+    first = np.array(lower)
+    steps: Any = pmf_steps
+    found = steps(first, first + width, window, int(first[0]), int(first[-1]) + width)
+    assert (found > 2e8) == dear
 
 
 @pytest.mark.parametrize(

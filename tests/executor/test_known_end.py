@@ -74,7 +74,10 @@ def cuts(case: PatternCase, negated: str, binding: Binding, world: World) -> Ite
             limits = [int(each["number"])]
             if each["bound"] is not None:
                 values: list[Any] = [event["x"] for event in mentioned(each["bound"], binding)]
-                limits = [-10_000 if value is None else value + limits[0] for value in values]
+                if None in values:
+                    # Then nothing is forbidden.
+                    yield -10_000
+                limits = [value + limits[0] for value in values if value is not None]
             other = earlier if later == negated else later
             for limit in limits:
                 if other is None:
@@ -223,6 +226,21 @@ def test_what_is_undecided_takes_no_place_among_the_best(case: PatternCase, end:
     apart, _ = warned(lambda: uc.match(table, case.text("OUTPUT NON OVERLAPPING"), known_until=end))
     if decided.num_rows:
         assert decided.slice(0, 1).to_pylist()[0]["confidence"] in apart.column("confidence").to_pylist()
+
+
+@given(case=st.one_of(language_cases(), timed_cases()))
+def test_without_a_known_end_the_last_event_is_one_for_the_warning(case: PatternCase) -> None:
+    note(case.text())
+    ticks = [[tick for tick, _ in event.own_ticks()] for event in case.trace.events]
+    if not ticks:
+        return
+    behind = undecided(case, max(map(max, ticks)))
+    found, count = warned(lambda: uc.match(case.trace.table(), case.text()))
+    assert_answer(case.rows(found), case.answer())
+    # Of uncertain times bounds alone are looked at.
+    assert count >= len(behind)
+    if all(len(each) == 1 for each in ticks):
+        assert count == len(behind)
 
 
 DOWN = "PATTERN SEQ(Down d, !Up u) WHERE [host] WITHIN 10 minutes"

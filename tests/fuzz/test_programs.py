@@ -56,8 +56,9 @@ OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
 }
 _TAKEN: Final = {
     "match": ("evaluation", "planner", "confidence", "approximate", "max_matches", "kleene", "latency_weight",
-              "timeout", "tick"),
-    "iter_matches": ("evaluation", "planner", "confidence", "batch_rows", "kleene", "timeout", "tick"),
+              "known_until", "timeout", "tick"),
+    "iter_matches": ("evaluation", "planner", "confidence", "batch_rows", "kleene", "known_until", "timeout",
+                     "tick"),
     "explain": ("evaluation", "planner", "latency_weight", "timeout", "tick", "analyze", "format"),
     "IncrementalMatcher": ("evaluation", "confidence", "approximate", "timeout", "tick", "largest_interval",
                            "slice_length"),

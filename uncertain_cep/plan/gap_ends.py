@@ -145,7 +145,7 @@ def _schema_of_rows(plan: EvaluationPlan) -> pa.Schema:
     """Return the columns of a result that has numbers of rows for ids, and nothing but them and ranges."""
     kept: list[pa.Field] = []
     lists = {part.variable: part.kleene for part in plan.components}
-    for field in plan.output_schema:
+    for field in (plan.counted or plan).output_schema:
         if field.name in lists:
             whole = pa.int64()
             kept.append(pa.field(field.name, pa.list_(whole) if lists[field.name] else whole))

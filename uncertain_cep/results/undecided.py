@@ -63,6 +63,7 @@ class UndecidedMatches:
         self._diagnostics = diagnostics
         self._gaps = [gap for gap in ends_behind(plan, end) if find is not None or gap.is_trailing]
         self._templates = [_templates(plan, table, gap) for gap in self._gaps]
+        self._reach = plan.window - 1 if any(gap.is_trailing for gap in self._gaps) else 0
         self._by_strategy = find is not None and plan.query.strategy != "skip_till_any_match"
         self._in_sets = plan.order is not None
         self._lock = Lock()
@@ -83,6 +84,13 @@ class UndecidedMatches:
         return ~found if self._find is not None else np.ones_like(found)
 
     def _undecided(self, chunk: MatchBatch) -> Mask:
+        """Return which matches are undecided; most end so early that nothing else is looked at."""
+        late = chunk.upper > self._end - self._reach
+        if late.any():
+            late[late] = self._of_late(chunk.keep(late))
+        return late
+
+    def _of_late(self, chunk: MatchBatch) -> Mask:
         size = len(chunk.lower)
         checkpoint(16 * size)
         counts, rows = chunk.by_match()

@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from uncertain_cep.cli.arguments import Compression, Format
-from uncertain_cep.results.shown import Unit, as_csv_text, as_json_text
+from uncertain_cep.results.shown import Unit, as_csv_text, as_json_text, plain_text
 
 __all__ = ["write_batches"]
 
@@ -76,5 +76,5 @@ def _writer(
 
 def _write_json(batch: pa.RecordBatch, stream: BinaryIO, unit: Unit | None) -> None:
     rows = as_json_text(pa.Table.from_batches([batch]), unit).to_pylist()
-    lines = (json.dumps(row, ensure_ascii=False, default=str) for row in rows)
+    lines = (json.dumps(row, ensure_ascii=False, default=plain_text) for row in rows)
     stream.write("".join(f"{line}\n" for line in lines).encode())

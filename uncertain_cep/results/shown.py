@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 
 from uncertain_cep.config import CERTAIN
 from uncertain_cep.query import Query
@@ -25,6 +26,7 @@ __all__ = [
     "as_json_text",
     "as_text",
     "match_table",
+    "plain_text",
     "shown_rows",
     "text_batches",
 ]
@@ -91,14 +93,14 @@ def as_json_text(table: pa.Table, unit: Unit | None = None) -> pa.Table:
 
 
 def as_csv_text(table: pa.Table, unit: Unit | None = None) -> pa.Table:
-    """Return a table as :func:`as_text` does, with lists as JSON text, for CSV knows none."""
+    """Return a table as :func:`as_text` does, with lists and what else CSV does not know as JSON text."""
     table = as_text(table, unit)
     for number, field in enumerate(table.schema):
-        if pa.types.is_list(field.type):
+        if pa.types.is_list(field.type) and _is_written(field.type.value_type):
             lists = table.column(number).combine_chunks()
             distinct = lists.flatten().dictionary_encode()
             written = [
-                json.dumps(value, ensure_ascii=False, default=str)
+                json.dumps(value, ensure_ascii=False, default=plain_text)
                 for value in distinct.dictionary.to_pylist()
             ]
             texts = pa.array(written, pa.string()).take(distinct.indices).fill_null("null")
@@ -106,7 +108,36 @@ def as_csv_text(table: pa.Table, unit: Unit | None = None) -> pa.Table:
             joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(starts, pa.int32()), texts), ", ")
             column = pc.if_else(lists.is_valid(), pc.binary_join_element_wise("[", joined, "]", ""), None)
             table = table.set_column(number, field.name, column)
+        elif not _is_written(field.type):
+            texts = pa.array(map(_json_text, table.column(number).to_pylist()), pa.string())
+            table = table.set_column(number, field.name, texts)
     return table
+
+
+def _is_written(dtype: pa.DataType) -> bool:
+    """Return whether Arrow writes any values of a type as CSV."""
+    if pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype) or pa.types.is_fixed_size_binary(dtype):
+        return False
+    try:
+        column = pa.table({"values": pa.nulls(1, dtype)})
+        pyarrow.csv.write_csv(column, pa.BufferOutputStream())
+    except pa.ArrowException:
+        return False
+    return True
+
+
+def _json_text(value: Any) -> str | None:
+    """Return a value as JSON; text, which needs no quotes in a column of its own, as it is."""
+    if isinstance(value, bytes):
+        return plain_text(value)
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=plain_text)
+
+
+def plain_text(value: Any) -> str:
+    """Return a value that JSON does not have as text."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def text_batches(

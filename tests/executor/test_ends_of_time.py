@@ -347,3 +347,58 @@ def test_a_closed_stream_keeps_no_event_of_all_time() -> None:
     assert matcher.state_size == 1
     matcher.close()
     assert matcher.state_size == 0
+
+
+_EDGES = [
+    sign * edge + shift
+    for edge in (0, 2**53, MAX_TICK, 2**62, 2**63)
+    for sign in (-1, 1)
+    for shift in (-2, -1, 0, 1, 2)
+    if -(2**63) <= sign * edge + shift < 2**63
+]
+
+
+@given(
+    st.sampled_from(["<", "<=", "=", ">=", ">"]),
+    st.lists(st.sampled_from(_EDGES), min_size=1, max_size=2),
+    st.integers(0, 8),
+    st.booleans(),
+    st.sampled_from(["auto", "point"]),
+)
+def test_bounds_of_times_at_the_edges_of_int64(
+    relation: str, parts: list[int], apart: int, alone: bool, evaluation: str
+) -> None:
+    """Bounds are exact sums, of literals and attributes, however large their parts are."""
+    literal, value = parts[0], parts[1] if len(parts) > 1 else None
+    events = pa.table(
+        {"type": ["A", "B"], "id": [1, 2], "lower": [0, apart + 1], "upper": [0, apart + 1],
+         "n": pa.array([0, value], pa.int64())}
+    )  # fmt: skip
+    left = "TIME(b)" if alone else "TIME(b) - TIME(a)"
+    # A literal has no sign of its own: the smallest one is a difference.
+    text = f"{literal}" if literal > -(2**63) else f"{literal + 1} - 1"
+    more = "" if value is None else " + b.n"
+    query = f"PATTERN SEQ(A a, B b) WHERE {left} {relation} {text}{more} WITHIN 10"
+    bound = literal + (value or 0)
+    tests = {
+        "<": apart + 1 < bound, "<=": apart + 1 <= bound, "=": apart + 1 == bound,
+        ">=": apart + 1 >= bound, ">": apart + 1 > bound,
+    }  # fmt: skip
+    note(query)
+    found = uc.match(events, query, evaluation=evaluation)
+    assert found.num_rows == tests[relation]
+
+
+def test_lengths_beyond_64_bits_of_nanoseconds() -> None:
+    times = pa.array([0, 5], pa.timestamp("ns"))
+    events = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": times, "upper": times, "at": times})
+    for bound, expected in (
+        ("TIME(b) - TIME(a) <= 106751 days + 106751 days", 1),
+        ("TIME(b) - TIME(a) >= 106751 days + 106751 days", 0),
+        ("TIME(b) <= b.at + 106751 days + 106751 days", 1),
+        ("TIME(b) >= b.at - 106751 days - 106751 days", 1),
+        ("TIME(b) < b.at - 106751 days - 106751 days", 0),
+        ("TIME(b) - TIME(a) <= 9223372036854775807 ns", 1),
+    ):
+        query = f"PATTERN SEQ(A a, B b) WHERE {bound} WITHIN 9 s"
+        assert uc.match(events, query, tick="1ns").num_rows == expected, bound

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -124,3 +125,18 @@ def test_a_sum_beyond_int64_is_compared_as_a_float() -> None:
     )
     result = uc.match(table, "PATTERN SEQ(A+ a[]) WHERE sum(a[].x) > 9e18 WITHIN 10")
     assert [row["a"] for row in result.to_pylist()] == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("percent", "decimal"), [("95%", "0.95"), ("15%", "0.15"), ("7%", "0.07"), ("0.5%", "0.005")]
+)
+def test_a_percentage_is_the_decimal_number(percent: str, decimal: str) -> None:
+    """ROUND goes away from 0 where two numbers are as near: of 0.95, to one digit, to 1."""
+    events = pa.table({"type": ["A"], "id": [1], "lower": [0], "upper": [0]})
+    returned = f"{percent} AS p, ROUND({percent}, 1) AS r, ROUND({decimal}, 1) AS s"
+    query = f"PATTERN SEQ(A a) WITHIN 9 RETURN {returned}"
+    (row,) = uc.match(events, query).to_pylist()
+    assert row["p"] == float(decimal)
+    assert row["r"] == row["s"]
+    expected = Decimal(decimal).quantize(Decimal("0.1"), ROUND_HALF_UP)
+    assert row["r"] == float(expected)

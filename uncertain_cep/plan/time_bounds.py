@@ -61,6 +61,10 @@ def _implied(
         return
     if condition.moments and domain.unit == "tick":
         return
+    constant = condition.ticks * tick + condition.nanoseconds + slack
+    if abs(constant) >= (2**63 if condition.is_literal else 2**53):
+        # A sum with an attribute may be rounded then, and say something else than the condition.
+        return
     left: TypedExpression = _bound(condition.later, lower, "int")
     if condition.earlier is not None:
         left = Apply("subtract", (left, _bound(condition.earlier, upper, "int")), "int")

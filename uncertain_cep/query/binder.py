@@ -308,7 +308,9 @@ def _bound_time_condition(
             elif length is not None and length.nanoseconds is None and length.amount != int(length.amount):
                 binding.refuse("a number of ticks must be whole: round it, or name a unit", length.position)
             elif length is not None:
-                ticks += sign * _ticks(length, domain, binding, found.comparison, counting=counting)
+                ticks += sign * _ticks(
+                    length, domain, binding, found.comparison, counting=counting, most=None
+                )
         elif any(isinstance(part, Aggregated) for part in columns_in(typed)):
             message = "an aggregate is no bound of a time: use attributes of single events"
             binding.refuse(message, term.position)
@@ -414,8 +416,15 @@ def _bound_expected_count(
 
 
 def _ticks(
-    duration: Duration, domain: TimeDomain, binding: Binding, clause: str, *, counting: bool = False
+    duration: Duration,
+    domain: TimeDomain,
+    binding: Binding,
+    clause: str,
+    *,
+    counting: bool = False,
+    most: int | None = MAX_WINDOW,
 ) -> int:
+    """Return a length in ticks; 1, with a fault noted, if it is no whole number of them."""
     if duration.nanoseconds is None:
         ticks = int(duration.amount)
         # A query for counts is bound a second time without them, for its matches.
@@ -442,7 +451,7 @@ def _ticks(
                 duration.position,
             )
             return 1
-    if ticks > MAX_WINDOW:
+    if most is not None and ticks > most:
         length = "the window" if clause == "WITHIN" else "a bucket"
-        binding.refuse(f"{length} is longer than {MAX_WINDOW} ticks", duration.position)
+        binding.refuse(f"{length} is longer than {most} ticks", duration.position)
     return ticks

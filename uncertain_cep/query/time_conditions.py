@@ -30,6 +30,8 @@ FAR: Final = 2**62
 """A bound in ticks that nothing reaches: none."""
 
 _FARTHEST: Final = 2**61
+_EXACT_BELOW: Final = 2.0**62
+"""Sums that float64 puts below are within int64, and far beyond ``_FARTHEST`` where they are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,11 @@ class TimeCondition:
         return f"{found} (only with {', '.join(named)})"
 
 
+def _wrapped(number: int) -> np.int64:
+    """Return a whole number as int64, which wraps around."""
+    return np.int64((number + 2**63) % 2**64 - 2**63)
+
+
 def bounds_in_ticks(
     condition: TimeCondition,
     numbers: NDArray[np.generic] | None,
@@ -158,24 +165,29 @@ def bounds_in_ticks(
         Nanoseconds; None if nothing is given in them.
     """
     length = tick or 1
-    whole_part = np.asarray(condition.ticks + condition.nanoseconds // length, dtype=np.int64)
-    rest = np.asarray(condition.nanoseconds % length, dtype=np.int64)
-    for (sign, _), found in zip(condition.moments, moments, strict=True):
-        whole_part = whole_part + sign * (found // length)
-        rest = rest + sign * (found % length)
-    whole_part, rest = whole_part + rest // length, rest % length
-    is_whole = rest == 0
-    if numbers is not None:
-        if numbers.dtype.kind == "f":
-            clipped = np.clip(numbers, -float(_FARTHEST), float(_FARTHEST))
-            floor = np.floor(clipped)
-            fraction = clipped - floor
-            # What both leave over may come to a tick of its own.
-            ahead = fraction * length + rest >= length
-            is_whole = np.where(ahead, fraction * length + rest == length, (fraction == 0) & is_whole)
-            whole_part = whole_part + floor.astype(np.int64) + ahead
-        else:
-            whole_part = whole_part + np.clip(numbers, -_FARTHEST, _FARTHEST).astype(np.int64)
+    whole = condition.ticks + condition.nanoseconds // length
+    # Sums in int64 wrap around: what they come to in float64 tells where they have.
+    whole_part, near = np.array(_wrapped(whole)), np.array(float(whole))
+    rest = np.array(condition.nanoseconds % length, dtype=np.int64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for (sign, _), found in zip(condition.moments, moments, strict=True):
+            whole_part = whole_part + sign * (found // length)
+            near = near + sign * (found // length).astype(np.float64)
+            rest = rest + sign * (found % length)
+        whole_part, rest = whole_part + rest // length, rest % length
+        is_whole = rest == 0
+        if numbers is not None:
+            near = near + numbers.astype(np.float64)
+            if numbers.dtype.kind == "f":
+                floor = np.floor(np.clip(numbers, -_EXACT_BELOW * 1.5, _EXACT_BELOW * 1.5))
+                fraction = np.where(np.abs(numbers) < _EXACT_BELOW, numbers - np.floor(numbers), 0.0)
+                # What both leave over may come to a tick of its own.
+                ahead = fraction * length + rest >= length
+                is_whole = np.where(ahead, fraction * length + rest == length, (fraction == 0) & is_whole)
+                whole_part = whole_part + floor.astype(np.int64) + ahead
+            else:
+                whole_part = whole_part + numbers.astype(np.int64)
+    whole_part = np.where(np.abs(near) < _EXACT_BELOW, whole_part, np.where(near < 0, -FAR, FAR))
     floor_ticks = np.clip(whole_part, -_FARTHEST, _FARTHEST)
     none = np.full_like(floor_ticks, FAR)
     up = np.where(is_whole, floor_ticks, floor_ticks + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import socket
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.needs import lacking
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
 from uncertain_cep.spark import masters
 from uncertain_cep.spark.masters import check_home, check_master, check_server
+from uncertain_cep.spark.session import check_startable
 
 MASTERS = (
     *("local", "local[*]", "local[2]", "local[2,4]", "local[*,4]", "local-cluster[2,1,1024]", "yarn"),
@@ -57,3 +59,10 @@ def test_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         port = bound.getsockname()[1]
         with pytest.raises(RuntimeEnvironmentError, match=f"answers at 127.0.0.1:{port} within 0.5 s"):
             check_server(f"sc://127.0.0.1:{port}")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="users have names there")
+def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)
+    with pytest.raises(RuntimeEnvironmentError, match="Spark needs a name of the user 2147483641"):
+        check_startable("local")

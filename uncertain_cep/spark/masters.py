@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,10 @@ from uncertain_cep.config import CONNECT_SECONDS
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
 from uncertain_cep.installed import needed
 
-__all__ = ["check_home", "check_master", "check_server"]
+if sys.platform != "win32":
+    import pwd
+
+__all__ = ["check_home", "check_master", "check_server", "check_user"]
 
 _NUMBER: Final = r"\s*[0-9]+\s*"
 _MASTER: Final = re.compile(
@@ -36,6 +40,19 @@ def check_home() -> None:
         raise RuntimeEnvironmentError(
             f"SPARK_HOME={home} holds no Spark: name the folder of one, or unset it to use that of pyspark"
         )
+
+
+def check_user() -> None:
+    """Raise RuntimeEnvironmentError if the system has no name for the user, which Java asks for."""
+    if sys.platform == "win32":
+        return
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        raise RuntimeEnvironmentError(
+            f"Spark needs a name of the user {os.getuid()}, and /etc/passwd has none: add a line there (a "
+            "container is often started with the number of a user alone), or use the in-process engine"
+        ) from None
 
 
 def check_server(url: str) -> None:

@@ -20,7 +20,7 @@ from uncertain_cep.config import BATCH_ROWS, LARGEST_HEAP_MEBIBYTES, TASK_TRIES
 from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.installed import needed
 from uncertain_cep.spark.java import ensure_java
-from uncertain_cep.spark.masters import check_home, check_master, check_server
+from uncertain_cep.spark.masters import check_home, check_master, check_server, check_user
 from uncertain_cep.spark.shims import python_of_workers
 
 if TYPE_CHECKING:
@@ -194,6 +194,7 @@ def check_startable(master: str) -> None:
         needed("connect")
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:
         check_home()
+        check_user()
         ensure_java()
 
 

@@ -144,7 +144,7 @@ def _imports() -> Iterator[Finding]:
 
 def _java() -> Iterator[Finding]:
     from uncertain_cep.spark.java import MINIMUM_JAVA, answer_of, search_java
-    from uncertain_cep.spark.masters import check_home
+    from uncertain_cep.spark.masters import check_home, check_user
 
     java, rejected = search_java()
     advice = f"only Spark needs it: pip install '{DISTRIBUTION}[java]'"
@@ -155,10 +155,11 @@ def _java() -> Iterator[Finding]:
         yield Finding("ok", "Java", f"{answered} ({java.source}: {java.home})")
     else:
         yield Finding("note", "Java", f"{java.home} ({java.source}) does not start; {advice}")
-    try:
-        check_home()
-    except RuntimeEnvironmentError as error:
-        yield Finding("note", "Spark", str(error))
+    for check in (check_home, check_user):
+        try:
+            check()
+        except RuntimeEnvironmentError as error:
+            yield Finding("note", "Spark", str(error))
 
 
 def _cache() -> Iterator[Finding]:

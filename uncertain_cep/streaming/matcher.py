@@ -23,7 +23,7 @@ from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.compiling import plain_seconds
-from uncertain_cep.errors import OptionError
+from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.executor import check_table, confident, constants_hold, ticks_of
 from uncertain_cep.limits import Limits
 from uncertain_cep.operators.batch import MatchBatch
@@ -40,6 +40,7 @@ from uncertain_cep.plan import (
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.results.having import had
 from uncertain_cep.results.projection import to_batch
+from uncertain_cep.streaming.duplicate_ids import duplicate_error, duplicates_in
 from uncertain_cep.streaming.event_buffer import RetainedEvents
 from uncertain_cep.streaming.given_events import events_given, length_of_tick, tick_given
 from uncertain_cep.streaming.micro_batches import SlicedEvaluation
@@ -56,7 +57,10 @@ __all__ = ["IncrementalMatcher"]
 
 Int64 = NDArray[np.int64]
 
-_HELD: Final = ("late_count", "_length_of_tick", "_late", "_promise", "_retained", "_partitions", "_sliced")
+_HELD: Final = (
+    "late_count", "duplicate_count", "_length_of_tick", "_late", "_waiting", "_promise", "_retained",
+    "_partitions", "_sliced",
+)  # fmt: skip
 """The attributes that change with the events, beside those of runs."""
 
 
@@ -98,6 +102,10 @@ class IncrementalMatcher:
         events (``lower >= largest lower seen - largest_interval``), and an event that ends before an earlier
         one begins is late. Without it only heartbeats move that bound. Without either, nothing is dropped,
         and ``query_order`` and ``sliced`` return no match, until :meth:`close`.
+    duplicates : {"error", "drop"}
+        What to do about an event with the id of another one in reach, in its partition: it is not taken, and
+        :meth:`push` raises a :class:`uncertain_cep.TraceError` that names it, or it is only counted. The
+        other events of the call are taken in either case.
     slice_length : int, optional
         For ``point`` and ``sliced``, which it chooses if ``evaluation`` is ``auto``: how far, in ticks, the
         bound on unseen events (``safe``) moves on before what has become final is evaluated. With 1 every
@@ -120,6 +128,8 @@ class IncrementalMatcher:
         Of the events.
     late_count : int
         Number of late events.
+    duplicate_count : int
+        Number of events that were not taken, as their ids were in use.
 
     Raises
     ------
@@ -157,6 +167,7 @@ class IncrementalMatcher:
         approximate: Approximation | float | None = None,
         sources: bool = True,
         largest_interval: int | None = None,
+        duplicates: str = "error",
         slice_length: int | None = None,
         parameters: Mapping[str, Any] | None = None,
         timeout: float | None = None,
@@ -192,7 +203,11 @@ class IncrementalMatcher:
             "slice_length": slice_length,
         }
         self._length_of_tick = self.plan.domain.tick_nanoseconds
-        self.late_count = 0
+        if duplicates not in ("error", "drop"):
+            raise OptionError(f"duplicates={duplicates!r} is unknown: use error or drop")
+        self._duplicates = duplicates
+        self.late_count = self.duplicate_count = 0
+        self._waiting: list[pa.RecordBatch] = []
         self._late: list[pa.Table] = []
         self._promise = ArrivalPromise(largest_interval, types_that_matter(self.plan))
         self._retained = RetainedEvents(self.plan, schema)
@@ -261,9 +276,10 @@ class IncrementalMatcher:
         Raises
         ------
         TraceError
-            If the events are not as described, or one has the id of another one in reach (in its
-            partition); no event of the call is taken then. Or if a match with an explicit pmf reaches over
-            too many ticks.
+            If the events are not as described; no event of the call is taken then. If one has the id of
+            another one in reach (in its partition), unless ``duplicates`` says otherwise; the other events
+            are taken, and what became final with them comes with the next call. Or if a match with an
+            explicit pmf reaches over too many ticks.
         ConfidenceCostError
             If a confidence costs too much and no estimate is allowed.
         OptionError
@@ -273,10 +289,25 @@ class IncrementalMatcher:
         if self._single is not None and isinstance(events, Mapping):
             batch = self._push_alone(events)
             if batch is not None:
-                return batch
+                return self._released(batch)
+        table = with_marginals(self.plan, self._given(events))
+        check_table(self.plan, table)
+        try:
+            return self._released(self._push_table(table))
+        except TraceError:
+            again = None if self._failed else duplicates_in(self.plan, self._known(), table)
+            if again is None or not again.any():
+                raise
+        batch = self._push_table(table.filter(pa.array(~again)))
+        self.duplicate_count += int(again.sum())
+        if self._duplicates == "error":
+            self._waiting.append(batch)
+            raise duplicate_error(self.plan, table, again)
+        return self._released(batch)
+
+    def _push_table(self, table: pa.Table) -> pa.RecordBatch:
+        """Take checked events; none of them if an id is used twice."""
         plan = self.plan
-        table = with_marginals(plan, self._given(events))
-        check_table(plan, table)
         lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
         promise = copy(self._promise)
         late = promise.arrive(lower, upper, table.column(plan.names.type))
@@ -312,7 +343,7 @@ class IncrementalMatcher:
         if of_type is not None and not isinstance(of_type, str):
             raise OptionError(f"of_type={of_type!r}: it must be the name of an event type")
         self._promise.heartbeat(tick_given(time, self.plan.domain), of_type)
-        return self._advance(self._promise.bound)
+        return self._released(self._advance(self._promise.bound))
 
     @public
     def snapshot(self) -> bytes:
@@ -360,7 +391,19 @@ class IncrementalMatcher:
         """
         self._check_open()
         self._closed = True
-        return self._advance(EVER)
+        return self._released(self._advance(EVER))
+
+    def _known(self) -> pa.Table:
+        """Return the events in reach with their ids."""
+        return self._retained.table if self._sliced is None else self._sliced.candidates
+
+    def _released(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return matches behind those that a call which refused an event has left."""
+        if not self._waiting:
+            return batch
+        whole = pa.Table.from_batches([*self._waiting, batch], batch.schema)
+        self._waiting = []
+        return whole.combine_chunks().to_batches()[0] if whole.num_rows else batch
 
     def _take(self, table: pa.Table, lower: Int64, upper: Int64, promise: ArrivalPromise) -> pa.RecordBatch:
         """Take events that are on time, and the new promise, once the events are checked."""

@@ -134,13 +134,15 @@ class SlicedEvaluation:
                 needed[:] = True
         new = _Events(table.select(self._columns), lower, upper, waits, positive)
         new = new.keep(positive | needed)
-        self._ids.check(self._candidates, new.candidates)
+        self._ids.check(lambda: self.candidates, new.candidates)
         if len(new.lower):
             self._parts.append(new)
             self.size += len(new.lower)
         self._earliest_end = min(self._earliest_end, int(new.upper[new.waits].min(initial=EVER)))
 
-    def _candidates(self) -> pa.Table:
+    @property
+    def candidates(self) -> pa.Table:
+        """The events held that a component takes."""
         return _Events.joined(self._parts).candidates
 
     def advance(self, safe: int) -> Iterator[pa.RecordBatch]:

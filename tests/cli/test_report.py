@@ -46,7 +46,7 @@ def test_a_page_with_what_raw_stamps_say(invoke: Invoke, trace: Path) -> None:
     assert str(out) in result.stderr
     page = out.read_text(encoding="utf-8")
     assert "<h1>Does B follow A?</h1>" in page
-    assert "How uncertain the times of log.csv are: plus minus (by 3s)." in page
+    assert "How uncertain the times of log.csv are: ±3s." in page
     facts = data_of(page)
     # Certain is the second pair; the stamps of the first are the wrong way round.
     assert facts["raw"]["matches"] == 1

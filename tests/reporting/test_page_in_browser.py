@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 from collections.abc import Iterator
@@ -265,3 +266,118 @@ def test_ten_thousand_matches_open_quickly(browser: Browser, tmp_path: Path) -> 
     assert metrics["Nodes"] < MOST_NODES
     assert metrics["ProcessTime"] < PROCESSOR_SECONDS
     page.close()
+
+
+DAYS = pa.timestamp("s")
+START = 1_767_254_400
+"""2026-01-01 08:00."""
+
+
+def times_of(events: list[tuple[int, int]], unit: pa.DataType = DAYS) -> pa.Table:
+    """Return an A and a B in turn, between seconds behind the start, with many columns."""
+    lower, upper = ([START + second for second in side] for side in zip(*events, strict=True))
+    count = len(events)
+    wide = {f"column {k}": ["some words of a log"] * count for k in range(22)}
+    return pa.table(
+        {
+            "type": ["A", "B"] * (count // 2),
+            "id": list(range(count)),
+            "lower": pa.array(lower, DAYS).cast(unit),
+            "upper": pa.array(upper, DAYS).cast(unit),
+            **wide,
+        }
+    )
+
+
+BOXES = """svgs => svgs.map(svg => [...svg.querySelectorAll("text.tick")].map(text => {
+  const box = text.getBoundingClientRect(), own = svg.getBoundingClientRect();
+  return [box.left - own.left, box.right - own.left, own.width, box.height, Number(text.dataset.at)];
+}))"""
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize(
+    ("events", "steps"),
+    [
+        ([(0, 52), (5, 60)], (5, 10, 15, 20, 30)),
+        ([(0, 0), (1, 3)], (0.2, 0.5, 1, 2)),
+        ([(0, 86_400 * 3), (7200, 86_400 * 4)], (21_600, 43_200, 86_400, 172_800)),
+        ([(0, 3000), (100, 4000)], (300, 600, 900, 1800)),
+    ],
+)
+def test_axes_have_marks_at_round_times_with_room(
+    browser: Browser, tmp_path: Path, events: list[tuple[int, int]], steps: tuple[float, ...], width: int
+) -> None:
+    path = tmp_path / "axes.html"
+    uc.report(times_of(events), "PATTERN SEQ(A a, B b) WITHIN 9 days", path)
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    shown = Shown(page)
+    shown.open(path)
+    (labels,) = [found for found in page.locator("#example svg").evaluate_all(BOXES) if found]
+    assert len(labels) >= 2
+    assert all(right + 2 < left for (_, right, *_), (left, *_) in itertools.pairwise(labels))
+    assert all(left >= -1 and right <= whole + 1 for left, right, whole, _, _ in labels)
+    at = [nanoseconds / 1e9 for *_, nanoseconds in labels]
+    (step,) = {round(second - first, 3) for first, second in itertools.pairwise(at)}
+    assert step in steps
+    assert all(abs(second / step - round(second / step)) < 1e-6 for second in at)
+    # A mark stands where its time is: between the ends of the first bar, by proportion.
+    low, high = events[0]
+    ends = "bars => bars.map(bar => [bar.x.baseVal.value, bar.x.baseVal.value + bar.width.baseVal.value])"
+    left, right = page.locator("#example svg .interval").evaluate_all(ends)[0]
+    places = page.locator("#example svg line.mark").evaluate_all(
+        "marks => marks.map(mark => mark.x1.baseVal.value)"
+    )
+    if high > low:
+        for place, second in zip(places, at, strict=True):
+            share = (second - START - low) / (high - low)
+            assert place == pytest.approx(left + share * (right - left), abs=0.5)
+    # Letters are as large in a chart that stands alone as in one of several.
+    sizes = page.locator("#charts svg text").evaluate_all(
+        "all => all.map(text => text.getBoundingClientRect().height)"
+    )
+    assert max(sizes) < 20
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert shown.faults == []
+    page.close()
+
+
+def test_days_are_told_where_there_are_several(shown: Shown, tmp_path: Path) -> None:
+    query = "PATTERN SEQ(A a, B b) WITHIN 1 hour"
+    path = tmp_path / "days.html"
+    uc.report(times_of([(0, 5), (9, 9), (100_000, 100_005), (100_009, 100_009)]), query, path)
+    page = shown.open(path)
+    assert {text[:10] for text in first_column(page, 2)} == {"2026-01-01", "2026-01-02"}
+    page.locator("tr.row").nth(0).click()
+    assert "2026-01-0" in page.locator("table.events td.time").nth(0).inner_text()
+    uc.report(times_of([(0, 5), (9, 9)]), query, path, overwrite=True)
+    page = shown.open(path)
+    assert first_column(page, 2) == ["08:00:00.000000"]
+    expect(page.locator("#matches")).to_contain_text("All on 2026-01-01.")
+
+
+def test_words_of_many_columns_stay_whole(shown: Shown, tmp_path: Path) -> None:
+    path = tmp_path / "wide.html"
+    uc.report(times_of([(0, 5), (9, 9)]), "PATTERN SEQ(A a, B b) WITHIN 1 hour", path)
+    page = shown.open(path)
+    page.locator("tr.row").nth(0).click()
+    cells = page.locator("table.events .value")
+    assert cells.count() == 44
+    assert cells.evaluate_all("all => Math.max(...all.map(one => one.clientHeight))") < 45
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_uncertainty_is_told_as_the_distance_of_its_ends(shown: Shown, tmp_path: Path) -> None:
+    """2 s before and behind are 4 s from first to last, not the 5 ticks between."""
+    path = tmp_path / "width.html"
+    uc.report(times_of([(0, 4), (9, 9)]), "PATTERN SEQ(A a, B b) WITHIN 1 hour", path, tick="1s")
+    title = shown.open(path).locator("#example svg .interval title").nth(0)
+    assert title.text_content() == "a A: 08:00:00 to 08:00:04, 4 s later"
+
+
+def test_a_comparison_without_the_limit_says_so(shown: Shown, tmp_path: Path) -> None:
+    path = tmp_path / "limited.html"
+    events = times_of([(0, 0), (9, 9), (20, 20), (30, 30)])
+    uc.report(events, "PATTERN SEQ(A a, B b) WITHIN 1 hour LIMIT 1", path)
+    said = "On interval middles, without LIMIT, there are 3 matches: none is impossible"
+    expect(shown.open(path).locator("#totals")).to_contain_text(said)

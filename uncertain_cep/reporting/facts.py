@@ -77,6 +77,7 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         "totals": answer.totals,
         "certain_from": CERTAIN,
         "limit": plan.query.limit,
+        "chosen": _chosen(plan),
         "histogram": answer.histogram,
         "moments": _moments(answer.moments, clock),
         "groups": [
@@ -102,6 +103,17 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         facts[f"{name}_drawn"] = _drawn(answer, drawn, rows.num_rows, places, clock)
         facts["columns" if name == "found" else name] = _columns(plan, rows, clock)
     return facts
+
+
+def _chosen(plan: EvaluationPlan) -> list[str]:
+    """Return the clauses that leave matches out, without which the answer is compared with that on stamps."""
+    query = plan.query
+    clauses = {
+        "HAVING": query.having is not None or query.min_confidence is not None,
+        "LIMIT": query.limit is not None,
+        "OUTPUT NON OVERLAPPING": query.non_overlapping,
+    }
+    return [name for name, there in clauses.items() if there]
 
 
 def _moments(moments: Moments | None, clock: Clock) -> dict[str, Any] | None:

@@ -44,7 +44,64 @@
       if (micros >= size) return `${+(micros / size).toPrecision(3)} ${unit}`;
     return `${+micros.toPrecision(3)} µs`;
   }
+  // How far the last possible time is behind the first one: 4 s for 2 s before and behind.
+  const span = (first, last) => (first === last ? when(first) : `${when(first)} to ${when(last)}, ${length(last - first)} later`);
   const percent = (p) => (p >= 0.9995 && p < facts.certain_from ? ">99.9%" : p > 0 && p < 0.0005 ? "<0.1%" : `${+(100 * p).toFixed(1)}%`);
+
+  // --- axes: marks at round times, as many as have room ----------------------------------------------
+  const stamped = clock.kind === "stamp";
+  const ORIGIN = stamped ? BigInt(clock.ms) * 1000000n + BigInt(Math.round(clock.us * 1000)) : BigInt(clock.origin);
+  const TICK = stamped ? BigInt(Math.round(clock.tick * 1000)) : 1n;
+  const SECOND = 1000000000n, DAY = 86400n * SECOND;
+  const decades = (unit, most) => Array.from({ length: most }, (_, power) => [1n, 2n, 5n].map((step) => step * 10n ** BigInt(power) * unit)).flat();
+  const STEPS = stamped
+    ? [...decades(1n, 9), ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200].map((n) => BigInt(n) * SECOND), DAY, 2n * DAY, 7n * DAY, 14n * DAY, 28n * DAY, ...decades(100n * DAY, 6)]
+    : decades(1n, 19);
+  const LETTER = 6.4; // Pixels of a letter or digit of an axis, at most.
+  function nameOf(at, step, dated) {
+    if (!stamped) return at.toLocaleString("en-US");
+    const iso = new Date(Number((at - (((at % SECOND) + SECOND) % SECOND)) / 1000000n)).toISOString();
+    if (step >= DAY) return iso.slice(0, 10);
+    const below = String(((at % SECOND) + SECOND) % SECOND).padStart(9, "0");
+    const digits = step >= SECOND ? 0 : Math.ceil((10 - String(step).length) / 3) * 3;
+    return (dated ? `${iso.slice(5, 10)} ` : "") + iso.slice(11, step >= 60n * SECOND ? 16 : 19) + (digits ? `.${below.slice(0, digits)}` : "");
+  }
+  function marksOf(low, high, left, right, width) {
+    const place = (at) => left + ((Number(at - ORIGIN) / Number(TICK) - low) / (high - low)) * (right - left);
+    const first = ORIGIN + BigInt(Math.ceil(low)) * TICK, last = ORIGIN + BigInt(Math.floor(high)) * TICK;
+    const dated = stamped && first / DAY !== last / DAY;
+    let best = [];
+    for (const step of STEPS) {
+      if (step < TICK) continue;
+      const begin = first + ((((-first) % step) + step) % step);
+      if (begin > last) break;
+      const wide = LETTER * nameOf(begin, step, dated).length;
+      const apart = (Number(step) / Number(TICK) / (high - low)) * (right - left);
+      if (best.length && apart < wide + 12) continue;
+      if (Number(last - begin) / Number(step) > (right - left) / 20) continue;
+      const marks = [];
+      let free = -Infinity;
+      for (let at = begin; at <= last; at += step) {
+        const text = nameOf(at, step, dated), x = place(at), half = (LETTER * text.length) / 2;
+        const from = Math.min(Math.max(x - half, 0), width - 2 * half);
+        if (from < free) continue;
+        free = from + 2 * half + 8;
+        marks.push({ x, text, at: String(at), middle: from + half });
+      }
+      best = marks;
+      if (apart >= wide + 12) break;
+    }
+    return best;
+  }
+  function axis(picture, low, high, left, right, width, base) {
+    picture.append(draw("line", { class: "axis", x1: left, x2: right, y1: base, y2: base }));
+    for (const mark of marksOf(low, high, left, right, width)) {
+      picture.append(
+        draw("line", { class: "axis mark", x1: mark.x, x2: mark.x, y1: base, y2: base + 4 }),
+        draw("text", { class: "dim tick", x: mark.middle, y: base + 17, "text-anchor": "middle", "data-at": mark.at }, mark.text),
+      );
+    }
+  }
 
   // --- the sets of matches --------------------------------------------------------------------------
   const events = facts.events;
@@ -54,6 +111,11 @@
   const sets = { found: { columns: facts.columns, drawn: facts.found_drawn, compared: facts.compared } };
   for (const name of ["missed", "invented"]) if (facts[name]) sets[name] = { columns: facts[name], drawn: facts[`${name}_drawn`] };
   const found = sets.found;
+  // Where the times of the page are of several days, each is told with its day.
+  const ends = [...events.lower, ...events.upper, ...Object.values(sets).flatMap((set) => [...column(set, "range_lower"), ...column(set, "range_upper")])];
+  const [earliest, latest] = ends.reduce(([low, high], at) => [Math.min(low, at), Math.max(high, at)], [Infinity, -Infinity]);
+  const days = stamped && ends.length > 0 && time(earliest, true).slice(0, 10) !== time(latest, true).slice(0, 10);
+  const when = (tick) => time(tick, days);
   const size = (set) => (set.columns.length ? set.columns[0].values.length : 0);
 
   // Without stamps, the answer is compared with that at the middle of each interval.
@@ -75,7 +137,7 @@
     const [own, spoiling] = set.drawn[n];
     const lower = column(set, "range_lower")[n];
     const upper = column(set, "range_upper")[n];
-    const lanes = own.map(([variable, place, shades]) => ({ label: variable, place, shades }));
+    const lanes = own.map(([variable, place, shades, first = events.lower[place], last = events.upper[place]]) => ({ label: variable, place, shades, first, last }));
     for (const place of spoiling) lanes.push({ label: "in between", place, spoiling: true });
     const times = lanes.flatMap((lane) => [events.lower[lane.place], events.upper[lane.place], stampOf(lane.place)]);
     let low = Math.min(...times);
@@ -87,7 +149,7 @@
     const left = width < 500 ? 84 : 132, right = 12, top = 26, step = 36;
     const height = top + lanes.length * step + 26;
     const x = (tick) => left + ((tick - low) / (high - low)) * (width - left - right);
-    const said = lanes.map((lane) => `${lane.label} ${typeOf(lane.place)} from ${time(events.lower[lane.place])} to ${time(events.upper[lane.place])}`);
+    const said = lanes.map((lane) => `${lane.label} ${typeOf(lane.place)} from ${when(events.lower[lane.place])} to ${when(events.upper[lane.place])}`);
     const picture = draw("svg", { viewBox: `0 0 ${width} ${height}`, style: `max-width:${width}px`, role: "img", "aria-label": `Time line: ${said.join("; ")}` });
     if (set !== sets.invented) {
       picture.append(
@@ -105,30 +167,24 @@
         draw("text", { class: "dim", x: 0, y: y + 12 }, typeOf(lane.place).slice(0, width < 500 ? 12 : 20)),
         draw("line", { class: "lane", x1: left, x2: width - right, y1: y, y2: y }),
         draw("rect", { ...bar, class: lane.spoiling ? "spoiler" : "interval" },
-          draw("title", {}, `${lane.spoiling ? "could come between: " : ""}${lane.label} ${typeOf(lane.place)}: ${time(begin)} to ${time(end - 1)} (${length(end - begin)})`)),
+          draw("title", {}, `${lane.spoiling ? "could come between: " : ""}${lane.label} ${typeOf(lane.place)}: ${span(begin, end - 1)}`)),
       );
-      const wide = bar.width / (lane.shades || " ").length;
+      const parts = (lane.shades || "").length, ticks = lane.last - lane.first + 1;
+      // Parts are as long as each other as far as ticks allow, as in Pictures.edges.
+      const edge = (part) => x(lane.first + part * Math.floor(ticks / parts) + Math.floor((part * (ticks % parts)) / parts));
       // Neighbours of one shade are one piece, without a seam.
       for (const run of (lane.shades || "").matchAll(/(.)\1*/g)) {
+        const from = edge(run.index), to = Math.max(edge(run.index + run[0].length), from + (parts === 1 ? 3 : 0));
         picture.append(draw("rect", {
-          class: "shade", x: bar.x + run.index * wide, y: bar.y, width: run[0].length * wide, height: bar.height, "pointer-events": "none",
+          class: "shade", x: from, y: bar.y, width: to - from, height: bar.height, "pointer-events": "none",
           "fill-opacity": (0.95 * LEVELS.indexOf(run[1])) / (LEVELS.length - 1),
         }));
       }
       const at = x(stampOf(lane.place) + 0.5);
       if (events.stamp[lane.place] !== null && !lane.spoiling)
-        picture.append(draw("path", { class: "stamp", d: `M${at} ${y - 7}l6 7l-6 7l-6 -7z` }, draw("title", {}, `stamp ${time(events.stamp[lane.place])}`)));
+        picture.append(draw("path", { class: "stamp", d: `M${at} ${y - 7}l6 7l-6 7l-6 -7z` }, draw("title", {}, `stamp ${when(events.stamp[lane.place])}`)));
     });
-    const base = top + lanes.length * step + 4;
-    picture.append(draw("line", { class: "axis", x1: left, x2: width - right, y1: base, y2: base }));
-    const marks = width < 500 ? 2 : 4;
-    for (let k = 0; k <= marks; k++) {
-      const tick = Math.round(low + margin + ((high - low - 2 * margin) * k) / marks);
-      picture.append(
-        draw("line", { class: "axis", x1: x(tick), x2: x(tick), y1: base, y2: base + 4 }),
-        draw("text", { class: "dim", x: x(tick), y: base + 17, "text-anchor": k === marks ? "end" : k ? "middle" : "start" }, time(tick)),
-      );
-    }
+    axis(picture, low, high, left, width - right, width, top + lanes.length * step + 4);
     return picture;
   }
   function keyOf(set, n) {
@@ -166,11 +222,12 @@
     ]);
     const raw = facts.raw;
     const said = make("div", { class: "verdict" });
+    const unchosen = facts.chosen.length ? `, without ${facts.chosen.join(" and ")},` : "";
     if (raw.matches === null) said.append(make("p", { class: "note" }, "There are too many matches to compare with those on raw stamps."));
-    else if (!raw.missed && !raw.invented) said.append(make("p", {}, `On ${basis.name} there ${raw.matches === 1 ? "is" : "are"} ${count(raw.matches, "match", "matches")}: none is impossible, and none that is likely is missing.`));
+    else if (!raw.missed && !raw.invented) said.append(make("p", {}, `On ${basis.name}${unchosen} there ${raw.matches === 1 ? "is" : "are"} ${count(raw.matches, "match", "matches")}: none is impossible, and none that is likely is missing.`));
     else
       said.append(
-        make("h3", {}, basis.suppose),
+        make("h3", {}, `${basis.suppose}${unchosen.replace(/,$/, "")}`),
         make("p", {}, make("b", { class: "missed" }, whole(raw.missed)), ` likely ${raw.missed === 1 ? "match" : "matches"} would have been missed, and `,
           make("b", { class: "invented" }, whole(raw.invented)), ` of ${whole(raw.matches)} found would be impossible.`),
       );
@@ -211,30 +268,42 @@
   function pressed(action) {
     return { tabindex: "0", role: "button", onclick: action, onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); action(); } } };
   }
-  function bars(title, note, values, label, axis, action) {
-    const width = 360, height = 120, most = Math.max(...values, 1e-9), wide = width / values.length;
-    const picture = draw("svg", { viewBox: `0 0 ${width} ${height + 20}`, role: "group", "aria-label": title });
-    picture.append(draw("line", { class: "axis", x1: 0, x2: width, y1: height, y2: height }));
-    values.forEach((value, k) => {
-      const tall = value ? Math.max((value / most) * (height - 6), 2) : 0;
-      picture.append(draw("rect", { class: "bar", x: k * wide + 1, width: Math.max(wide - 2, 1), y: height - tall, height: tall, rx: Math.min(2, wide / 4), "aria-label": label(k), ...(value ? pressed(() => action(k)) : {}) }, draw("title", {}, label(k))));
+  // Charts are drawn once all panels are there, as wide as these, so that letters are as large everywhere.
+  function chart(title, note, drawn) {
+    const panel = make("div", { class: "panel" }, make("h2", {}, title), make("p", { class: "note" }, note));
+    return { panel, drawn };
+  }
+  function bars(title, note, values, label, bottom, action) {
+    return chart(title, note, (width) => {
+      const height = 120, most = Math.max(...values, 1e-9), wide = width / values.length;
+      const picture = draw("svg", { viewBox: `0 0 ${width} ${height + 20}`, role: "group", "aria-label": title });
+      values.forEach((value, k) => {
+        const tall = value ? Math.max((value / most) * (height - 6), 2) : 0;
+        picture.append(draw("rect", { class: "bar", x: k * wide + 1, width: Math.max(wide - 2, 1), y: height - tall, height: tall, rx: Math.min(2, wide / 4), "aria-label": label(k), ...(value ? pressed(() => action(k)) : {}) }, draw("title", {}, label(k))));
+      });
+      bottom(picture, width, height);
+      return picture;
     });
-    axis.forEach(([at, text], k) => picture.append(draw("text", { class: "dim", x: at * width, y: height + 15, "text-anchor": k === 0 ? "start" : at === 1 ? "end" : "middle" }, text)));
-    return make("div", { class: "panel" }, make("h2", {}, title), make("p", { class: "note" }, note), picture);
+  }
+  function shares(picture, width, height) {
+    picture.append(draw("line", { class: "axis", x1: 0, x2: width, y1: height, y2: height }));
+    for (const [at, text, anchor] of [[0, "0%", "start"], [0.5, "50%", "middle"], [1, "100%", "end"]])
+      picture.append(draw("text", { class: "dim", x: at * width, y: height + 15, "text-anchor": anchor }, text));
   }
   function charts() {
     const box = byId("charts");
     if (!facts.totals.matches) return box.remove();
+    const panels = [];
     const histogram = facts.histogram, n = histogram.length;
     const within = (k) => `${Math.round((100 * k) / n)} to ${Math.round((100 * (k + 1)) / n)}%`;
-    box.append(bars("How sure?", "Matches by probability. A bar shows its matches in the table.", histogram, (k) => `${within(k)}: ${count(histogram[k], "match", "matches")}`,
-      [[0, "0%"], [0.5, "50%"], [1, "100%"]], (k) => choose("sure", (i) => Math.min(Math.floor(column(found, "confidence")[i] * n + 1e-12), n - 1) === k, `probability ${within(k)}`)));
+    panels.push(bars("How sure?", "Matches by probability. A bar shows its matches in the table.", histogram, (k) => `${within(k)}: ${count(histogram[k], "match", "matches")}`,
+      shares, (k) => choose("sure", (i) => Math.min(Math.floor(column(found, "confidence")[i] * n + 1e-12), n - 1) === k, `probability ${within(k)}`)));
     const moments = facts.moments;
     if (moments.expected.length > 1) {
       const begin = (k) => moments.begin + k * moments.width;
       const last = moments.expected.length;
-      box.append(bars("When?", `Expected matches in each ${length(moments.width)}.`, moments.expected, (k) => `${time(begin(k), true)}: ${moments.expected[k].toFixed(1)} of ${count(moments.count[k], "match", "matches")}`,
-        [[0, time(begin(0), true)], [1, time(begin(last), false)]], (k) => choose("when", (i) => {
+      panels.push(bars("When?", `Expected matches in each ${length(moments.width)}.`, moments.expected, (k) => `${time(begin(k), true)}: ${moments.expected[k].toFixed(1)} of ${count(moments.count[k], "match", "matches")}`,
+        (picture, width, height) => axis(picture, begin(0), begin(last), 0, width, width, height), (k) => choose("when", (i) => {
           const lower = column(found, "range_lower")[i], upper = column(found, "range_upper")[i];
           const middle = lower + Math.floor((upper - lower) / 2);
           return middle >= begin(k) && middle < begin(k + 1);
@@ -242,7 +311,8 @@
     }
     for (const group of [...facts.groups, ...byType()]) {
       const most = Math.max(...group.values.map((one) => one.count));
-      const step = 21, width = 360, left = 130;
+      const step = 21, left = 130;
+      const rows = (width) => {
       const picture = draw("svg", { viewBox: `0 0 ${width} ${group.values.length * step}`, role: "group", "aria-label": `Matches by ${group.name}` });
       group.values.forEach((one, k) => {
         const shown = one.value === null ? "null" : String(one.value);
@@ -256,8 +326,15 @@
           draw("rect", { class: "hit", x: 0, y: k * step, width, height: step, "aria-label": said, ...pressed(() => choose(group.name, group.has ? (i) => group.has(i, one.value) : (i) => column(found, group.name)[i] === one.value, `${group.name} ${shown}`)) }, draw("title", {}, said)),
         );
       });
+      return picture;
+      };
       const more = group.distinct - group.values.length;
-      box.append(make("div", { class: "panel" }, make("h2", {}, `By ${group.name}`), make("p", { class: "note" }, `Possible matches, and in full colour the expected ones.${more > 0 ? ` ${count(more, "value", "values")} more.` : ""}`), picture));
+      panels.push(chart(`By ${group.name}`, `Possible matches, and in full colour the expected ones.${more > 0 ? ` ${count(more, "value", "values")} more.` : ""}`, rows));
+    }
+    box.append(...panels.map((one) => one.panel));
+    for (const { panel, drawn } of panels) {
+      const width = Math.min(Math.max(panel.clientWidth - 2 * parseFloat(getComputedStyle(panel).paddingLeft), 240), 620);
+      panel.append(fill(drawn(width), { style: `max-width:${width}px` }, []));
     }
   }
 
@@ -326,7 +403,7 @@
   }
   function shown(column, value) {
     if (value === null || value === undefined) return "";
-    if (column.kind === "time") return time(value);
+    if (column.kind === "time") return when(value);
     if (Array.isArray(value)) return value.map((one) => (one === null ? "null" : one)).join(", ");
     if (typeof value === "number") return Number.isInteger(value) ? String(value) : String(+value.toPrecision(6));
     return String(value);
@@ -344,15 +421,15 @@
   function eventsOf(set, n) {
     const own = set.drawn[n][0];
     const attributes = events.attributes.filter((a) => own.some(([, place]) => a.values[place] !== null));
-    const stamped = own.some(([, place]) => events.stamp[place] !== null);
-    const names = ["", "type", "id", "can have happened", ...(stamped ? ["raw stamp"] : []), ...attributes.map((a) => a.name)];
+    const given = own.some(([, place]) => events.stamp[place] !== null);
+    const names = ["", "type", "id", "can have happened", ...(given ? ["raw stamp"] : []), ...attributes.map((a) => a.name)];
     return make("div", { class: "scroll" }, make("table", { class: "events" },
       make("thead", {}, make("tr", {}, names.map((name) => make("th", { scope: "col" }, make("small", {}, name))))),
       make("tbody", {}, own.map(([variable, place]) => make("tr", {},
         make("td", {}, make("b", {}, variable)), make("td", {}, typeOf(place)), make("td", {}, String(events.id[place])),
-        make("td", {}, `${time(events.lower[place])} – ${time(events.upper[place])}`),
-        stamped ? make("td", {}, events.stamp[place] === null ? "" : time(events.stamp[place])) : null,
-        attributes.map((a) => make("td", {}, shown({}, a.values[place]))))))));
+        make("td", { class: "time" }, `${when(events.lower[place])} – ${when(events.upper[place])}`),
+        given ? make("td", { class: "time" }, events.stamp[place] === null ? "" : when(events.stamp[place])) : null,
+        attributes.map((a) => make("td", {}, make("div", { class: "value" }, shown({}, a.values[place])))))))));
   }
   function panel(set, n, columns) {
     const said = set === sets.invented ? why(set, n) : null;
@@ -417,7 +494,7 @@
     if (!size(found)) state.set = "invented";
     shell.append(
       make("h2", {}, "The matches"),
-      make("p", { class: "note" }, "A row opens its time line. Keys: / searches, arrows move, Enter opens."),
+      make("p", { class: "note" }, `${stamped && !days ? `All on ${time(earliest, true).slice(0, 10)}. ` : ""}A row opens its time line. Keys: / searches, arrows move, Enter opens.`),
       make("div", { class: "controls" }, tabs, search, make("label", {}, "at least", least, leastText), chips),
       make("div", { class: "scroll" }, make("table", { "aria-label": "Matches" }, head, body)),
       make("div", { class: "pages" }, back, forth, info),

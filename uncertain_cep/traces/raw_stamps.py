@@ -82,5 +82,7 @@ def rules_of(schema: TraceSchema | None) -> list[str]:
         else:
             given = ", ".join(f"{name} {value}" for name, value in spec.arguments)
             rule = spec.kind.replace("_", " ") + (f" ({given})" if given else "")
+            if spec.kind == "plus_minus" and len(spec.arguments) == 1:
+                rule = f"±{spec.arguments[0][1]}"
         lines.append(f"How uncertain the times of {what} are: {rule}.")
     return lines

@@ -57,6 +57,7 @@ def written_aside(out: Path, check: Callable[[Path], bool]) -> Iterator[Path]:
     folder takes the place of another.
     """
     # "." has no name of its own to put a neighbour beside, and a symbolic link is to stay one.
+    check_written_here(out)
     out = Path(os.path.abspath(out))
     _check_kind(out)
     _remove_left_behind(out)
@@ -74,7 +75,6 @@ def written_aside(out: Path, check: Callable[[Path], bool]) -> Iterator[Path]:
 
 
 def _check_kind(out: Path) -> None:
-    check_written_here(out)
     kind = special_kind(out)
     # /dev/stdout is a link to what may be a file.
     named = [os.path.realpath(out.parent), os.readlink(out) if out.is_symlink() else ""]

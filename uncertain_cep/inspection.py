@@ -21,6 +21,7 @@ from uncertain_cep.plan.options import is_whole
 from uncertain_cep.query import Query, parse, query_of, values_of
 from uncertain_cep.results.matched_events import events_table
 from uncertain_cep.results.shown import MatchTable, match_table
+from uncertain_cep.special_files import check_written_here
 from uncertain_cep.timedomain import STAMP_METADATA, Names
 from uncertain_cep.traces.frames import as_arrow, event_table, library_of, like
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
@@ -284,6 +285,8 @@ def report(
     request = ReportRequest(query_of(query, values_of(parameters)), options, stamp, title=title)
     if path is None:
         return _reported(request, events, None)
+    # A path has one slash where a URL has two.
+    check_written_here(path)
     place = Path(path)
     with written_aside(place, _replaced_if(overwrite)) as aside:
         page = _reported(request, events, place)

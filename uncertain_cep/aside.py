@@ -48,7 +48,7 @@ def written_aside(out: Path, check: Callable[[Path], bool]) -> Iterator[Path]:
     Raises
     ------
     OptionError
-        If there is something that is neither a file nor a folder.
+        If it is a URL, or there is something that is neither a file nor a folder.
 
     Notes
     -----
@@ -56,6 +56,7 @@ def written_aside(out: Path, check: Callable[[Path], bool]) -> Iterator[Path]:
     the last one. What is there is whole at any time, but for the moment between two renames in which one
     folder takes the place of another.
     """
+    check_written_here(out)
     # "." has no name of its own to put a neighbour beside, and a symbolic link is to stay one.
     check_written_here(out)
     out = Path(os.path.abspath(out))

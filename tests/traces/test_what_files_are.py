@@ -11,6 +11,7 @@ import pytest
 
 import uncertain_cep as uc
 from tests.traces.files import put, schema_of
+from uncertain_cep.aside import written_aside
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.traces import file_kinds
 
@@ -146,10 +147,12 @@ def test_urls_are_refused_by_all_that_read(place: str | Path) -> None:
 
 def test_urls_are_refused_by_all_that_write(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        OptionError, match=r"s3://b/x\.html is a URL, and results are written to files of this"
-    ):
-        uc.report(None, "PATTERN SEQ(A a) WITHIN 5", "s3://b/x.html")
-    with pytest.raises(OptionError, match="is a URL"):
-        uc.report(None, "PATTERN SEQ(A a) WITHIN 5", Path("s3://b/x.html"))
+    for place in ("s3://b/x.html", Path("s3://b/x.html")):
+        with pytest.raises(OptionError, match=r"x\.html is a URL, and results are written to files of this"):
+            uc.report(None, "PATTERN SEQ(A a) WITHIN 5", place)
+        with (
+            pytest.raises(OptionError, match="is a URL, and results are written"),
+            written_aside(Path(place), lambda _: True),
+        ):
+            pass
     assert not [*tmp_path.iterdir()]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext, java_gateway
+from pyspark.sql import SparkSession
 
 from uncertain_cep.cli import spark_sessions
 from uncertain_cep.cli.interrupts import ending_with, lasting_interrupts
@@ -136,3 +137,20 @@ def test_java_that_was_to_start_is_killed_with_who_starts_it(
     assert java._process is not None
     assert java._process.wait(600) == -signal.SIGKILL
     assert java_gateway.Popen is plain  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("master", ["local[2,3]", "yarn"])
+def test_java_is_started_for_its_master(master: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    launched: list[dict[str, str]] = []
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        monkeypatch.setenv(name, sys.executable)
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda self: None)
+    monkeypatch.setattr(session, "check_startable", lambda master: None)
+    monkeypatch.setattr(session, "_start_java", lambda settings, java: launched.append(dict(settings)))
+    session.start_session(master, "mine", {"spark.driver.memory": "1g"})
+    (settings,) = launched
+    assert settings["spark.master"] == master
+    assert settings["spark.app.name"] == "mine"
+    assert settings["spark.driver.memory"] == "1g"

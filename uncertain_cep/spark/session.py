@@ -132,7 +132,8 @@ def start_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     if not master.startswith("sc://") and "PYSPARK_GATEWAY_PORT" not in os.environ:
-        _start_java(settings, java)
+        # Who starts Java prepares it for the master.
+        _start_java({"spark.app.name": app_name, "spark.master": _with_retries(master), **settings}, java)
     return builder.getOrCreate()
 
 

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import uncertain_cep as uc
 from uncertain_cep.durations import UNIT_NANOSECONDS
+from uncertain_cep.timedomain import with_noted_tick
 from uncertain_cep.traces.profile import profile_lines, profile_of, sound_part
 from uncertain_cep.traces.stamp_columns import UNITS
 
@@ -118,3 +120,31 @@ def test_of_faulty_events_the_sound_ones_count() -> None:
     assert sound is not None
     assert sound.column("x").to_pylist() == [1]
     assert sound_part(given.set_column(2, "lower", pa.array(["a"] * 4))) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "tick", "said"),
+    [
+        (uc.plus_minus("2s"), "1s", "4 s"),
+        (uc.plus_minus("2s"), "1ms", "4 s"),
+        (uc.plus_minus("250ms"), "1us", "500 ms"),
+        (uc.granularity("1min"), "1s", "59 s"),
+        (uc.granularity("1min"), "1us", "1 min"),
+        (uc.granularity("1s"), "1ns", "1 s"),
+        (uc.exact(), "1s", "certain"),
+    ],
+)
+def test_an_interval_is_as_wide_as_its_ends_are_apart(rule: Any, tick: str, said: str) -> None:
+    """2 s before and behind are 5 ticks of a second, and not 5 s."""
+    at = pa.array([1_700_000_000, 1_700_000_100], pa.timestamp("s"))
+    raw = pa.table({"type": ["A", "A"], "id": [1, 2], "at": at})
+    events = uc.to_intervals(raw, time="at", uncertainty=rule, tick=tick)
+    row = list(profile_lines(profile_of(events)))[1]
+    assert row.split("  ")[-1].strip() == said
+
+
+def test_times_are_shown_to_the_nanosecond() -> None:
+    at = pa.array([1_700_000_000_000_000_001, 1_700_000_000_000_000_007], pa.timestamp("ns"))
+    raw = pa.table({"type": ["A", "A"], "id": [1, 2], "lower": at, "upper": at, "tick": ["1ns", "1ns"]})
+    row = list(profile_lines(profile_of(with_noted_tick(raw))))[1]
+    assert "2023-11-14 22:13:20.000000001  2023-11-14 22:13:20.000000007" in row

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -190,15 +190,20 @@ def _oddities(
 def _shown(tick: int, domain: TimeDomain) -> str:
     if domain.tick_nanoseconds is None:
         return f"{tick:,}"
-    stamp = np.datetime64(0, "us") + np.timedelta64(tick * domain.tick_nanoseconds // 1000, "us")
-    text = str(stamp).replace("T", " ")
-    return text.removesuffix(".000000")
+    unit: Literal["ns", "us"] = "ns" if domain.tick_nanoseconds % 1000 else "us"
+    units = tick * domain.tick_nanoseconds // UNIT_NANOSECONDS[unit]
+    text = str(np.datetime64(0, unit) + np.timedelta64(units, unit)).replace("T", " ")
+    return text.removesuffix(".000000000").removesuffix(".000000")
 
 
 def _length(ticks: int, domain: TimeDomain) -> str:
+    """Return how far the last tick of an interval is behind the first one, such as 4 s for ``±2s``."""
+    if ticks == 1:
+        return "certain"
     if domain.tick_nanoseconds is None:
-        return f"{ticks:,} tick{'s' if ticks != 1 else ''}"
-    nanoseconds = ticks * domain.tick_nanoseconds
+        return f"{ticks - 1:,} tick{'s' if ticks != 2 else ''}"
+    # A minute that ends a microsecond before the next one is a minute to a reader.
+    nanoseconds = float(f"{(ticks - 1) * domain.tick_nanoseconds:.4g}")
     unit = next(name for name in UNITS if nanoseconds >= UNIT_NANOSECONDS[name])
     return f"{nanoseconds / UNIT_NANOSECONDS[unit]:.4g} {unit}"
 
@@ -206,7 +211,7 @@ def _length(ticks: int, domain: TimeDomain) -> str:
 def profile_lines(profile: Profile) -> Iterator[str]:
     """Yield the lines that show a profile."""
     domain = profile.domain
-    head = ("type", "events", "first", "last", "resolution", "interval: shortest", "middle", "longest")
+    head = ("type", "events", "first", "last", "resolution", "first to last: least", "middle", "most")
     rows: list[tuple[str, ...]] = [head]
     for found in profile.types:
         lengths = (_length(length, domain) for length in found.lengths)

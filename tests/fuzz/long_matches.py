@@ -129,7 +129,7 @@ def drawn(seed: int) -> Bomb:
     events, count = draw.choice(_EVENTS)
     query = f"PATTERN {pattern} {where} WITHIN {within} {draw.choice(_ENDS)}"
     call = draw.choice(["match", "match", "iterate", "push"])
-    if call == "push" and "ORDER BY" in query:
+    if call == "push" and ("ORDER BY" in query or "COUNT" in query):
         call = "match"
     options: dict[str, Any] = {} if call == "push" else {"threads": draw.choice([1, 2])}
     return Bomb(query, events, count, options, call=call)

@@ -26,6 +26,7 @@ from eventbased.gaps import held_clocks
 from tests.cases.budgets import budget
 from tests.cases.kernels import running
 from uncertain_cep.errors import TimeLimitError
+from uncertain_cep.results import buckets
 
 
 def events(count: int, *, width: int, step: int = 1, types: str = "A", **more: Any) -> pa.Table:
@@ -209,3 +210,23 @@ def test_what_is_in_reach_is_counted_before_it_is_held() -> None:
         found = needs(lambda: uc.match(clocked(), CLOCKED))
     assert max(found) > 8 * 1000
     assert len(found) > 100
+
+
+def test_matches_are_shared_out_among_buckets_in_parts() -> None:
+    """However many buckets matches have, so many of their events are held at a time, and counted before."""
+    table = events(60, width=20, types="ANB")
+    query = "PATTERN SEQ(A a, !N n, B b) WITHIN 30 RETURN EXPECTED COUNT EVERY 3"
+
+    def counts() -> list[tuple[Any, ...]]:
+        found = uc.match(table, query)
+        return sorted(zip(*(found.column(name).to_pylist() for name in found.column_names), strict=True))
+
+    whole = counts()
+    with patch.object(buckets, "COUNT_BATCH", 8):
+        parts = counts()
+        needed = needs(counts)
+    assert len(whole) > 20
+    for one, other in zip(whole, parts, strict=True):
+        assert one == pytest.approx(other, rel=1e-12)
+    # Of one match there are some buckets.
+    assert sum(0 < need <= 80 * 2 * 40 for need in needed) > 20

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint
 from confidence.flat_lists import counting, taken
 from confidence.predicates.conditions import Scratch
 from eventbased.search.state import FAR, FoundMatches
@@ -26,6 +28,9 @@ __all__ = ["BucketedMatches", "by_bucket", "evaluate_bucketed", "summed"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+_BYTES: Final = 80
+"""What is held for an event of a match and a box, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ def by_bucket(
     every : int
         Length of a bucket, ticks; one starts at every multiple.
     most : int
-        About how many boxes to yield at once.
+        About how many events of matches, one of them for each box, to yield at once.
     """
     start, index, component = matches
     sizes = np.diff(start)
@@ -73,12 +78,13 @@ def by_bucket(
     high = np.minimum.reduceat(upper[index], start[:-1])
     number = low // every
     boxes = (high // every - number + 1) * candidates
-    ends = np.cumsum(boxes)
+    ends = np.cumsum(boxes * sizes)
     begin = 0
     while begin < len(sizes):
         end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + most)))
         part = np.arange(begin, end)
         begin = end
+        checkpoint(_BYTES * int(boxes[part] @ sizes[part]))
         match = np.repeat(part, boxes[part])
         turn = counting(boxes[part])
         many = candidates[match]

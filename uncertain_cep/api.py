@@ -193,7 +193,7 @@ def match(
             "largest_interval=, idle_after= and duplicates= are for streaming frames of Spark: events that "
             "come bit by bit in this process are for IncrementalMatcher"
         )
-    plan, batches = _batches(given, query, options)
+    plan, batches = _batches(given, query, options, widens=True)
     batches = metered(progress, batches)
     table = finished(plan, batches, options.limit)
     if options.limit is not None and library_of(given) == "pandas":
@@ -273,11 +273,13 @@ def iter_matches(
 
 
 def _batches(
-    events: Any, query: Query | str, options: MatchOptions
+    events: Any, query: Query | str, options: MatchOptions, *, widens: bool = False
 ) -> tuple[EvaluationPlan, Iterator[pa.RecordBatch]]:
     table = event_table(events, options.names)
     with naming_spoiled_rows(table):
         plan = remembered_plan(query, table.schema, options)
+    if widens:
+        plan = plan.widening()
     return plan, execute_within(plan, table, options, Diagnostics())
 
 

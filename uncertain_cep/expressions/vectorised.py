@@ -254,7 +254,9 @@ def _evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> 
     if operator == "not":
         return Values(~np.asarray(left.data, dtype=np.bool_), left.valid)
     if operator == "negate":
-        return Values(-left.data, left.valid)
+        # The smallest int64 has no negative one.
+        is_real = expression.kind == "float"
+        return Values(-np.asarray(left.data, dtype=np.float64) if is_real else -left.data, left.valid)
     right = parts[1]
     if operator in ("and", "or"):
         return _logic(operator, left, right)

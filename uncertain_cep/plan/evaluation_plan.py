@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from html import escape
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from uncertain_cep.plan.trees import Tree
 from uncertain_cep.query import Query
 from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, Term
-from uncertain_cep.query.typed import TypedExpression, columns_in
+from uncertain_cep.query.typed import Apply, TypedExpression, columns_in
 from uncertain_cep.timedomain import Names, TimeDomain
 
 __all__ = ["EvaluationPlan", "PlannedComponent", "PlannedNegation", "once_a_plan"]
@@ -127,6 +127,8 @@ class EvaluationPlan:
     those of other branches are null."""
     sort_keys: tuple[SortKey, ...] = ()
     """The columns of ORDER BY, unless it is by falling confidence alone."""
+    widens: bool = False
+    """Whether a returned column of whole numbers may become float64, where one has more than 64 bits."""
     known_until: int | None = None
     """The tick up to which all events are known, see :mod:`uncertain_cep.plan.gap_ends`; None: all are."""
     derived: _Derived = field(init=False, default_factory=_Derived, compare=False)
@@ -242,6 +244,13 @@ class EvaluationPlan:
     def partition_columns(self) -> tuple[str, ...]:
         """The columns of batches that tell the partition of a match, to choose among those of one."""
         return (*self.partition_attributes, *(field.name for field in self.unnamed_keys))
+
+    def widening(self) -> EvaluationPlan:
+        """Return the plan for a caller who takes whole numbers that became float64."""
+        if not any(isinstance(item.expression, Apply) for item in self.bound.returns):
+            return self
+        branches = tuple(branch.widening() for branch in self.branches)
+        return replace(self, widens=True, branches=branches)
 
     @property
     def batch_schema(self) -> pa.Schema:

@@ -45,22 +45,47 @@ def finished(
     limit = plan.query.limit
     ordered = plan.query.is_ordered
     if plan.query.non_overlapping:
-        matches = pa.Table.from_batches(list(batches), schema=plan.batch_schema)
+        matches = _together(plan, batches)
         batches = _of_all(limits, matches, partial(non_overlapping, plan, matches)).to_batches()
     if limit is None:
-        result = pa.Table.from_batches(list(batches), schema=plan.batch_schema)
+        result = _together(plan, batches)
         if ordered:
             result = _of_all(limits, result, partial(_sorted, plan, result))
     else:
         result = plan.batch_schema.empty_table()
         for batch in batches:
-            result = pa.concat_tables([result, pa.Table.from_batches([batch])])
+            if plan.widens:
+                result = _together(plan, [*result.to_batches(), batch])
+            else:
+                result = pa.concat_tables([result, pa.Table.from_batches([batch])])
             if ordered:
                 result = _of_all(limits, result, partial(_sorted, plan, result, limit))
             elif result.num_rows >= limit:
                 break
         result = result.slice(0, limit)
     return result.select(plan.output_schema.names)
+
+
+def _together(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Return batches as one table; whole numbers are float64 where those of a batch are."""
+    found, schema = list(batches), plan.batch_schema
+    if not plan.widens:
+        return pa.Table.from_batches(found, schema=schema)
+    for place, field in enumerate(schema):
+        if any(batch.schema.field(place).type != field.type for batch in found):
+            schema = schema.set(place, field.with_type(pa.float64()))
+    if schema != plan.batch_schema:
+        found = [_cast(batch, schema) for batch in found]
+    return pa.Table.from_batches(found, schema=schema)
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch of a schema, to the nearest float64."""
+    columns = [
+        column if column.type == field.type else column.cast(field.type, safe=False)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _of_all(limits: Limits | None, matches: pa.Table, made: Callable[[], pa.Table]) -> pa.Table:

@@ -11,8 +11,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.expressions.codes import bytes_each
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate, within_int64
+from uncertain_cep.expressions.whole_numbers import exact_values, fit_int64
 from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.series import aggregated, event_rows
 from uncertain_cep.plan import COMPRESSED_COLUMNS, EvaluationPlan
@@ -100,7 +102,12 @@ def _returned(
         ends = pa.array(pc.min_max(table.column(column.name)).values())
         return column_values(ends, column.name).extremes
 
-    found = evaluate(within_int64(expression, extremes), load)
+    safe = within_int64(expression, extremes)
+    if expression.kind == "int" and safe != expression:
+        exact = exact_values(expression, load)
+        if exact is not None:
+            return _whole(exact, size)
+    found = evaluate(safe, load)
     data: Any = found.data
     if pa.types.is_null(wanted):
         return pa.nulls(size)
@@ -119,6 +126,14 @@ def _returned(
         exact = pa.duration("ns") if pa.types.is_duration(wanted) else pa.timestamp("ns")
         return column.cast(exact).cast(wanted, safe=False)
     return column.cast(wanted)
+
+
+def _whole(values: Values, size: int) -> pa.Array:
+    """Return whole numbers of any size as int64, as float64 if one of them has more than 64 bits."""
+    valid = np.broadcast_to(True if values.valid is None else values.valid, (size,))
+    rows = np.where(valid, np.broadcast_to(values.data, (size,)), 0)
+    kind = np.int64 if fit_int64(Values(rows, None)) else np.float64
+    return pa.array(rows.astype(kind), mask=~valid)
 
 
 def _is_computed(column: Column) -> bool:
@@ -158,7 +173,10 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
     for item in plan.bound.returns:
         checkpoint(8 * len(chunk.lower))
         if item.expression is not None:
-            add(_returned(item.expression, table, bound, wanted()))
+            found_column = _returned(item.expression, table, bound, wanted())
+            if found_column.type != wanted():
+                schema = _widened_schema(plan, schema, len(columns))
+            add(found_column)
         elif item.attribute is not None and item.variable is not None:
             add(_each(table.column(item.attribute), bound[item.variable], wanted()))
         elif item.name != item.variable and item.variable is not None:
@@ -180,6 +198,20 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
     for name in names:
         add(by_name[name])
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _widened_schema(plan: EvaluationPlan, schema: pa.Schema, place: int) -> pa.Schema:
+    """Return a schema with float64 in place of whole numbers; TraceError where its types are promised."""
+    field = schema.field(place)
+    if not plan.widens:
+        raise TraceError(
+            TraceFault(
+                "a match has a number beyond 64 bits here, where whole numbers were promised: write a "
+                "number of the expression with a decimal point, or CAST(... AS DOUBLE)",
+                column=field.name,
+            )
+        )
+    return schema.set(place, field.with_type(pa.float64()))
 
 
 def _bare(plan: EvaluationPlan, chunk: MatchBatch, confidence: NDArray[np.float64] | None) -> list[pa.Array]:
@@ -218,4 +250,6 @@ def widened(
         return pa.ListArray.from_arrays(offsets, pa.array([], field.type.value_type), type=field.type)
 
     columns = [batch.column(field.name) if field.name in names else absent(field) for field in schema]
+    if plan.widens:
+        schema = pa.schema([field.with_type(one.type) for field, one in zip(schema, columns, strict=True)])
     return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -76,3 +76,12 @@ def test_files_that_only_begin_have_no_events_or_are_named(tmp_path: Path, name:
                 assert fault.file == str(file)
                 assert "Array" not in fault.message
                 assert "damaged" not in fault.message
+
+
+def test_a_history_of_its_header_alone_has_no_events(tmp_path: Path) -> None:
+    file = tmp_path / "job.jhist"
+    file.write_text('Avro-Json\n{"type":"record"}\n\n')
+    result = CliRunner().invoke(main, ["init", str(file), "-o", str(tmp_path / "new")])
+    assert result.exit_code == 2
+    assert "there are no events in the traces: give files" in result.output
+    assert "mistake of the library" not in result.output

@@ -99,6 +99,8 @@ def _first_query(proposed: ProposedSchema, table: pa.Table) -> str:
 
     counts = sorted(table.column("type").value_counts().to_pylist(), key=lambda pair: -pair["counts"])
     types = [pair["values"] for pair in counts]
+    if not types:
+        raise OptionError("there are no events in the traces: give files that have some to look at")
     few = _few(table, types[:2])
     length = _length(few)
     for why, text in _queries(proposed.events, types, length):

@@ -210,6 +210,23 @@ def test_orders_that_no_world_has(table: pa.Table, said: str, tmp_path: Path) ->
     assert str(fault).startswith(f"{tmp_path / 't.parquet'}, {said}")
 
 
+def test_both_rows_of_a_fault_are_those_of_their_files(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.parquet", tmp_path / "other.parquet"
+    pq.write_table(ORDERED.slice(0, 2), one)
+    pq.write_table(ORDERED.slice(2), other)
+    (fault,) = uc.validate([one, other])
+    assert str(fault).startswith(
+        f"{one}, row 2, column 'sequence': by the order of the source row 1 of {other} comes"
+    )
+    offsets = put(ORDERED.drop_columns(["ordered"]), offset_lower=[0, 0, -1], offset_upper=[0, 0, -1])
+    pq.write_table(offsets.slice(0, 2), one)
+    pq.write_table(offsets.slice(2), other)
+    (fault,) = uc.validate([one, other])
+    assert f"{other}, row 1, column 'source', value s: the clock has other bounds in row 1 of {one}" in str(
+        fault
+    )
+
+
 @pytest.mark.parametrize("unit", ["s", "ns"])
 def test_a_clock_that_was_set_back_is_told(unit: str) -> None:
     table = ORDERED.drop_columns(["ordered"])

@@ -5,6 +5,7 @@ All checks are vectorised. They return faults with 1-based rows of the table giv
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -36,6 +37,9 @@ __all__ = [
 ]
 
 
+_OTHER_ROW: Final = re.compile(r"\brow (\d+)\b")
+
+
 @dataclass(frozen=True, slots=True)
 class RowOrigin:
     """Where the rows of a table come from that was put together from parts of files.
@@ -57,15 +61,27 @@ class RowOrigin:
         return RowOrigin(self.files, tuple(len(places) for places in found), tuple(found))
 
     def placed(self, fault: TraceFault) -> TraceFault:
-        """Return a fault with the file, and the row in it, instead of the row of the table."""
+        """Return a fault with the file, and the row in it, instead of the row of the table.
+
+        So are other rows that its message names.
+        """
         if fault.row is None:
             return fault if len(set(self.files)) != 1 else replace(fault, file=self.files[0])
+        file, row = self._place(fault.row)
+
+        def told(named: re.Match[str]) -> str:
+            other, place = self._place(int(named[1]))
+            return f"row {place}" if other == file else f"row {place} of {other}"
+
+        return replace(fault, file=file, row=row, message=_OTHER_ROW.sub(told, fault.message))
+
+    def _place(self, row: int) -> tuple[str | None, int]:
+        """Return the file of a row of the table, and its row there, both counted from 1."""
         ends = np.cumsum(self.lengths)
-        part = int(np.searchsorted(ends, fault.row, side="left"))
-        within = fault.row - 1 - int(ends[part] - self.lengths[part])
+        part = int(np.searchsorted(ends, row, side="left"))
+        within = row - 1 - int(ends[part] - self.lengths[part])
         rows = self.rows[part]
-        row = within if rows is None else int(rows[within])
-        return replace(fault, file=self.files[part], row=row + 1)
+        return self.files[part], 1 + (within if rows is None else int(rows[within]))
 
 
 def check_model(

@@ -6,9 +6,7 @@ restyle it.
 
 from __future__ import annotations
 
-import datetime as dt
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -18,15 +16,28 @@ import pyarrow as pa
 
 from uncertain_cep.api import explain
 from uncertain_cep.boundary import public
-from uncertain_cep.durations import UNIT_NANOSECONDS, Duration, duration_text, parse_duration
+from uncertain_cep.durations import Duration
 from uncertain_cep.errors import OptionError
-from uncertain_cep.installed import needed
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, query_of, values_of
+from uncertain_cep.reporting.charts import (
+    AMBER,
+    FAINT,
+    PALE,
+    TEAL,
+    WIDTH,
+    altair_module,
+    bars_of_groups,
+    bars_of_time,
+    inline,
+    length_in_ticks,
+    length_in_unit,
+    span_of,
+)
 from uncertain_cep.results.match_times import first_times_by_bucket
 from uncertain_cep.results.pictures import Pictures, pictures_of
 from uncertain_cep.results.shown import percent
-from uncertain_cep.timedomain import Names, TimeDomain, as_int64
+from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.frames import as_arrow, event_table, library_of
 
 if TYPE_CHECKING:
@@ -36,24 +47,11 @@ __all__ = ["confidence", "counts", "plan", "timeline"]
 
 Row = dict[str, Any]
 
-TEAL: Final = "#0f6f78"
-PALE: Final = "#d7ebec"
-AMBER: Final = "#e8a860"
-
-FAINT: Final = "#eef5f5"
 
 EVENT: Final = "when an event can have happened"
 LIKELY_TIME: Final = "the fuller, the likelier, given the match"
 RANGE: Final = "the match can only have happened here"
 SPOILER: Final = "could come between and spoil the match"
-
-_FORMATS: Final = (
-    (5_000, "%H:%M:%S.%L"),
-    (600_000, "%H:%M:%S"),
-    (86_400_000, "%H:%M"),
-    (30 * 86_400_000, "%m-%d %H:%M"),
-)
-"""Longest spans of an axis, in milliseconds, and how its labels are written."""
 
 LABELS: Final = 220
 """Most pixels of the name of a lane."""
@@ -63,8 +61,6 @@ PARTS: Final = 32
 
 BINS: Final = 20
 """Bars of the histogram of confidences."""
-
-WIDTH: Final = 560
 
 
 @public
@@ -111,7 +107,7 @@ def timeline(
     >>> query = "PATTERN SEQ(A a, B b) WITHIN 4"
     >>> chart = uc.plot.timeline(uc.match(events, query), events, query)
     """
-    altair = _altair()
+    altair = altair_module()
     if "pyspark" in (library_of(matches), library_of(events)):
         raise OptionError("timeline draws frames in this process: collect some matches and their events")
     model = Names.of(names)
@@ -181,7 +177,7 @@ def _layers(
     altair: Any, kind: str, bars: list[Row], shades: list[Row], box: list[Row], *, spoils: bool
 ) -> Any:
     """Return the box of a match, above it the bars of events, and above these their shades."""
-    begin, end = _span(altair, kind, [*bars, *box])
+    begin, end = span_of(altair, kind, [*bars, *box])
     order = list(dict.fromkeys(bar["lane"] for bar in bars))
     lanes = altair.Y("lane:N", title=None, sort=order, axis=altair.Axis(labelLimit=LABELS))
     meanings = [EVENT, LIKELY_TIME, RANGE, *([SPOILER] if spoils else [])]
@@ -193,11 +189,11 @@ def _layers(
     tips = ["lane:N", "type:N", "id:N", "interval:N"]
     depth = altair.Opacity("density:Q", legend=None, scale=altair.Scale(domain=[0, 1], range=[0, 0.95]))
     return altair.layer(
-        altair.Chart(_inline(box)).mark_rect(opacity=0.4).encode(x=begin, x2=end, color=colour),
-        altair.Chart(_inline(bars))
+        altair.Chart(inline(box)).mark_rect(opacity=0.4).encode(x=begin, x2=end, color=colour),
+        altair.Chart(inline(bars))
         .mark_bar(stroke=TEAL, strokeWidth=1)
         .encode(x=begin, x2=end, y=lanes, color=colour, tooltip=tips),
-        altair.Chart(_inline(shades))
+        altair.Chart(inline(shades))
         .mark_bar(color=TEAL)
         .encode(x=begin, x2=end, y=lanes, opacity=depth, tooltip=["lane:N", "probability:Q"]),
     )
@@ -226,14 +222,14 @@ def confidence(matches: Any) -> alt.Chart:
     >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
     >>> chart = uc.plot.confidence(uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 4"))
     """
-    altair = _altair()
+    altair = altair_module()
     table = as_arrow(matches)
     _check_columns(table, "confidence")
     values = np.clip(np.asarray(table.column("confidence").to_numpy()), 0.0, 1.0)
     counted = np.histogram(values, bins=BINS, range=(0.0, 1.0))[0]
     bars = [{"from": k / BINS, "to": (k + 1) / BINS, "matches": n} for k, n in enumerate(counted.tolist())]
     return (  # type: ignore[no-any-return]
-        altair.Chart(_inline(bars))
+        altair.Chart(inline(bars))
         .mark_bar(color=TEAL, binSpacing=1)
         .encode(
             x=altair.X("from:Q", title="probability", bin="binned", axis=altair.Axis(format="%")),
@@ -294,7 +290,7 @@ def counts(
     >>> query = "PATTERN SEQ(A a, B b) WITHIN 4"
     >>> chart = uc.plot.counts(uc.match(events, query), events, query, every=2)
     """
-    altair = _altair()
+    altair = altair_module()
     if by is None and every is None:
         raise OptionError('say what to count by: by="a column", every="5min", or both')
     if (events is None) != (query is None):
@@ -308,90 +304,24 @@ def counts(
     if by is not None:
         found = found.append_column("group", table.column(by).cast(pa.string()))
     if every is None:
-        return _bars_of_groups(altair, found, str(by))  # type: ignore[no-any-return]
+        return bars_of_groups(altair, found, str(by))  # type: ignore[no-any-return]
     asked = "expected"
     if value == "expected_count":
         _check_columns(table, "bucket")
-        times, length = table.column("bucket"), _length(table.column("bucket").type, every)
+        times, length = table.column("bucket"), length_in_unit(table.column("bucket").type, every)
     elif query is None:
         _check_columns(table, "range_lower")
         asked = "earliest"
-        times, length = table.column("range_lower"), _length(table.column("range_lower").type, every)
+        times, length = table.column("range_lower"), length_in_unit(table.column("range_lower").type, every)
     else:
         parsed, model = query_of(query, values_of(parameters)), Names.of(names)
         given = event_table(events, model)
         bound = make_plan(parsed, given.schema, MatchOptions(names=model, tick=tick, sources=sources))
-        length = _length(bound.domain.arrow_type, every)
-        shares = first_times_by_bucket(bound, given, table, _in_ticks(bound.domain, length, every))
+        length = length_in_unit(bound.domain.arrow_type, every)
+        shares = first_times_by_bucket(bound, given, table, length_in_ticks(bound.domain, length, every))
         found = found.take(pa.array(shares.match)).set_column(0, "expected", pa.array(shares.expected))
         times = bound.domain.times(shares.bucket)
-    return _bars_of_time(altair, found, times, length, by, asked)  # type: ignore[no-any-return]
-
-
-def _bars_of_groups(altair: Any, found: pa.Table, by: str) -> Any:
-    rows = found.group_by("group").aggregate([("expected", "sum")]).rename_columns(["group", "expected"])
-    return (
-        altair.Chart(_inline(rows.to_pylist()))
-        .mark_bar(color=TEAL)
-        .encode(
-            x=altair.X("expected:Q", title="expected matches"), y=altair.Y("group:N", title=by, sort="-x")
-        )
-        .properties(width=WIDTH)
-    )
-
-
-def _bars_of_time(altair: Any, found: pa.Table, times: Any, length: int, by: str | None, asked: str) -> Any:
-    """Return upright bars, those of one bucket on top of each other; lengths are in units of the times."""
-    kind, scale = (
-        ("T", UNIT_NANOSECONDS[times.type.unit] / 1e6) if pa.types.is_timestamp(times.type) else ("Q", 1)
-    )
-    found = found.append_column("begin", pa.array(as_int64(times) // length * length))
-    keys = ["begin", *([] if by is None else ["group"])]
-    summed = found.group_by(keys).aggregate([("expected", "sum")])
-    summed = summed.sort_by([(key, "ascending") for key in keys])
-    rows, tops = [], Counter[int]()
-    for row in summed.to_pylist():
-        begin, expected = row["begin"], row.pop("expected_sum")
-        bottom = tops[begin]
-        tops[begin] += expected
-        ends = {"begin": begin * scale, "end": (begin + length) * scale}
-        rows.append({**row, **ends, "bottom": bottom, "top": tops[begin], "expected": expected})
-    begin, end = _span(altair, kind, rows, None if asked == "expected" else "earliest possible beginning")
-    colour = {} if by is None else {"color": altair.Color("group:N", title=by)}
-    return (
-        altair.Chart(_inline(rows))
-        .mark_rect(color=TEAL, stroke="white", strokeWidth=1)
-        .encode(
-            x=begin, x2=end, y=altair.Y("bottom:Q", title="expected matches", scale=altair.Scale(zero=True)),
-            y2="top", tooltip=["expected:Q", *([] if by is None else ["group:N"])], **colour,
-        )
-        .properties(width=WIDTH)
-    )  # fmt: skip
-
-
-def _length(kind: pa.DataType, every: Duration | int) -> int:
-    """Return a length in the unit of times of some type."""
-    if not pa.types.is_timestamp(kind):
-        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-            raise OptionError(f"every={every!r}: the times are ticks, so give a number of them, such as 100")
-        return every
-    if isinstance(every, int):
-        raise OptionError(f'every={every!r}: the times are timestamps, so name a unit, such as "5min"')
-    text = duration_text(every, what="every")
-    length, unit = parse_duration(str(text), what="every"), UNIT_NANOSECONDS[kind.unit]
-    if length % unit or not length:
-        raise OptionError(f"every={every!r}: the times are kept in {kind.unit}; give a multiple of one")
-    return length // unit
-
-
-def _in_ticks(domain: TimeDomain, length: int, every: Duration | int) -> int:
-    """Return a length, which is in the unit of results, in ticks."""
-    if not pa.types.is_timestamp(domain.arrow_type):
-        return length
-    nanoseconds, tick = length * UNIT_NANOSECONDS[domain.arrow_type.unit], domain.tick_nanoseconds or 1
-    if nanoseconds % tick:
-        raise OptionError(f"every={every!r} is no multiple of the tick, {domain.describe()}")
-    return nanoseconds // tick
+    return bars_of_time(altair, found, times, length, by, asked)  # type: ignore[no-any-return]
 
 
 @public
@@ -426,14 +356,14 @@ def plan(query: Query | str, events: Any, *, analyze: bool = False, **options: A
     >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
     >>> chart = uc.plot.plan("PATTERN SEQ(A a, B b) WITHIN 4", events)
     """
-    altair = _altair()
+    altair = altair_module()
     facts = json.loads(explain(query, events, analyze=analyze, format="json", **options))
     rows = [
         row for number, part in enumerate(facts.get("branches", [facts]), 1) for row in _steps(part, number)
     ]
     size = altair.Scale(type="symlog")
     step = altair.Y("step:N", title=None, sort=None)
-    base = altair.Chart(_inline(rows))
+    base = altair.Chart(inline(rows))
     tips = ["step:N", "expected:Q", "actual:Q"]
     expected = base.mark_bar(color=TEAL, opacity=0.75).encode(
         x=altair.X("expected:Q", title="partial matches", scale=size), y=step, tooltip=tips
@@ -444,24 +374,6 @@ def plan(query: Query | str, events: Any, *, analyze: bool = False, **options: A
         .encode(x="actual:Q", y=step, tooltip=tips)
     )
     return altair.layer(expected, actual).properties(width=WIDTH)  # type: ignore[no-any-return]
-
-
-def _span(altair: Any, kind: str, drawn: list[dict[str, Any]], title: str | None = None) -> tuple[Any, Any]:
-    """Return the channels of what begins and ends, with an axis that tells those drawn apart.
-
-    Timestamps are shown as they are, not in the reader's time zone.
-    """
-    low = min((row["begin"] for row in drawn), default=0)
-    high = max((row["end"] for row in drawn), default=0)
-    if kind == "Q":
-        scale, axis = altair.Scale(zero=False, domain=[low, high]), altair.Axis(labelOverlap="greedy")
-    else:
-        form = next((form for length, form in _FORMATS if high - low <= length), "%Y-%m-%d")
-        scale = altair.Scale(type="utc", domain=[low, high])
-        axis = altair.Axis(format=form, labelOverlap="greedy", tickCount=6)
-        day = dt.datetime.fromtimestamp(low / 1000, dt.UTC).date().isoformat()
-        title = ", ".join(filter(None, [title, f"from {day}" if "%d" in form else f"{day}"]))
-    return altair.X(f"begin:{kind}", title=title, scale=scale, axis=axis), altair.X2("end")
 
 
 def _steps(part: dict[str, Any], branch: int) -> Iterator[dict[str, Any]]:
@@ -487,19 +399,7 @@ def _steps(part: dict[str, Any], branch: int) -> Iterator[dict[str, Any]]:
             yield row(component["variable"], {"estimated": component.get("candidates")})
 
 
-def _altair() -> Any:
-    needed("plot")
-    import altair as alt
-
-    return alt
-
-
 def _check_columns(table: pa.Table, *names: str) -> None:
     for name in names:
         if name not in table.column_names:
             raise OptionError(f"the matches have no column {name}: they have {', '.join(table.column_names)}")
-
-
-def _inline(rows: list[dict[str, Any]]) -> Any:
-    """Return rows as data of a chart, which need no other library and no limit on their number."""
-    return _altair().Data(values=rows)

@@ -353,7 +353,10 @@ def test_days_are_told_where_there_are_several(shown: Shown, tmp_path: Path) -> 
     uc.report(times_of([(0, 5), (9, 9)]), query, path, overwrite=True)
     page = shown.open(path)
     assert first_column(page, 2) == ["08:00:00.000000"]
-    expect(page.locator("#matches")).to_contain_text("All on 2026-01-01.")
+    expect(page.locator("#matches")).to_contain_text("All on 2026-01-01. A row")
+    berlin = times_of([(0, 5), (9, 9)], pa.timestamp("s", "Europe/Berlin"))
+    uc.report(berlin, query, path, overwrite=True)
+    expect(shown.open(path).locator("#matches")).to_contain_text("All on 2026-01-01. Times are in UTC.")
 
 
 def test_words_of_many_columns_stay_whole(shown: Shown, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ class Clock:
         first = self.origin * domain.tick_nanoseconds
         return {
             "kind": "stamp",
+            "zone": "UTC" if domain.timezone is not None else "",
             "ms": first // 10**6,
             "us": first % 10**6 / 1000,
             "tick": domain.tick_nanoseconds / 1000,

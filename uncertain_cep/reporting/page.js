@@ -494,7 +494,7 @@
     if (!size(found)) state.set = "invented";
     shell.append(
       make("h2", {}, "The matches"),
-      make("p", { class: "note" }, `${stamped && !days ? `All on ${time(earliest, true).slice(0, 10)}. ` : ""}A row opens its time line. Keys: / searches, arrows move, Enter opens.`),
+      make("p", { class: "note" }, `${stamped && !days ? `All on ${time(earliest, true).slice(0, 10)}. ` : ""}${clock.zone ? "Times are in UTC. " : ""}A row opens its time line. Keys: / searches, arrows move, Enter opens.`),
       make("div", { class: "controls" }, tabs, search, make("label", {}, "at least", least, leastText), chips),
       make("div", { class: "scroll" }, make("table", { "aria-label": "Matches" }, head, body)),
       make("div", { class: "pages" }, back, forth, info),

@@ -116,6 +116,7 @@ def tighten_all(times):
     As :func:`confidence.timed.bounds.tightened`. O(l * bounds) a match.
     """
     for n in range(times.first.shape[0]):
+        plain_checkpoint()
         if not _tighten(times.first[n], times.last[n], times.sides, times.low[n], times.high[n]):
             times.first[n, 0], times.last[n, 0] = 1, 0
 

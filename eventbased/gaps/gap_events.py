@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import plain_checkpoint
 from confidence.chain.distribution import DOUBTFUL
 from confidence.chain.uniform import tight_bounds
 from confidence.flat_lists import taken
@@ -459,6 +460,7 @@ def forbidden_in(pools, rules, conditions, matches, n, match, bounds, window, sc
     first = matches.place[matches.start[n]]
     found = 0
     for d in range(1, count):
+        plain_checkpoint()
         j = matches.component[matches.start[n] + d]
         pool = rules.taking[j]
         asked = (-1, 0, 0, -1)

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, note
+from hypothesis import strategies as st
 
+from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from uncertain_cep.executor import execute
 from uncertain_cep.plan import make_plan
 from uncertain_cep.query import parse
 from uncertain_cep.results.order import finished
 from uncertain_cep.results.pictures import Pictures, pictures_of
+from uncertain_cep.results.spoiling import Ticks, can_follow
 from uncertain_cep.testing.model import Key
 from uncertain_cep.testing.patterns import candidates
 from uncertain_cep.testing.worlds import is_inside, key_of, own_range, times_given
 
 
-def drawn(case: NestedCase, parts: int) -> tuple[list[dict[str, Any]], Pictures]:
+def drawn(case: LanguageCase | NestedCase, parts: int) -> tuple[list[dict[str, Any]], Pictures]:
     """Return the matches of a case and how they are drawn."""
     table = case.trace.table()
     plan = make_plan(parse(case.text()), table.schema)
@@ -29,7 +32,7 @@ def drawn(case: NestedCase, parts: int) -> tuple[list[dict[str, Any]], Pictures]
     return matches.to_pylist(), pictures_of(plan, table, matches, parts)
 
 
-def key_of_record(case: NestedCase, record: dict[str, Any]) -> Key:
+def key_of_record(case: LanguageCase | NestedCase, record: dict[str, Any]) -> Key:
     """Return what the oracle calls a match."""
     held = {found.variable: record[found.variable] for found in case.positives}
     signature = tuple((name, tuple(ids) if isinstance(ids, list) else ids) for name, ids in held.items())
@@ -57,6 +60,10 @@ def test_parts_of_one_tick_are_the_law(case: NestedCase) -> None:
 
 @given(nested_cases("SAO"))
 def test_what_could_spoil_a_match_is_shown(case: NestedCase) -> None:
+    _check_shown(case)
+
+
+def _check_shown(case: LanguageCase | NestedCase) -> None:
     note(case.text())
     query, events = case.query(), case.trace.events
     rows = {id(event): number for number, event in enumerate(events)}
@@ -81,6 +88,29 @@ def test_what_could_spoil_a_match_is_shown(case: NestedCase) -> None:
         key = key_of_record(case, record)
         shown = set(pictures.spoiling[pictures.spoiled == number].tolist())
         assert possible.get(key, set()) <= shown <= named.get(key, set())
+        if "AND" not in case.text():
+            assert shown == possible.get(key, set())
+
+
+@given(st.one_of(language_cases(), nested_cases("SO")))
+def test_nothing_else_is_shown_of_a_sequence(case: LanguageCase | NestedCase) -> None:
+    """By all worlds of the match's events and one other: it is inside a gap in one of them, or not shown."""
+    _check_shown(case)
+
+
+def test_no_event_without_a_tick_in_between_is_shown() -> None:
+    """Of neighbouring ticks nothing is in between, nor at a tick without probability."""
+    pmf = pa.array([None, [0.5, 0.0, 0.0, 0.5], [0.5, 0.0, 0.5], None], pa.list_(pa.float64()))
+    table = pa.table(
+        {"type": ["A", "X", "X", "B"], "id": [1, 2, 3, 4], "lower": [1, 0, 1, 3], "upper": [1, 3, 3, 3],
+         "pmf": pmf}
+    )  # fmt: skip
+    query = "PATTERN SEQ(A a, !X n, B b) WITHIN 20"
+    plan = make_plan(parse(query), table.schema)
+    assert pictures_of(plan, table, finished(plan, execute(plan, table)), 1).spoiling.tolist() == []
+    middle = table.set_column(4, "pmf", pa.array([None, None, [0.25, 0.5, 0.25], None], pmf.type))
+    matches = finished(plan, execute(plan, middle))
+    assert pictures_of(plan, middle, matches, 1).spoiling.tolist() == [1, 2]
 
 
 def test_what_may_not_be_between_sets_is_shown() -> None:
@@ -120,3 +150,28 @@ def test_parts_leave_out_what_has_no_probability() -> None:
     pictures = pictures_of(plan, table, finished(plan, execute(plan, table)), 24)
     assert pictures.edges(0).tolist() == [12, 13, 14]
     assert pictures.density(0).tolist() == [1.0, 1.0]
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=5, unique=True), min_size=1, max_size=4),
+    st.booleans(),
+    st.integers(1, 13),
+)
+def test_ticks_that_can_follow_each_other(drawn: list[list[int]], holes: bool, window: int) -> None:
+    """As by going through all choices of ticks, with holes in intervals and without."""
+    sets = [sorted(ticks) if holes else list(range(min(ticks), max(ticks) + 1)) for ticks in drawn]
+    expected = any(
+        all(one < other for one, other in pairwise(choice)) and choice[-1] - choice[0] < window
+        for choice in product(*sets)
+    )
+    events = [Ticks(ticks[0], ticks[-1], np.array(ticks) if holes else None) for ticks in sets]
+    assert can_follow(events, window) == expected
+
+
+def test_what_never_happened_is_not_shown() -> None:
+    table = pa.table(
+        {"type": ["A", "X", "B"], "id": [1, 2, 3], "lower": [1, 4, 9], "upper": [1, 4, 9],
+         "probability": [1.0, 0.0, 1.0]}
+    )  # fmt: skip
+    plan = make_plan(parse("PATTERN SEQ(A a, !X n, B b) WITHIN 20"), table.schema)
+    assert pictures_of(plan, table, finished(plan, execute(plan, table)), 1).spoiling.tolist() == []

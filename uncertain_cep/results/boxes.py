@@ -15,7 +15,7 @@ from confidence.budget import checkpoint, pieces
 from confidence.chain.exact import redo_exactly
 from confidence.chain.side_by_side import new_chains
 from confidence.flat_lists import taken
-from confidence.gaps.chains import room_for
+from confidence.gaps.chains import Forbidden, room_for
 from confidence.predicates.conditions import Scratch, scratch
 from eventbased import confidences_of_matches, describe_chosen, describe_uncertain
 from eventbased.gaps.gap_events import NO_BOXES, Gathered, MatchEvents, forbidden_in, take_match, unmark
@@ -40,6 +40,7 @@ from uncertain_cep.results.clocked_boxes import ClockedChains, shared_and_held
 from uncertain_cep.results.matched_events import MatchedEvents, matched_events
 from uncertain_cep.results.piecewise import centres
 from uncertain_cep.results.sequenced_boxes import Confidences, MovedMatches, OrderedChains
+from uncertain_cep.results.spoiling import Ticks, can_follow
 
 __all__ = ["Confidences", "groups_in_order", "weighed_matches"]
 
@@ -363,8 +364,30 @@ class BoxedSearch(BacktrackingSearch):
             found = self._gather(events, n, match, work, gathered)
             unmark(events, n, self._placed, found, gathered)
             if found >= 0:
-                return np.sort(gathered.forbidden.event[:found])
+                kept = [at for at in range(found) if self._can_spoil(match, gathered.forbidden, at)]
+                return np.sort(gathered.forbidden.event[kept])
             most *= 4
+
+    def _can_spoil(self, match: Intervals, forbidden: Forbidden, at: int) -> bool:
+        """Return whether an event can be in a gap that it is forbidden in, in a world with the match.
+
+        Conditions on times and clocks may leave less. Where sets or sequences order events, all may be.
+        """
+        exists = self._context.existence
+        if exists is not None and exists.probability[forbidden.event[at]] == 0.0:
+            return False
+        if self._plan.order is not None or self._plan.sequences:
+            return True
+        values, by_clocks = self._pmfs.values, self._by_clocks is not None
+
+        def ticks(of: Intervals | Forbidden, place: int) -> Ticks:
+            offset = -1 if by_clocks else int(of.offset[place])
+            return Ticks.of(int(of.lower[place]), int(of.upper[place]), offset, values)
+
+        own = [ticks(match, place) for place in range(len(match.lower))]
+        between = ticks(forbidden, at)
+        gaps = np.flatnonzero(forbidden.gaps[at]).tolist()
+        return any(can_follow([*own[:gap], between, *own[gap:]], self._window) for gap in gaps)
 
     def _gather(
         self, events: MatchEvents, n: int, match: Intervals, work: Scratch, gathered: Gathered

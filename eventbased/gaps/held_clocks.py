@@ -55,6 +55,12 @@ _AT_ONCE: Final = 1 << 15
 """Choices of offsets that matches are weighed for in one call."""
 
 
+def _at_once(matches: MatchEvents) -> int:
+    """Return how many choices of offsets to weigh at once: each holds the events of a match once more."""
+    longest = int(np.diff(matches.start).max(initial=1))
+    return max(min(_AT_ONCE, MOST_IN_REACH // longest), 1)
+
+
 class TooManyOffsetsError(ValueError):
     """The confidence of a match is a sum over too many choices of offsets.
 
@@ -211,9 +217,10 @@ class HeldConfidences:
         together[[*split, *by_gaps]] = False
         few = np.flatnonzero(together)
         ends = np.cumsum(choices.total[few])
-        for begin in range(0, int(ends[-1]) if len(few) else 0, _AT_ONCE):
+        step = _at_once(matches)
+        for begin in range(0, int(ends[-1]) if len(few) else 0, step):
             checkpoint()
-            number = np.arange(begin, min(begin + _AT_ONCE, int(ends[-1])))
+            number = np.arange(begin, min(begin + step, int(ends[-1])))
             match = np.searchsorted(ends, number, side="right")
             number -= (ends - choices.total[few])[match]
             sums.add(*self._weighed(choices, few[match], number, matches, rest, now, inner))
@@ -392,9 +399,10 @@ class HeldConfidences:
     ) -> list[tuple[NDArray[Any], ...]]:
         """Return what is found of a match given offsets of some clocks, (n, c), a part at a time."""
         found = []
-        for begin in range(0, len(values), _AT_ONCE):
+        step = _at_once(matches)
+        for begin in range(0, len(values), step):
             checkpoint()
-            part = values[begin : begin + _AT_ONCE]
+            part = values[begin : begin + step]
             start = np.arange(len(part) + 1) * len(clocks)
             held = HeldOffsets(self.clocks.own, start, np.tile(clocks, len(part)), part.ravel(), now)
             which = np.full(len(part), match)

@@ -206,9 +206,8 @@ def _in_gaps(draw: st.DrawFn) -> list[Event]:
 @given(st.sampled_from(sorted(IN_GAPS)), st.integers(3, 12), _in_gaps())
 def test_clocks_that_stand_in_one_gap(pattern: str, window: int, events: list[Event]) -> None:
     """Matches that are certain by their clocks are weighed that way, too."""
-    table = table_of(events).append_column("probability", pa.array([float(e.probability) for e in events]))
     with _fewer_offsets(), patch.object(held_clocks, "one_by_one", lambda *_: None):
-        found = uc.match(table, f"PATTERN SEQ({pattern}) WITHIN {window}").to_pylist()
+        found = uc.match(table_of(events), f"PATTERN SEQ({pattern}) WITHIN {window}").to_pylist()
     _assert_of_all_worlds(found, Query(IN_GAPS[pattern], window), events)
 
 

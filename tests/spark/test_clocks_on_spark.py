@@ -71,6 +71,28 @@ def test_clocks_travel_with_the_events(spark: SparkSession, spread: dict[str, An
         assert as_rows(match(frame, query, **spread).toArrow()) == expected
 
 
+def test_without_sources_pmfs_by_clocks_are_those_of_the_times(spark: SparkSession) -> None:
+    table = clocked(5, 40)
+    low, high = (table[name].to_pylist() for name in ("lower", "upper"))
+    width = [
+        upper - lower - (0 if least is None else most - least)
+        for lower, upper, least, most in zip(
+            low, high, *(table[name].to_pylist() for name in ("offset_lower", "offset_upper")), strict=True
+        )
+    ]
+    # Each event by a clock is uncertain by itself besides.
+    loose = [end + (name is not None) for end, name in zip(high, table["source"].to_pylist(), strict=True)]
+    pmf = [
+        [0.25, 0.75] if name is not None else [1.0 / (size + 1)] * (size + 1)
+        for size, name in zip(width, table["source"].to_pylist(), strict=True)
+    ]
+    table = table.set_column(table.column_names.index("upper"), "upper", pa.array(loose))
+    table = table.append_column("pmf", pa.array(pmf, pa.list_(pa.float64())))
+    expected = as_rows(uc.match(table, QUERY, sources=False))
+    assert expected != as_rows(uc.match(table, QUERY))
+    assert as_rows(match(spark.createDataFrame(table), QUERY, sources=False).toArrow()) == expected
+
+
 def test_offsets_beside_timestamps_are_intervals(spark: SparkSession, tmp_path: Path) -> None:
     table = timed(clocked(2, 40))
     query = QUERY.replace("12", "12 ms")

@@ -171,7 +171,8 @@ def _faulty(plan: EvaluationPlan, schema: t.StructType, tick: str | None) -> Col
         pmf = column(names.pmf).cast("array<double>")
         total = f.aggregate(pmf, f.lit(0.0), lambda total, part: total + part)
         # Of events that name clocks the pmf is that of the time by the clock: workers check its length.
-        is_long = f.lit(True) if plan.clocks else f.size(pmf) == length + 1
+        by_clock = plan.clocks or plan.marginals
+        is_long = f.lit(True) if by_clock else f.size(pmf) == length + 1
         is_pmf = (
             is_long
             & f.forall(pmf, lambda part: f.coalesce(part >= 0, f.lit(False)))

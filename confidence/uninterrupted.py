@@ -95,7 +95,7 @@ def in_a_thread(
 
 
 def uninterrupted(call: Callable[[], ResultT]) -> ResultT:
-    """Return what a call returns, made where no interrupt is raised, while the caller's limits hold.
+    """Make a call where no interrupt is raised, while the caller's limits hold; return its result.
 
     Parameters
     ----------

@@ -414,7 +414,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         return map(weighed, chunks)
 
     def wanted_of(chunk: MatchBatch) -> int:
-        """Return how many of some matches HAVING keeps."""
+        """Count the matches that HAVING keeps."""
         chunk = chunk if plan.counts else confident(plan, chunk)
         if plan.having is None or not len(chunk.lower):
             return len(chunk.lower)
@@ -507,7 +507,7 @@ def _all_of(chunk: MatchBatch) -> int:
 
 
 def _undecided(plan: EvaluationPlan, given: _Given, table: pa.Table) -> UndecidedMatches | None:
-    """Return what tells undecided matches; without a known end, those behind the last event; None if none."""
+    """Return a test for undecided matches; without a known end, for those behind the last event; or None."""
     end, diagnostics = plan.known_until, given.diagnostics
     times = given.times()
     find: Callable[[EvaluationPlan], Iterator[pa.RecordBatch]] | None = None

@@ -1,4 +1,4 @@
-"""What is installed: whether our packages are ours, and the optional ones that parts of the library need."""
+"""The installation: checks that our packages are ours, and names missing optional packages."""
 
 from __future__ import annotations
 

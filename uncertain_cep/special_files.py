@@ -77,7 +77,7 @@ def special_kind(path: str | Path) -> str | None:
 
 @cache
 def _devices_of_the_kernel() -> frozenset[int]:
-    """Return what the file systems of the kernel that are mounted are known by."""
+    """Return the device numbers of the kernel's mounted file systems."""
     found = set()
     with suppress(OSError):
         for line in Path("/proc/self/mounts").read_bytes().splitlines():

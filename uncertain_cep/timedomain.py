@@ -89,7 +89,7 @@ class Names:
                 raise OptionError(f"names: the column of {part} is {name!r}: it must be the name of a column")
 
     def of_clocks(self, columns: Collection[str]) -> list[str]:
-        """Return which of some columns are about clocks."""
+        """Return the columns that describe clocks."""
         return [name for name in (getattr(self, part) for part in _OF_CLOCKS) if name in columns]
 
     def name_clocks(self, columns: Collection[str]) -> bool:
@@ -144,7 +144,7 @@ EVENT_COLUMNS: Final = tuple(part for part in MODEL_COLUMNS if part not in _OF_C
 
 
 def advice_on_floats(dtype: pa.DataType, name: str) -> str:
-    """Return what to do about a column of whole numbers that are floats; nothing for other types."""
+    """Return the advice for a column of whole numbers stored as floats; "" for other types."""
     if not pa.types.is_floating(dtype):
         return ""
     keep = f'frame[{name!r}].astype("Int64")'

@@ -249,7 +249,7 @@ class HeldConfidences:
         scratch: Scratch,
         most: int = EVER,
     ) -> InReach:
-        """Return what :func:`eventbased.gaps.in_reach.in_reach` does, by default for all matches."""
+        """Call :func:`eventbased.gaps.in_reach.in_reach`, by default for all matches."""
         return in_reach(
             matches, candidates, self.window, offsets, pools, rules, self.is_set, conditions, scratch,
             self.clocks.own, len(self.clocks.offsets.lower), most,

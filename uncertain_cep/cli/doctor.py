@@ -32,7 +32,7 @@ _BOUND: Final = re.compile(r"(>=|<=|==|<|>)\s*([0-9][\w.*]*)")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found about a thing; ``state`` says whether it is there, may be missing, or is wrong."""
+    """One line of the diagnosis; ``state`` says whether a part is there, may be missing, or is wrong."""
 
     state: Literal["ok", "note", "wrong"]
     about: str
@@ -44,7 +44,7 @@ class Finding:
 
 @click.command()
 def doctor() -> None:
-    """Say what is installed here, and what is wrong with it.
+    """Check the installation: list its parts and every fault.
 
     Versions, Java, the folder of compiled kernels, and the optional parts. What is missing is shown with the
     line to type. A note is about something that only some uses need. The exit code is 1 if something is wrong

@@ -40,7 +40,7 @@ _LONGEST: Final = 80
 
 
 def conditions_that_leave_nothing(plan: EvaluationPlan, table: pa.Table, options: MatchOptions) -> str:
-    """Return which conditions leave no match of a query, as a sentence; "" if that is not known in time.
+    """Name the conditions that leave no match of a query, as a sentence; "" if time runs out.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the columns of a trace say of clocks, and which of them say nothing."""
+"""The columns of a trace that describe clocks, and those that have no effect."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
 
 
 def known_end(given: Any) -> int | str | None:
-    """Return what a caller gave for ``known_until``: ticks, or a time as ISO 8601 text in UTC.
+    """Return the value of ``known_until`` as ticks, or as ISO 8601 text in UTC.
 
     Raises
     ------

@@ -72,7 +72,7 @@ def _implied(
 
 
 def whole_sum(condition: TimeCondition, tick: int, slack: int = 0) -> TypedExpression:
-    """Return what a condition compares times with, as a number of units of which a tick has ``tick``."""
+    """Return the bound of a condition as a number of units; a tick has ``tick`` of them."""
     total: TypedExpression = Constant(condition.ticks * tick + condition.nanoseconds + slack, "int")
     if condition.numbers is not None:
         kind = condition.numbers.kind

@@ -391,7 +391,7 @@ def _reference_faults(
 
 
 def _single_in_aggregate(found: Aggregate, component: Component) -> str:
-    """Return what to write in place of an aggregate over a single event."""
+    """Return the cure for an aggregate over a single event."""
     name = component.variable
     types = " | ".join(map(quote_name, component.types)) or "ANY"
     types = f"({types})" if len(component.types) > 1 else types

@@ -64,7 +64,7 @@ def slips(one: str, other: str, most: int) -> int:
 
 
 def unit_meant(word: str) -> str:
-    """Return which unit of time a word may be meant for, as the end of a message; "" if none."""
+    """Return the unit of time that a word may mean, as the end of a message; "" if none."""
     single = word.lower().removesuffix("s")
     if single in _UNEVEN:
         return f": a {single} has no fixed length, so count in days, such as 30 days"

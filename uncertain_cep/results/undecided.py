@@ -1,4 +1,4 @@
-"""Which matches events that are not there could spoil, as a gap of theirs can end behind the known end."""
+"""Undecided matches: one of their gaps can end behind the known end, where unknown events may be."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class UndecidedMatches:
         return bool(self._gaps) or self._by_strategy
 
     def decided(self, chunk: MatchBatch, wanted: Callable[[MatchBatch], int]) -> Mask:
-        """Return which matches stay, (k,), and count the others; without ``find`` all stay.
+        """Return a mask of the matches that stay, (k,), and count the others; without ``find`` all stay.
 
         ``wanted`` tells how many of some matches the query asks for.
         """
@@ -84,7 +84,7 @@ class UndecidedMatches:
         return ~found if self._find is not None else np.ones_like(found)
 
     def _undecided(self, chunk: MatchBatch) -> Mask:
-        """Return which matches are undecided; most end so early that nothing else is looked at."""
+        """Return a mask of undecided matches; most end so early that nothing else is looked at."""
         late = chunk.upper > self._end - self._reach
         if late.any():
             late[late] = self._of_late(chunk.keep(late))

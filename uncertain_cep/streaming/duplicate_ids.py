@@ -16,7 +16,7 @@ __all__ = ["duplicate_error", "duplicates_in"]
 
 
 def duplicates_in(plan: EvaluationPlan, known: pa.Table, new: pa.Table) -> NDArray[np.bool_]:
-    """Return which new events, (n,) bool, have the id of a known one, or of a new one before them.
+    """Return a mask, (n,) bool, of new events with the id of a known event or of an earlier new one.
 
     In their partition, and of those that a component takes. The known events have ids and the attributes of
     partitions, and are such ones. O(known + new).

@@ -1,4 +1,4 @@
-"""What kind of a file it is: by its name, and of logs by what is in there."""
+"""The kind of a file: by its name, and for logs by their first bytes."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ def _holds_json(path: Path, options: FileOptions) -> bool:
 
 
 def delimiter_in(names: Sequence[str]) -> str | None:
-    """Return what seems to separate values where a line of names was taken for one name."""
+    """Guess the delimiter where a line of names was taken for one name."""
     return next((each for each in (";", "\t", "|") if len(names) == 1 and each in names[0]), None)

@@ -235,7 +235,7 @@ def _with_zones(block: bytes, table: pa.Table, fixed: Collection[str]) -> pa.Tab
 def _retyped(
     fields: Sequence[pa.Field], change: Callable[[FieldPath, pa.DataType], pa.DataType]
 ) -> list[pa.Field]:
-    """Return those of some fields that hold values, at any depth, whose type ``change`` changes."""
+    """Return the fields with values, at any depth, whose type ``change`` changes."""
     types = [with_leaf_types(field.type, (field.name,), change) for field in fields]
     return [
         pa.field(field.name, dtype) for field, dtype in zip(fields, types, strict=True) if dtype != field.type

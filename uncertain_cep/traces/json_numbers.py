@@ -24,7 +24,7 @@ _MOST_DIGITS: Final = 308
 
 @dataclass(slots=True)
 class _Seen:
-    """What the numbers of a field are in a block of lines."""
+    """The kinds of numbers of one field in a block of lines."""
 
     decimal: bool = False
     beyond: bool = False
@@ -34,7 +34,7 @@ class _Seen:
 
 @dataclass(slots=True)
 class LongNumbers:
-    """What the blocks of a file hold of numbers that float64 may round."""
+    """The numbers in a file's blocks that float64 may round."""
 
     _seen: dict[int, dict[Path, _Seen]] = field(default_factory=dict)
     _first_row: dict[int, int] = field(default_factory=dict)

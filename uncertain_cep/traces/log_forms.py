@@ -1,4 +1,4 @@
-"""Which usual form a log has, and the year or the day of one that tells none."""
+"""Find the usual form of a log, and the year or the day of a log that names none."""
 
 from __future__ import annotations
 

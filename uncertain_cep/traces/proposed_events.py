@@ -187,7 +187,7 @@ def events_of_group(
 
 
 def _suffixes(stamps: Sequence[StampColumn]) -> list[str]:
-    """Return what tells the events of each column of stamps from those of others, if there are others."""
+    """Return a suffix for the types of each column of stamps; empty if there is one column."""
     if len(stamps) == 1:
         return [""]
     short = [camel_case(words_of(stamp.title)) for stamp in stamps]
@@ -219,7 +219,7 @@ def _id(table: pa.Table, key: str | None, suffix: str) -> list[str]:
 
 
 def _time(group: Group, stamp: StampColumn, count: int) -> list[str]:
-    """Return what says where the times are, and how they are read."""
+    """Return the lines of a schema that name the column of times and its format."""
     text = []
     if count > 1:
         text.append(f"# A row has {count} times: each becomes an event of its own.")

@@ -126,7 +126,7 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
 
 
 def _delimiter(files: Sequence[TraceFile], options: FileOptions) -> str | None:
-    """Return what separates the values of CSV files, where it is no comma and no name says so."""
+    """Return the delimiter of CSV files if it is no comma and no file name tells it."""
     for file in files:
         if kind_of(file.path, options) == "csv":
             with suppress(TraceError):
@@ -238,7 +238,7 @@ def _schema(
 
 
 def _above(events: Sequence[ProposedEvents], options: FileOptions) -> list[str]:
-    """Return what is the same for all tables."""
+    """Return the lines of a schema that hold for all tables."""
     shortest = min(proposed.length for proposed in events)
     # Events of one stamp may have happened in any order.
     tick = next(

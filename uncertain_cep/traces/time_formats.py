@@ -240,14 +240,14 @@ class TimeFormat:
         return StampTimes(counts, present, lengths, again, has_zone)
 
     def fits(self, values: pa.ChunkedArray) -> BoolArray:
-        """Return which texts, (n,) bool, are times of these formats."""
+        """Return a mask, (n,) bool, of the texts that are times of these formats."""
         text = values.cast(pa.large_string())
         present = np.asarray(text.is_valid())
         fits: BoolArray = present & self._stamps(text, present)[0].good
         return fits
 
     def _stamps(self, text: pa.ChunkedArray, present: BoolArray) -> tuple[StampTexts, str | None]:
-        """Return what is known of each text by the first format that fits it, and what to warn of."""
+        """Read each text by the first format that fits it; return the stamps and the warnings."""
         stamps = StampTexts.of(len(text))
         todo = present.copy()
         for form in self.formats:

@@ -66,7 +66,7 @@ Zones: TypeAlias = Literal["all", "none", "number"]
 
 @dataclass(slots=True)
 class Seen:
-    """What was seen of stamps while they were read.
+    """Facts about stamps, noted while they are read.
 
     ``twice``: some may stand for two times. ``zones``: see `Zones`; None: the type of their column tells.
     """

@@ -96,7 +96,7 @@ def _base(day: str) -> str | None:
 
 
 def cure_of(text: str, known: tuple[str, ...]) -> str:
-    """Return what a schema has to say so that a text is read as a time; nothing if that is not known."""
+    """Return the end of a message: the schema line that reads a text as a time; "" if none is known."""
     found = [form for form in usual_formats(text) if form not in known]
     if not found:
         return ""

@@ -68,7 +68,7 @@ BESIDE: Final[dict[Callable[..., Any], dict[str, object]]] = {
         "partitions": None, "slice_length": None, "prune": None, "diagnostics": None, "overwrite": False,
         "progress": None,
     },
-    uc.IncrementalMatcher: {"largest_interval": None, "slice_length": None},
+    uc.IncrementalMatcher: {"largest_interval": None, "slice_length": None, "duplicates": "error"},
 }  # fmt: skip
 """What else each function takes by name."""
 

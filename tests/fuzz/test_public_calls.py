@@ -153,7 +153,11 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "planner": ("auto", "dp_bushy", "(a b)", "(("),
     "kleene": ("matches", "compressed"),
     "approximate": (None, 0.1, 0.0, uc.Approximation(0.2, seed=1)),
-    **dict.fromkeys(("confidence", "analyze", "sources", "shared"), (True, False)),
+    **dict.fromkeys(
+        ("confidence", "analyze", "sources", "shared", "overwrite", "raw_stamps"), (True, False)
+    ),
+    "known_until": (None, 5, -3, 2**70, "2026-01-05", "soon", dt.datetime(2026, 1, 5), dt.date(2026, 1, 5)),
+    "time_zone": (None, "UTC", "Europe/Berlin", "+02:00", "Mars/Olympus", ""),
     **dict.fromkeys(("max_matches", "batch_rows", "largest_interval"), (None, 0, 1, 7, -3, 2**63)),
     **dict.fromkeys(("threads", "pmf_ticks", "slice_length", "first_id", "seed"), (None, 0, 1, 7, -3, 2**63)),
     "rows": (1, 20, 0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 import warnings
 from decimal import Decimal
 from pathlib import Path
@@ -209,6 +210,39 @@ def test_every_leading_zero_is_seen(rows: list[tuple[str, str]], size: int, deli
     values = [value.lstrip("-+ ") for row in rows for value in row]
     wanted = any(value[:1] == "0" and value[1:2].isdigit() for value in values)
     assert stream.has_zero == wanted
+
+
+class _Slow:
+    """A stream whose read goes on until it may end."""
+
+    def __init__(self, done: list[str]) -> None:
+        self.begun, self.may_end = threading.Event(), threading.Event()
+        self._done = done
+
+    def read(self, _: int) -> bytes:
+        self.begun.set()
+        assert self.may_end.wait(60)
+        self._done.append("read")
+        return b"1"
+
+    def close(self) -> None:
+        self._done.append("closed")
+
+
+def test_no_read_goes_on_when_a_stream_is_closed() -> None:
+    """What reads ahead would take the bytes of the file that is opened next."""
+    done: list[str] = []
+    slow = _Slow(done)
+    stream = WatchedStream(slow, ",")
+    threads = [threading.Thread(target=stream.read, args=(1,)), threading.Thread(target=stream.close)]
+    threads[0].start()
+    assert slow.begun.wait(60)
+    threads[1].start()
+    threads[1].join(0.1)
+    slow.may_end.set()
+    for thread in threads:
+        thread.join()
+    assert done == ["read", "closed"]
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])

@@ -54,6 +54,7 @@ WRONG = {
     "sequence": ['""', "[]", "1", '"nosuch"', '"host"'],
     "source": ['""', "[]", "1", '"nosuch"'],
     "ordered": ['""', "[]", "1", '"true"'],
+    "optional": ['""', "[]", "1", '"true"'],
 }  # fmt: skip
 """Values of each key that are of the wrong type, that name nothing, or that name what is not there."""
 

@@ -195,9 +195,7 @@ def _json_table(block: bytes, fields: Sequence[pa.Field]) -> pa.Table:
     # Arrow takes any bytes for text, and for names.
     table.validate(full=True)
     fixed = {field.name for field in fields}
-    if _may_have_zones(block):
-        table = _with_zones(block, table, fixed)
-    return _with_dates(block, table, fixed)
+    return _with_dates(block, _with_zones(block, table, fixed), fixed)
 
 
 def _with_zones(block: bytes, table: pa.Table, fixed: Collection[str]) -> pa.Table:
@@ -208,7 +206,7 @@ def _with_zones(block: bytes, table: pa.Table, fixed: Collection[str]) -> pa.Tab
     """
     free = [field for field in table.schema if field.name not in fixed]
     texts = _retyped(free, lambda _, dtype: pa.string() if pa.types.is_timestamp(dtype) else dtype)
-    if not texts:
+    if not texts or not _may_have_zones(block):
         return table
     read = _parsed_json(block, texts, others="ignore")
     seen: dict[FieldPath, set[bool]] = {}

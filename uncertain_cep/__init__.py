@@ -17,7 +17,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from uncertain_cep.installed import check_at_import as _check_at_import
+from uncertain_cep.installed import VERSION as _VERSION, check_at_import as _check_at_import
 
 if TYPE_CHECKING:
     from uncertain_cep import examples as examples, plot as plot, testing as testing
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 
 _check_at_import()
 
-__version__: Final = "0.1.0"
+__version__: Final = _VERSION
 
 _MODULES: Final = {
     "uncertain_cep.api": ("explain", "iter_matches", "match"),

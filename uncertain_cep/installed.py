@@ -15,9 +15,10 @@ from uncertain_cep.errors import RuntimeEnvironmentError
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
-__all__ = ["DISTRIBUTION", "PARTS", "Part", "check_at_import", "check_ours", "is_there", "needed"]
+__all__ = ["DISTRIBUTION", "PARTS", "VERSION", "Part", "check_at_import", "check_ours", "is_there", "needed"]
 
 DISTRIBUTION: Final = "uncertain-cep"
+VERSION: Final = "0.1.0"
 
 _OURS: Final[Mapping[str, bytes]] = {
     "confidence": b'"""Confidence kernels: ',

@@ -12,7 +12,6 @@ from typing import Any, Final, NoReturn, TextIO
 
 import click
 
-from uncertain_cep import __version__
 from uncertain_cep.boundary import our_error
 from uncertain_cep.cli.casestudy import casestudy
 from uncertain_cep.cli.doctor import doctor
@@ -36,6 +35,7 @@ from uncertain_cep.errors import (
     UncertainCepError,
     UncertainCepWarning,
 )
+from uncertain_cep.installed import VERSION
 
 __all__ = ["main"]
 
@@ -153,7 +153,7 @@ def _report(ctx: click.Context, error: Exception) -> NoReturn:
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__)
+@click.version_option(VERSION)
 @click.option("--traceback", is_flag=True, help="Show the traceback of an error.")
 def main(traceback: bool) -> None:
     """Find event patterns in traces whose times are only known as intervals.

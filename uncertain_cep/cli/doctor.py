@@ -14,11 +14,10 @@ from typing import Final, Literal
 
 import click
 
-from uncertain_cep import __version__
 from uncertain_cep.cli.progress import show
 from uncertain_cep.cli.startup import uncollected
 from uncertain_cep.errors import RuntimeEnvironmentError
-from uncertain_cep.installed import DISTRIBUTION, PARTS
+from uncertain_cep.installed import DISTRIBUTION, PARTS, VERSION
 
 __all__ = ["doctor"]
 
@@ -50,7 +49,7 @@ def doctor() -> None:
     line to type. A note is about something that only some uses need. The exit code is 1 if something is wrong
     that every use needs.
     """
-    show(f"uncertain-cep {__version__} in {Path(__file__).parents[2]}")
+    show(f"uncertain-cep {VERSION} in {Path(__file__).parents[2]}")
     wrong = 0
     with uncollected():
         for finding in _findings():

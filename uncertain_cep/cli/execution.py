@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
-from uncertain_cep import __version__
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.cli.arguments import Compression, Format, TraceOptions, compression_of_name
 from uncertain_cep.cli.batch_writers import write_batches
@@ -29,6 +28,7 @@ from uncertain_cep.cli.spark_sessions import session_with_kernels
 from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError, QueryError, TraceError
 from uncertain_cep.executor import execute_within
+from uncertain_cep.installed import VERSION
 from uncertain_cep.optimizer.memory import keep_on_disk
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.lacking_keys import warn_of_lacking_keys
@@ -81,7 +81,7 @@ class Matching:
     def facts(self, format_name: Format, count: int) -> dict[str, object]:
         """Return what the file about a result says."""
         return {
-            "program": f"uncertain-cep {__version__}",
+            "program": f"uncertain-cep {VERSION}",
             "query": self.query.text,
             "parameters": {name: str(value) for name, value in self.query.values},
             "before": {name: query.text for name, query in self.before},

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from uncertain_cep import __version__
 from uncertain_cep.config import CERTAIN
 from uncertain_cep.durations import format_duration
+from uncertain_cep.installed import VERSION
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.reporting.comparison import stamps_of
@@ -69,7 +69,7 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         "title": request.title or title_of(request.query),
         "words": words_of(plan),
         "query": request.query.text_with_values,
-        "version": __version__,
+        "version": VERSION,
         "clock": clock.described(),
         "variables": [
             {"name": part.variable, "types": list(part.types), "kleene": part.kleene}

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from confidence.config import EVER
 from confidence.kernel import plain_for
 from eventbased.incremental.completed import Matches
-from uncertain_cep import __version__
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
@@ -25,6 +24,7 @@ from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.compiling import plain_seconds
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.executor import check_table, confident, constants_hold, ticks_of
+from uncertain_cep.installed import VERSION
 from uncertain_cep.limits import Limits
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.incremental import RunEvaluation
@@ -191,7 +191,7 @@ class IncrementalMatcher:
         self.plan.refuse_orders()
         self.schema = schema
         self._fingerprint = {
-            "version": __version__,
+            "version": VERSION,
             "query": parsed.text_with_values,
             "schema": {field.name: str(field.type) for field in schema},
             "columns": options.names.used(self.plan.clocks, schema.names),

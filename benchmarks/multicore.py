@@ -18,7 +18,7 @@ import uncertain_cep as uc
 from benchmarks.figures import Options, Results, at_least, at_most
 from benchmarks.timing import take_turns
 from benchmarks.workload import THREE, Stream, sequence_query
-from uncertain_cep.threads import _Lane, available_cores, side_by_side
+from uncertain_cep.running.threads import _Lane, available_cores, side_by_side
 
 __all__ = ["measure"]
 

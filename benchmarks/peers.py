@@ -15,7 +15,7 @@ from benchmarks.isolated import ONE_THREAD, IsolatedError, run_isolated
 from benchmarks.peer_query import PeerQuery
 from benchmarks.timing import Timing, pin_to_one_core, take_turns
 from benchmarks.workload import FIVE, THREE, WINDOW, Stream, sequence_query
-from uncertain_cep.cache_folder import cache_folder
+from uncertain_cep.files.cache_folder import cache_folder
 
 __all__ = ["CASES", "Case", "measure"]
 

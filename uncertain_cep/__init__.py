@@ -17,7 +17,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from uncertain_cep.installed import VERSION as _VERSION, check_at_import as _check_at_import
+from uncertain_cep.running.installation import VERSION as _VERSION, check_at_import as _check_at_import
 
 if TYPE_CHECKING:
     from uncertain_cep import examples as examples, plot as plot, testing as testing
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from uncertain_cep.query import Query as Query, parse as parse
     from uncertain_cep.results.composition import to_events as to_events, with_matches as with_matches
     from uncertain_cep.streaming.matcher import IncrementalMatcher as IncrementalMatcher
-    from uncertain_cep.timedomain import Names as Names
+    from uncertain_cep.timeline.domain import Names as Names
     from uncertain_cep.traces import (
         all_before as all_before,
         as_written as as_written,
@@ -94,7 +94,7 @@ _MODULES: Final = {
     "uncertain_cep.intervals": ("to_intervals",),
     "uncertain_cep.plan": ("Approximation",),
     "uncertain_cep.query": ("Query", "parse"),
-    "uncertain_cep.timedomain": ("Names",),
+    "uncertain_cep.timeline.domain": ("Names",),
     "uncertain_cep.traces": (
         "all_before", "as_written", "by_value", "causal", "clock_offset", "columns", "encloses", "exact",
         "granularity", "histogram", "load_schema", "plus_minus", "read_traces", "window",

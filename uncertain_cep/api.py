@@ -12,19 +12,19 @@ import pyarrow as pa
 from uncertain_cep.boundary import guarded, public
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.config import BATCH_ROWS, MAX_MATCHES, MOST_BATCH_ROWS
-from uncertain_cep.durations import Duration
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.facts import PlanFacts, plan_facts
 from uncertain_cep.explanation.text import explain_plan, explain_query
-from uncertain_cep.limits import looked_at
-from uncertain_cep.meter import metered
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan, remembered_plan
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.results.order import finished
+from uncertain_cep.running.limits import looked_at
+from uncertain_cep.running.meter import metered
 from uncertain_cep.streaming.stream_layout import StreamOptions
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
+from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import event_table, library_of, like
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 

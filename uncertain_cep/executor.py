@@ -16,10 +16,10 @@ from confidence import large_arrays
 from confidence.chain.side_by_side import LENGTHS
 from confidence.kernel import plainly
 from uncertain_cep.candidates.diagnostics import Diagnostics
+from uncertain_cep.candidates.distances import moved
 from uncertain_cep.candidates.existence import as_evaluated, existence
 from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.match_windows import feasible
-from uncertain_cep.candidates.moved import moved
 from uncertain_cep.candidates.own_times import (
     MovedTimes,
     OffsetBounds,
@@ -34,12 +34,9 @@ from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.possible_readings import all_candidates, possible_readings
 from uncertain_cep.candidates.selection import LookedUp, Selection, Slicing, select
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
-from uncertain_cep.compiling import announce_compilation, plain_seconds
 from uncertain_cep.config import BATCH_ROWS, MOST_CELLS, WORTH_A_KERNEL
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
 from uncertain_cep.expressions.vectorised import evaluate as evaluate_expression
-from uncertain_cep.limits import within
-from uncertain_cep.meter import current_meter
 from uncertain_cep.operators.batch import MatchBatch, happened
 from uncertain_cep.operators.context import ExecutionContext, InOrder, Threshold
 from uncertain_cep.operators.counters import Counters
@@ -52,7 +49,10 @@ from uncertain_cep.results.projection import id_payload, to_batch, widened
 from uncertain_cep.results.ranking import least_passing, passing
 from uncertain_cep.results.top_k import RisingThreshold, best_chunk
 from uncertain_cep.results.undecided import ROW, UndecidedMatches
-from uncertain_cep.threads import available_cores, side_by_side
+from uncertain_cep.running.compiling import announce_compilation, plain_seconds
+from uncertain_cep.running.limits import within
+from uncertain_cep.running.meter import current_meter
+from uncertain_cep.running.threads import available_cores, side_by_side
 from uncertain_cep.traces.checks import check_columns, check_model, check_values
 
 __all__ = [

@@ -10,19 +10,19 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from uncertain_cep.aside import written_aside
 from uncertain_cep.boundary import public
 from uncertain_cep.config import PMF_TICKS
-from uncertain_cep.durations import Duration
 from uncertain_cep.errors import OptionError
-from uncertain_cep.limits import Limits, looked_at
+from uncertain_cep.files.atomic_output import written_aside
+from uncertain_cep.files.special_files import check_written_here
 from uncertain_cep.plan import COMPRESSED_COLUMNS, MatchOptions, make_plan
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.query import Query, parse, query_of, values_of
+from uncertain_cep.results.display import MatchTable, match_table
 from uncertain_cep.results.matched_events import events_table
-from uncertain_cep.results.shown import MatchTable, match_table
-from uncertain_cep.special_files import check_written_here
-from uncertain_cep.timedomain import STAMP_METADATA, Names
+from uncertain_cep.running.limits import Limits, looked_at
+from uncertain_cep.timeline.domain import STAMP_METADATA, Names
+from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import as_arrow, event_table, library_of, like
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from uncertain_cep.boundary import public
-from uncertain_cep.durations import Duration, duration_text
 from uncertain_cep.errors import OptionError
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
+from uncertain_cep.timeline.durations import Duration, duration_text
 from uncertain_cep.traces.faulty_rows import BoolArray
 from uncertain_cep.traces.frames import as_arrow, library_of
 from uncertain_cep.traces.instants import warn_of_naive

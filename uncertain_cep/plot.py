@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from uncertain_cep.api import explain
 from uncertain_cep.boundary import public
-from uncertain_cep.durations import Duration
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, query_of, values_of
@@ -34,10 +33,11 @@ from uncertain_cep.reporting.charts import (
     length_in_unit,
     span_of,
 )
+from uncertain_cep.results.display import percent
 from uncertain_cep.results.match_times import first_times_by_bucket
 from uncertain_cep.results.pictures import Pictures, pictures_of
-from uncertain_cep.results.shown import percent
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
+from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import as_arrow, event_table, library_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.clock_columns import warn_of_idle_columns
 from uncertain_cep.plan.lacking_keys import warn_of_lacking_keys
 from uncertain_cep.query import Query, query_of, values_of
-from uncertain_cep.timedomain import Names, TimeDomain
+from uncertain_cep.timeline.domain import Names, TimeDomain
 from uncertain_cep.traces.frames import library_of
 from uncertain_cep.traces.reading import GivenSchema, LoadedTrace, load_frame, load_traces
 from uncertain_cep.traces.source_order import warn_of_clocks_set_back

@@ -16,11 +16,11 @@ import uncertain_cep as uc
 from uncertain_cep import cli
 from uncertain_cep.cli import arguments
 from uncertain_cep.config import MAX_MATCHES
-from uncertain_cep.limits import Limits
 from uncertain_cep.plan import EVALUATIONS, PLANNERS, MatchOptions, make_plan
+from uncertain_cep.running.limits import Limits
 from uncertain_cep.spark import match as match_on_spark
 from uncertain_cep.spark import match_to_parquet
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
 
 SCHEMA = pa.schema([("type", pa.string()), ("id", pa.int64()), ("lower", pa.int64()), ("upper", pa.int64())])
 SEQUENCE = "PATTERN SEQ(A a, B b, C c) WITHIN 10"

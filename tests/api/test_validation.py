@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.cases.model_files import PARTS, trace
-from uncertain_cep.timedomain import MODEL_COLUMNS
+from uncertain_cep.timeline.domain import MODEL_COLUMNS
 
 KEYED = "PATTERN SEQ(A a, B b) WHERE [job] WITHIN 9"
 PLAIN = "PATTERN SEQ(A a, B b) WITHIN 9"

@@ -19,11 +19,12 @@ import uncertain_cep as uc
 from eventbased import times_of_rows as kernels
 from eventbased.bits import count_bits
 from eventbased.rows_of_masks import pack_masks, take_rows
-from uncertain_cep import executor, kernel_calls
+from uncertain_cep import executor
 from uncertain_cep.candidates import selection, taken_rows
 from uncertain_cep.candidates.selection import LookedUp, Selection, rows_taken, select, type_mask
 from uncertain_cep.candidates.taken_rows import Spread, TakenRows
 from uncertain_cep.config import MAX_TICK
+from uncertain_cep.expressions import kernel_calls
 from uncertain_cep.expressions.vectorised import column_values
 from uncertain_cep.plan import make_plan
 

@@ -38,7 +38,7 @@ def running(way: str, seed: int = 0) -> Iterator[None]:
         change(patch.object(config, "FEW_EVENTS", 10**9))
         change(patch.object(config, "PLAIN_SECONDS", 1e9))
         change(patch.object(config, "PLAIN_SECONDS_UNCOMPILED", 1e9))
-        change(patch("uncertain_cep.compiling.is_marked", lambda _: True))
+        change(patch("uncertain_cep.running.compiling.is_marked", lambda _: True))
         if way == "either":
             change(patch.object(kernel, "runs_plain", lambda: draw.random() < 0.5))
         yield

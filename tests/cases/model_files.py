@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from uncertain_cep.timedomain import MODEL_COLUMNS
+from uncertain_cep.timeline.domain import MODEL_COLUMNS
 
 __all__ = ["COMPRESSIONS", "FORMATS", "IMPOSSIBLE", "PARTS", "QUERY", "rows_of", "trace", "written"]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Invoke
-from uncertain_cep import installed
 from uncertain_cep.cli import doctor
 from uncertain_cep.config import KERNELS
+from uncertain_cep.running import installation
 
 PATCH = pytest.MonkeyPatch
 
@@ -44,7 +44,7 @@ def test_a_machine_with_nothing_wrong(invoke: Invoke, folder: Path) -> None:
     assert findings(done.stdout, "cache") == [f"ok    cache     {folder}"]
     (kernels,) = findings(done.stdout, "kernels")
     assert kernels.startswith("note  kernels   not compiled yet: joins, ")
-    assert {"streams", "kafka", "connect", "plot", "testing"} == set(installed.PARTS)
+    assert {"streams", "kafka", "connect", "plot", "testing"} == set(installation.PARTS)
 
 
 def test_kernels_that_are_compiled(invoke: Invoke, monkeypatch: PATCH) -> None:
@@ -116,7 +116,7 @@ def without(*modules: str) -> Callable[[PATCH], None]:
     find = importlib.util.find_spec
 
     def hide(monkeypatch: PATCH) -> None:
-        monkeypatch.setattr(installed, "find_spec", lambda name: None if name in modules else find(name))
+        monkeypatch.setattr(installation, "find_spec", lambda name: None if name in modules else find(name))
 
     return hide
 

@@ -17,15 +17,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.conftest import Invoke
-from uncertain_cep.aside import written_aside
 from uncertain_cep.cli.outputs import result_written_aside
 from uncertain_cep.errors import OptionError
+from uncertain_cep.files.atomic_output import written_aside
 
 QUERY = "PATTERN SEQ(A a, B b, C c) WITHIN 4"
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from uncertain_cep.aside import written_aside
+from uncertain_cep.files.atomic_output import written_aside
 with written_aside(Path(sys.argv[1]), lambda place: True) as made:
     made.mkdir()
     (made / "half").write_text("half")

@@ -16,8 +16,8 @@ import pytest
 import uncertain_cep as uc
 from tests.cases.budgets import budget
 from tests.cli.conftest import Invoke
-from uncertain_cep import limits
-from uncertain_cep.limits import Limits, within
+from uncertain_cep.running import limits
+from uncertain_cep.running.limits import Limits, within
 
 NOTHING = "PATTERN SEQ(A a, B b, C c, D d, A e) WHERE a.x + b.x + c.x + d.x + e.x < -1 WITHIN 1000"
 MANY = "PATTERN SEQ(A a, B b, C c, D d) WITHIN 1000"

@@ -45,8 +45,7 @@ COMPILED_ONLY = (
     "tests/operators/test_medium.py",
     "tests/operators/test_language_medium.py",
     "tests/pointbased/test_medium.py",
-    # About threads and what is kept between calls, not about kernels.
-    "tests/executor/test_threads.py",
+    # About what is kept between calls, not about kernels.
     "tests/streaming/test_composition.py",
     "tests/streaming/test_incremental_matcher.py",
     "tests/streaming/test_replanning.py",

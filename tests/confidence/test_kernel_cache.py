@@ -16,7 +16,7 @@ import pytest
 
 from confidence.kernel import Kernel
 from confidence.kernel_cache import PACKAGES, cache_folder, compiler_lock, sources, why_not_kept
-from uncertain_cep import compiling
+from uncertain_cep.running import compiling
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,7 +42,7 @@ print(state[0], compiles.count)
 
 ANNOUNCED = """
 from uncertain_cep import config
-from uncertain_cep.compiling import announce_compilation
+from uncertain_cep.running.compiling import announce_compilation
 config.BETWEEN_WORDS = 1e9
 announce_compilation()
 """

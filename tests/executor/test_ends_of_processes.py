@@ -16,7 +16,7 @@ import pytest
 
 import confidence.uninterrupted
 from confidence.uninterrupted import in_a_thread
-from uncertain_cep.threads import side_by_side
+from uncertain_cep.running.threads import side_by_side
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 600.0
@@ -26,7 +26,7 @@ ALIVE = """
 import atexit, gc, os, signal, sys, threading, time
 from confidence.budget import checkpoint
 {before}
-from uncertain_cep.threads import side_by_side
+from uncertain_cep.running.threads import side_by_side
 
 def endless():
     while True:
@@ -225,9 +225,9 @@ class _NoThread:
 
 
 def test_without_more_threads_the_caller_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uncertain_cep.threads.Thread", _NoThread)
-    monkeypatch.setattr("uncertain_cep.threads._Worker._idle", [])
-    monkeypatch.setattr("uncertain_cep.threads.WORTH_A_THREAD", -1.0)
+    monkeypatch.setattr("uncertain_cep.running.threads.Thread", _NoThread)
+    monkeypatch.setattr("uncertain_cep.running.threads._Worker._idle", [])
+    monkeypatch.setattr("uncertain_cep.running.threads.WORTH_A_THREAD", -1.0)
     monkeypatch.setattr(confidence.uninterrupted, "Thread", _NoThread)
     assert list(side_by_side(2, [lambda: iter("ab"), lambda: iter("cd")])) == ["a", "c", "b", "d"]
     assert in_a_thread(lambda: 3, daemon=True) == 3

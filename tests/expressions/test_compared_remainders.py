@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from confidence.predicates import remainders as kernels
 from confidence.predicates.remainders import divisions_of
-from uncertain_cep import kernel_calls
-from uncertain_cep.expressions import compared_remainders, vectorised
+from uncertain_cep.expressions import compared_remainders, kernel_calls, vectorised
 from uncertain_cep.expressions.compared_remainders import ComparedRemainder, by_kernel
 from uncertain_cep.expressions.vectorised import evaluate_mask, evaluate_masks
 from uncertain_cep.plan import make_plan

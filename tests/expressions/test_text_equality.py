@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from confidence.predicates import texts as kernels
-from uncertain_cep import kernel_calls
-from uncertain_cep.expressions import text_equality
+from uncertain_cep.expressions import kernel_calls, text_equality
 from uncertain_cep.expressions.text_equality import equal_to, equal_to_each
 
 _PLAIN = getattr(kernels.equal_texts, "py_func", kernels.equal_texts)

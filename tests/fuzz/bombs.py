@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 import uncertain_cep as uc
 from benchmarks.resident import forget_peak, peak, resident
 from confidence.kernel import always_compiled
-from uncertain_cep import limits
 from uncertain_cep.errors import InternalError, UncertainCepError
+from uncertain_cep.running import limits
 
 __all__ = ["BOMBS", "Bomb", "Ending", "exploded", "main"]
 

@@ -13,7 +13,7 @@ from uncertain_cep.errors import QueryError, UncertainCepWarning
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan import MatchOptions, remembered_plan
 from uncertain_cep.query import parse
-from uncertain_cep.timedomain import TICK_METADATA
+from uncertain_cep.timeline.domain import TICK_METADATA
 
 SCHEMA = pa.schema({"type": pa.string(), "id": pa.int64(), "lower": pa.int64(), "upper": pa.int64()})
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 2 seconds"

@@ -12,23 +12,7 @@ import uncertain_cep as uc
 from tests.project.test_imports import PACKAGES, ROOT, files_of, imported
 
 LEVELS: Final = (
-    (
-        "aside",
-        "boundary",
-        "cache_folder",
-        "config",
-        "durations",
-        "errors",
-        "installed",
-        "kernel_calls",
-        "limits",
-        "meter",
-        "special_files",
-        "threads",
-        "timedomain",
-        "compiling",
-        "wording",
-    ),
+    ("boundary", "config", "errors", "files", "plurals", "running", "timeline"),
     ("query",),
     ("expressions",),
     ("traces",),

@@ -13,7 +13,7 @@ from uncertain_cep.errors import QueryError, UncertainCepWarning
 from uncertain_cep.query import bind, bind_row_condition, parse, parse_row_condition
 from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.typed import Column, Kind, format_time, kind_of, parse_time
-from uncertain_cep.timedomain import Names, TimeDomain
+from uncertain_cep.timeline.domain import Names, TimeDomain
 
 SCHEMA = pa.schema(
     {

@@ -14,7 +14,7 @@ from tests.query.golden import cases
 from uncertain_cep.errors import QueryError, QuerySyntaxError
 from uncertain_cep.query import bind, bind_row_condition, format_expression, parse, parse_row_condition
 from uncertain_cep.query.parser import read_query
-from uncertain_cep.timedomain import Names, TimeDomain
+from uncertain_cep.timeline.domain import Names, TimeDomain
 
 SCHEMA = pa.schema(
     {

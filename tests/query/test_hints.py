@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError, QueryError, QuerySyntaxError
 from uncertain_cep.query import parse
 from uncertain_cep.query.foreign import FOREIGN, as_written_here
 from uncertain_cep.query.spelling import nearest, slips
+from uncertain_cep.timeline.durations import parse_duration
 
 A = "PATTERN SEQ(A a, B b)"
 

@@ -13,7 +13,7 @@ import pytest
 import uncertain_cep as uc
 from tests.reporting.pages import data_of
 from uncertain_cep.config import CERTAIN
-from uncertain_cep.results.shown import percent, shown_rows
+from uncertain_cep.results.display import percent, shown_rows
 
 
 def test_numbers_to_the_right_text_to_the_left_times_without_trailing_zeros() -> None:

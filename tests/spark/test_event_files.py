@@ -21,8 +21,8 @@ from pyspark.sql import functions as f
 import uncertain_cep as uc
 from tests.spark.traces import KEYED, as_rows, random_trace
 from uncertain_cep.errors import TraceError, UncertainCepWarning
-from uncertain_cep.meter import Meter
 from uncertain_cep.plan import MatchOptions
+from uncertain_cep.running.meter import Meter
 from uncertain_cep.spark import file_worker, match_to_parquet, read_traces
 from uncertain_cep.spark.jobs import tasks_told
 from uncertain_cep.spark.matching import Spread, prepare

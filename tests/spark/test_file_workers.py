@@ -28,7 +28,7 @@ from uncertain_cep.spark.file_parts import EventFiles, described_files, parquet_
 from uncertain_cep.spark.file_reading import Reading, describe_files
 from uncertain_cep.spark.file_tasks import choose_tasks
 from uncertain_cep.spark.file_worker import FileWork, match_files, write_files
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces import load_schema
 from uncertain_cep.traces.formats import FileOptions, list_files
 from uncertain_cep.traces.reading import load_traces

@@ -20,7 +20,7 @@ from tests.spark.streams import patiently
 from uncertain_cep.cli import main
 from uncertain_cep.spark.dataframes import from_arrow_schema
 from uncertain_cep.spark.file_streams import events_of_file, reading_of
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
 
 OFTEN = (("all", "jsonl"), ("ordered", "csv"), ("right clocks", "parquet"))
 """What is tried each time: every reader, all columns, and clocks without bounds."""

@@ -21,7 +21,7 @@ from tests.traces.readers.samples import SAMPLES
 from uncertain_cep.errors import OptionError, TraceError, UncertainCepWarning
 from uncertain_cep.spark import match, read_traces, to_intervals, worker_errors
 from uncertain_cep.spark.reading import used_of_traces
-from uncertain_cep.timedomain import TICK_METADATA
+from uncertain_cep.timeline.domain import TICK_METADATA
 from uncertain_cep.traces import columns, histogram, intervals_of, load_schema, plus_minus
 from uncertain_cep.traces import read_traces as read_table
 

@@ -23,7 +23,7 @@ from uncertain_cep.spark.dataframes import as_spark_keeps
 from uncertain_cep.spark.file_parts import described_files
 from uncertain_cep.spark.file_reading import Reading, describe_files
 from uncertain_cep.spark.text_spans import files_to_read_whole, in_spans
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces import load_schema
 from uncertain_cep.traces.formats import FileOptions, list_files
 from uncertain_cep.traces.reading_steps import reading_steps

@@ -11,7 +11,7 @@ import pytest
 
 import uncertain_cep as uc
 from uncertain_cep.errors import OptionError
-from uncertain_cep.timedomain import TICK_METADATA
+from uncertain_cep.timeline.domain import TICK_METADATA
 
 EVENTS = pa.table(
     {

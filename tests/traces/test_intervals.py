@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.intervals import to_intervals
-from uncertain_cep.timedomain import TICK_METADATA, Names, TimeDomain
+from uncertain_cep.timeline.domain import TICK_METADATA, Names, TimeDomain
 from uncertain_cep.traces import (
     by_value,
     clock_offset,

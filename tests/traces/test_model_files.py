@@ -14,7 +14,7 @@ import uncertain_cep as uc
 from tests.conftest import ROOT
 from tests.traces.files import flags, messages, put, validation_report
 from uncertain_cep.errors import TraceError
-from uncertain_cep.timedomain import MODEL_COLUMNS, TimeDomain
+from uncertain_cep.timeline.domain import MODEL_COLUMNS, TimeDomain
 from uncertain_cep.traces import read_traces
 
 CANONICAL = "type,id,lower,upper,x\nA,1,5,7,0.5\nB,2,6,6,1.5\n"

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from uncertain_cep.durations import UNIT_NANOSECONDS
-from uncertain_cep.timedomain import with_noted_tick
+from uncertain_cep.timeline.domain import with_noted_tick
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.profile import profile_lines, profile_of, sound_part
 from uncertain_cep.traces.stamp_columns import UNITS
 

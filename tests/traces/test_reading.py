@@ -11,7 +11,7 @@ import pytest
 
 from tests.traces.files import flags, messages, put, schema_of, validation_report
 from uncertain_cep.errors import TraceError, UncertainCepWarning
-from uncertain_cep.timedomain import TimeDomain
+from uncertain_cep.timeline.domain import TimeDomain
 from uncertain_cep.traces import TraceSchema, read_traces
 
 ATTEMPTS = (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tests.traces.files import validation_report
-from uncertain_cep.timedomain import TimeDomain
+from uncertain_cep.timeline.domain import TimeDomain
 from uncertain_cep.traces import TraceSchema, load_schema, read_traces
 
 

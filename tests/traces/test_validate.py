@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from uncertain_cep.config import MAX_TICK, PMF_TOLERANCE
 from uncertain_cep.errors import TraceFault
-from uncertain_cep.timedomain import Names, TimeDomain
+from uncertain_cep.timeline.domain import Names, TimeDomain
 from uncertain_cep.traces.checks import (
     RowOrigin,
     check_columns,

@@ -11,8 +11,8 @@ import pytest
 
 import uncertain_cep as uc
 from tests.traces.files import put, schema_of
-from uncertain_cep.aside import written_aside
 from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.files.atomic_output import written_aside
 from uncertain_cep.traces import file_kinds
 
 ROWS: Final = [

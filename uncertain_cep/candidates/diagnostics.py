@@ -27,14 +27,14 @@ from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.plan.equivalence import partition_keys
 from uncertain_cep.plan.evaluation_plan import once_a_plan
 from uncertain_cep.plan.known_until import shown_tick
+from uncertain_cep.plurals import counted, shortened
 from uncertain_cep.query import format_expression
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS, quote_name
 from uncertain_cep.query.syntax import Aggregate, Attribute, Binary, Literal, expressions_in
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, kind_of, variables_of
 from uncertain_cep.query.walks import components_of
-from uncertain_cep.timedomain import TimeDomain
+from uncertain_cep.timeline.domain import TimeDomain
 from uncertain_cep.traces.instants import warn_of_naive
-from uncertain_cep.wording import counted, shortened
 
 __all__ = ["EMPTY_TRACE", "Diagnostics"]
 

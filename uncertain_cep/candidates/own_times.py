@@ -17,7 +17,7 @@ from confidence.shared.weighing import RigidEvents
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.expressions.codes import codes_of
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.timedomain import is_text
+from uncertain_cep.timeline.domain import is_text
 
 __all__ = [
     "MovedTimes",

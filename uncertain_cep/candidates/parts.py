@@ -20,7 +20,7 @@ from uncertain_cep.config import (
     UNEVEN_PARTS,
 )
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.threads import equal_ranges
+from uncertain_cep.running.threads import equal_ranges
 
 __all__ = ["parts_of"]
 

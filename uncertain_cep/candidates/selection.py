@@ -22,7 +22,7 @@ from uncertain_cep.expressions.text_equality import equal_to_each
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate_mask, evaluate_masks
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query.typed import columns_in
-from uncertain_cep.threads import equal_ranges, side_by_side
+from uncertain_cep.running.threads import equal_ranges, side_by_side
 from uncertain_cep.traces.checks import check_ids
 
 __all__ = [

@@ -15,7 +15,7 @@ from eventbased import Together
 from eventbased.bits import words_for
 from eventbased.rows_of_masks import pack_masks, take_rows
 from eventbased.times_of_rows import EARLIEST, IN_ORDER, LATEST, NOTHING, times_of_rows
-from uncertain_cep.kernel_calls import is_worth_a_kernel, read_only
+from uncertain_cep.expressions.kernel_calls import is_worth_a_kernel, read_only
 
 __all__ = ["Spread", "TakenRows"]
 

@@ -16,9 +16,9 @@ import click
 
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.startup import uncollected
-from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError
-from uncertain_cep.special_files import check_written_here, is_of_web, special_kind
+from uncertain_cep.files.special_files import check_written_here, is_of_web, special_kind
+from uncertain_cep.timeline.durations import parse_duration
 
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
@@ -188,8 +188,8 @@ def _gathered(
 def _match_options(time_limit: float | None, memory_limit: str | None, **given: Any) -> MatchOptions:
     started = time.monotonic()
     with uncollected():
-        from uncertain_cep.limits import Limits
         from uncertain_cep.plan import MatchOptions
+        from uncertain_cep.running.limits import Limits
 
     limits = Limits.of(time_limit, memory_limit)
     return MatchOptions(limit=limits and replace(limits, started=started), **given)

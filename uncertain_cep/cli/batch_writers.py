@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from uncertain_cep.cli.arguments import Compression, Format
-from uncertain_cep.results.shown import Unit, as_csv_text, as_json_text, plain_text
+from uncertain_cep.results.display import Unit, as_csv_text, as_json_text, plain_text
 
 __all__ = ["write_batches"]
 

@@ -64,7 +64,7 @@ def casestudy(
     from uncertain_cep.cli.spark_sessions import spark_session
     from uncertain_cep.plan import MatchOptions
     from uncertain_cep.query import parse
-    from uncertain_cep.results.shown import shown_rows
+    from uncertain_cep.results.display import shown_rows
     from uncertain_cep.spark import match_to_parquet, read_traces, worker_errors
     from uncertain_cep.spark.session import check_startable
     from uncertain_cep.traces import load_schema

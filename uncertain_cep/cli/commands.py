@@ -35,7 +35,7 @@ from uncertain_cep.errors import (
     UncertainCepError,
     UncertainCepWarning,
 )
-from uncertain_cep.installed import VERSION
+from uncertain_cep.running.installation import VERSION
 
 __all__ = ["main"]
 

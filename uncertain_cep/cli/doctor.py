@@ -17,7 +17,7 @@ import click
 from uncertain_cep.cli.progress import show
 from uncertain_cep.cli.startup import uncollected
 from uncertain_cep.errors import RuntimeEnvironmentError
-from uncertain_cep.installed import DISTRIBUTION, PARTS, VERSION
+from uncertain_cep.running.installation import DISTRIBUTION, PARTS, VERSION
 
 __all__ = ["doctor"]
 

@@ -28,17 +28,17 @@ from uncertain_cep.cli.spark_sessions import session_with_kernels
 from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError, QueryError, TraceError
 from uncertain_cep.executor import execute_within
-from uncertain_cep.installed import VERSION
 from uncertain_cep.optimizer.memory import keep_on_disk
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.lacking_keys import warn_of_lacking_keys
+from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query, attributes_in
+from uncertain_cep.results.display import Unit
 from uncertain_cep.results.order import finished
-from uncertain_cep.results.shown import Unit
-from uncertain_cep.timedomain import TimeDomain, coarsest_unit
+from uncertain_cep.running.installation import VERSION
+from uncertain_cep.timeline.domain import TimeDomain, coarsest_unit
 from uncertain_cep.traces.reading import LoadedTrace, load_traces
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
-from uncertain_cep.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -360,7 +360,7 @@ def _counted_frame(frame: DataFrame, format_name: Format, unit: Unit) -> tuple[D
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
-    from uncertain_cep.results.shown import as_csv_text, as_json_text, text_batches
+    from uncertain_cep.results.display import as_csv_text, as_json_text, text_batches
     from uncertain_cep.spark.dataframes import arrow_fields, from_arrow_schema, in_workers, plainly_named
 
     given, as_csv = pa.schema(arrow_fields(frame.schema)), format_name == "csv"

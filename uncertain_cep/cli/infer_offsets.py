@@ -61,9 +61,9 @@ def infer_offsets(
     from uncertain_cep.cli.batch_writers import write_batches
     from uncertain_cep.cli.outputs import result_written_aside
     from uncertain_cep.clocks.inferring import infer_offsets
+    from uncertain_cep.plurals import counted
     from uncertain_cep.traces.constraints import causal as causal_of
     from uncertain_cep.traces.reading import load_traces
-    from uncertain_cep.wording import counted
 
     without_pandas()
     format_name = "csv" if out is None else format_of_name(out)

@@ -133,7 +133,7 @@ def _length(table: pa.Table) -> str:
     import numpy as np
     import pyarrow as pa
 
-    from uncertain_cep.durations import UNIT_NANOSECONDS
+    from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 
     bounds = [table.column(name).cast(pa.timestamp("ns")).cast(pa.int64()) for name in ("lower", "upper")]
     lower, upper = (np.asarray(bound) for bound in bounds)

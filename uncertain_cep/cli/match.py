@@ -34,8 +34,8 @@ from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.startup import uncollected
 from uncertain_cep.config import IN_PROCESS_BYTES, MAX_MATCHES
 from uncertain_cep.errors import OptionError
+from uncertain_cep.files.special_files import check_written_here
 from uncertain_cep.results.output_place import check_output_place
-from uncertain_cep.special_files import check_written_here
 
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
@@ -179,7 +179,7 @@ def match(
 
 def _rows_found(query: Query, count: int) -> str:
     """Return how many rows there are, and of what."""
-    from uncertain_cep.wording import counted
+    from uncertain_cep.plurals import counted
 
     wanted = query.expected_count
     if wanted is None:

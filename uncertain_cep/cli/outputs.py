@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
-from uncertain_cep.aside import written_aside
 from uncertain_cep.errors import OptionError
+from uncertain_cep.files.atomic_output import written_aside
 
 __all__ = ["ABOUT_FILE", "describe_result", "result_written_aside"]
 

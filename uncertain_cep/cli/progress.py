@@ -59,7 +59,7 @@ def working(message: str, *, beside_rows: bool = False) -> Iterator[Callable[[st
 
 def announced_kernels() -> None:
     """Have it said if kernels are compiled from now on."""
-    from uncertain_cep.compiling import announce_compilation
+    from uncertain_cep.running.compiling import announce_compilation
 
     announce_compilation(note)
 

@@ -27,8 +27,8 @@ from uncertain_cep.cli.arguments import (
 )
 from uncertain_cep.cli.progress import announced_kernels, note, working
 from uncertain_cep.errors import TraceError, UncertainCepWarning
+from uncertain_cep.plurals import counted
 from uncertain_cep.results.output_place import check_output_place
-from uncertain_cep.wording import counted
 
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
@@ -130,8 +130,8 @@ def _in_process(
     caught: Sequence[warnings.WarningMessage],
 ) -> tuple[ReportRequest, Answer]:
     from uncertain_cep.cli.execution import plan_of
-    from uncertain_cep.limits import looked_at
     from uncertain_cep.reporting.gathered import gathered
+    from uncertain_cep.running.limits import looked_at
     from uncertain_cep.traces.raw_stamps import with_raw_stamps
     from uncertain_cep.traces.reading import load_traces
 

@@ -10,9 +10,9 @@ import click
 
 from uncertain_cep.cli.arguments import parameter_option, read_query, written_here
 from uncertain_cep.cli.progress import note
-from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError
-from uncertain_cep.special_files import is_url
+from uncertain_cep.files.special_files import is_url
+from uncertain_cep.timeline.durations import parse_duration
 
 if TYPE_CHECKING:
     from uncertain_cep.streaming.stream_layout import StreamOptions

@@ -15,15 +15,15 @@ import pyarrow.parquet as pq
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.spark_sessions import spark_session
 from uncertain_cep.config import PROGRESS_SECONDS
-from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError
-from uncertain_cep.installed import needed
 from uncertain_cep.plan import MatchOptions
+from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query
+from uncertain_cep.running.installation import needed
 from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN
 from uncertain_cep.streaming.stream_layout import CLOSE, StreamLayout, StreamOptions
+from uncertain_cep.timeline.durations import parse_duration
 from uncertain_cep.traces import load_schema
-from uncertain_cep.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -40,9 +40,9 @@ def validate(
     Besides, a profile is printed: the types, times and nulls of events without faults, names such as those of
     hosts, and what looks odd. Exit code 0 without faults, else 2.
     """
+    from uncertain_cep.plurals import counted
     from uncertain_cep.traces.profile import profile_lines, profile_of, sound_part
     from uncertain_cep.validation import validated
-    from uncertain_cep.wording import counted
 
     without_pandas()
     parsed = None if query is None else read_query(query, parameters)

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from confidence.flat_lists import end_to_end
 from uncertain_cep.config import MOST_PAIRS
-from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError, TraceError, absent_columns
 from uncertain_cep.expressions.codes import Values, codes_of, codes_of_values, paired, places_in
 from uncertain_cep.expressions.vectorised import column_values, evaluate, within_int64
 from uncertain_cep.query import bind
 from uncertain_cep.query.typed import Apply, Column, TypedExpression, variables_of
-from uncertain_cep.timedomain import Names, TimeDomain
+from uncertain_cep.timeline.domain import Names, TimeDomain
+from uncertain_cep.timeline.durations import parse_duration
 from uncertain_cep.traces.constraints import AllBefore, Causal, Constraint, Encloses
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
 

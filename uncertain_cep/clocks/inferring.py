@@ -20,10 +20,10 @@ from uncertain_cep.clocks.differences import (
     first_contradiction,
 )
 from uncertain_cep.config import FAULT_LIMIT, MAX_TICK
-from uncertain_cep.durations import Duration, format_duration
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
 from uncertain_cep.expressions.codes import places_in
-from uncertain_cep.timedomain import Names, TimeDomain, lengths_in_ticks
+from uncertain_cep.timeline.domain import Names, TimeDomain, lengths_in_ticks
+from uncertain_cep.timeline.durations import Duration, format_duration
 from uncertain_cep.traces.checks import check_intervals
 from uncertain_cep.traces.constraints import AllBefore, Causal, Constraint, Encloses, given_length
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns
-from uncertain_cep.special_files import DOWNLOAD, special_kind
+from uncertain_cep.files.special_files import DOWNLOAD, special_kind
 from uncertain_cep.traces.faulty_rows import IntArray, row_faults
 from uncertain_cep.traces.formats import read_file
 from uncertain_cep.traces.instants import counts_of, stamp_kind

@@ -11,7 +11,7 @@ from uncertain_cep.candidates.own_times import offset_bounds, times_by_one_clock
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.expressions.codes import codes_of
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.wording import counted
+from uncertain_cep.plurals import counted
 
 __all__ = ["ClockFacts", "clock_facts"]
 

@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from confidence.kernel import plain_for
 from uncertain_cep.candidates.diagnostics import Diagnostics
+from uncertain_cep.candidates.distances import moved
 from uncertain_cep.candidates.existence import as_evaluated, existence
 from uncertain_cep.candidates.match_windows import feasible
-from uncertain_cep.candidates.moved import moved
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.compiling import plain_seconds
 from uncertain_cep.executor import candidates, execute
 from uncertain_cep.explanation.clock_facts import ClockFacts, clock_facts
 from uncertain_cep.operators.counters import Counters, Node
@@ -26,6 +25,7 @@ from uncertain_cep.optimizer.pivot_cost import pivot_passes
 from uncertain_cep.plan import plan_of_reading
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.plan.trees import Leaf, Tree, components_of
+from uncertain_cep.running.compiling import plain_seconds
 
 __all__ = ["ChosenPlan", "PlanFacts", "plan_facts"]
 

@@ -17,8 +17,8 @@ from confidence.kernel import plainly
 from uncertain_cep.config import SAMPLED_FOR_NOTHING, SECONDS_FOR_NOTHING
 from uncertain_cep.errors import TimeLimitError, UncertainCepError
 from uncertain_cep.executor import execute, ticks_of
-from uncertain_cep.limits import Limits, within
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.plurals import shortened
 from uncertain_cep.query import Query, bind, format_expression
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.syntax import (
@@ -31,7 +31,7 @@ from uncertain_cep.query.syntax import (
     expressions_in,
 )
 from uncertain_cep.query.walks import components_of
-from uncertain_cep.wording import shortened
+from uncertain_cep.running.limits import Limits, within
 
 __all__ = ["conditions_that_leave_nothing"]
 

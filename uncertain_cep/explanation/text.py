@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from uncertain_cep.durations import format_duration
 from uncertain_cep.explanation.facts import ChosenPlan, PlanFacts
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.optimizer.choice import time_text
@@ -16,12 +15,13 @@ from uncertain_cep.optimizer.statistics import ComponentStatistics
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.plan.trees import format_tree
+from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query, format_expression
 from uncertain_cep.query.syntax import Duration, ExpectedCount
 from uncertain_cep.query.typed import variables_of
 from uncertain_cep.query.walks import components_of
-from uncertain_cep.timedomain import TimeDomain
-from uncertain_cep.wording import counted
+from uncertain_cep.timeline.domain import TimeDomain
+from uncertain_cep.timeline.durations import format_duration
 
 __all__ = ["Explanation", "explain_plan", "explain_query"]
 

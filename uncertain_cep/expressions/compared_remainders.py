@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confidence.large_arrays import empty
 from confidence.predicates.remainders import divisions_of, leave_remainders
-from uncertain_cep.kernel_calls import is_worth_a_kernel, read_only
+from uncertain_cep.expressions.kernel_calls import is_worth_a_kernel, read_only
 from uncertain_cep.query.typed import Apply, Constant, TypedExpression
 
 __all__ = ["ComparedRemainder", "by_kernel", "compared_remainder"]

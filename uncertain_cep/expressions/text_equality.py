@@ -15,8 +15,8 @@ from confidence.budget import checkpoint
 from confidence.large_arrays import empty
 from confidence.predicates.texts import BLOCK, equal_texts, words_of
 from uncertain_cep.config import EXPRESSION_ROWS
+from uncertain_cep.expressions.kernel_calls import is_worth_a_kernel, read_only
 from uncertain_cep.expressions.masks import mask_of
-from uncertain_cep.kernel_calls import is_worth_a_kernel, read_only
 
 __all__ = ["equal_to", "equal_to_each"]
 

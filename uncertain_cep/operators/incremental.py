@@ -20,7 +20,6 @@ from eventbased.incremental.run_pool import MOST_COMPONENTS
 from eventbased.incremental.selectivity import Selectivity
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.config import LONGEST_PMF_CHAIN, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import OptionError
 from uncertain_cep.expressions.run_bytecode import RunPredicates, Taken
@@ -31,6 +30,7 @@ from uncertain_cep.operators.description import long_chain
 from uncertain_cep.operators.next_match import too_dear
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Column
+from uncertain_cep.running.compiling import announce_compilation
 
 __all__ = ["RunEvaluation", "run_pool"]
 

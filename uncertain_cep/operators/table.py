@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from uncertain_cep.candidates.moved import moved
+from uncertain_cep.candidates.distances import moved
 from uncertain_cep.config import FEW_COMPONENTS
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext

@@ -19,9 +19,9 @@ from typing import Final, Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from uncertain_cep.cache_folder import cache_folder
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.config import COARSE_SAMPLE, MOST_FILES, MOST_HELD, SAMPLED_ROWS
+from uncertain_cep.files.cache_folder import cache_folder
 from uncertain_cep.optimizer.measuring import measure
 from uncertain_cep.optimizer.statistics import Statistics
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from uncertain_cep.errors import warn
 from uncertain_cep.plan.options import MatchOptions
-from uncertain_cep.timedomain import Names
-from uncertain_cep.wording import listed
+from uncertain_cep.plurals import listed
+from uncertain_cep.timeline.domain import Names
 
 __all__ = ["has_marginals", "idle_columns", "names_clocks", "warn_of_idle_columns"]
 

@@ -21,7 +21,7 @@ from uncertain_cep.query import Query
 from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, Term
 from uncertain_cep.query.typed import Apply, TypedExpression, columns_in
-from uncertain_cep.timedomain import Names, TimeDomain
+from uncertain_cep.timeline.domain import Names, TimeDomain
 
 __all__ = ["EvaluationPlan", "PlannedComponent", "PlannedNegation", "once_a_plan"]
 

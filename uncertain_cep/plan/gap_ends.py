@@ -24,7 +24,7 @@ from uncertain_cep.query.typed import (
     speaks_of_each_event,
     variables_of,
 )
-from uncertain_cep.timedomain import TimeDomain
+from uncertain_cep.timeline.domain import TimeDomain
 
 __all__ = ["GapEnd", "ends_behind", "undecided_plan"]
 

@@ -10,7 +10,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.query import values_of
 from uncertain_cep.query.syntax import Instant
 from uncertain_cep.query.typed import format_time, parse_time
-from uncertain_cep.timedomain import TimeDomain
+from uncertain_cep.timeline.domain import TimeDomain
 
 __all__ = ["end_in_ticks", "known_end", "shown_tick"]
 

@@ -7,10 +7,10 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, Final, TypeVar
 
-from uncertain_cep.durations import parse_duration
 from uncertain_cep.query.syntax import Call, Literal, Query, expressions_in
 from uncertain_cep.query.typed import Constant, parse_time
-from uncertain_cep.timedomain import Names, TimeDomain
+from uncertain_cep.timeline.domain import Names, TimeDomain
+from uncertain_cep.timeline.durations import parse_duration
 
 __all__ = ["with_other_values"]
 

@@ -59,7 +59,7 @@ from uncertain_cep.query.typed import (
     variables_of,
 )
 from uncertain_cep.query.walks import attributes_in, compares_with_null, components_of, patterns_in
-from uncertain_cep.timedomain import TimeDomain
+from uncertain_cep.timeline.domain import TimeDomain
 from uncertain_cep.traces.checks import check_columns
 from uncertain_cep.traces.source_order import check_order_columns
 

@@ -15,7 +15,7 @@ from uncertain_cep.query.checker import OUTPUT_COLUMNS, did_you_mean
 from uncertain_cep.query.inference import Binding
 from uncertain_cep.query.syntax import Attribute, Expression, OrderItem, Position, Variable
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
 
 __all__ = ["SortKey", "bound_having", "bound_order", "least_confidence"]
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from uncertain_cep.query.time_conditions import FAR, TimeCondition, TimeReference, bounds_in_ticks
 from uncertain_cep.query.typed import Apply, Column, Constant, Kind, Operator, TypedExpression
-from uncertain_cep.timedomain import Names, TimeDomain
+from uncertain_cep.timeline.domain import Names, TimeDomain
 
 _ARITHMETIC: Final = ("add", "subtract", "multiply", "divide", "remainder", "negate")
 

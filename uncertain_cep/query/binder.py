@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.errors import OptionError, QueryError, warn
 from uncertain_cep.query.branches import Branch, Term, branches_of
 from uncertain_cep.query.checker import check
@@ -48,7 +47,8 @@ from uncertain_cep.query.typed import (
     variables_of,
 )
 from uncertain_cep.query.walks import components_of, with_leaves
-from uncertain_cep.timedomain import DEFAULT_TICK, Names, TimeDomain
+from uncertain_cep.timeline.domain import DEFAULT_TICK, Names, TimeDomain
+from uncertain_cep.timeline.durations import format_duration, parse_duration
 
 __all__ = [
     "MAX_WINDOW",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, cast
 
+from uncertain_cep.plurals import counted
 from uncertain_cep.query import syntax
 from uncertain_cep.query.checker import did_you_mean
 from uncertain_cep.query.functions import DATE_PARTS, FUNCTIONS, MOST_DIGITS, TYPES, Function
 from uncertain_cep.query.kinds import NUMBERS, Kinds, as_text, remedy, shown, text_columns
 from uncertain_cep.query.text_patterns import groups_of, like_regex, regex_fault
 from uncertain_cep.query.typed import KIND_NAMES, Apply, Constant, Kind, Operator, TypedExpression
-from uncertain_cep.wording import counted
 
 __all__ = ["Calls"]
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
-from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import Fault, QueryError
 from uncertain_cep.query.branches import (
     MOST_BRANCHES,
@@ -40,6 +39,7 @@ from uncertain_cep.query.syntax import (
 from uncertain_cep.query.time_terms import NoDifferenceError, differences_of
 from uncertain_cep.query.unquoted import in_quotes, texts_meant
 from uncertain_cep.query.walks import components_of, impossible_confidence, patterns_in
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 
 __all__ = ["MOST_COMPONENTS", "MOST_TYPES", "OUTPUT_COLUMNS", "check", "did_you_mean"]
 

@@ -10,8 +10,8 @@ from typing import Any, Final, Literal, NoReturn
 
 from lark import Token, Transformer_NonRecursive
 
-from uncertain_cep.durations import UNIT_NANOSECONDS, falls, unit_nanoseconds
 from uncertain_cep.errors import QuerySyntaxError
+from uncertain_cep.plurals import counted
 from uncertain_cep.query import syntax
 from uncertain_cep.query.foreign import as_written_here
 from uncertain_cep.query.functions import FUNCTIONS, function_name, nearest_function
@@ -19,7 +19,7 @@ from uncertain_cep.query.spelling import unit_meant
 from uncertain_cep.query.syntax import Expression, Position, children_of, expressions_in
 from uncertain_cep.query.typed import parse_time
 from uncertain_cep.query.walks import with_leaves
-from uncertain_cep.wording import counted
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, falls, unit_nanoseconds
 
 __all__ = [
     "MAX_DEPTH",

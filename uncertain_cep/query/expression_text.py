@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
-from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.query.typed import (
     Aggregated,
     Apply,
@@ -19,6 +18,7 @@ from uncertain_cep.query.typed import (
     TypedExpression,
     format_time,
 )
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 
 __all__ = ["CLAUSES", "OPERATOR_SIGNS", "RESERVED", "format_expression", "format_mention", "quote_name"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final, Literal, cast
 
-from uncertain_cep.durations import parse_duration
 from uncertain_cep.query import syntax
 from uncertain_cep.query.calls import Calls
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS, format_expression
@@ -25,6 +24,7 @@ from uncertain_cep.query.typed import (
     TypedExpression,
     columns_in,
 )
+from uncertain_cep.timeline.durations import parse_duration
 
 __all__ = ["Binding"]
 

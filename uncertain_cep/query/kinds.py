@@ -10,6 +10,7 @@ from typing import Final
 import pyarrow as pa
 
 from uncertain_cep.errors import Fault, warn
+from uncertain_cep.plurals import shortened
 from uncertain_cep.query import syntax
 from uncertain_cep.query.checker import did_you_mean
 from uncertain_cep.query.expression_text import format_expression
@@ -26,8 +27,7 @@ from uncertain_cep.query.typed import (
     kind_of,
     parse_time,
 )
-from uncertain_cep.timedomain import Names
-from uncertain_cep.wording import shortened
+from uncertain_cep.timeline.domain import Names
 
 __all__ = ["NUMBERS", "Kinds", "as_text", "remedy", "shown", "text_columns", "time_between"]
 

@@ -13,12 +13,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from uncertain_cep.durations import Duration, parse_duration
 from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.query import syntax
 from uncertain_cep.query.checker import did_you_mean
 from uncertain_cep.query.syntax import Expression, Instant, Untyped, duration_of
 from uncertain_cep.query.walks import with_leaves
+from uncertain_cep.timeline.durations import Duration, parse_duration
 
 __all__ = ["Parameters", "guessed", "kinds_of", "values_of", "with_values"]
 

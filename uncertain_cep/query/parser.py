@@ -14,9 +14,8 @@ from typing import Any, Final, Literal
 from lark import Lark, UnexpectedInput
 
 from uncertain_cep.boundary import public
-from uncertain_cep.cache_folder import cache_folder
-from uncertain_cep.durations import unit_nanoseconds
 from uncertain_cep.errors import Fault, OptionError, QueryError, QuerySyntaxError
+from uncertain_cep.files.cache_folder import cache_folder
 from uncertain_cep.query import syntax
 from uncertain_cep.query.builder import build
 from uncertain_cep.query.checker import check, did_you_mean
@@ -27,6 +26,7 @@ from uncertain_cep.query.spelling import unit_meant
 from uncertain_cep.query.syntax import expressions_in
 from uncertain_cep.query.unquoted import in_quotes, unquoted_at
 from uncertain_cep.query.walks import with_leaves
+from uncertain_cep.timeline.durations import unit_nanoseconds
 
 __all__ = [
     "MOST_CHARACTERS",

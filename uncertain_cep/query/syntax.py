@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import Final
 from typing import Literal as Choice
 
-from uncertain_cep.durations import unit_nanoseconds
 from uncertain_cep.query.typed import format_time
+from uncertain_cep.timeline.durations import unit_nanoseconds
 
 __all__ = [
     "Aggregate",

@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertain_cep.durations import format_duration
 from uncertain_cep.query.expression_text import format_expression, format_mention
 from uncertain_cep.query.time_terms import Comparison
 from uncertain_cep.query.typed import (
@@ -20,7 +19,8 @@ from uncertain_cep.query.typed import (
     format_time,
     with_variable,
 )
-from uncertain_cep.timedomain import TimeDomain
+from uncertain_cep.timeline.domain import TimeDomain
+from uncertain_cep.timeline.durations import format_duration
 
 __all__ = ["FAR", "TimeCondition", "TimeReference", "bounds_in_ticks"]
 

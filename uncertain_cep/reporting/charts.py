@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from uncertain_cep.durations import UNIT_NANOSECONDS, Duration, duration_text, parse_duration
 from uncertain_cep.errors import OptionError
-from uncertain_cep.installed import needed
-from uncertain_cep.timedomain import TimeDomain, as_int64
+from uncertain_cep.running.installation import needed
+from uncertain_cep.timeline.domain import TimeDomain, as_int64
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, Duration, duration_text, parse_duration
 
 __all__ = [
     "AMBER",

@@ -12,15 +12,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.config import CERTAIN
-from uncertain_cep.durations import format_duration
-from uncertain_cep.installed import VERSION
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.known_until import shown_tick
+from uncertain_cep.plurals import counted
 from uncertain_cep.reporting.comparison import stamps_of
 from uncertain_cep.reporting.gathered import SPOILING_SHOWN, Answer, Moments, ReportRequest, TraceFacts
 from uncertain_cep.reporting.in_words import title_of, words_of
 from uncertain_cep.results.pictures import Pictures
-from uncertain_cep.wording import counted
+from uncertain_cep.running.installation import VERSION
+from uncertain_cep.timeline.durations import format_duration
 
 __all__ = ["report_facts"]
 

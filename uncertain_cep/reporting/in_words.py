@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from uncertain_cep.durations import format_duration
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query
 from uncertain_cep.query.expression_text import format_expression
 from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Duration, Pattern
-from uncertain_cep.wording import counted
+from uncertain_cep.timeline.durations import format_duration
 
 __all__ = ["title_of", "words_of"]
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from uncertain_cep.wording import counted
+from uncertain_cep.plurals import counted
 
 __all__ = ["Report", "page_of", "summary_of"]
 

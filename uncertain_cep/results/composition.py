@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.boundary import public
-from uncertain_cep.durations import Duration, format_duration, parse_duration
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.plan import COMPRESSED_COLUMNS, MatchOptions, make_plan
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.query.typed import kind_of
 from uncertain_cep.results.match_times import match_times
-from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column, with_noted_tick
+from uncertain_cep.timeline.domain import TICK_METADATA, Names, tick_column, with_noted_tick
+from uncertain_cep.timeline.durations import Duration, format_duration, parse_duration
 from uncertain_cep.traces.checks import check_model
 from uncertain_cep.traces.frames import as_arrow, library_of, like
 

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from confidence.kernel import plain_for
 from eventbased import choose_non_overlapping
-from uncertain_cep.compiling import plain_seconds
 from uncertain_cep.config import SORTED_AT_ONCE
 from uncertain_cep.expressions.codes import codes_of, paired
-from uncertain_cep.limits import Limits, looked_at
 from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.results.ranking import ranked
-from uncertain_cep.threads import waited_for
+from uncertain_cep.running.compiling import plain_seconds
+from uncertain_cep.running.limits import Limits, looked_at
+from uncertain_cep.running.threads import waited_for
 
 __all__ = ["finished", "non_overlapping"]
 

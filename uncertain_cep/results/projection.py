@@ -19,7 +19,7 @@ from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.series import aggregated, event_rows
 from uncertain_cep.plan import COMPRESSED_COLUMNS, EvaluationPlan
 from uncertain_cep.query.typed import Aggregated, Column, TypedExpression
-from uncertain_cep.timedomain import as_array
+from uncertain_cep.timeline.domain import as_array
 
 __all__ = ["id_payload", "shows_ids_alone", "taken", "to_batch", "widened"]
 

@@ -19,7 +19,7 @@ from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.context import Threshold
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.ranking import least_passing, least_ranked_as, ranked
-from uncertain_cep.threads import side_by_side
+from uncertain_cep.running.threads import side_by_side
 
 __all__ = ["RisingThreshold", "best_chunk"]
 

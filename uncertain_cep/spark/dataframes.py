@@ -17,7 +17,7 @@ from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.python_tasks import spared
-from uncertain_cep.timedomain import TICK_METADATA, Names, check_one_tick, check_tick_type
+from uncertain_cep.timeline.domain import TICK_METADATA, Names, check_one_tick, check_tick_type
 
 __all__ = [
     "arrow_fields",

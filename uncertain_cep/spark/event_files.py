@@ -15,7 +15,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.results.output_place import local_path
 from uncertain_cep.spark.dataframes import from_arrow_schema
 from uncertain_cep.spark.file_parts import EventFiles, parquet_parts
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
 
 __all__ = ["files_of", "remember_files"]
 

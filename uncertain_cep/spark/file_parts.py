@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from uncertain_cep.config import BATCH_ROWS
 from uncertain_cep.errors import TraceError
 from uncertain_cep.spark.file_reading import Reading, raw_table, row_groups, step_events, with_types
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces.faulty_rows import renumbered
 from uncertain_cep.traces.formats import TraceFile
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from uncertain_cep.config import BATCH_ROWS, ROWS_PER_PART
 from uncertain_cep.errors import TraceError, TraceFault, UncertainCepError, UncertainCepWarning
 from uncertain_cep.spark.text_spans import lines_are_rows, zones_of
-from uncertain_cep.timedomain import Names, is_text, with_noted_tick
+from uncertain_cep.timeline.domain import Names, is_text, with_noted_tick
 from uncertain_cep.traces import intervals_of
 from uncertain_cep.traces.common_types import is_number
 from uncertain_cep.traces.exact_numbers import check_kept_as_numbers

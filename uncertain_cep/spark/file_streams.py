@@ -15,11 +15,11 @@ from pyspark.sql import types as t
 from uncertain_cep.boundary import public
 from uncertain_cep.config import FILES_LEARNED_FROM
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.files.special_files import is_url
 from uncertain_cep.spark.dataframes import arrow_schema, as_spark_path, in_workers
 from uncertain_cep.spark.file_reading import Reading, events_of_files
 from uncertain_cep.spark.reading import used_of_traces
-from uncertain_cep.special_files import is_url
-from uncertain_cep.timedomain import TICK_METADATA, Names
+from uncertain_cep.timeline.domain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema
 from uncertain_cep.traces.folders import link_in_circle
 from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files

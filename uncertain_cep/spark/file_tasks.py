@@ -17,9 +17,9 @@ from uncertain_cep.config import (
     ROWS_WORTH_A_TASK,
 )
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plurals import counted
 from uncertain_cep.spark.file_parts import EventFiles
 from uncertain_cep.spark.file_worker import Chunk, reach_of
-from uncertain_cep.wording import counted
 
 __all__ = ["FileTasks", "choose_tasks"]
 

@@ -25,7 +25,7 @@ from uncertain_cep.expressions.vectorised import Values
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.file_parts import EventFiles
 from uncertain_cep.spark.worker import write_batches
-from uncertain_cep.timedomain import check_one_tick
+from uncertain_cep.timeline.domain import check_one_tick
 from uncertain_cep.traces.checks import RowOrigin, check_ids
 from uncertain_cep.traces.faulty_rows import renumbered
 

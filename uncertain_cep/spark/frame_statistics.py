@@ -29,7 +29,7 @@ from uncertain_cep.spark.dataframes import (
 )
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.spark.ordered_sources import Clusters
-from uncertain_cep.timedomain import check_one_tick
+from uncertain_cep.timeline.domain import check_one_tick
 from uncertain_cep.traces.checks import check_values
 
 __all__ = ["FrameStatistics", "about_how_many", "collect_statistics", "packed"]

@@ -22,7 +22,7 @@ from uncertain_cep.errors import (
     TraceError,
     UncertainCepError,
 )
-from uncertain_cep.limits import Limits
+from uncertain_cep.running.limits import Limits
 
 __all__ = ["count_cores", "stopped_in_time", "tasks_told", "within_seconds", "without_java", "worker_errors"]
 

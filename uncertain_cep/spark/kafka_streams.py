@@ -17,10 +17,10 @@ from pyspark.sql import types as t
 
 from uncertain_cep.config import KAFKA_ROWS, MESSAGES_LEARNED_FROM
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceError, TraceFault
-from uncertain_cep.installed import needed
+from uncertain_cep.running.installation import needed
 from uncertain_cep.spark.dataframes import from_arrow_schema, in_workers
 from uncertain_cep.spark.file_streams import FolderReading, events_of_file, reading_of
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces import TraceSchema, read_traces
 
 __all__ = ["check_kafka", "columns_of_topic", "stream_of_topic"]

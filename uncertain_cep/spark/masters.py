@@ -10,7 +10,7 @@ from typing import Final
 
 from uncertain_cep.config import CONNECT_SECONDS
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
-from uncertain_cep.installed import needed
+from uncertain_cep.running.installation import needed
 
 if sys.platform != "win32":
     import pwd

@@ -15,7 +15,6 @@ from pyspark.sql import types as t
 
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.diagnostics import Diagnostics
-from uncertain_cep.durations import Duration
 from uncertain_cep.errors import OptionError, warn
 from uncertain_cep.executor import Slicing
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan
@@ -50,7 +49,8 @@ from uncertain_cep.spark.worker import (
     unused_name,
 )
 from uncertain_cep.streaming.stream_layout import METRICS, StreamOptions
-from uncertain_cep.timedomain import TICK_METADATA, Names
+from uncertain_cep.timeline.domain import TICK_METADATA, Names
+from uncertain_cep.timeline.durations import Duration
 
 __all__ = [
     "PreparedMatch",

@@ -18,8 +18,8 @@ from pyspark.sql import types as t
 
 from uncertain_cep.boundary import public
 from uncertain_cep.config import MOST_READING_TASKS
-from uncertain_cep.durations import Duration, duration_text
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
+from uncertain_cep.files.special_files import DOWNLOAD, is_of_web, is_url
 from uncertain_cep.spark.dataframes import (
     arrow_schema,
     as_spark_keeps,
@@ -42,8 +42,8 @@ from uncertain_cep.spark.file_reading import (
 )
 from uncertain_cep.spark.jobs import worker_errors
 from uncertain_cep.spark.text_spans import files_to_read_whole, in_spans
-from uncertain_cep.special_files import DOWNLOAD, is_of_web, is_url
-from uncertain_cep.timedomain import TICK_METADATA, Names
+from uncertain_cep.timeline.domain import TICK_METADATA, Names
+from uncertain_cep.timeline.durations import Duration, duration_text
 from uncertain_cep.traces import TraceSchema, intervals_of
 from uncertain_cep.traces.duplicates import duplicates_message
 from uncertain_cep.traces.exact_numbers import mixed_columns

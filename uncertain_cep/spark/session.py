@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from uncertain_cep.boundary import public
 from uncertain_cep.config import BATCH_ROWS, LARGEST_HEAP_MEBIBYTES, TASK_TRIES
 from uncertain_cep.errors import RuntimeEnvironmentError
-from uncertain_cep.installed import needed
+from uncertain_cep.running.installation import needed
 from uncertain_cep.spark.java import ensure_java
 from uncertain_cep.spark.masters import check_home, check_master, check_server, check_user
 from uncertain_cep.spark.shims import python_of_workers

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from uncertain_cep.cache_folder import cache_folder
+from uncertain_cep.files.cache_folder import cache_folder
 
 __all__ = ["HAS_SHELL", "python_of_workers", "shim"]
 

@@ -11,9 +11,9 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
-from uncertain_cep.installed import needed
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.query import Query
+from uncertain_cep.running.installation import needed
 from uncertain_cep.spark.clock_offsets import check_clock_columns
 from uncertain_cep.spark.dataframes import (
     arrow_schema,
@@ -29,7 +29,7 @@ from uncertain_cep.streaming.blobs import unpacked
 from uncertain_cep.streaming.cutting import PIECES, cut
 from uncertain_cep.streaming.held_slices import COUNTED
 from uncertain_cep.streaming.stream_layout import StreamLayout, StreamOptions
-from uncertain_cep.timedomain import check_tick_type
+from uncertain_cep.timeline.domain import check_tick_type
 
 __all__ = ["check_state_store", "layout_of", "pieces_of_stream", "stream_frame"]
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.config import BYTES_PER_SPAN
-from uncertain_cep.timedomain import is_text
+from uncertain_cep.timeline.domain import is_text
 from uncertain_cep.traces.bounded import LONGEST_LINE
 from uncertain_cep.traces.documents import are_documents
 from uncertain_cep.traces.file_kinds import kind_of

@@ -12,14 +12,15 @@ from typing import Any, Final, Literal
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from uncertain_cep.aside import written_aside
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.errors import OptionError
-from uncertain_cep.meter import meter_for
+from uncertain_cep.files.atomic_output import written_aside
+from uncertain_cep.files.special_files import check_written_here
 from uncertain_cep.plan import Approximation, MatchOptions
 from uncertain_cep.query import Query
 from uncertain_cep.results.output_place import check_output_place, local_path
+from uncertain_cep.running.meter import meter_for
 from uncertain_cep.spark.dataframes import as_spark_path, files_read, in_workers
 from uncertain_cep.spark.file_jobs import run_on_files
 from uncertain_cep.spark.file_worker import check_files, write_files
@@ -30,8 +31,7 @@ from uncertain_cep.spark.matching import (
     prepare,
 )
 from uncertain_cep.spark.worker import parquet_writer, write_partition
-from uncertain_cep.special_files import check_written_here
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
 
 __all__ = ["match_to_parquet", "matches_to_parquet", "write_matches"]
 

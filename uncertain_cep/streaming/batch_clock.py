@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.config import EVER
-from uncertain_cep.timedomain import TimeDomain
+from uncertain_cep.timeline.domain import TimeDomain
 
 __all__ = ["NOTHING_KNOWN", "BatchClock", "News"]
 

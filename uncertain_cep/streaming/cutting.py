@@ -25,7 +25,7 @@ from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, News
 from uncertain_cep.streaming.blobs import packed
 from uncertain_cep.streaming.held_ids import id_pieces
 from uncertain_cep.streaming.stream_layout import CLOSE, HEARTBEAT, StreamLayout
-from uncertain_cep.timedomain import TICK_METADATA, with_noted_tick
+from uncertain_cep.timeline.domain import TICK_METADATA, with_noted_tick
 
 __all__ = ["CLOCK", "EVENTS", "IDS", "OTHERS", "PIECES", "cut"]
 

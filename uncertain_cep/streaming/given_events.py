@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
-from uncertain_cep.timedomain import TICK_METADATA, Names, TimeDomain, with_noted_tick
+from uncertain_cep.timeline.domain import TICK_METADATA, Names, TimeDomain, with_noted_tick
+from uncertain_cep.timeline.durations import format_duration, parse_duration
 from uncertain_cep.traces.frames import as_arrow
 
 __all__ = ["events_given", "length_of_tick", "tick_given"]

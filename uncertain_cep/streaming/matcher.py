@@ -21,11 +21,8 @@ from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, select
-from uncertain_cep.compiling import plain_seconds
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.executor import check_table, confident, constants_hold, ticks_of
-from uncertain_cep.installed import VERSION
-from uncertain_cep.limits import Limits
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.incremental import RunEvaluation
 from uncertain_cep.operators.table import kernels_of
@@ -40,6 +37,9 @@ from uncertain_cep.plan import (
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.results.having import had
 from uncertain_cep.results.projection import to_batch
+from uncertain_cep.running.compiling import plain_seconds
+from uncertain_cep.running.installation import VERSION
+from uncertain_cep.running.limits import Limits
 from uncertain_cep.streaming.duplicate_ids import duplicate_error, duplicates_in
 from uncertain_cep.streaming.event_buffer import RetainedEvents
 from uncertain_cep.streaming.given_events import events_given, length_of_tick, tick_given
@@ -50,7 +50,7 @@ from uncertain_cep.streaming.single_events import SingleEvents
 from uncertain_cep.streaming.snapshots import packed_snapshot, unpacked_snapshot
 from uncertain_cep.streaming.stream_methods import BY_SLICES, method_of, refuse
 from uncertain_cep.streaming.watermark import ArrivalPromise, types_that_matter
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces.frames import takeable_type
 
 __all__ = ["IncrementalMatcher"]

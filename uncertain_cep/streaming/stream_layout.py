@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from uncertain_cep.candidates.selection import looks_back
 from uncertain_cep.config import MAX_TICK, MOST_STREAM_COPIES, SLICE_REACHES, STREAM_BUCKETS
-from uncertain_cep.durations import Duration, parse_duration
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.streaming.batch_clock import BatchClock
 from uncertain_cep.streaming.watermark import types_that_matter
-from uncertain_cep.timedomain import TimeDomain
+from uncertain_cep.timeline.domain import TimeDomain
+from uncertain_cep.timeline.durations import Duration, parse_duration
 
 __all__ = [
     "CLOSE",

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from uncertain_cep.boundary import public
 from uncertain_cep.config import CERTAIN
 from uncertain_cep.errors import OptionError
-from uncertain_cep.results.shown import percent, shown_rows
+from uncertain_cep.results.display import percent, shown_rows
 from uncertain_cep.testing.model import Event, Query
 from uncertain_cep.testing.worlds import answer
 from uncertain_cep.traces.frames import as_arrow

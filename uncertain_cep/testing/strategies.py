@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
-from uncertain_cep.installed import needed
+from uncertain_cep.running.installation import needed
 
 needed("testing")
 

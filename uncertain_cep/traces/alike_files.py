@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.timedomain import is_text
+from uncertain_cep.timeline.domain import is_text
 from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.file_kinds import delimiter_in, kind_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, delimiter_of, read_file

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.config import MOST_TICKS_OF_READINGS
-from uncertain_cep.durations import format_duration
 from uncertain_cep.errors import TraceError, warn
+from uncertain_cep.timeline.durations import format_duration
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.instants import Grid
 from uncertain_cep.traces.uncertain_stamps import Intervals

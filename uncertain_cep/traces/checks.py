@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from uncertain_cep.config import EXPRESSION_ROWS, FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
 from uncertain_cep.errors import TraceFault, absent_columns
 from uncertain_cep.expressions.codes import codes_of, paired
-from uncertain_cep.timedomain import Names, TimeDomain, advice_on_floats, as_int64, is_text
+from uncertain_cep.timeline.domain import Names, TimeDomain, advice_on_floats, as_int64, is_text
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.source_order import check_orders, check_sequences
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from uncertain_cep.aside import written_aside
 from uncertain_cep.errors import OptionError
+from uncertain_cep.files.atomic_output import written_aside
 from uncertain_cep.traces.cluster_simulation import (
     SECOND,
     Attempts,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from uncertain_cep.durations import UNIT_NANOSECONDS
-from uncertain_cep.timedomain import is_text
+from uncertain_cep.timeline.domain import is_text
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 
 __all__ = ["common_type", "is_number"]
 

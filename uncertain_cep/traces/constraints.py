@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from uncertain_cep.boundary import public
-from uncertain_cep.durations import Duration, format_duration, parse_duration
 from uncertain_cep.errors import OptionError, QuerySyntaxError
+from uncertain_cep.timeline.durations import Duration, format_duration, parse_duration
 
 if TYPE_CHECKING:
     from uncertain_cep.query import Query

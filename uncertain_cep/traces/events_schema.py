@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.expressions.codes import places_in
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.offsets import clock_offset
 from uncertain_cep.traces.time_formats import ISO, TimeFormat

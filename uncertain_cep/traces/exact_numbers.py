@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.errors import TraceError, warn
-from uncertain_cep.timedomain import is_text
+from uncertain_cep.timeline.domain import is_text
 from uncertain_cep.traces.common_types import is_number
 from uncertain_cep.traces.faulty_rows import row_faults
 

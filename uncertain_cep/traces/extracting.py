@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceError, TraceFault, warn
+from uncertain_cep.plurals import counted
 from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.nested import roots_of
 from uncertain_cep.traces.text_lines import DASHED, LINE, REST, RESTS
-from uncertain_cep.wording import counted
 
 __all__ = [
     "Extraction",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from uncertain_cep.special_files import special_kind
+from uncertain_cep.files.special_files import special_kind
 
 __all__ = ["files_of_folder", "link_in_circle", "linked_folders"]
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault, warn
-from uncertain_cep.special_files import DOWNLOAD, is_url, special_kind
+from uncertain_cep.files.special_files import DOWNLOAD, is_url, special_kind
 from uncertain_cep.traces.bounded import (
     header_names,
 )

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
-from uncertain_cep.timedomain import Names, with_noted_tick
+from uncertain_cep.timeline.domain import Names, with_noted_tick
 
 __all__ = [
     "FRAMES",

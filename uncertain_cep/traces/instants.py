@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.config import FAULT_LIMIT
-from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration, number_unit, parse_duration
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
-from uncertain_cep.timedomain import DEFAULT_TICK, coarsest_unit, is_text
+from uncertain_cep.timeline.domain import DEFAULT_TICK, coarsest_unit, is_text
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, format_duration, number_unit, parse_duration
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, Values, row_faults, unreadable_rows
 from uncertain_cep.traces.frames import is_whole_decimal
 

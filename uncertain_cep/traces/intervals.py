@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
-from uncertain_cep.timedomain import TICK_METADATA, Names, lengths_in_ticks, tick_column
+from uncertain_cep.timeline.domain import TICK_METADATA, Names, lengths_in_ticks, tick_column
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.both_readings import of_both_readings
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import whole_numbers

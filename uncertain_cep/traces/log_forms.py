@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.durations import UNIT_NANOSECONDS
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.formats import naming_file
 from uncertain_cep.traces.stamp_columns import stamp_column
 from uncertain_cep.traces.text_lines import CONTINUATION, PRESETS, RESTS, record_blocks

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from uncertain_cep.boundary import public
-from uncertain_cep.durations import number_unit
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.expressions.codes import codes_of, places_in
+from uncertain_cep.timeline.durations import number_unit
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import as_arrow
 from uncertain_cep.traces.instants import counts_of, lengths_of, stamp_kind

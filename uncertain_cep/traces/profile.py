@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration
 from uncertain_cep.errors import UncertainCepError
-from uncertain_cep.timedomain import Names, TimeDomain, is_text
+from uncertain_cep.timeline.domain import Names, TimeDomain, is_text
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, format_duration
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
 from uncertain_cep.traces.stamp_columns import UNITS, names_host, resolution_of
 

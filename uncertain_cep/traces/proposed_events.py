@@ -15,9 +15,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration
 from uncertain_cep.query.expression_text import quote_name
-from uncertain_cep.timedomain import EVENT_COLUMNS, is_text
+from uncertain_cep.timeline.domain import EVENT_COLUMNS, is_text
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, format_duration
 from uncertain_cep.traces.alike_files import (
     Group,
     camel_case,

@@ -12,9 +12,9 @@ from typing import Final
 import pyarrow as pa
 
 from uncertain_cep.config import IN_PROCESS_BYTES
-from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.timedomain import EVENT_COLUMNS, Names
+from uncertain_cep.timeline.domain import EVENT_COLUMNS, Names
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.alike_files import (
     Group,
     each_file,

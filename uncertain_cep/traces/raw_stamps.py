@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import UncertainCepError, UncertainCepWarning
-from uncertain_cep.timedomain import STAMP_METADATA, Names
+from uncertain_cep.timeline.domain import STAMP_METADATA, Names
 from uncertain_cep.traces.events_schema import UncertaintySpec
 from uncertain_cep.traces.reading import GivenSchema, LoadedTrace, Paths, load_traces
 from uncertain_cep.traces.schema import TraceSchema, given_schema

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
-from uncertain_cep.timedomain import Names, TimeDomain
+from uncertain_cep.timeline.domain import Names, TimeDomain
+from uncertain_cep.timeline.durations import parse_duration
 from uncertain_cep.traces.checks import RowOrigin, check_columns, check_ids, check_values
 from uncertain_cep.traces.duplicates import duplicates_message, first_of_equal
 from uncertain_cep.traces.exact_numbers import mixed_columns

@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
-from uncertain_cep.timedomain import MODEL_COLUMNS, TICK_METADATA, Names, tick_column, with_noted_tick
+from uncertain_cep.timeline.domain import MODEL_COLUMNS, TICK_METADATA, Names, tick_column, with_noted_tick
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.events_schema import READ_EVENTS, EventsSchema
 from uncertain_cep.traces.exact_numbers import with_numbers
 from uncertain_cep.traces.extracting import ExtractionUses

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import QueryError, QuerySyntaxError, TraceError, TraceFault
-from uncertain_cep.timedomain import (
+from uncertain_cep.plurals import counted
+from uncertain_cep.timeline.domain import (
     EVENT_COLUMNS,
     TICK_METADATA,
     Names,
@@ -29,7 +30,6 @@ from uncertain_cep.traces.intervals import IntervalOptions, Rounding
 from uncertain_cep.traces.reshaping import VALUE, VARIABLE, value_names, with_values
 from uncertain_cep.traces.spoiled_numbers import spoiled_rows
 from uncertain_cep.traces.uncertain_stamps import Uncertainty, Zones, columns_in
-from uncertain_cep.wording import counted
 
 __all__ = [
     "Events",

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
-from uncertain_cep.special_files import special_kind
+from uncertain_cep.files.special_files import special_kind
 from uncertain_cep.traces.constraints import Constraint
 from uncertain_cep.traces.events_schema import KINDS, EventsSchema
 from uncertain_cep.traces.formats import FileOptions

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import OptionError, QueryError, QuerySyntaxError
-from uncertain_cep.timedomain import EVENT_COLUMNS
+from uncertain_cep.timeline.domain import EVENT_COLUMNS
 from uncertain_cep.traces.constraints import Constraint, all_before, causal, encloses
 from uncertain_cep.traces.events_schema import KINDS, READ_EVENTS, Argument, EventsSchema, UncertaintySpec
 from uncertain_cep.traces.extracting import extraction_groups

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from uncertain_cep.durations import UNIT_NANOSECONDS, number_unit, parse_duration
 from uncertain_cep.errors import OptionError
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, number_unit, parse_duration
 from uncertain_cep.traces.formats import COLUMN_TYPES, ColumnType
 
 __all__ = ["SchemaValues", "is_list_of_text", "joined_path"]

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
-from uncertain_cep.special_files import special_kind
+from uncertain_cep.files.special_files import special_kind
 from uncertain_cep.traces.folders import files_of_folder
 from uncertain_cep.traces.unpacking import compression_of
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceFault, warn
 from uncertain_cep.expressions.codes import codes_of
-from uncertain_cep.timedomain import Names, TimeDomain, advice_on_floats
+from uncertain_cep.timeline.domain import Names, TimeDomain, advice_on_floats
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 
 __all__ = [

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from uncertain_cep.config import MOSTLY_NUMBERS
 from uncertain_cep.errors import Fault, QueryError, TraceFault
 from uncertain_cep.expressions.masks import mask_of
-from uncertain_cep.wording import shortened
+from uncertain_cep.plurals import shortened
 
 __all__ = ["Spoiled", "naming_spoiled_rows", "spoiled_rows"]
 

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import TraceError, UncertainCepWarning
-from uncertain_cep.timedomain import is_text
+from uncertain_cep.timeline.domain import is_text
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.faulty_rows import IntArray
 from uncertain_cep.traces.instants import counts_of, stamp_kind
 from uncertain_cep.traces.time_formats import EPOCHS, TimeFormat

@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from uncertain_cep.durations import UNIT_NANOSECONDS
+from uncertain_cep.plurals import counted
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
-from uncertain_cep.wording import counted
 
 __all__ = ["LONG_MONTHS", "MONTHS", "NO_ZONE", "YEARS", "StampTexts"]
 

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import TraceError, warn
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered, row_faults
 from uncertain_cep.traces.local_times import in_utc
 from uncertain_cep.traces.stamp_texts import LONG_MONTHS, MONTHS, NO_ZONE, YEARS, StampTexts

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.durations import number_unit
 from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.timeline.durations import number_unit
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.instants import (
     Grid,

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.boundary import public
-from uncertain_cep.durations import Duration, format_duration, number_unit, parse_duration
 from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.timeline.durations import Duration, format_duration, number_unit, parse_duration
 from uncertain_cep.traces.instants import Grid, stamp_kind
 from uncertain_cep.traces.uncertain_stamps import (
     Clocks,

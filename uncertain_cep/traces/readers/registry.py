@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
-from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import TraceError
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timeline.domain import Names
+from uncertain_cep.timeline.durations import parse_duration
 from uncertain_cep.traces.readers.event_columns import TIMES
 from uncertain_cep.traces.readers.source import Source
 

@@ -32,7 +32,7 @@ query = "PATTERN SEQ(A a, B b, C c) WITHIN 8"
 ANNOUNCED = """
 import numpy as np
 from confidence.gaps.monte_carlo import _stir
-from uncertain_cep.compiling import announce_compilation, plain_seconds
+from uncertain_cep.running.compiling import announce_compilation, plain_seconds
 config.BETWEEN_WORDS = 1e9
 announce_compilation()
 announce_compilation()
@@ -60,8 +60,8 @@ print(found.num_rows == uc.match(events, query).num_rows > 0)
 BESIDE = """
 import signal
 from confidence.kernel_cache import compiler_lock
-from uncertain_cep import compiling
-from uncertain_cep.compiling import _beside
+from uncertain_cep.running import compiling
+from uncertain_cep.running.compiling import _beside
 config.PLAIN_SECONDS = config.PLAIN_SECONDS_UNCOMPILED = 1e9
 
 class Stopped(compiling.subprocess.Popen):

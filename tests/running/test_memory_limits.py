@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 import uncertain_cep as uc
 from confidence.budget import checkpoint, looking_at
-from uncertain_cep import limits
 from uncertain_cep.cli import main
-from uncertain_cep.limits import Limits, held_memory, parse_size, within
+from uncertain_cep.running import limits
+from uncertain_cep.running.limits import Limits, held_memory, parse_size, within
 
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 50"
 

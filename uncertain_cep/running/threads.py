@@ -20,7 +20,7 @@ from confidence.budget import checkpoint, looking_at
 from confidence.uninterrupted import Abandoned, Failure, ending_when, in_a_thread
 from uncertain_cep.config import AWAY_SHARE, MOST_AHEAD, WORTH_A_THREAD
 from uncertain_cep.errors import RuntimeEnvironmentError
-from uncertain_cep.meter import Meter, current_meter
+from uncertain_cep.running.meter import Meter, current_meter
 
 __all__ = ["available_cores", "equal_ranges", "side_by_side", "waited_for"]
 

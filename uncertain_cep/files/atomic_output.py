@@ -20,7 +20,7 @@ from typing import Final
 from uuid import uuid4
 
 from uncertain_cep.errors import OptionError
-from uncertain_cep.special_files import check_written_here, special_kind
+from uncertain_cep.files.special_files import check_written_here, special_kind
 
 if sys.platform != "win32":
     import fcntl

@@ -97,7 +97,7 @@ class _Beside:
         with compiler_lock() as lock:
             if lock is None:
                 return
-            root = str(Path(__file__).resolve().parents[1])
+            root = str(Path(__file__).resolve().parents[2])
             code = f"import sys; sys.path.insert(0, {root!r}); import uncertain_cep.warming as w; w.beside()"
             with suppress(OSError):
                 # Ends when this process does: its input ends then.

@@ -29,10 +29,10 @@ from tests.cases.nested import NestedCase, nested_cases
 from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.config import MOST_AHEAD
 from uncertain_cep.executor import candidates
-from uncertain_cep.limits import Limits, within
-from uncertain_cep.meter import Meter, metered
 from uncertain_cep.plan import make_plan
-from uncertain_cep.threads import available_cores, side_by_side, waited_for
+from uncertain_cep.running.limits import Limits, within
+from uncertain_cep.running.meter import Meter, metered
+from uncertain_cep.running.threads import available_cores, side_by_side, waited_for
 
 QUERY = "PATTERN SEQ(ANY a, ANY b, ANY c) WITHIN 60"
 
@@ -206,7 +206,7 @@ def test_the_caller_makes_items_instead_of_waiting() -> None:
 def test_a_fast_thread_gets_the_lane_that_is_behind(
     is_caller_fast: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uncertain_cep.threads._KEPT_SECONDS", 60.0)
+    monkeypatch.setattr("uncertain_cep.running.threads._KEPT_SECONDS", 60.0)
     caller = threading.get_ident()
     slow_begins = threading.Event()
     changes: list[int] = []
@@ -315,8 +315,8 @@ def _five() -> Iterator[int]:
 
 
 def test_as_many_threads_stay_as_there_are_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uncertain_cep.threads.available_cores", lambda: 3)
-    monkeypatch.setattr("uncertain_cep.threads._Worker._idle", [])
+    monkeypatch.setattr("uncertain_cep.running.threads.available_cores", lambda: 3)
+    monkeypatch.setattr("uncertain_cep.running.threads._Worker._idle", [])
     before = threading.active_count()
     for count in (2, 3, 2, 3, 8, 3):
         assert sum(side_by_side(count, [_five] * 8)) == 80

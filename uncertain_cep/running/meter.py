@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from uncertain_cep.config import BETWEEN_LINES, LONG_CALL
 from uncertain_cep.errors import OptionError
-from uncertain_cep.wording import counted
+from uncertain_cep.plurals import counted
 
 __all__ = ["current_meter", "meter_for", "metered"]
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 import uncertain_cep as uc
 from tests.needs import is_demanded
 from uncertain_cep.cli import main
-from uncertain_cep.special_files import special_kind
+from uncertain_cep.files.special_files import special_kind
 from uncertain_cep.traces.folders import files_of_folder, linked_folders
 from uncertain_cep.traces.sizes import unpacked_bytes
 

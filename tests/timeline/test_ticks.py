@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.traces.files import put, validation_report
-from uncertain_cep.timedomain import Names, TimeDomain, with_noted_tick
+from uncertain_cep.timeline.domain import Names, TimeDomain, with_noted_tick
 from uncertain_cep.traces import (
     TraceSchema,
     by_value,

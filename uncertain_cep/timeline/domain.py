@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.durations import UNIT_NANOSECONDS, Duration, format_duration, parse_duration
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, Duration, format_duration, parse_duration
 
 __all__ = [
     "DEFAULT_TICK",

@@ -17,17 +17,17 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from tests.conftest import ROOT
-from uncertain_cep import installed
 from uncertain_cep.cli import main
 from uncertain_cep.errors import RuntimeEnvironmentError
+from uncertain_cep.running import installation
 from uncertain_cep.spark.streamed import check_state_store
 
 PACKAGES = ("confidence", "eventbased", "pointbased")
 
 
 def test_our_packages_are_ours() -> None:
-    assert set(installed._OURS) == set(PACKAGES)
-    installed.check_ours()
+    assert set(installation._OURS) == set(PACKAGES)
+    installation.check_ours()
 
 
 def another(place: Path, name: str, distribution: str | None) -> Path:
@@ -79,14 +79,14 @@ def test_a_package_that_is_gone_and_one_without_sources(monkeypatch: pytest.Monk
         return ModuleSpec("confidence", loader, origin=origin)  # type: ignore[arg-type]
 
     found: ModuleSpec | None = None
-    monkeypatch.setattr(installed, "find_spec", lambda name: found)
+    monkeypatch.setattr(installation, "find_spec", lambda name: found)
     with pytest.raises(RuntimeEnvironmentError, match=r"confidence, a part of uncertain-cep, is missing"):
-        installed.check_ours()
+        installation.check_ours()
     found = spec(None, None)
     with pytest.raises(RuntimeEnvironmentError, match="is not that of uncertain-cep"):
-        installed.check_ours()
+        installation.check_ours()
     found = spec(object(), "frozen")
-    installed.check_ours()
+    installation.check_ours()
 
 
 @pytest.mark.parametrize(
@@ -107,25 +107,25 @@ def test_it_is_installed_again_as_it_was(
     (info / "direct_url.json").write_text(json.dumps(origin))
     monkeypatch.syspath_prepend(tmp_path)
     importlib.invalidate_caches()
-    assert installed._reinstall() == f"pip install --force-reinstall --no-deps {command}"
+    assert installation._reinstall() == f"pip install --force-reinstall --no-deps {command}"
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
     """Have some modules not be there."""
     find = importlib.util.find_spec
-    monkeypatch.setattr(installed, "find_spec", lambda name: None if name in modules else find(name))
+    monkeypatch.setattr(installation, "find_spec", lambda name: None if name in modules else find(name))
 
 
-EVERY = [(part, module) for part, wanted in installed.PARTS.items() for module in wanted.modules]
+EVERY = [(part, module) for part, wanted in installation.PARTS.items() for module in wanted.modules]
 
 
 @pytest.mark.parametrize(("part", "module"), EVERY)
 def test_every_package_that_is_missing(part: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed.needed(part)
+    installation.needed(part)
     hide(monkeypatch, module)
     with pytest.raises(RuntimeEnvironmentError) as raised:
-        installed.needed(part)
-    assert f"({module}): pip install 'uncertain-cep[{installed.PARTS[part].extra}]'" in str(raised.value)
+        installation.needed(part)
+    assert f"({module}): pip install 'uncertain-cep[{installation.PARTS[part].extra}]'" in str(raised.value)
 
 
 def test_a_part_that_needs_several_and_a_package_within_a_missing_one(
@@ -133,16 +133,16 @@ def test_a_part_that_needs_several_and_a_package_within_a_missing_one(
 ) -> None:
     hide(monkeypatch, "google.protobuf", "confluent_kafka")
     with pytest.raises(RuntimeEnvironmentError, match=r"\(google\.protobuf, confluent_kafka\)"):
-        installed.needed("kafka")
-    assert not installed.is_there("no_such_package.within")
+        installation.needed("kafka")
+    assert not installation.is_there("no_such_package.within")
     monkeypatch.setitem(sys.modules, "none_of_it", None)
-    assert not installed.is_there("none_of_it")
+    assert not installation.is_there("none_of_it")
 
 
 def test_extras_bring_what_parts_need() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     distributions = {"google.protobuf": "protobuf", "confluent_kafka": "confluent-kafka"}
-    for part in installed.PARTS.values():
+    for part in installation.PARTS.values():
         brought = " ".join(extras[part.extra])
         # pyspark's own extra brings what Connect needs.
         wanted = ["pyspark[connect]"] if part.extra == "connect" else part.modules

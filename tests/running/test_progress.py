@@ -11,7 +11,7 @@ import pytest
 
 import uncertain_cep as uc
 from tests.cases.cut import cut
-from uncertain_cep import meter as meters
+from uncertain_cep.running import meter as meters
 
 AT = np.arange(3000) * 3
 EVENTS = pa.table({"type": ["A"] * 3000, "id": np.arange(3000), "lower": AT, "upper": AT + 5})

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from uncertain_cep.config import CERTAIN
+from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query
 from uncertain_cep.query.syntax import Aggregate, AllAttributes, Attribute, expressions_in
-from uncertain_cep.wording import counted
 
 __all__ = [
     "MatchTable",

@@ -1,0 +1,1 @@
+"""Times as the engine counts them: int64 ticks, and lengths of time in nanoseconds."""

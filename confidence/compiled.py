@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import sys
+from contextlib import suppress
 from functools import cache, partial
 from typing import Any, Final
 
@@ -133,7 +134,9 @@ class _KernelCache:
         compiled: Any = None
         for name in self._names(sig, target_context.codegen()):
             if stored is None and (data := read_entry(name)) is not None:
-                stored, compiled = pickle.loads(data)
+                # The types of arguments may name a class that has moved since: then it is no such entry.
+                with suppress(ImportError, AttributeError):
+                    stored, compiled = pickle.loads(data)
         say_needed(f"{self._function.__module__}.{self._function.__qualname__}", stored == sig)
         if stored != sig:
             return None

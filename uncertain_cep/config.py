@@ -173,7 +173,7 @@ POINT_BATCH: Final = 1 << 11
 """About as many candidates are handed to the point-based evaluation before time moves on."""
 
 MOST_CONFIDENCE_STEPS: Final = 200_000_000
-"""Most multiplications spent on the exact confidence of one match with forbidden events: about a second."""
+"""Most multiplications spent on the confidence of one match, whatever weighs it: about a second."""
 
 MOST_OFFSETS: Final = 1_000_000
 """Most choices of offsets of shared clocks that are gone through for one match: about a second."""
@@ -188,9 +188,6 @@ MOST_RECORD_CELLS: Final = 10_000_000
 """Most cells of one array over the ticks of records whose order is known: some tenths of a second."""
 
 # Conditions on times.
-
-MOST_TIMED_CELLS: Final = 100_000_000
-"""Most cells of tables over ticks that are computed for one match: some tenths of a second."""
 
 MOST_CELLS_IN_TABLE: Final = 1 << 24
 """Most cells of one of these tables: 128 MiB."""

@@ -54,12 +54,17 @@ class CostlyMatchError(ValueError):
     steps : int
     events : (l,) int64
         The numbers of its events, where the caller cannot tell them by the match; else empty.
+    limit : float
+        The most steps, or cells of a table, for one match; 0 if it is the caller's.
     """
 
-    def __init__(self, match: int, steps: int, events: NDArray[np.int64] = _NO_EVENTS) -> None:
+    def __init__(
+        self, match: int, steps: int, events: NDArray[np.int64] = _NO_EVENTS, limit: float = 0.0
+    ) -> None:
         self.match = match
         self.steps = steps
         self.events = events
+        self.limit = limit
         super().__init__(f"match {match} takes {steps} steps")
 
 
@@ -72,7 +77,7 @@ def numbered(which: NDArray[np.int64]) -> Iterator[None]:
     try:
         yield
     except CostlyMatchError as error:
-        raise CostlyMatchError(int(which[error.match]), error.steps, error.events) from None
+        raise CostlyMatchError(int(which[error.match]), error.steps, error.events, error.limit) from None
 
 
 class Space:
@@ -100,7 +105,11 @@ class Space:
         self.forbidden = room_for(events, length + 2)
 
 
-def describe_each(call: Callable[[int], Described], grow: Callable[[Sequence[int]], None]) -> None:
+def describe_each(
+    call: Callable[[int], Described],
+    grow: Callable[[Sequence[int]], None],
+    declined: Callable[[int, float], None] | None = None,
+) -> None:
     """Call a kernel until all matches are described.
 
     Parameters
@@ -109,11 +118,13 @@ def describe_each(call: Callable[[int], Described], grow: Callable[[Sequence[int
         Goes on with the match given.
     grow : callable
         Makes room for the match that the kernel came back with.
+    declined : callable or None
+        Takes a match that takes too many steps, and how many; the next one follows.
 
     Raises
     ------
     CostlyMatchError
-        If a match takes too many steps.
+        If a match takes too many steps, and ``declined`` is None.
     """
     done, reason = 0, PAUSED
     while reason != ALL:
@@ -121,6 +132,9 @@ def describe_each(call: Callable[[int], Described], grow: Callable[[Sequence[int
         if reason == PAUSED:
             checkpoint()
         elif reason == COSTLY:
-            raise CostlyMatchError(done, need[0])
+            if declined is None:
+                raise CostlyMatchError(done, need[0])
+            declined(done, float(need[0]))
+            done += 1
         elif reason == SPACE:
             grow(need)

@@ -48,7 +48,7 @@ class SummedTimes(NamedTuple):
         Where the probability of tick 0 would be, for explicit ones.
     sides : (e, 2) int64
         Two times.
-    low, high : (k, e) int64
+    low, high : (k, e) int64, or (1, e) if they are the same for all
         Bounds of the first less the second.
     ends : (2, l) bool
         Which times can be the first of the match, and which the last.
@@ -74,10 +74,13 @@ def _tighten(a, b, sides, low, high):
     for j in range(length):
         if a[j] > b[j]:
             return False
-    # Nothing overflows: the ticks are within those given as long as some are left.
-    for _ in range(length + 2):
+    # Nothing overflows: the ticks are within those given as long as some are left. Forwards and backwards in
+    # turns, two passes settle a chain of any length.
+    count = sides.shape[0]
+    for turn in range(length + 2):
         changed = False
-        for e in range(sides.shape[0]):
+        for k in range(count):
+            e = k if turn % 2 == 0 else count - 1 - k
             i, j = sides[e, 0], sides[e, 1]
             if i == j:
                 continue
@@ -117,7 +120,8 @@ def tighten_all(times):
     """
     for n in range(times.first.shape[0]):
         plain_checkpoint()
-        if not _tighten(times.first[n], times.last[n], times.sides, times.low[n], times.high[n]):
+        m = min(n, times.low.shape[0] - 1)
+        if not _tighten(times.first[n], times.last[n], times.sides, times.low[m], times.high[m]):
             times.first[n, 0], times.last[n, 0] = 1, 0
 
 
@@ -146,9 +150,10 @@ def _bound_differences(times, n, tables):
     """Add the bounds of differences that can be without; return 0, FULL or TOO_MANY."""
     axes = tables.axes[0]
     size = tables.size
+    m = min(n, times.low.shape[0] - 1)
     for e in range(times.sides.shape[0]):
         i, j = times.sides[e, 0], times.sides[e, 1]
-        low, high = times.low[n, e], times.high[n, e]
+        low, high = times.low[m, e], times.high[m, e]
         if i > j:
             i, j = j, i
             low, high = -high, -low

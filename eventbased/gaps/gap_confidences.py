@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,6 @@ from confidence.gaps.describing import (
     Described,
     Space,
     describe_each,
-    numbered,
 )
 from confidence.gaps.forbidden import forbidden_confidence
 from confidence.gaps.monte_carlo import weighed_gaps
@@ -31,7 +31,6 @@ from confidence.predicates.conditions import Conditions, Scratch
 from eventbased.config import LEAST_TABLED
 from eventbased.gaps.free_matches import describe_free, forbids
 from eventbased.gaps.gap_events import (
-    NO_OFFSETS,
     ForbiddenEvents,
     GapRules,
     Gathered,
@@ -191,24 +190,27 @@ class GapConfidences:
         wanted: bool,
         scratch: Scratch,
         out: tuple[Int64, Int64, Float64, Float64],
-        held: HeldOffsets = NO_OFFSETS,
+        held: HeldOffsets,
+        declined: dict[int, float],
     ) -> None:
         """Fill ranges, confidences and standard errors, see :func:`gap_confidences`.
 
-        Raises
-        ------
-        CostlyMatchError
-            If a match takes too many steps.
+        Matches that take too many steps are put into ``declined``, by how many.
         """
         asked = candidates, offsets, pools, rules, conditions, pmfs, wanted, scratch
         if len(held.start) or matches.boxes.shape[1] or forbids(rules):
-            self._describe(matches, asked, out, held)
+            self._describe(matches, asked, out, held, declined.__setitem__)
             return
         left = describe_free(matches, candidates, offsets, self._window, wanted, out)
         if len(left):
             columns = np.empty(len(left), np.int64), np.empty(len(left), np.int64), *np.empty((2, len(left)))
-            with numbered(left):
-                self._describe(some_of(matches, left), asked, columns, held)
+            self._describe(
+                some_of(matches, left),
+                asked,
+                columns,
+                held,
+                lambda n, steps: declined.__setitem__(int(left[n]), steps),
+            )
             for column, values in zip(out, columns, strict=True):
                 column[left] = values
 
@@ -218,6 +220,7 @@ class GapConfidences:
         asked: _Asked,
         out: tuple[Int64, Int64, Float64, Float64],
         held: HeldOffsets,
+        declined: Callable[[int, float], None],
     ) -> None:
         """Do what :meth:`describe` does, one match after the other."""
         candidates, offsets, pools, rules, conditions, pmfs, wanted, scratch = asked
@@ -237,7 +240,7 @@ class GapConfidences:
             )  # fmt: skip
             return described
 
-        describe_each(call, space.grow)
+        describe_each(call, space.grow, declined)
         if wanted:
             redo_exactly(out[2], self._window, partial(_intervals, matches, candidates, held))
 

@@ -107,10 +107,8 @@ class _Choices(NamedTuple):
 
 @dataclass(slots=True)
 class HeldConfidences:
-    """Ranges and confidences of searched matches, by those of independent times; see :meth:`describe`."""
+    """Ranges and confidences of searched matches, by those given offsets; see :meth:`describe`."""
 
-    inner: Any
-    """What describes matches with independent times: it takes offsets held as a last argument."""
     clocks: Clocks
     window: int
     is_set: bool
@@ -126,52 +124,35 @@ class HeldConfidences:
         self,
         matches: MatchEvents,
         candidates: Placed,
-        offsets: Int64,
-        pools: ForbiddenEvents,
-        rules: Any,
-        conditions: Conditions,
-        pmfs: Pmfs,
-        wanted: bool,
-        scratch: Scratch,
+        laws: tuple[Int64, Pmfs],
+        forbidding: tuple[ForbiddenEvents, GapRules, Conditions, Scratch],
+        inner: Inner,
         out: tuple[NDArray[Any], ...],
-        all_rules: GapRules,
     ) -> None:
         """Fill ranges, confidences and, where there is room for them, standard errors.
 
         Parameters
         ----------
-        offsets, pmfs
-            The laws of events whose clocks are not held.
-        rules
-            What the inner one takes.
-        all_rules : GapRules
+        laws : tuple of (rows,) int64, and Pmfs
+            Those of events whose clocks are not held.
+        forbidding
+            What may lie in gaps, where, under which conditions, and room for these.
+        inner : callable
+            Weighs matches given offsets.
 
         Raises
         ------
         CostlyMatchError, TooManyOffsetsError
             If a match takes too many steps, or has too many choices of offsets.
         """
-
-        def inner(some: MatchEvents, which: Int64, held: HeldOffsets | None) -> tuple[NDArray[Any], ...]:
-            many = len(some.start) - 1
-            columns = np.empty(many, np.int64), np.empty(many, np.int64), np.zeros(many), np.zeros(many)
-            arguments = (some, candidates, offsets, pools, rules, conditions, pmfs, wanted, scratch)
-            with numbered(which):
-                self.inner.describe(*arguments, columns[: len(out)], *([] if held is None else [held]))
-            columns[2][columns[0] > columns[1]] = 0.0
-            return columns
-
         begin, found = 0, len(matches.start) - 1
         while begin < found:
             rest = part_of(matches, begin, found)
-            reach = self.in_reach(
-                rest, candidates, offsets, pools, all_rules, conditions, scratch, MOST_IN_REACH
-            )
+            reach = self.in_reach(rest, candidates, laws[0], *forbidding, MOST_IN_REACH)
             stop = begin + len(reach.together)
             columns = tuple(column[begin:stop] for column in out)
             with numbered(np.arange(begin, stop)):
-                part = part_of(matches, begin, stop)
-                self.mix(part, candidates, reach, inner, columns, (offsets, pmfs))
+                self.mix(part_of(matches, begin, stop), candidates, reach, inner, columns, laws)
             begin = stop
         np.minimum(out[2], 1.0, out=out[2])
 

@@ -20,10 +20,8 @@ from confidence.gaps.describing import (
     COSTLY,
     PAUSED,
     SPACE,
-    CostlyMatchError,
     Described,
     describe_each,
-    numbered,
 )
 from confidence.kernel import kernel
 from confidence.partial_order.ideals import Order, tight_order_bounds
@@ -31,7 +29,6 @@ from confidence.partial_order.orders import order_confidence
 from confidence.partial_order.times import BETWEEN, LEADING, OrderWork
 from confidence.predicates.conditions import Conditions, Scratch
 from eventbased.gaps.gap_events import (
-    NO_OFFSETS,
     ForbiddenEvents,
     Gathered,
     HeldOffsets,
@@ -194,23 +191,21 @@ class SetConfidences:
         wanted: bool,
         scratch: Scratch,
         out: tuple[Int64, Int64, Float64],
-        held: HeldOffsets = NO_OFFSETS,
+        held: HeldOffsets,
+        declined: dict[int, float],
     ) -> None:
         """Fill ranges and confidences, as :func:`eventbased.gaps.gap_confidences.gap_confidences` does.
 
-        ``negated`` has the pool of each negated component, (n,) int64.
-
-        Raises
-        ------
-        CostlyMatchError
-            If a match takes too many steps.
+        ``negated`` has the pool of each negated component, (n,) int64. Matches that take too many steps are
+        put into ``declined``, by how many.
         """
         kernel: Any = _set_confidences
         negations = np.column_stack((negated, self._gap_of))
         for counts, chosen in by_counts(matches, len(self._before)):
             order = self._order(counts)
             if order is None:
-                raise CostlyMatchError(int(chosen[0]), MOST_STEPS_BETWEEN_IDEALS)
+                declined.update(dict.fromkeys(chosen.tolist(), float(MOST_STEPS_BETWEEN_IDEALS)))
+                continue
             work = OrderWork.of(len(order.before))
 
             def call(
@@ -223,8 +218,10 @@ class SetConfidences:
                 )  # fmt: skip
                 return done + more, reason, need
 
-            with numbered(chosen):
-                describe_each(call, self._grow)
+            def decline(n: int, steps: float, chosen: Int64 = chosen) -> None:
+                declined[int(chosen[n])] = steps
+
+            describe_each(call, self._grow, decline)
 
     def forbidden(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import pkgutil
@@ -119,6 +120,16 @@ def test_damaged_entries_are_compiled_anew(tmp_path: Path) -> None:
         entry.write_bytes(entry.read_bytes()[:-1])
     assert stirred(here, cache) == (state, compiles)
     assert stirred(here, cache) == (state, 0)
+
+
+def test_entries_whose_types_have_moved_are_compiled_anew(tmp_path: Path) -> None:
+    """The types of arguments may be classes, and a class may be renamed while its kernel is not."""
+    here, cache = checkout(tmp_path / "here"), tmp_path / "cache"
+    state, compiles = stirred(here, cache)
+    for entry in sorted(cache.rglob("*.nbc")):
+        moved = b"cno_module_of_this_name\nMoved\n."
+        entry.write_bytes(hashlib.sha256(moved).digest() + moved)
+    assert stirred(here, cache) == (state, compiles)
 
 
 def test_processes_that_compile_at_once_leave_whole_entries(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ LEVELS: Final = (
     ("clocks", "plan"),
     ("candidates",),
     ("optimizer",),
+    ("weighers",),
     ("operators",),
     ("results",),
     ("executor",),

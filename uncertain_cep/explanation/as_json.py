@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from uncertain_cep.explanation.facts import ChosenPlan, PlanFacts
+from uncertain_cep.explanation.weigher_facts import weigher_facts
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan.evaluation_plan import PlannedComponent
 from uncertain_cep.plan.known_until import shown_tick
@@ -42,7 +43,9 @@ def plan_dict(facts: Sequence[PlanFacts]) -> dict[str, Any]:
         ``strategy``, ``components``, ``negations``, ``partition_by``, ``predicates``, ``time_conditions``,
         ``window_ticks``,
         ``tick`` (its length, or null), ``known_until`` (a time as text, or null),
-        ``evaluation``, ``operator``, ``result``, ``readings`` (the variables
+        ``evaluation``, ``operator``, ``weighers`` (``name`` and ``why`` of what can weigh its matches; with
+        ``analyze`` the ``matches`` that each took, their ``steps``, and the least price of ``others``),
+        ``result``, ``readings`` (the variables
         of the negations of each, if OR leaves a choice of them), ``of_readings`` (how many, where options
         leave so many that they are not planned beforehand; the dict is of the longest), where events share
         clocks ``clocks`` (their
@@ -74,6 +77,7 @@ def _part(facts: PlanFacts) -> dict[str, Any]:
         "known_until": None if plan.known_until is None else shown_tick(plan.known_until, plan.domain),
         "evaluation": plan.evaluation,
         "operator": operator_of(plan).name,
+        "weighers": weigher_facts(plan, None if facts.chosen is None else facts.chosen.weighed),
         "result": {field.name: str(field.type) for field in plan.output_schema},
     }
     if facts.readings > 1:

@@ -26,6 +26,7 @@ from uncertain_cep.plan import plan_of_reading
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.plan.trees import Leaf, Tree, components_of
 from uncertain_cep.running.compiling import plain_seconds
+from uncertain_cep.weighers.log import WeighingLog
 
 __all__ = ["ChosenPlan", "PlanFacts", "plan_facts"]
 
@@ -42,6 +43,8 @@ class ChosenPlan:
     """That the run found: those that pass HAVING, and with LIMIT no more than it asks for."""
     seconds: float | None = None
     """That the run took."""
+    weighed: WeighingLog | None = None
+    """What weighed the matches of the run."""
 
     @property
     def variables(self) -> list[str]:
@@ -156,5 +159,6 @@ def _facts(
     begin = perf_counter()
     rows = sum(batch.num_rows for batch in execute(run, table, counters=counters))
     seconds = perf_counter() - begin
-    chosen = ChosenPlan(joined, choice, counters.nodes, None if plan.counts else rows, seconds)
+    matches = None if plan.counts else rows
+    chosen = ChosenPlan(joined, choice, counters.nodes, matches, seconds, counters.weighed)
     return PlanFacts(plan, selection, kept, chosen, clocks)

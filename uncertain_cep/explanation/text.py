@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from uncertain_cep.explanation.facts import ChosenPlan, PlanFacts
+from uncertain_cep.explanation.weigher_facts import weigher_rows
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.optimizer.choice import time_text
 from uncertain_cep.optimizer.statistics import ComponentStatistics
@@ -172,6 +173,7 @@ def _rows(facts: PlanFacts) -> list[Row]:
     operator = operator_of(plan)
     rows.append(("operator", f"{operator.name}: {operator.why}"))
     rows.append(("method", _method(plan, chosen is not None and chosen.choice.tree is not None)))
+    rows += weigher_rows(plan, None if chosen is None else chosen.weighed)
     rows += [] if chosen is None else _choice_rows(chosen)
     rows += _output(plan.query)
     rows.append(("result", ", ".join(f"{field.name} {field.type}" for field in plan.output_schema)))

@@ -22,9 +22,8 @@ from confidence.predicates.conditions import Conditions, Scratch, scratch
 from eventbased import Candidates
 from eventbased.config import BLOCK_ROWS
 from eventbased.gaps.fewer_offsets import Clocks
-from eventbased.gaps.gap_confidences import GapConfidences
 from eventbased.gaps.gap_events import NO_BOXES, ForbiddenEvents, MatchEvents, Placed
-from eventbased.gaps.held_clocks import HeldConfidences, TooManyOffsetsError
+from eventbased.gaps.held_clocks import TooManyOffsetsError
 from eventbased.search.backtracking import DEEPER, EXHAUSTED, FULL, TOO_LONG, promising, search
 from eventbased.search.negation_pruning import NegationPruning, soonest_ends
 from eventbased.search.partial_orders import MOST_EVENTS
@@ -39,7 +38,7 @@ from eventbased.search.state import (
 )
 from uncertain_cep.candidates.forbidden import Forbidden, forbidden_events, terms_of
 from uncertain_cep.candidates.layout import laid_out
-from uncertain_cep.config import FIRST_EVENTS, FIRST_MATCHES, MOST_BITS, MOST_CONFIDENCE_STEPS, MOST_OFFSETS
+from uncertain_cep.config import FIRST_EVENTS, FIRST_MATCHES, MOST_BITS, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.expressions.conditions import compile_conditions
 from uncertain_cep.expressions.vectorised import Values, loaded_from
@@ -48,12 +47,14 @@ from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.join_prefix import choice_of_singles, choices_of_singles
 from uncertain_cep.operators.next_match import ids_by_component, too_dear
-from uncertain_cep.operators.partial_orders import order_confidences, sides_of_gap, sorted_by_id
+from uncertain_cep.operators.partial_orders import sides_of_gap, sorted_by_id
 from uncertain_cep.operators.series import by_component, event_by_event
 from uncertain_cep.operators.shared_clocks import LikelyMatches, too_many_offsets
-from uncertain_cep.operators.timed_matches import TimedConfidences
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Column, variables_of
+from uncertain_cep.weighers.cheapest import Weighing
+from uncertain_cep.weighers.match_model import MatchModel
+from uncertain_cep.weighers.pattern import Columns, MatchPattern
 
 __all__ = ["BacktrackingSearch", "backtracking_search", "searched"]
 
@@ -119,46 +120,28 @@ class BacktrackingSearch:
         self._terms = [(term, _spared(self._forbidden, term)) for term in terms_of(plan)]
         self._kleene = np.array([component.kleene for component in plan.components], dtype=np.bool_)
         is_set = np.zeros_like(self._kleene)
-        limits = Limits(float(MOST_CONFIDENCE_STEPS), *plan.estimates)
         self._before: Int64 | None = None
-        self._confidences: Any
-        self._asked = plan if context.order is None else context.order.plan
-        timed = bool(self._asked.bound.times)
-        if context.order is not None:
-            from uncertain_cep.operators.ordered_gaps import OrderedGaps
-
-            self._confidences = OrderedGaps(
-                context.order, table, self._forbidden.rules, self._conditions, window, context.existence
-            )
-        elif timed:
-            self._confidences = TimedConfidences(
-                plan, table, self._forbidden.rules, self._conditions, window, context.existence
-            )
-        elif plan.order is None:
-            self._confidences = GapConfidences(window, table.num_rows, limits)
         if plan.order is not None:
             is_set = self._kleene & np.array(plan.order.is_set)
             self._before = np.array(plan.order.before, dtype=np.int64)
-            if not timed and context.order is None:
-                self._confidences = order_confidences(plan.order, self._kleene, window, table.num_rows)
-        # Others of sets are never estimated.
-        self._has_errors = plan.order is None or (timed and clocks is None)
-        self._by_clocks: HeldConfidences | None = None
+        self._asked = plan if context.order is None else context.order.plan
+        timed = bool(self._asked.bound.times)
+        self._in_order: OrderedGaps | None = None
+        if context.order is not None:
+            from uncertain_cep.operators.ordered_gaps import OrderedGaps
+
+            self._in_order = OrderedGaps(
+                context.order, table, self._forbidden.rules, self._conditions, window, context.existence
+            )
+        self._weighing = self._weighers()
+        self._by_clocks = None if self._weighing.offsets is None else self._weighing.offsets.held
         # What bounds confidences while searching takes times as independent.
         self._threshold = context.threshold
         self._likely: Callable[[Int64, Int64], NDArray[np.bool_]] | None = None
-        if context.order is not None:
+        if context.order is not None or clocks is not None:
             self._threshold = None
-        if clocks is not None:
-            self._threshold = None
-            if plan.order is None and context.threshold is not None:
-                self._likely = partial(LikelyMatches(clocks, window).among, context.threshold)
-            anchored = any(found.earlier is None for found in plan.bound.times)
-            of_events = Clocks(clocks.own, clocks.offsets, clocks.values)
-            self._by_clocks = HeldConfidences(
-                self._confidences, of_events, window, plan.order is not None, timed, anchored, MOST_OFFSETS,
-                limits,
-            )  # fmt: skip
+        if clocks is not None and plan.order is None and context.threshold is not None:
+            self._likely = partial(LikelyMatches(clocks, window).among, context.threshold)
         # What is taken next in every world is so only if it happened, and no condition on times can fail it.
         skips_to_next = plan.query.strategy == "skip_till_next_match" and not timed
         skips_to_next = skips_to_next and context.existence is None
@@ -177,6 +160,20 @@ class BacktrackingSearch:
             self._chain = SequenceLimits(latest, reach, limit)
             completions(self._candidates, self._chain, window)
         self._pruning = self._negation_pruning()
+
+    def _weighers(self) -> Weighing:
+        """Return what weighs the matches."""
+        context, clocks = self._context, self._context.clocks
+        limits = Limits(float(MOST_CONFIDENCE_STEPS), *self._plan.estimates)
+        self._pattern_of = MatchPattern(
+            self._plan, self._table, self._forbidden.rules, self._conditions, self._window,
+            context.existence, limits,
+        )  # fmt: skip
+        return Weighing(
+            self._pattern_of,
+            None if clocks is None else Clocks(clocks.own, clocks.offsets, clocks.values),
+            None if context.counters is None else context.counters.weighed,
+        )
 
     def firsts(self, matches: FoundMatches) -> NDArray[np.bool_]:
         """Return for each event of some matches, (s,) bool, whether none of its match comes before it."""
@@ -313,21 +310,19 @@ class BacktrackingSearch:
         self, matches: FoundMatches, events: ForbiddenEvents, wanted: bool, work: Scratch, boxes: Int64
     ) -> tuple[Int64, Int64, Float64, Float64 | None]:
         """Return what :meth:`_described` does, if ``events`` are forbidden."""
-        found = len(matches.start) - 1
-        lower, upper = np.empty((2, found), dtype=np.int64)
-        confidence, std_error = np.empty((2, found))
-        rules = self._forbidden.rules
-        asked = (
-            MatchEvents(*matches, boxes), self._placed, self._offset, events,
-            rules if self._before is None else rules.negated, self._conditions, self._pmfs, wanted, work,
-            (lower, upper, confidence, std_error)[: 4 if self._has_errors else 3],
-        )  # fmt: skip
+        answers = Columns.empty(len(matches.start) - 1)
+        some = MatchEvents(*matches, boxes)
         with self._priced(matches):
-            if self._by_clocks is None:
-                self._confidences.describe(*asked)
+            if self._in_order is not None:
+                self._in_order.describe(some, self._placed, self._offset, events, work, answers)
             else:
-                self._by_clocks.describe(*asked, rules)
-        return lower, upper, confidence, std_error if self._has_errors else None
+                self._weighing.weigh(
+                    MatchModel(
+                        self._pattern_of, some, self._placed, self._offset, self._pmfs, events, work, wanted
+                    ),
+                    answers,
+                )
+        return answers
 
     @contextmanager
     def _priced(self, matches: FoundMatches) -> Iterator[None]:
@@ -339,7 +334,7 @@ class BacktrackingSearch:
             rows = pa.array(self._rows[matches.candidate[own]])
             ids = self._table.column(self._plan.names.id).take(rows).to_pylist()
             found = ids_by_component(self._plan, matches.component[own].tolist(), ids)
-            raise too_dear(self._plan, found, error.steps) from None
+            raise too_dear(self._plan, found, error.steps, error.limit) from None
         except TooManyOffsetsError as error:
             assert self._context.clocks is not None
             raise too_many_offsets(self._context.clocks, error.clocks) from None

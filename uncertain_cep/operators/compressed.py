@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from uncertain_cep.operators.backtracking import BacktrackingSearch, searched
 from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.join_prefix import selection_of_singles
+from uncertain_cep.operators.timed_matches import TimedLists
 from uncertain_cep.plan import PlannedNegation
 
 __all__ = ["compressed_search"]
@@ -58,6 +60,14 @@ class _CompressedSearch(BacktrackingSearch):
     """Matches of the single components; described with what lies in the gap of the Kleene component."""
 
     _space: Space | None = None
+
+    @cached_property
+    def _timed_lists(self) -> TimedLists:
+        """What lists events under conditions on times."""
+        return TimedLists(
+            self._plan, self._table, self._forbidden.rules, self._conditions, self._window,
+            self._context.existence,
+        )  # fmt: skip
 
     def _sides(self) -> list[tuple[int, int]]:
         # What is in this gap is not forbidden.
@@ -134,7 +144,7 @@ class _CompressedSearch(BacktrackingSearch):
         forbidden = self._forbidden
         if self._plan.bound.times:
             with self._priced(FoundMatches(*matches[:3])):
-                found: Int64 = self._confidences.describe_lists(
+                found: Int64 = self._timed_lists.describe_lists(
                     matches, self._placed, self._offset, forbidden.events, self._pmfs, work, out, list_start
                 )
             return found

@@ -1,8 +1,10 @@
-"""How many partial matches a run had, node by node, for those who ask."""
+"""How many partial matches a run had, node by node, and what weighed its matches, for those who ask."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+
+from uncertain_cep.weighers.log import WeighingLog
 
 __all__ = ["Counters", "Node"]
 
@@ -20,6 +22,9 @@ class Counters:
     branches: dict[int, Counters] = field(default_factory=dict)
     """dict of int to Counters. Those of the OR-free patterns that a pattern with OR stands for, by their
     numbers from 0."""
+
+    weighed: WeighingLog = field(default_factory=WeighingLog)
+    """Which weighers took the matches."""
 
     def add(self, node: Node, number: int) -> None:
         """Add to the number of a node."""

@@ -98,7 +98,8 @@ class MatchDescription:
 
             # By the ticks as they were before candidates were moved.
             span = replace(context, plan=timed).span
-            self._timed = TimedChoices(timed, context.table, layout.rows, context.ticks, pmfs, span)
+            log = None if context.counters is None else context.counters.weighed
+            self._timed = TimedChoices(timed, context.table, layout.rows, context.ticks, pmfs, span, log)
         self.has_errors = self.is_next or self._timed is not None
         self._next: NextMatches | None = None
         if self.is_next:

@@ -21,7 +21,7 @@ from eventbased.layout import Candidates
 from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
-from uncertain_cep.config import MOST_CONFIDENCE_STEPS, MOST_OVERLAPPING, MOST_TIMED_CELLS
+from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_CONFIDENCE_STEPS, MOST_OVERLAPPING
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.plan import EvaluationPlan
 
@@ -157,36 +157,37 @@ def ids_by_component(plan: EvaluationPlan, components: Sequence[int], ids: Seque
     ]
 
 
-def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int) -> ConfidenceCostError:
-    """Return the error for a match, given by the ids of its events, whose confidence takes too many steps."""
+def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int, limit: float = 0.0) -> ConfidenceCostError:
+    """Return the error for a match, given by the ids of its events, whose confidence takes too many steps.
+
+    ``limit`` is the limit that it exceeds, if that is not the one on the steps of a match.
+    """
     variables = [component.variable for component in plan.components]
     signature = ", ".join(f"{variable}={event!r}" for variable, event in zip(variables, ids, strict=True))
-    instead = "approximate="
+    instead = "allow an estimate, approximate=0.01"
     if plan.approximate is not None:
-        instead = f"a standard error above {plan.approximate.std_error}"
-    longer = 'Give a longer tick, such as tick="1s" where the intervals are made'
-    why = (
-        "several events must stay out of more than one of its gaps, which couples them. "
-        f"{longer}, a shorter WITHIN, predicates that tell the components apart, or {instead}"
-    )
+        instead = f"allow a standard error above {plan.approximate.std_error}"
+    tied = "several events must stay out of more than one of its gaps, which couples them"
     if plan.bound.times:
-        why = (
-            "its conditions on times, or what must stay out of its gaps, tie many of its times together. "
-            f"{longer}, a shorter WITHIN, fewer conditions between events that are not neighbours"
-        )
-        # The confidences of sets are not estimated.
-        why += f", or {instead}" if plan.order is None else ""
+        tied = "conditions on times, or events that must stay out of its gaps, tie many of its times together"
     elif plan.order is not None:
-        why = (
-            "its sets many events, or an event is forbidden in several of its gaps or in one beside other "
-            f"events. {longer}, a shorter WITHIN, or predicates that leave fewer events"
+        tied = (
+            "its sets have many events, or an event is forbidden in several of its gaps or in one beside "
+            "other events"
         )
-    most = MOST_TIMED_CELLS if plan.bound.times else MOST_CONFIDENCE_STEPS
     # Kernels count in int64, and count too far where the estimate is beyond.
     many = f"about {steps:.1e}" if steps > 0 else "more than 9.2e+18"
+    limit = limit or float(MOST_CONFIDENCE_STEPS)
+    unit = "steps"
+    if limit == MOST_CELLS_IN_TABLE:
+        unit = "cells in one table over ticks"
+    elif steps <= limit:
+        many = "more"
     message = (
-        f"the confidence of the match ({signature}) under {plan.query.strategy} takes {many} "
-        f"steps, and at most {most:.1e} are spent on one: its intervals have many ticks, or "
-        f"{why}"
+        f"the confidence of the match ({signature}) under {plan.query.strategy} takes {many} {unit}; "
+        f"the limit is {limit:.1e}: its intervals have many ticks, or {tied}. "
+        f"{instead[0].upper()}{instead[1:]}, or give "
+        'a longer tick, such as tick="1s" where the intervals are made, a shorter WITHIN, or predicates that '
+        "leave fewer events"
     )
-    return ConfidenceCostError(message, steps, most)
+    return ConfidenceCostError(message, steps, int(limit))

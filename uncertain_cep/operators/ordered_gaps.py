@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence import Pmfs
 from confidence.budget import checkpoint
 from confidence.predicates.conditions import Conditions, Scratch
 from confidence.shared.contracted import Node, step_between
@@ -27,18 +26,18 @@ from eventbased.gaps.gap_events import (
     NO_OFFSETS,
     ForbiddenEvents,
     GapRules,
-    HeldOffsets,
     MatchEvents,
     Placed,
     by_counts,
 )
 from uncertain_cep.candidates.existence import Existence
-from uncertain_cep.config import MOST_RECORD_CELLS, MOST_TIMED_CELLS
+from uncertain_cep.config import MOST_CONFIDENCE_STEPS, MOST_RECORD_CELLS
 from uncertain_cep.operators.context import InOrder
 from uncertain_cep.operators.sequenced_matches import SequenceWeigher
-from uncertain_cep.operators.timed_match import own_bounds, span_of, tie
-from uncertain_cep.operators.timed_matches import TimedConfidences
-from uncertain_cep.operators.timed_shapes import Rule, Shape
+from uncertain_cep.operators.timed_matches import TimedLists
+from uncertain_cep.weighers.one_match import own_bounds, span_of, tie
+from uncertain_cep.weighers.pattern import Columns
+from uncertain_cep.weighers.shapes import Rule, Shape
 
 __all__ = ["OrderedGaps"]
 
@@ -78,7 +77,7 @@ class _Asked(NamedTuple):
         return bool(self.boxes) or any(j < 0 for _, j in bounds) or min(ends, default=0) < 0
 
 
-class OrderedGaps(TimedConfidences):
+class OrderedGaps(TimedLists):
     """Ranges and confidences of matches among events in a known order.
 
     Parameters
@@ -110,26 +109,18 @@ class OrderedGaps(TimedConfidences):
         matches: MatchEvents,
         candidates: Placed,
         offsets: Int64,
-        pools: ForbiddenEvents | None,
-        _rules: Any,
-        _conditions: Conditions | None,
-        _pmfs: Pmfs,
-        _wanted: bool,
-        scratch: Scratch | None,
-        out: tuple[NDArray[Any], ...],
-        _held: HeldOffsets = NO_OFFSETS,
+        pools: ForbiddenEvents,
+        scratch: Scratch,
+        out: Columns,
     ) -> None:
-        """Fill ranges, confidences and, where there is room, standard errors, which are 0.
+        """Fill ranges, confidences and standard errors, which are 0.
 
         Raises
         ------
         ConfidenceCostError
             If the sum over the ticks of a match has too many cells.
         """
-        assert pools is not None
-        assert scratch is not None
-        for column in out[3:]:
-            column[:] = 0.0
+        out.std_error[:] = 0.0
         for counts, chosen in by_counts(matches, len(self._plan.components)):
             shape = self._shapes.of(counts)
             for n in chosen.tolist():
@@ -300,7 +291,7 @@ class OrderedGaps(TimedConfidences):
             if system is None:
                 return None
             nodes, grid = system
-            cells = Cells(float(MOST_TIMED_CELLS), float(MOST_RECORD_CELLS))
+            cells = Cells(float(MOST_CONFIDENCE_STEPS), float(MOST_RECORD_CELLS))
             summed = _summed_out(nodes, asked, grid, cells)
             laws = _laws(nodes, summed.keys(), cells)
             factors = [*summed.values(), *laws, *_conditions_of(asked, summed.keys(), grid, cells)]

@@ -1,41 +1,19 @@
-"""What AND adds to a backtracking search: gaps between sets, the confidences of orders, sets by their ids."""
+"""What AND adds to a backtracking search: gaps between sets, and sets by their ids."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from confidence.partial_order.times import BETWEEN, LEADING, TRAILING
-from eventbased.gaps.set_gaps import SetConfidences
-from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.branches import GapPlace, PartialOrder
 
-__all__ = ["order_confidences", "sides_of_gap", "sorted_by_id"]
-
-_PLACES: Final = {"leading": LEADING, "between": BETWEEN, "trailing": TRAILING}
-
-
-def order_confidences(
-    order: PartialOrder, kleene: NDArray[np.bool_], window: int, rows: int
-) -> SetConfidences:
-    """Return what describes the matches of partially ordered components."""
-    gaps = list(dict.fromkeys(order.gaps))
-    return SetConfidences(
-        order.before,
-        (kleene & ~np.array(order.is_set)).tolist(),
-        [(_PLACES[gap.place], gap.after, gap.before) for gap in gaps],
-        np.array([gaps.index(gap) for gap in order.gaps], dtype=np.int64),
-        window,
-        rows,
-        float(MOST_CONFIDENCE_STEPS),
-    )
+__all__ = ["sides_of_gap", "sorted_by_id"]
 
 
 def sides_of_gap(order: PartialOrder, gap: GapPlace, kleene: NDArray[np.bool_]) -> tuple[int, int]:

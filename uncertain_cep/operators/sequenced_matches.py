@@ -38,8 +38,8 @@ from uncertain_cep.config import MOST_OFFSETS, MOST_RECORD_CELLS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.shared_clocks import weigher
-from uncertain_cep.operators.time_templates import TimeTemplates
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.weighers.templates import TimeTemplates
 
 __all__ = ["SequenceWeigher", "sequence_weigher"]
 

@@ -36,6 +36,8 @@ class Operator:
     """Its group in :data:`uncertain_cep.config.KERNELS`."""
     plans_joins: bool = False
     """Whether the optimizer chooses the tree of the context."""
+    weighs: bool = False
+    """Whether :class:`uncertain_cep.weighers.cheapest.Weighing` takes its matches."""
 
 
 # Each of these imports much that a join does without.
@@ -128,6 +130,7 @@ OPERATORS: Final = (
         lambda plan: plan.order is not None,
         _backtracked,
         "searches in sets",
+        weighs=True,
     ),
     Operator(
         "compressed search",
@@ -148,6 +151,7 @@ OPERATORS: Final = (
         _chooses_apart,
         _chosen_apart,
         "backtracking searches",
+        weighs=True,
     ),
     Operator(
         "point-based automaton",
@@ -163,6 +167,7 @@ OPERATORS: Final = (
         _joined_at_distances,
         "joins",
         plans_joins=True,
+        weighs=True,
     ),
     Operator(
         "backtracking search",
@@ -170,6 +175,7 @@ OPERATORS: Final = (
         lambda plan: not plan.is_plain,
         _backtracked,
         "backtracking searches",
+        weighs=True,
     ),
     Operator(
         "backtracking search",
@@ -177,6 +183,7 @@ OPERATORS: Final = (
         lambda plan: plan.clocks and plan.query.strategy == "skip_till_next_match",
         _backtracked,
         "backtracking searches",
+        weighs=True,
     ),
     Operator(
         "pool of runs",

@@ -19,9 +19,9 @@ from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.incremental import run_pool
 from uncertain_cep.operators.series import event_by_event
-from uncertain_cep.operators.time_templates import TimeTemplates
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import variables_of
+from uncertain_cep.weighers.templates import TimeTemplates
 
 __all__ = ["timed_choices", "without_times"]
 

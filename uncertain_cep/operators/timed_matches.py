@@ -1,8 +1,4 @@
-"""Ranges and confidences of matches with conditions on times.
-
-Each condition is a bound of a time or of a difference of two; an event that must stay out of a gap is
-forbidden in a span of ticks whose ends depend on the match's times. Both are factors of a sum over the times.
-"""
+"""What may lie in a gap of a match with conditions on times, one match after the other."""
 
 from __future__ import annotations
 
@@ -33,23 +29,21 @@ from eventbased.gaps.gap_events import (
 )
 from eventbased.gaps.shape_rules import forbidden_by_rule
 from uncertain_cep.candidates.existence import Existence
-from uncertain_cep.operators.time_templates import TimeTemplates
-from uncertain_cep.operators.timed_match import TimedMatch
-from uncertain_cep.operators.timed_paths import describe_paths
-from uncertain_cep.operators.timed_shapes import Shape, Shapes
-from uncertain_cep.operators.timed_sums import Gathering, TimedSums
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.weighers.one_match import TimedMatch
+from uncertain_cep.weighers.shapes import Shapes
+from uncertain_cep.weighers.templates import TimeTemplates
 
-__all__ = ["TimedConfidences"]
+__all__ = ["TimedLists"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
 
-class TimedConfidences:
-    """Ranges and confidences of the matches of a plan with conditions on times; see `describe`.
+class TimedLists:
+    """Lists of what may stand for a compressed Kleene component, under conditions on times.
 
-    ``conditions`` decide what is forbidden, and may be None if nothing is.
+    ``conditions`` decide what may.
     """
 
     def __init__(
@@ -67,61 +61,6 @@ class TimedConfidences:
         self._mark = np.full(table.num_rows, -1, dtype=np.int64)
         self._room = 64
         self._probability = None if existence is None else existence.probability
-
-    def describe(
-        self,
-        matches: MatchEvents,
-        candidates: Placed,
-        offsets: Int64,
-        pools: ForbiddenEvents | None,
-        _rules: Any,
-        _conditions: Conditions | None,
-        pmfs: Pmfs,
-        wanted: bool,
-        scratch: Scratch | None,
-        out: tuple[NDArray[Any], ...],
-        held: HeldOffsets = NO_OFFSETS,
-    ) -> None:
-        """Fill ranges, confidences and, where there is room, standard errors, which are 0.
-
-        Raises
-        ------
-        CostlyMatchError
-            If the tables of a match have too many cells.
-        """
-        for column in out[3:]:
-            column[:] = 0.0
-        for counts, chosen in by_counts(matches, len(self._plan.components)):
-            checkpoint()
-            shape = self._shapes.of(counts)
-            sums = TimedSums(self._templates, shape, matches, chosen, candidates, offsets, held)
-            gathering = None
-            if pools is not None and scratch is not None and shape.rules:
-                negations = len(self._plan.negations)
-                gathering = Gathering(pools, self._conditions, scratch, self._mark, negations)
-
-            def paths(free: Int64, shape: Shape = shape) -> Int64:
-                if not shape.is_path or len(held.start):
-                    return free
-                return describe_paths(
-                    shape.own, self._templates, self._window, matches, free, candidates, offsets,
-                    pmfs.values, wanted, out,
-                )  # fmt: skip
-
-            def estimated(n: int, cells: float, shape: Shape = shape) -> tuple[int, int, float, float]:
-                # Sets have no standard errors where the offsets of clocks are held.
-                if len(out) < 4 or not self._plan.estimates[0] > 0.0:
-                    raise CostlyMatchError(n, int(min(cells, 2.0**62)))
-                match = TimedMatch(
-                    self._templates, shape, matches, n, candidates, offsets, pmfs, held, self._probability
-                )
-                gather = None
-                if pools is not None and scratch is not None:
-                    gather = partial(self._gathered, pools, matches, n, candidates, scratch, offsets, held)
-                with _costly(n):
-                    return match.sampled(gather, self._plan.estimates)
-
-            sums.describe(gathering, pmfs, wanted, paths, estimated, out)
 
     def describe_lists(
         self,
@@ -177,7 +116,7 @@ class TimedConfidences:
         held: HeldOffsets,
         rule_rows: Int64,
     ) -> tuple[list[tuple[int, int, int, int]], NDArray[np.bool_]]:
-        """Return what :data:`uncertain_cep.operators.timed_match.Gather` does, for match n."""
+        """Return what :data:`uncertain_cep.weighers.one_match.Gather` does, for match n."""
         size = int(matches.start[n + 1] - matches.start[n])
         # Behind the events, as all_hold has the negated ones.
         start = len(scratch.element) - len(self._plan.negations)

@@ -32,7 +32,6 @@ from uncertain_cep.config import BOXES_AT_ONCE, LONGEST_PMF_CHAIN
 from uncertain_cep.operators.backtracking import BacktrackingSearch
 from uncertain_cep.operators.context import ExecutionContext, InOrder
 from uncertain_cep.operators.description import long_chain
-from uncertain_cep.operators.partial_orders import order_confidences
 from uncertain_cep.operators.sequenced_matches import SequenceWeigher
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.box_parts import Boxes, Events, pieces_of
@@ -41,6 +40,7 @@ from uncertain_cep.results.matched_events import MatchedEvents, matched_events
 from uncertain_cep.results.piecewise import centres
 from uncertain_cep.results.sequenced_boxes import Confidences, MovedMatches, OrderedChains
 from uncertain_cep.results.spoiling import Ticks, can_follow
+from uncertain_cep.weighers.order_ideals import order_confidences
 
 __all__ = ["Confidences", "groups_in_order", "weighed_matches"]
 
@@ -408,7 +408,7 @@ class BoxedSearch(BacktrackingSearch):
     def _orders(self) -> SetConfidences | None:
         """What knows the gaps between sets; None for sequences."""
         order = self._plan.order
-        return None if order is None else order_confidences(order, self._kleene, self._window, self.rows)
+        return None if order is None else order_confidences(order, self._kleene, self._window, self.rows, 0.0)
 
     def centre(self, matches: FoundMatches, row: int, size: int) -> float:
         """Return P(match) times the mean of an event's time, in ticks behind its first one, given the match.

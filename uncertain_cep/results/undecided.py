@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.operators.batch import MatchBatch
-from uncertain_cep.operators.time_templates import TimeTemplates
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.gap_ends import GapEnd, ends_behind, undecided_plan
+from uncertain_cep.weighers.templates import TimeTemplates
 
 __all__ = ["ROW", "UndecidedMatches"]
 

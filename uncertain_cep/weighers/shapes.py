@@ -14,8 +14,8 @@ from confidence.timed.bounds import UNBOUND, Bounds
 from confidence.timed.forbidden_spans import Span
 from eventbased.gaps.gap_events import GapRules
 from eventbased.gaps.shape_rules import ShapeRules
-from uncertain_cep.operators.time_templates import OTHER, Instance, TimeTemplates
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.weighers.templates import OTHER, Instance, TimeTemplates
 
 __all__ = ["Rule", "Shape", "Shapes"]
 
@@ -49,6 +49,8 @@ class Shape:
     firsts: list[int]
     lasts: list[int]
     """The events that can be the first, or the last."""
+    ends: NDArray[np.bool_]
+    """(2, l) bool. The same: which can be the first, and which the last."""
     own: list[Instance]
     rules: list[Rule]
     total: int
@@ -135,8 +137,10 @@ class Shapes:
                     order.pop((first, last), None)
         rules = list(self._rules_of(counts, start, firsts, lasts))
         instances = self._templates.own(counts)
+        ends = np.zeros((2, total), dtype=np.bool_)
+        ends[0, firsts], ends[1, lasts] = True, True
         return Shape(
-            order, firsts, lasts, instances, rules, total, plan.order is None, _shape_rules(rules),
+            order, firsts, lasts, ends, instances, rules, total, plan.order is None, _shape_rules(rules),
             _constraints(rules),
         )  # fmt: skip
 

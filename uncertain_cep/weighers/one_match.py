@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from confidence import Pmfs
 from confidence.chain.distribution import DOUBTFUL
 from confidence.timed.bounds import UNBOUND, Bounds, tightened
-from confidence.timed.drawn_times import Drawn, sampled
 from confidence.timed.factors import Cells, Factor, law_of
 from confidence.timed.forbidden_spans import Grid, Span
 from confidence.timed.members import Member, members_of
 from eventbased.gaps.gap_events import NO_OFFSETS, HeldOffsets, MatchEvents, Placed, intervals_given
-from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_TIMED_CELLS
-from uncertain_cep.operators.time_templates import OTHER, TimeTemplates
-from uncertain_cep.operators.timed_shapes import Rule, Shape
+from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_CONFIDENCE_STEPS
+from uncertain_cep.weighers.shapes import Rule, Shape
+from uncertain_cep.weighers.templates import OTHER, TimeTemplates
 
 __all__ = ["Gather", "TimedMatch", "own_bounds", "span_of", "tie"]
 
@@ -60,30 +59,6 @@ class TimedMatch:
         )
         self._box = matches.boxes[:, own] if matches.boxes.shape[1] else None
 
-    def sampled(self, gather: Gather | None, estimates: tuple[float, int]) -> tuple[int, int, float, float]:
-        """Return range, an estimate of the confidence, and its standard error; an empty range and 0 of none.
-
-        The range holds the tightest one: what is forbidden is not taken off. ``estimates`` are the standard
-        error to reach and a seed.
-        """
-        system = self._system()
-        if system is None:
-            return 0, -1, 0.0, 0.0
-        bounds, grid = system
-        own = []
-        for k, (first, last) in enumerate(zip(grid.first.tolist(), grid.last.tolist(), strict=True)):
-            is_uniform = int(self._laws[k]) < 0
-            pmf = None if is_uniform else self._weights(k, grid)
-            own.append(Drawn(first, last, int(self._upper[k] - self._lower[k]) + 1, pmf))
-        forbidden = []
-        for row, law, low, high, spans in self._spans(gather, grid):
-            pmf, happened = self._pmf(law, low, high), self._happened(row)
-            if happened > 0.0:
-                spoiling = None if pmf is None else happened * pmf
-                forbidden.append((Drawn(low, high, (high - low + 1) / happened, spoiling), spans))
-        found = sampled(own, bounds, forbidden, *estimates, Cells(MOST_TIMED_CELLS, MOST_TIMED_CELLS))
-        return int(min(grid.first)), int(max(grid.last)), *found
-
     def listed(self, gather: Gather) -> tuple[list[int], int, int, Sequence[float]]:
         """Return the rows of what may be in the spans of the only negation, the range, and the sums of that.
 
@@ -97,7 +72,7 @@ class TimedMatch:
         spans = self._spans(gather, grid)
         if not spans:
             return nothing
-        cells = Cells(MOST_TIMED_CELLS, MOST_CELLS_IN_TABLE)
+        cells = Cells(MOST_CONFIDENCE_STEPS, MOST_CELLS_IN_TABLE)
         factors = self._own_factors(bounds, grid, cells)
         axes = sorted(frozenset[int]().union(*(own[0].times for *_, own in spans)))
         weight = law_of(axes, grid.sizes, factors, cells)

@@ -1,0 +1,200 @@
+"""Matches that nothing is forbidden, whose literals put all times in one order and bind neighbours alone."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.budget import pieces
+from confidence.timed.bounded_matches import describe_bounded
+from confidence.timed.bounds import UNBOUND
+from confidence.timed.cycles import CycleWork
+from confidence.timed.ticks import describe_by_ticks
+from uncertain_cep.weighers.explicit import ExplicitMatches
+from uncertain_cep.weighers.match_model import MatchModel
+from uncertain_cep.weighers.pattern import Columns, MatchPattern
+from uncertain_cep.weighers.weigher import CANNOT, WRITTEN_OUT, Declined
+
+__all__ = ["BoundedChains", "total_order"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_EACH_EVENT: Final = 1_000.0
+"""What an event of a match with uniform times counts as, in multiplications."""
+
+_EACH_TICK: Final = 20.0
+"""What a tick of an event with explicit probabilities counts as."""
+
+
+class BoundedChains:
+    """Closed forms for uniform times, passes over the ticks for explicit probabilities."""
+
+    name = "bounded chain"
+    why = "takes times in one order, neighbours and the whole bound, nothing forbidden: closed forms"
+    priced_above = WRITTEN_OUT
+
+    def __init__(self, most_steps: float) -> None:
+        self._most_steps = most_steps
+
+    @classmethod
+    def of(cls, pattern: MatchPattern) -> BoundedChains:
+        """Return the weigher for the matches of a pattern."""
+        return cls(pattern.limits.most_steps)
+
+    def price(self, model: MatchModel) -> Float64:
+        """Return about how many multiplications each match takes, (k,) float64."""
+        found = np.full(model.count, CANNOT)
+        for part in model.explicit:
+            chains = _Chains.of(part)
+            if chains is None:
+                continue
+            ticks = part.sizes.sum(axis=1)
+            each = np.where(_is_uniform(part), _EACH_EVENT * part.shape.total, _EACH_TICK * ticks)
+            takes = chains.fits & (part.spoilers == 0) & (each <= self._most_steps)
+            found[part.which] = np.where(takes, each, CANNOT)
+        return found
+
+    def weigh(self, model: MatchModel, out: Columns) -> Declined:
+        """Fill the answers of matches; return those whose sums cancel, or take too many pieces."""
+        declined: Declined = {}
+        for part in model.explicit:
+            chains = _Chains.of(part)
+            assert chains is not None
+            uniform = _is_uniform(part)
+            for which in (np.flatnonzero(uniform), np.flatnonzero(~uniform)):
+                if not len(which):
+                    continue
+                answers = chains.weighed(part, which, model.wanted)
+                own = part.which[which]
+                out.put(own, answers)
+                left = own[np.isnan(answers.confidence)].tolist()
+                declined.update(dict.fromkeys(left, (CANNOT, CANNOT)))
+        return declined
+
+
+def _is_uniform(part: ExplicitMatches) -> Mask:
+    found: Mask = np.all(part.times.size > 0.0, axis=1)
+    return found
+
+
+def total_order(part: ExplicitMatches) -> Int64 | None:
+    """Return the events in the order that the literals give all matches of a batch; None if they do not.
+
+    An event is behind another one if the literals imply ``t_y - t_x >= 1``, through others or directly: the
+    longest paths decide. O(l^3).
+    """
+    times, count = part.times, part.shape.total
+    # Far below any path of bounds, and far enough above the end of int64.
+    most = UNBOUND // (count + 1)
+    least = np.full((count, count), -most)
+    np.fill_diagonal(least, 0)
+    for (i, j), low, high in zip(times.sides.tolist(), times.low.T, times.high.T, strict=True):
+        least[i, j] = max(least[i, j], min(int(low.min()), most))
+        least[j, i] = max(least[j, i], min(-int(high.max()), most))
+    for k in range(count):
+        np.maximum(least, least[:, k, None] + least[None, k, :], out=least)
+    behind = least >= 1
+    if not (behind | behind.T | np.eye(count, dtype=np.bool_)).all():
+        return None
+    order = np.argsort(behind.sum(axis=1), kind="stable")
+    # Literals that cannot be met put events both ways.
+    return None if (behind & behind.T).any() else order
+
+
+class _Chains(NamedTuple):
+    """Matches as chains: bounds of the differences of neighbours and of the whole.
+
+    Attributes
+    ----------
+    order : (l,) int64
+        The events from the first on.
+    g, h : (k, l) or (1, l) int64
+        Least and largest difference from the event before.
+    window : (k,) or (1,) int64
+        W, ticks.
+    fits : (k,) or (1,) bool
+        Whether no other literal binds.
+    """
+
+    order: Int64
+    g: Int64
+    h: Int64
+    window: Int64
+    fits: Mask
+
+    @classmethod
+    def of(cls, part: ExplicitMatches) -> _Chains | None:
+        """Return the chains of a batch; None if its literals put the events in no order."""
+        order = total_order(part)
+        if order is None:
+            return None
+        times, length = part.times, part.shape.total
+        each = len(times.low)
+        g, h = np.full((each, length), 1), np.full((each, length), UNBOUND)
+        # Beyond all ticks a window means nothing, and sums with it have to stay within int64.
+        window = np.full(each, int(times.last.max()) - int(times.first.min()) + 1)
+        place = np.argsort(order)
+        others = []
+        for (i, j), low, high in zip(times.sides.tolist(), times.low.T, times.high.T, strict=True):
+            later, earlier, least, most = int(place[i]), int(place[j]), low, high
+            if later < earlier:
+                later, earlier, least, most = earlier, later, -high, -low
+            whole = (later, earlier) == (length - 1, 0)
+            if later == earlier + 1:
+                g[:, later] = np.maximum(g[:, later], least)
+                if not whole:
+                    h[:, later] = np.minimum(h[:, later], most)
+            if whole:
+                window = np.minimum(window, np.minimum(most, window) + 1)
+            if later != earlier + 1:
+                others.append((later, earlier, least, most, whole))
+        # A window below 1 leaves nothing, whatever it is.
+        window = np.maximum(window, 0)
+        fits = np.ones(each, dtype=np.bool_)
+        least = np.where(np.arange(length) > 0, np.minimum(g, UNBOUND // length), 0)
+        behind = np.cumsum(least, axis=1)
+        # What the window implies is no bound of its own.
+        h = np.where(h >= (window - 1)[:, None] - (behind[:, -1:] - least), UNBOUND, h)
+        for later, earlier, least, most, whole in others:
+            between = behind[:, later] - behind[:, earlier]
+            # A bound from below that neighbours imply, and one from above that the window implies.
+            fits = np.logical_and(fits, least <= between)
+            if not whole:
+                fits = np.logical_and(fits, most >= window - 1 - (behind[:, -1] - between))
+        return cls(order, g, h, window, fits)
+
+    def weighed(self, part: ExplicitMatches, which: Int64, wanted: bool) -> Columns:
+        """Return the answers of some matches of a batch; the confidence is NaN where it has to be another."""
+        times, length, order = part.times, part.shape.total, self.order
+        answers = Columns.empty(len(which))
+        first, last, size, offset = (
+            np.ascontiguousarray(column[which][:, order])
+            for column in (times.first, times.last, times.size, times.offset)
+        )
+        impossible = (first > last).any(axis=1)
+        bounds = [column if len(column) == 1 else column[which] for column in self[1:4]]
+        kernel: Any = describe_bounded
+        is_uniform = bool((size > 0.0).all())
+        rest: tuple[Any, ...] = (
+            wanted, np.empty((10, length), dtype=np.int64), np.empty((4, 2 * length + 1)),
+            CycleWork.of(length),
+        )  # fmt: skip
+        cost = np.full(len(which), _EACH_EVENT * length)
+        if not is_uniform:
+            kernel = describe_by_ticks
+            longest = max(int((last - first).max()) + 1, 1)
+            rest = np.empty((2, length), dtype=np.int64), np.empty((2, longest)), np.empty((2, longest))
+            cost = _EACH_TICK * np.maximum(last - first + 1, 1).sum(axis=1).astype(np.float64)
+        for piece in pieces(cost):
+            weights = (size[piece],) if is_uniform else (offset[piece], size[piece], part.pmfs.values)
+            kernel(
+                first[piece], last[piece], *weights,
+                *(column if len(column) == 1 else column[piece] for column in bounds), *rest,
+                (answers.lower[piece], answers.upper[piece], answers.confidence[piece]),
+            )  # fmt: skip
+        answers.put(np.flatnonzero(impossible), Columns(*np.array([[0], [-1]]), *np.zeros((2, 1))))
+        return answers

@@ -1,0 +1,175 @@
+"""Which weigher takes a match: the cheapest, match by match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence import CostlyMatchError
+from confidence.budget import checkpoint
+from eventbased.gaps.fewer_offsets import Clocks
+from uncertain_cep.weighers.bounded_chains import BoundedChains
+from uncertain_cep.weighers.elimination import Elimination
+from uncertain_cep.weighers.explicit import TooManySpoilersError
+from uncertain_cep.weighers.gap_chains import GapChains
+from uncertain_cep.weighers.held_offsets import Offsets
+from uncertain_cep.weighers.log import WeighingLog
+from uncertain_cep.weighers.match_model import MatchModel
+from uncertain_cep.weighers.order_ideals import Ideals
+from uncertain_cep.weighers.pattern import Columns, MatchPattern
+from uncertain_cep.weighers.sampled_times import Sampling
+from uncertain_cep.weighers.weigher import CANNOT, Declined, Weigher
+
+__all__ = ["WEIGHERS", "Weighing", "weighers_of"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+WEIGHERS: Final[tuple[Callable[[MatchPattern], Weigher | None], ...]] = (
+    GapChains.of,
+    Ideals.of,
+    BoundedChains.of,
+    Elimination.of,
+    Sampling.of,
+)
+"""All weighers: each returns None for a pattern none of whose matches it can take."""
+
+
+def weighers_of(pattern: MatchPattern) -> list[Weigher]:
+    """Return the weighers that may take matches of a pattern, those that are cheap to price first."""
+    built = (build(pattern) for build in WEIGHERS)
+    return sorted(
+        (weigher for weigher in built if weigher is not None), key=lambda weigher: weigher.priced_above
+    )
+
+
+class Weighing:
+    """The answers of the matches of a pattern, each by the weigher of the lowest price.
+
+    Parameters
+    ----------
+    pattern : MatchPattern
+    clocks : Clocks or None
+        The clocks that events share: their offsets are held first.
+    log : WeighingLog or None
+        What each weigher takes is added here.
+    """
+
+    def __init__(
+        self, pattern: MatchPattern, clocks: Clocks | None = None, log: WeighingLog | None = None
+    ) -> None:
+        self.weighers: Sequence[Weigher] = weighers_of(pattern)
+        self._log = log
+        self.offsets = None if clocks is None else Offsets(pattern, clocks, self._given)
+
+    def weigh(self, model: MatchModel, out: Columns) -> None:
+        """Fill ranges, confidences and standard errors of all matches of a model.
+
+        Raises
+        ------
+        CostlyMatchError
+            If a match is too dear for all weighers, with the steps of the cheapest.
+        """
+        if self.offsets is None:
+            self._given(model, out)
+        else:
+            self.offsets.weigh(model, out)
+
+    def _given(self, model: MatchModel, out: Columns) -> None:
+        """Fill the answers of matches of independent times."""
+        try:
+            self._weigh(model, out)
+        except TooManySpoilersError:
+            for half in np.array_split(np.arange(model.count), 2):
+                self._part(model, half, out, self._given)
+
+    def _weigh(self, model: MatchModel, out: Columns) -> None:
+        left = np.arange(model.count)
+        prices = _Prices(self.weighers, model.count)
+        while len(left):
+            checkpoint()
+            some = model.some(left)
+            chosen = prices.cheapest(some, left)
+            again = []
+            for number in np.unique(chosen).tolist():
+                which = left[chosen == number]
+                weigher = self.weighers[number]
+                declined = self._taken(weigher, model, which, out)
+                for n, (steps, limit) in declined.items():
+                    prices.decline(number, n, steps, limit)
+                again += list(declined)
+                if self._log is not None:
+                    taken = np.setdiff1d(which, list(declined))
+                    self._log.add(self.weighers, number, prices.of(taken))
+            left = np.array(sorted(again), dtype=np.int64)
+
+    def _taken(self, weigher: Weigher, model: MatchModel, which: Int64, out: Columns) -> Declined:
+        """Let a weigher fill the answers of some matches; return those that it declines."""
+        if len(which) == model.count:
+            return weigher.weigh(model, out)
+        found: Declined = {}
+
+        def weigh(some: MatchModel, answers: Columns) -> None:
+            found.update({int(which[n]): price for n, price in weigher.weigh(some, answers).items()})
+
+        self._part(model, which, out, weigh)
+        return found
+
+    def _part(
+        self, model: MatchModel, which: Int64, out: Columns, weigh: Callable[[MatchModel, Columns], None]
+    ) -> None:
+        """Fill the answers of some matches in a way that fills those of a model."""
+        answers = Columns.empty(len(which))
+        try:
+            weigh(model.some(which), answers)
+        except CostlyMatchError as error:
+            match = int(which[error.match])
+            raise CostlyMatchError(match, error.steps, error.events, error.limit) from None
+        out.put(which, answers)
+
+
+class _Prices:
+    """The prices of matches, computed as far as they can decide."""
+
+    def __init__(self, weighers: Sequence[Weigher], count: int) -> None:
+        self._weighers = weighers
+        self._price = np.full((len(weighers), count), np.nan)
+        self._refused = np.full((2, count), np.inf)
+
+    def cheapest(self, model: MatchModel, numbers: Int64) -> Int64:
+        """Return the cheapest weigher of each match of a model, (k,) int64; ``numbers`` are theirs.
+
+        Raises
+        ------
+        CostlyMatchError
+            If no weigher takes a match.
+        """
+        best = np.full(model.count, CANNOT)
+        chosen = np.full(model.count, -1)
+        for k, weigher in enumerate(self._weighers):
+            if not (best > weigher.priced_above).any():
+                continue
+            price = self._price[k, numbers]
+            if np.isnan(price).any():
+                price = np.where(np.isnan(price), weigher.price(model), price)
+                self._price[k, numbers] = price
+            better = price < best
+            best, chosen = np.where(better, price, best), np.where(better, k, chosen)
+        if (chosen < 0).any():
+            n = int(np.argmax(chosen < 0))
+            steps, limit = self._refused[:, numbers[n]].tolist()
+            raise CostlyMatchError(n, int(min(steps, 2.0**62)), limit=limit)
+        return chosen
+
+    def of(self, numbers: Int64) -> Float64:
+        """Return the prices of some matches, (weighers, k); NaN where they did not decide."""
+        return self._price[:, numbers]
+
+    def decline(self, k: int, match: int, steps: float, limit: float) -> None:
+        """Note that a weigher gives a match back, as it takes so many steps, more than a limit."""
+        self._price[k, match] = CANNOT
+        if steps < self._refused[0, match]:
+            self._refused[:, match] = steps, limit

@@ -1,0 +1,156 @@
+"""Any match: tables over the ticks of its times, summed one time after the other (variable elimination)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.budget import checkpoint, multiplications_per_call
+from confidence.gaps.describing import ALL, COSTLY, SPACE
+from confidence.timed.forbidden_tables import spans
+from confidence.timed.summed_matches import describe_summed
+from confidence.timed.tables import tables
+from uncertain_cep.config import MOST_CELLS_IN_TABLE
+from uncertain_cep.weighers.explicit import ExplicitMatches
+from uncertain_cep.weighers.match_model import MatchModel
+from uncertain_cep.weighers.pattern import Columns, MatchPattern
+from uncertain_cep.weighers.weigher import WRITTEN_OUT, Declined
+
+__all__ = ["Elimination"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+_FIRST_CELLS: Final = 1 << 14
+"""Cells of tables that there is room for at first."""
+
+_LAYING_OUT: Final = 2_000.0
+"""What laying out the tables of a match costs, in multiplications."""
+
+
+class Elimination:
+    """Sums over the ticks of one time after the other; takes every match, if its tables are small enough."""
+
+    name = "elimination"
+    why = "takes any literals and forbidden spans: tables over ticks, summed over one time after the other"
+    priced_above = WRITTEN_OUT
+
+    def __init__(self, most_steps: float) -> None:
+        self._limits = np.array([most_steps, MOST_CELLS_IN_TABLE], dtype=np.float64)
+
+    @classmethod
+    def of(cls, pattern: MatchPattern) -> Elimination:
+        """Return the weigher for the matches of a pattern."""
+        return cls(pattern.limits.most_steps)
+
+    def price(self, model: MatchModel) -> Float64:
+        """Return the cells of all tables on the way, (k,) float64."""
+        found = np.empty(model.count)
+        for part in model.explicit:
+            found[part.which] = _cells(part) + _LAYING_OUT
+        return found
+
+    def weigh(self, model: MatchModel, out: Columns) -> Declined:
+        """Fill the answers of matches; return those whose tables have too many cells."""
+        declined: Declined = {}
+        for part in model.explicit:
+            answers = Columns.empty(len(part.which))
+            for place, cells in _summed(part, model.wanted, self._limits, answers).items():
+                # What the last table took was too many, or the steps of all tables together.
+                most_steps, most_cells = self._limits.tolist()
+                steps = max(float(_cells(part)[place]), most_steps)
+                price = (cells, most_cells) if cells > most_cells else (steps, most_steps)
+                declined[int(part.which[place])] = price
+            out.put(part.which, answers)
+        return declined
+
+
+def _cells(part: ExplicitMatches) -> Float64:
+    """Return about how many cells the tables of each match have, (k,) float64."""
+    sizes = part.sizes
+    scopes = _binding_literals(part)
+    rule_scopes = [
+        frozenset(time for time in sides[:count].ravel().tolist() if time >= 0)
+        for sides, count in zip(part.forbidden.sides, part.forbidden.constraints.tolist(), strict=True)
+    ]
+    cells = np.zeros(len(sizes))
+    if len(part.forbidden.rule):
+        event = np.repeat(np.arange(len(part.forbidden.lower)), np.diff(part.forbidden.rule_start))
+        match = np.repeat(np.arange(len(sizes)), part.spoilers)[event]
+        for rule in np.unique(part.forbidden.rule).tolist():
+            times = sorted(rule_scopes[rule])
+            uses = np.bincount(match[part.forbidden.rule == rule], minlength=len(sizes))
+            cells += uses * sizes[:, times].prod(axis=1)
+            scopes.add(rule_scopes[rule])
+    for clique in _cliques(scopes, sizes.mean(axis=0)):
+        cells += sizes[:, sorted(clique)].prod(axis=1)
+    return cells
+
+
+def _binding_literals(part: ExplicitMatches) -> set[frozenset[int]]:
+    """Return the pairs of times whose difference some literal binds in some match."""
+    times = part.times
+    found = set()
+    for (i, j), low, high in zip(times.sides.tolist(), times.low.T, times.high.T, strict=True):
+        least = times.first[:, i] - times.last[:, j]
+        most = times.last[:, i] - times.first[:, j]
+        if ((least < low) | (most > high)).any():
+            found.add(frozenset((i, j)))
+    return found
+
+
+def _cliques(scopes: set[frozenset[int]], sizes: Float64) -> list[frozenset[int]]:
+    """Return the times of each table on the way, where the cheapest time is always summed over first."""
+    left = {scope for scope in scopes if len(scope) > 1}
+    weight = np.log(sizes)
+    cliques = [frozenset((time,)) for time in range(len(sizes))]
+    while left:
+        price = {}
+        for time in frozenset[int]().union(*left):
+            clique = frozenset[int]().union(*(scope for scope in left if time in scope))
+            price[time] = float(weight[sorted(clique)].sum()), clique
+        time = min(price, key=lambda each: price[each][0])
+        clique = price[time][1]
+        cliques.append(clique)
+        left = {scope for scope in left if time not in scope}
+        if len(clique) > 2:
+            left.add(clique - {time})
+    return cliques
+
+
+def _summed(part: ExplicitMatches, wanted: bool, limits: Float64, out: Columns) -> dict[int, float]:
+    """Fill ranges and confidences of matches by sums over their ticks; return those that take too many."""
+    times, others = part.times, part.forbidden
+    most = int(part.spoilers.max(initial=0))
+    rules = int(np.diff(others.rule_start[others.start]).max(initial=0))
+    length = times.first.shape[1] + most
+    ticks = max(
+        int((late - early).max(initial=0))
+        for early, late in ((times.first, times.last), (others.lower, others.upper))
+    )
+    ticks = min(ticks, MOST_CELLS_IN_TABLE) + 2
+    number = 2 * length + len(times.sides) + rules + 1
+    cells = _FIRST_CELLS
+    checkpoint(8 * number * length)
+    room = tables(length, number, cells, ticks)
+    work = spans(int(np.diff(others.rule_start).max(initial=1)), others.low.shape[1], length)
+    first, law = np.empty(length, dtype=np.int64), np.empty(ticks)
+    declined: dict[int, float] = {}
+    kernel: Any = describe_summed
+    done, reason = 0, SPACE
+    while reason != ALL:
+        checkpoint()
+        done, reason, need = kernel(
+            times, others, part.pmfs, done, wanted, limits, multiplications_per_call(), room, work, first,
+            law, tuple(out[:3]),
+        )  # fmt: skip
+        if reason == SPACE:
+            cells = max(2 * cells, int(need))
+            checkpoint(8 * cells)
+            room = room._replace(cells=np.empty(cells))
+        elif reason == COSTLY:
+            declined[done] = float(need)
+            done += 1
+    return declined

@@ -1,0 +1,148 @@
+"""What all matches of a search have in common, and the events that a finder chose for some of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence import Limits, Pmfs
+from confidence.predicates.conditions import Conditions, Scratch
+from eventbased.gaps.gap_events import (
+    NO_OFFSETS,
+    ForbiddenEvents,
+    GapRules,
+    HeldOffsets,
+    MatchEvents,
+    Placed,
+)
+from uncertain_cep.candidates.existence import Existence
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.weighers.shapes import Shapes
+from uncertain_cep.weighers.templates import TimeTemplates
+
+__all__ = ["ChosenEvents", "Columns", "MatchPattern"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+
+class Columns(NamedTuple):
+    """Answers of k matches: the tight range, empty where a match cannot happen, and its probability.
+
+    Attributes
+    ----------
+    lower, upper : (k,) int64
+        Ticks, inclusive.
+    confidence : (k,) float64
+    std_error : (k,) float64
+        0 where the confidence is exact.
+    """
+
+    lower: Int64
+    upper: Int64
+    confidence: Float64
+    std_error: Float64
+
+    @classmethod
+    def empty(cls, count: int) -> Columns:
+        """Return room for so many matches."""
+        ranges, values = np.empty((2, count), dtype=np.int64), np.zeros((2, count))
+        return cls(ranges[0], ranges[1], values[0], values[1])
+
+    def put(self, which: Int64, answers: Columns) -> None:
+        """Copy answers to the places of some matches, (m,) int64."""
+        for column, values in zip(self, answers, strict=True):
+            column[which] = values
+
+
+class MatchPattern:
+    """What all matches of one search have in common.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        Without OR.
+    table : pyarrow.Table
+        The events.
+    rules : GapRules
+        Which pools of events are forbidden in which gaps.
+    conditions : Conditions or None
+        Decide whether an event of a pool is forbidden; None if nothing is.
+    window : int
+        W, ticks, no more than the candidates need.
+    existence : Existence or None
+        None if all events happened.
+    limits : Limits
+        What one match may cost.
+    """
+
+    def __init__(
+        self,
+        plan: EvaluationPlan,
+        table: pa.Table,
+        rules: GapRules,
+        conditions: Conditions | None,
+        window: int,
+        existence: Existence | None,
+        limits: Limits,
+    ) -> None:
+        self.plan, self.rules, self.conditions = plan, rules, conditions
+        self.window, self.limits, self.rows = window, limits, table.num_rows
+        self.length = len(plan.components)
+        self.probability = None if existence is None else existence.probability
+        self._table = table
+
+    @cached_property
+    def templates(self) -> TimeTemplates:
+        """The conditions on times."""
+        return TimeTemplates(self.plan, self._table)
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """The literals and rules of matches, by the numbers of their events."""
+        return Shapes(self.plan, self.templates, self.rules, self.conditions, self.window)
+
+    @cached_property
+    def mark(self) -> Int64:
+        """(rows,) int64, all -1: which events are of the match at hand."""
+        return np.full(self.rows, -1, dtype=np.int64)
+
+    @property
+    def has_time_literals(self) -> bool:
+        """Whether conditions on times add literals to order and window."""
+        return bool(self.plan.bound.times)
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether the events of a match follow one another in the order of the components."""
+        return self.plan.order is None
+
+
+@dataclass(frozen=True)
+class ChosenEvents:
+    """The events of some matches, and what their times depend on."""
+
+    pattern: MatchPattern
+    matches: MatchEvents
+    candidates: Placed
+    offsets: Int64
+    """(rows,) int64. Where the probabilities of each event's time start; -1 for uniform."""
+    pmfs: Pmfs
+    pools: ForbiddenEvents | None
+    """The events that gaps may forbid; None: none."""
+    scratch: Scratch | None
+    """Room for the conditions on them."""
+    wanted: bool
+    """Whether a confidence is needed where nothing is forbidden."""
+    held: HeldOffsets = NO_OFFSETS
+    """The offsets of clocks that are known; given them, times are independent."""
+
+    @property
+    def count(self) -> int:
+        """How many matches there are."""
+        return len(self.matches.start) - 1

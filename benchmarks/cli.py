@@ -95,7 +95,7 @@ _OPTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _JobOptions:
     """The options that all jobs share, and where the results go."""
 
     options: Options
@@ -114,7 +114,7 @@ def _measured(name: str) -> Callable[[Command], Command]:
         ) -> None:  # fmt: skip
             if brief:
                 rounds, scale = min(rounds, _BRIEF_ROUNDS), scale * _BRIEF_SCALE
-            command(_Asked(Options(rounds, scale, clock, core, brief), json_path, check), **own)
+            command(_JobOptions(Options(rounds, scale, clock, core, brief), json_path, check), **own)
 
         found: Command = job
         path = click.option(
@@ -131,9 +131,9 @@ def _measured(name: str) -> Callable[[Command], Command]:
 @main.command("main")
 @click.option("--only", multiple=True, type=click.Choice(tuple(_MAIN)), help="Only this; can be repeated.")
 @_measured("main")
-def main_job(asked: _Asked, only: tuple[str, ...]) -> None:
+def main_job(job_options: _JobOptions, only: tuple[str, ...]) -> None:
     """Measure the main job: throughput, peers, growth, top-k, counts, language, plans, memory, Spark, ..."""
-    _run({name: module for name, module in _MAIN.items() if not only or name in only}, asked)
+    _run({name: module for name, module in _MAIN.items() if not only or name in only}, job_options)
 
 
 def _add_job(name: str, module: str, explanation: str) -> None:
@@ -141,8 +141,8 @@ def _add_job(name: str, module: str, explanation: str) -> None:
 
     @main.command(name, help=explanation)
     @_measured(name)
-    def job(asked: _Asked) -> None:
-        _run({name: module}, asked)
+    def job(job_options: _JobOptions) -> None:
+        _run({name: module}, job_options)
 
 
 _add_job(
@@ -165,9 +165,9 @@ _add_job(
     "--kind", "kinds", multiple=True, type=click.Choice(tuple(KINDS)), help="Only this; can be repeated."
 )
 @_measured("weighers")
-def weighers_job(asked: _Asked, beside: str | None, kinds: tuple[str, ...]) -> None:
+def weighers_job(job_options: _JobOptions, beside: str | None, kinds: tuple[str, ...]) -> None:
     """Measure a match by what its confidence depends on, in one checkout or beside another."""
-    _run({"weighers": "weighers"}, asked, lambda _: (beside, kinds))
+    _run({"weighers": "weighers"}, job_options, lambda _: (beside, kinds))
 
 
 def _figures(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -190,34 +190,36 @@ def _figures(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     help="Log events of the case study.",
 )
 @_measured("paper")
-def paper_job(asked: _Asked, only: tuple[str, ...], quick: bool, events: int) -> None:
+def paper_job(job_options: _JobOptions, only: tuple[str, ...], quick: bool, events: int) -> None:
     """Measure the figures of the paper, and draw them into a folder named like the JSON."""
-    folder = str(asked.json_path.with_suffix(""))
-    paper = PaperOptions(folder, quick, max(int(events * asked.options.scale), 1000))
-    _run(dict.fromkeys(only, "paper"), asked, lambda name: (paper, name))
+    folder = str(job_options.json_path.with_suffix(""))
+    paper = PaperOptions(folder, quick, max(int(events * job_options.options.scale), 1000))
+    _run(dict.fromkeys(only, "paper"), job_options, lambda name: (paper, name))
 
 
 def _run(
     jobs: dict[str, str],
-    asked: _Asked,
+    job_options: _JobOptions,
     arguments: Callable[[str], tuple[object, ...]] = lambda _: (),
 ) -> None:
     """Measure each job in a process of its own, show the results and write them."""
     end_on_request()
     console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
-    about = facts() | {"options": asdict(asked.options)}
+    about = facts() | {"options": asdict(job_options.options)}
     measured: dict[str, Results] = {}
     for name, module in jobs.items():
         console.print(f"measuring {name} ...", style="dim")
         environment = {} if name in _MANY_THREADS else ONE_THREAD
         try:
-            results = run_isolated(_measure, module, asked.options, *arguments(name), environment=environment)
+            results = run_isolated(
+                _measure, module, job_options.options, *arguments(name), environment=environment
+            )
         except IsolatedError as error:
             results = Results(failures=[str(error)])
         measured[name] = results
         show(name, results, console)
-        write_json(asked.json_path, about, measured)
-    console.print(f"results: {asked.json_path}")
+        write_json(job_options.json_path, about, measured)
+    console.print(f"results: {job_options.json_path}")
     missed = [figure for found in measured.values() for figure in found.figures if figure.passed is False]
-    if asked.check and (missed or any(found.failures for found in measured.values())):
+    if job_options.check and (missed or any(found.failures for found in measured.values())):
         sys.exit(1)

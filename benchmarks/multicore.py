@@ -18,7 +18,7 @@ import uncertain_cep as uc
 from benchmarks.figures import Options, Results, at_least, at_most
 from benchmarks.timing import take_turns
 from benchmarks.workload import THREE, Stream, sequence_query
-from uncertain_cep.running.threads import _Lane, available_cores, side_by_side
+from uncertain_cep.running.threads import _TaskQueue, available_cores, side_by_side
 
 __all__ = ["measure"]
 
@@ -41,16 +41,16 @@ def _count(events: pa.Table, query: str, threads: int) -> int:
 def _serial_share(events: pa.Table, query: str, threads: int) -> float:
     """Return which share of the processor time the caller's thread takes for what others could not do."""
     caller, making = current_thread(), 0.0
-    make = _Lane.make
+    make = _TaskQueue.make
 
-    def timed(lane: _Lane[Any]) -> None:
+    def timed(queue: _TaskQueue[Any]) -> None:
         nonlocal making
         began = time.thread_time()
-        make(lane)
+        make(queue)
         if current_thread() is caller:
             making += time.thread_time() - began
 
-    with patch.object(_Lane, "make", timed):
+    with patch.object(_TaskQueue, "make", timed):
         ran, own = time.process_time(), time.thread_time()
         _count(events, query, threads)
         return (time.thread_time() - own - making) / (time.process_time() - ran)
@@ -99,13 +99,13 @@ def _share_of_uneven_cores(slowness: float, is_caller_slow: bool) -> float:
     """
     caller = get_ident()
 
-    def lane() -> Iterator[None]:
+    def queue() -> Iterator[None]:
         for _ in range(_ITEMS):
             time.sleep(_ITEM * (slowness if (get_ident() == caller) == is_caller_slow else 1.0))
             yield
 
     began = time.perf_counter()
-    items = sum(1 for _ in side_by_side(2, [lane, lane]))
+    items = sum(1 for _ in side_by_side(2, [queue, queue]))
     return items * _ITEM / (1.0 + 1.0 / slowness) / (time.perf_counter() - began)
 
 

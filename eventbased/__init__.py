@@ -9,7 +9,7 @@ from eventbased.describe import (
 )
 from eventbased.joins.join_state import PASS, JoinState, start_join
 from eventbased.joins.pivot_join import PAUSED, join
-from eventbased.layout import Candidates, SharedEvents, Together, lay_out, partition_bases
+from eventbased.layout import Candidates, Concatenated, SharedEvents, lay_out, partition_bases
 from eventbased.non_overlapping import choose_non_overlapping
 from eventbased.span_columns import MatchColumns, keep_likely
 from eventbased.upper_bounds import describe_chosen, filter_matches, filter_spans
@@ -18,11 +18,11 @@ __all__ = [
     "PASS",
     "PAUSED",
     "Candidates",
+    "Concatenated",
     "JoinState",
     "MatchColumns",
     "MatchFinder",
     "SharedEvents",
-    "Together",
     "choose_non_overlapping",
     "confidences_of_matches",
     "confidences_of_spans",

@@ -21,7 +21,7 @@ from confidence.kernel import POSITIVE, kernel
 from confidence.large_arrays import empty
 from eventbased.config import CLASS_MERGE_EVENTS, CLASS_RATIO_BITS, POSITION_STEP, SPARE
 
-__all__ = ["Candidates", "SharedEvents", "Together", "fill_follow", "lay_out", "partition_bases"]
+__all__ = ["Candidates", "Concatenated", "SharedEvents", "fill_follow", "lay_out", "partition_bases"]
 
 Int64 = NDArray[np.int64]
 
@@ -137,7 +137,7 @@ def partition_bases(
     return starts - line // 2 - low if line < 2**63 else starts, line, covered
 
 
-class Together(NamedTuple):
+class Concatenated(NamedTuple):
     """The events that each component can take: numbers of all components in one array each."""
 
     rows: Int64
@@ -158,7 +158,7 @@ class Together(NamedTuple):
         lower: Sequence[Int64],
         upper: Sequence[Int64],
         partition: Sequence[Int64] | None,
-    ) -> Together:
+    ) -> Concatenated:
         """Put arrays of each component, (n_j,) int64, one behind the other. O(k)."""
         end = np.cumsum([len(part) for part in rows], dtype=np.int64)
         return cls(
@@ -177,7 +177,7 @@ def _lift(events, shift, step, out, lengths):
 
     Parameters
     ----------
-    events : Together
+    events : Concatenated
     shift : (partitions,) int64
     step : int64
         What is taken off the times of a component for each component before it.
@@ -273,13 +273,13 @@ def fill_follow(candidates):
 
 
 def lay_out(
-    events: Together, shift: Int64, covered: int, step: int = POSITION_STEP
+    events: Concatenated, shift: Int64, covered: int, step: int = POSITION_STEP
 ) -> tuple[Candidates, Int64]:
     """Lay the candidates of all components out on one time line, and return the row of each, (n,) int64.
 
     Parameters
     ----------
-    events : Together
+    events : Concatenated
         In any order.
     shift : (partitions,) int64
     covered : int

@@ -44,14 +44,14 @@ from confidence.kernel import kernel
 from confidence.predicates.conditions import Conditions, Scratch, all_hold
 from pointbased.automaton import Automaton
 from pointbased.columns import NONE
-from pointbased.match_buffer import Buffer, Candidates, recall
+from pointbased.match_buffer import Buffer, StoredCandidates, recall
 from pointbased.witnesses import Witnesses, span_of, without
 
 __all__ = ["NO_MATCHES", "Collapse", "CostlySignatureError", "PointMatches"]
 
 Int64 = NDArray[np.int64]
 
-_Inputs = tuple[Candidates, Buffer, Conditions, Scratch]
+_Inputs = tuple[StoredCandidates, Buffer, Conditions, Scratch]
 
 
 class PointMatches(NamedTuple):
@@ -370,7 +370,7 @@ class Collapse:
 
     def release(
         self,
-        candidates: Candidates,
+        candidates: StoredCandidates,
         buffer: Buffer,
         conditions: Conditions,
         work: Scratch,

@@ -9,7 +9,7 @@ import pointbased.columns as col
 from confidence.kernel import kernel
 from pointbased.automaton import Automaton
 from pointbased.columns import NONE, REFUSED
-from pointbased.match_buffer import Buffer, Candidates, insert, new_buffer
+from pointbased.match_buffer import Buffer, StoredCandidates, insert, new_buffer
 
 __all__ = ["compact"]
 
@@ -151,7 +151,7 @@ def _move(candidates, buffer, fresh, states, safe, remember, mark, moved, number
 
 
 def compact(
-    candidates: Candidates, count: int, buffer: Buffer, automaton: Automaton, safe: int
+    candidates: StoredCandidates, count: int, buffer: Buffer, automaton: Automaton, safe: int
 ) -> tuple[Int64, Buffer]:
     """Drop the nodes, runs, table entries and candidates that are out of reach, and close the ranks.
 

@@ -14,7 +14,7 @@ import numpy as np
 import pointbased.columns as col
 from confidence.kernel import kernel
 from pointbased.config import POINTS_PER_STEP
-from pointbased.match_buffer import Candidates
+from pointbased.match_buffer import StoredCandidates
 from pointbased.runs import probability
 
 __all__ = ["PointEvents", "expand", "next_step"]
@@ -81,7 +81,9 @@ def _points_until(candidates, count, stop, components, partitions):
     return time[:n], candidate[:n], rank[:n]
 
 
-def expand(candidates: Candidates, count: int, stop: int, components: int, partitions: int) -> PointEvents:
+def expand(
+    candidates: StoredCandidates, count: int, stop: int, components: int, partitions: int
+) -> PointEvents:
     """Expand candidates into the points before a tick, exclusive, that they were not expanded into before.
 
     Ticks of probability 0 are left out. O(n + m log m).
@@ -97,7 +99,7 @@ def expand(candidates: Candidates, count: int, stop: int, components: int, parti
     return PointEvents(time[order], candidate[order])
 
 
-def next_step(candidates: Candidates, count: int, stop: int) -> int | None:
+def next_step(candidates: StoredCandidates, count: int, stop: int) -> int | None:
     """Return up to which tick, at most ``stop``, to expand next so that few points are made at once.
 
     None if there is no point to expand before ``stop``.

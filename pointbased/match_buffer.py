@@ -27,7 +27,7 @@ from pointbased.config import LEAST_ROWS, TABLE_LOAD
 
 __all__ = [
     "Buffer",
-    "Candidates",
+    "StoredCandidates",
     "child_of",
     "insert",
     "new_buffer",
@@ -48,7 +48,7 @@ _HASH_PARENT: Final = 0x9E3779B1
 _HASH_CANDIDATE: Final = 0x85EBCA77
 
 
-class Candidates(NamedTuple):
+class StoredCandidates(NamedTuple):
     """Events that a component can take, and witnesses: those that only are forbidden in gaps.
 
     Attributes
@@ -192,7 +192,7 @@ def recall(candidates, buffer, conditions, work, p):
 
     Parameters
     ----------
-    candidates : Candidates
+    candidates : StoredCandidates
     buffer : Buffer
     conditions : Conditions
     work : confidence.predicates.conditions.Scratch
@@ -304,7 +304,7 @@ def child_of(candidates, buffer, p, c):
 
     Parameters
     ----------
-    candidates : Candidates
+    candidates : StoredCandidates
     buffer : Buffer
     p, c : int64
         The node of the prefix, -1 for none, and the candidate.

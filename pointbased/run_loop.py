@@ -48,7 +48,7 @@ def match_points(points, cursor, candidates, buffer, rules, conditions, work, ga
         Behind all points fed before.
     cursor : (5,) int64
         Where to go on, by :mod:`pointbased.columns`: at first 0, 0, -1, -1, 0.
-    candidates : Candidates
+    candidates : StoredCandidates
     buffer : Buffer
     rules : pointbased.automaton.Rules
     conditions : Conditions

@@ -63,7 +63,7 @@ def probability(candidates, c, t):
 
     Parameters
     ----------
-    candidates : Candidates
+    candidates : StoredCandidates
     c, t : int64
         The candidate and the tick.
     """
@@ -107,7 +107,7 @@ def gap_survival(candidates, buffer, p, now, gaps):
 
     Parameters
     ----------
-    candidates : Candidates
+    candidates : StoredCandidates
     buffer : Buffer
     p, now : int64
         The node, and a tick.
@@ -229,7 +229,7 @@ def begin(candidates, buffer, n, group, complete, onward, window, by_first, now)
 
     Parameters
     ----------
-    candidates : Candidates
+    candidates : StoredCandidates
     buffer : Buffer
     n, group : int64
         The node, and the index of its partition and state in ``heads``.

@@ -15,7 +15,7 @@ from confidence.pools import AttributePool, AttributeValues, PmfPool, grown, rep
 from pointbased.automaton import Automaton
 from pointbased.columns import NONE
 from pointbased.config import LEAST_ROWS
-from pointbased.match_buffer import Candidates
+from pointbased.match_buffer import StoredCandidates
 
 __all__ = ["Arrivals", "CandidateStore", "WaitingEvents"]
 
@@ -101,7 +101,7 @@ class CandidateStore:
 
     Attributes
     ----------
-    candidates : Candidates
+    candidates : StoredCandidates
         The first ``count`` rows are in use.
     count : int
     conditions : Conditions
@@ -117,7 +117,7 @@ class CandidateStore:
         self.count = self.version = 0
         self._pmfs = PmfPool()
         self.values = AttributePool(automaton.formulas.real)
-        self.candidates = Candidates(
+        self.candidates = StoredCandidates(
             np.zeros((0, col.CANDIDATE_COLUMNS), dtype=np.int64),
             np.zeros((0, automaton.pools), dtype=np.int64),
             *np.zeros((3, 0)),

@@ -11,7 +11,7 @@ import pointbased.columns as col
 from confidence.config import EVER, NEVER
 from confidence.flat_lists import starts_of
 from confidence.kernel import kernel
-from pointbased.match_buffer import Candidates
+from pointbased.match_buffer import StoredCandidates
 
 __all__ = ["Witnesses", "index_witnesses", "set_limits", "span_of", "without"]
 
@@ -42,7 +42,7 @@ class Witnesses(NamedTuple):
     groups: int
 
 
-def index_witnesses(candidates: Candidates, count: int, components: int, pools: int) -> Witnesses:
+def index_witnesses(candidates: StoredCandidates, count: int, components: int, pools: int) -> Witnesses:
     """Return the witnesses among the first ``count`` candidates; those of pool 0 are of ``components``."""
     row = candidates.row[:count]
     rows = np.flatnonzero(row[:, col.COMPONENT] >= components)
@@ -108,7 +108,7 @@ def set_limits(candidates, count, components, witnesses, pool):
 
     Parameters
     ----------
-    candidates : Candidates
+    candidates : StoredCandidates
     count, components : int64
         Candidates in use, and components of the pattern.
     witnesses : Witnesses

@@ -126,7 +126,7 @@ MOST_REPEATED: Final = 1.25
 """Candidates of all parts as a multiple of those there are, above which they are not cut by time."""
 
 MOST_AHEAD: Final = 2
-"""Batches of a lane that are ready and not taken yet."""
+"""Batches of a queue that are ready and not taken yet."""
 
 MOST_KEPT_BATCHES: Final = 4
 """Pieces of memory that a thread keeps for its next batches: for those that are ready, one that is written,

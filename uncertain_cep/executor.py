@@ -32,7 +32,7 @@ from uncertain_cep.candidates.own_times import (
 from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.possible_readings import all_candidates, possible_readings
-from uncertain_cep.candidates.selection import LookedUp, Selection, Slicing, select
+from uncertain_cep.candidates.selection import ScanCache, Selection, Slicing, select
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
 from uncertain_cep.config import BATCH_ROWS, MOST_CELLS, WORTH_A_KERNEL
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
@@ -152,14 +152,14 @@ def execute(
     table = _in_one_chunk(with_coded_clocks(plan, table), plan.required_columns)
     if diagnostics is not None:
         diagnostics.about(plan)
-    looked_up = LookedUp(threads)
+    scan_cache = ScanCache(threads)
     times = cache(partial(_times, plan, table))
     is_cut = slicing is not None
-    if not (is_cut and plan.orders) and not _is_sound(plan, table, is_cut, looked_up, times):
+    if not (is_cut and plan.orders) and not _is_sound(plan, table, is_cut, scan_cache, times):
         check_table(plan, table, file)
     if diagnostics is not None:
         diagnostics.look(table)
-    given = _Given(table, slicing, batch_rows, owned, diagnostics, threads, looked_up, times, file)
+    given = _Given(table, slicing, batch_rows, owned, diagnostics, threads, scan_cache, times, file)
     yield from _asked(plan, given, counters)()
     if diagnostics is not None:
         diagnostics.finish()
@@ -204,7 +204,7 @@ class _Given:
     owned: Mask | None
     diagnostics: Diagnostics | None
     threads: int
-    looked_up: LookedUp
+    scan_cache: ScanCache
     times: Callable[[], _Times]
     file: str | None
 
@@ -272,7 +272,7 @@ def _by_slice(
         lower = ticks_of(part, plan.names.lower, plan)
         mine = (lower >= begin) & (lower < begin + slicing.length)
         times = cache(partial(_times, plan, part))
-        one = _Given(part, None, given.batch_rows, mine, None, 1, LookedUp(), times, given.file)
+        one = _Given(part, None, given.batch_rows, mine, None, 1, ScanCache(), times, given.file)
         yield from _evaluated(plan, one, counters)()
 
 
@@ -288,7 +288,7 @@ def _branches(plan: EvaluationPlan, given: _Given) -> Iterator[tuple[int, Evalua
     if not constants_hold(plan) or not table.num_rows:
         return
     times = given.times()
-    whole, selection = all_candidates(plan, table, times.lower, times.upper, given.slicing, given.looked_up)
+    whole, selection = all_candidates(plan, table, times.lower, times.upper, given.slicing, given.scan_cache)
     if given.diagnostics is not None and plan.window >= min(
         len(branch.components) for branch in plan.branches
     ):
@@ -340,7 +340,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     pmfs = times.pmfs
     plan, times, moved_by = _by_one_clock(plan, table, times)
     asked = plan
-    plan, selection, ticks, sequences = _selected(plan, table, times, slicing, given.looked_up)
+    plan, selection, ticks, sequences = _selected(plan, table, times, slicing, given.scan_cache)
     if plan.order is None and plan.window < len(plan.components):
         return lambda: iter(())
     exists = existence(table, plan.names.probability)
@@ -517,7 +517,7 @@ def _undecided(plan: EvaluationPlan, given: _Given, table: pa.Table) -> Undecide
         end = int(times.upper.max())
     else:
         rows = given.table.append_column(ROW, pa.array(np.arange(given.table.num_rows)))
-        again = replace(given, table=rows, diagnostics=None, looked_up=LookedUp(), threads=1)
+        again = replace(given, table=rows, diagnostics=None, scan_cache=ScanCache(), threads=1)
 
         def find(asked: EvaluationPlan) -> Iterator[pa.RecordBatch]:
             return _evaluated(asked, again, None)()
@@ -612,13 +612,13 @@ def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) 
 
 
 def _is_sound(
-    plan: EvaluationPlan, table: pa.Table, is_cut: bool, looked_up: LookedUp, times: Callable[[], _Times]
+    plan: EvaluationPlan, table: pa.Table, is_cut: bool, scan_cache: ScanCache, times: Callable[[], _Times]
 ) -> bool:
     """Return whether who looks up candidates has found no fault in the rows; False of few rows.
 
     What rows say of a clock has to agree, so they are not looked at apart then.
     """
-    is_little = table.num_rows < WORTH_A_KERNEL and looked_up.pieces(plan, table, plan.components) < 2
+    is_little = table.num_rows < WORTH_A_KERNEL and scan_cache.pieces(plan, table, plan.components) < 2
     if plan.clocks or is_little or check_columns(table.schema, plan.names):
         return False
 
@@ -631,7 +631,7 @@ def _is_sound(
     if as_given and not any(table.column(name).null_count for name in (names.lower, names.upper)):
         bounds = times().lower, times().upper
     try:
-        return looked_up.look(plan, table, plan.components, is_sound, bounds)
+        return scan_cache.look(plan, table, plan.components, is_sound, bounds)
     except TraceError:
         # Whatever keeps predicates from being looked at, faults of the model are to be told first.
         return False
@@ -648,14 +648,14 @@ def _selected(
     table: pa.Table,
     times: _Times,
     slicing: Slicing | None,
-    looked_up: LookedUp | None = None,
+    scan_cache: ScanCache | None = None,
 ) -> tuple[EvaluationPlan, Selection, tuple[Int64, Int64], SequencedEvents | None]:
     """Return the plan to search by, the candidates, all events' times, and what sequences say of them."""
     lower, upper = times.lower, times.upper
     sequences = sequenced(plan, table, times.pmfs, lower, upper)
     if sequences is not None:
         plan, lower, upper = sequences.searched(plan)
-    selection = select(plan, table, lower, upper, times.given[0], slicing, looked_up)
+    selection = select(plan, table, lower, upper, times.given[0], slicing, scan_cache)
     return plan, selection, (lower, upper), sequences
 
 

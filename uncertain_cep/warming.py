@@ -200,7 +200,7 @@ def _stream(events: pa.Table, query: str, options: Mapping[str, Any]) -> None:
     matcher.close()
 
 
-def beside() -> None:
+def compile_in_background() -> None:
     """Compile groups that are not kept, named by the arguments, at low priority, until the parent ends."""
 
     def wait() -> None:

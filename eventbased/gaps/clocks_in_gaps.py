@@ -22,7 +22,7 @@ from confidence.timed.factors import Cells, Factor, TooManyCellsError, law_of
 from confidence.timed.forbidden_spans import Grid
 from eventbased.gaps import fewer_offsets
 from eventbased.gaps.fewer_offsets import Clocks
-from eventbased.gaps.in_reach import SEVERAL, Others
+from eventbased.gaps.in_reach import SEVERAL, GapCandidates
 
 __all__ = ["InGaps", "clocks_in_gaps", "weighed_by_gaps"]
 
@@ -63,7 +63,7 @@ class InGaps(NamedTuple):
 
     rows: Int64
     """(l,) int64. The match's events."""
-    others: Others
+    others: GapCandidates
     held: Int64
     """(h,) int64. The clocks that are held."""
     apart: Int64
@@ -71,7 +71,13 @@ class InGaps(NamedTuple):
 
 
 def clocks_in_gaps(
-    clocks: Clocks, rows: Int64, others: Others, named: Int64, sizes: Int64, most: float, most_held: float
+    clocks: Clocks,
+    rows: Int64,
+    others: GapCandidates,
+    named: Int64,
+    sizes: Int64,
+    most: float,
+    most_held: float,
 ) -> InGaps | None:
     """Return how to weigh a match by the gaps of its clocks; None if that is not possible, or dearer.
 
@@ -79,7 +85,7 @@ def clocks_in_gaps(
     ----------
     rows : (l,) int64
         The match's events.
-    others : Others
+    others : GapCandidates
         Those that may lie in its gaps.
     named : (c,) int64
         The clocks that several of these name.
@@ -106,7 +112,7 @@ def clocks_in_gaps(
 
 def weighed_by_gaps(
     clocks: Clocks,
-    asked: InGaps,
+    in_gaps: InGaps,
     times: tuple[Int64, Int64, Int64],
     boxes: Int64,
     pmfs: Pmfs,
@@ -136,15 +142,15 @@ def weighed_by_gaps(
     least, most, total = UNBOUND, -UNBOUND, 0.0
     cells, computed = Cells(most_steps, _MOST_IN_TABLE), Cells(most_steps, most_steps)
     try:
-        for value in np.ndindex(*clocks.widths[asked.held].astype(np.int64).tolist()):
+        for value in np.ndindex(*clocks.widths[in_gaps.held].astype(np.int64).tolist()):
             checkpoint()
-            offset = np.array(value, dtype=np.int64) + clocks.offsets.lower[asked.held]
-            weight = float(clocks.chance(asked.held, offset).prod())
-            given = _Given(clocks, asked, offset, pmfs)
-            grid = given.grid(times, boxes, window) if weight > 0.0 else None
+            offset = np.array(value, dtype=np.int64) + clocks.offsets.lower[in_gaps.held]
+            weight = float(clocks.chance(in_gaps.held, offset).prod())
+            match = _MatchAtOffsets(clocks, in_gaps, offset, pmfs)
+            grid = match.grid(times, boxes, window) if weight > 0.0 else None
             if grid is None:
                 continue
-            factors = [*given.own(times, grid, window, cells), *given.spared(grid, window, computed)]
+            factors = [*match.own(times, grid, window, cells), *match.spared(grid, window, computed)]
             law = law_of([0], grid.sizes, factors, cells)
             possible = [Factor(axes, (values > 0.0).astype(np.float64)) for axes, values in factors]
             ends = (0, len(grid.sizes) - 1)
@@ -158,12 +164,12 @@ def weighed_by_gaps(
     return (least, most, total) if least <= most else (1, 0, 0.0)
 
 
-class _Given:
+class _MatchAtOffsets:
     """A match given the offsets of the clocks that are held."""
 
-    def __init__(self, clocks: Clocks, asked: InGaps, offset: Int64, pmfs: Pmfs) -> None:
-        self._clocks, self._asked, self._pmfs = clocks, asked, pmfs
-        self._move = dict(zip(asked.held.tolist(), offset.tolist(), strict=True))
+    def __init__(self, clocks: Clocks, in_gaps: InGaps, offset: Int64, pmfs: Pmfs) -> None:
+        self._clocks, self._in_gaps, self._pmfs = clocks, in_gaps, pmfs
+        self._move = dict(zip(in_gaps.held.tolist(), offset.tolist(), strict=True))
 
     def grid(self, times: tuple[Int64, Int64, Int64], boxes: Int64, window: int) -> Grid | None:
         """Return the ticks that the match's events can have; None if there are none."""
@@ -175,7 +181,7 @@ class _Given:
 
     def _times(self, times: tuple[Int64, Int64, Int64]) -> tuple[Int64, Int64, Int64]:
         """Return bounds of the match's events, and where their probabilities start."""
-        own, rows = self._clocks.own, self._asked.rows
+        own, rows = self._clocks.own, self._in_gaps.rows
         lower, upper, law = (column.copy() for column in times)
         for n, row in enumerate(rows.tolist()):
             move = self._move.get(int(own.clock[row]))
@@ -205,8 +211,8 @@ class _Given:
 
     def spared(self, grid: Grid, window: int, cells: Cells) -> Iterator[Factor]:
         """Yield the probabilities that a gap is free of an event, or of those of a clock."""
-        clock, others = self._clocks.own.clock[self._asked.others.row], self._asked.others
-        apart = np.isin(clock, self._asked.apart)
+        clock, others = self._clocks.own.clock[self._in_gaps.others.row], self._in_gaps.others
+        apart = np.isin(clock, self._in_gaps.apart)
         for n in np.flatnonzero(~apart).tolist():
             checkpoint()
             move = self._move.get(int(clock[n]))
@@ -214,7 +220,7 @@ class _Given:
             axes, after, before = _ends(int(others.gap[n]), grid, window)
             cells.take(grid.shape(axes))
             yield Factor(axes, law.spared(after - (move or 0), before - (move or 0)))
-        for one in self._asked.apart.tolist():
+        for one in self._in_gaps.apart.tolist():
             own = np.flatnonzero(clock == one).tolist()
             laws = [self._law(others, n, True) for n in own]
             axes, after, before = _ends(int(others.gap[own[0]]), grid, window)
@@ -237,7 +243,7 @@ class _Given:
             total += np.tensordot(self._clocks.chance(np.full(len(offset), clock), offset), free, 1)
         return total
 
-    def _law(self, others: Others, n: int, by_clock: bool) -> _Law:
+    def _law(self, others: GapCandidates, n: int, by_clock: bool) -> _Law:
         """Return the law of an event that may spoil the match, by its clock if that is held."""
         own, row, values, happened = self._clocks.own, int(others.row[n]), self._pmfs.values, 1.0
         lower, upper, law = int(others.lower[n]), int(others.upper[n]), int(others.offset[n])

@@ -50,7 +50,7 @@ __all__ = ["GapConfidences", "gap_confidences"]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
-_Asked = tuple[Placed, Int64, ForbiddenEvents, GapRules, Conditions, Pmfs, bool, Scratch]
+_Input = tuple[Placed, Int64, ForbiddenEvents, GapRules, Conditions, Pmfs, bool, Scratch]
 
 
 @kernel(allocates=True)
@@ -197,16 +197,16 @@ class GapConfidences:
 
         Matches that take too many steps are put into ``declined``, by how many.
         """
-        asked = candidates, offsets, pools, rules, conditions, pmfs, wanted, scratch
+        inputs = candidates, offsets, pools, rules, conditions, pmfs, wanted, scratch
         if len(held.start) or matches.boxes.shape[1] or forbids(rules):
-            self._describe(matches, asked, out, held, declined.__setitem__)
+            self._describe(matches, inputs, out, held, declined.__setitem__)
             return
         left = describe_free(matches, candidates, offsets, self._window, wanted, out)
         if len(left):
             columns = np.empty(len(left), np.int64), np.empty(len(left), np.int64), *np.empty((2, len(left)))
             self._describe(
                 some_of(matches, left),
-                asked,
+                inputs,
                 columns,
                 held,
                 lambda n, steps: declined.__setitem__(int(left[n]), steps),
@@ -217,18 +217,18 @@ class GapConfidences:
     def _describe(
         self,
         matches: MatchEvents,
-        asked: _Asked,
+        inputs: _Input,
         out: tuple[Int64, Int64, Float64, Float64],
         held: HeldOffsets,
         declined: Callable[[int, float], None],
     ) -> None:
         """Do what :meth:`describe` does, one match after the other."""
-        candidates, offsets, pools, rules, conditions, pmfs, wanted, scratch = asked
+        candidates, offsets, pools, rules, conditions, pmfs, wanted, scratch = inputs
         kernel: Any = gap_confidences
         space = self._space
         # In boxes a match is weighed again and again, always in the same way.
         alone = len(held.start) > 0 or matches.boxes.shape[1] > 0
-        tables = NO_TABLES if alone else self._tables_for(asked, len(matches.start) - 1)
+        tables = NO_TABLES if alone else self._tables_for(inputs, len(matches.start) - 1)
 
         space.work.begin()
 
@@ -244,9 +244,9 @@ class GapConfidences:
         if wanted:
             redo_exactly(out[2], self._window, partial(_intervals, matches, candidates, held))
 
-    def _tables_for(self, asked: _Asked, count: int) -> PoolTables:
+    def _tables_for(self, inputs: _Input, count: int) -> PoolTables:
         """Return the tables that so many matches share; none where there is nothing to share, or too few."""
-        _, _, pools, rules, conditions, _, _, _ = asked
+        _, _, pools, rules, conditions, _, _, _ = inputs
         if self._tables_of is not pools and count >= LEAST_TABLED:
             self._tables, self._tables_of = NO_TABLES, pools
             if _can_share(pools, rules, conditions):

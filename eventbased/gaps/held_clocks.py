@@ -38,7 +38,7 @@ from eventbased.gaps.gap_events import (
     part_of,
     some_of,
 )
-from eventbased.gaps.in_reach import InReach, Others, in_reach
+from eventbased.gaps.in_reach import GapCandidates, InReach, in_reach
 
 __all__ = ["HeldConfidences", "Inner", "TooManyOffsetsError"]
 
@@ -324,7 +324,7 @@ class HeldConfidences:
                 continue
             own = slice(int(matches.start[rest[n]]), int(matches.start[rest[n] + 1]))
             begin, end = reach.begin[rest[n] : rest[n] + 2].tolist()
-            others = Others(*reach.listed[:, begin + own.stop - own.start : end])
+            others = GapCandidates(*reach.listed[:, begin + own.stop - own.start : end])
             place, held = matches.place[own], choices.clocks[:, n]
             rows, base = candidates.row[place], candidates.base[place]
             times = candidates.lower[place] - base, candidates.upper[place] - base, offsets[rows]

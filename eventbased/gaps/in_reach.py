@@ -26,7 +26,7 @@ from eventbased.gaps.gap_events import (
     unmark,
 )
 
-__all__ = ["SEVERAL", "InReach", "Others", "in_reach"]
+__all__ = ["SEVERAL", "GapCandidates", "InReach", "in_reach"]
 
 Int64 = NDArray[np.int64]
 
@@ -35,7 +35,7 @@ SEVERAL: Final = -1
 """Stands for the gap of an event that may lie in several gaps."""
 
 
-class Others(NamedTuple):
+class GapCandidates(NamedTuple):
     """The events that may lie in the gaps of a match, all (n,) int64.
 
     Attributes
@@ -66,7 +66,7 @@ class InReach(NamedTuple):
     begin: Int64
     listed: Int64
     """(k + 1,) and (5, e) int64. Where the events of each match begin, and their rows; behind the match's
-    own, what :class:`Others` says."""
+    own, what :class:`GapCandidates` says."""
 
     @property
     def events(self) -> Int64:

@@ -20,9 +20,9 @@ from eventbased import times_of_rows as kernels
 from eventbased.bits import count_bits
 from eventbased.rows_of_masks import pack_masks, take_rows
 from uncertain_cep import executor
-from uncertain_cep.candidates import selection, taken_rows
-from uncertain_cep.candidates.selection import LookedUp, Selection, rows_taken, select, type_mask
-from uncertain_cep.candidates.taken_rows import Spread, TakenRows
+from uncertain_cep.candidates import candidate_rows, selection
+from uncertain_cep.candidates.candidate_rows import CandidateRows, Spread
+from uncertain_cep.candidates.selection import ScanCache, Selection, rows_taken, select, type_mask
 from uncertain_cep.config import MAX_TICK
 from uncertain_cep.expressions import kernel_calls
 from uncertain_cep.expressions.vectorised import column_values
@@ -83,7 +83,7 @@ def test_ranges_of_rows_are_looked_at_as_all_are(
     plan = make_plan(uc.parse(query), table.schema)
     expected = [rows_taken(plan, table, component).tolist() for component in plan.components]
     with mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_NUMBERS=1):
-        known = LookedUp(threads)
+        known = ScanCache(threads)
         for _ in range(2):
             assert [part.tolist() for part in known.rows_of(plan, table, plan.components)] == expected
 
@@ -99,7 +99,7 @@ def test_each_column_is_read_once() -> None:
         mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_NUMBERS=1),
         mock.patch.object(selection, "column_values", wraps=column_values) as read,
     ):
-        LookedUp(4).rows_of(plan, table, plan.components)
+        ScanCache(4).rows_of(plan, table, plan.components)
     assert sorted(call.args[1] for call in read.call_args_list) == ["id", "x"]
 
 
@@ -117,9 +117,9 @@ def _gathered_by_kernel(kernel: Any, block: int) -> Iterator[None]:
     is_compiled = kernel is _KERNELS[1]
     with (
         mock.patch.multiple(kernel_calls, WORTH_A_KERNEL=0, compiles_now=mock.Mock(return_value=True)),
-        mock.patch.object(taken_rows, "times_of_rows", kernel),
-        mock.patch.object(taken_rows, "take_rows", take_rows if is_compiled else _plain(take_rows)),
-        mock.patch.object(taken_rows, "pack_masks", pack_masks if is_compiled else _plain(pack_masks)),
+        mock.patch.object(candidate_rows, "times_of_rows", kernel),
+        mock.patch.object(candidate_rows, "take_rows", take_rows if is_compiled else _plain(take_rows)),
+        mock.patch.object(candidate_rows, "pack_masks", pack_masks if is_compiled else _plain(pack_masks)),
         mock.patch.object(kernels, "_BLOCK", block),
         np.errstate(over="ignore"),
     ):
@@ -137,7 +137,7 @@ def test_times_are_gathered_in_pieces(
     block = data.draw(st.integers(1, 5))
     by_kernel = nullcontext() if kernel is None else _gathered_by_kernel(kernel, block)
     with mock.patch.multiple(selection, LEAST_GATHERED=0), by_kernel:
-        found = LookedUp(threads).selected(lower, upper, rows, None, 1)
+        found = ScanCache(threads).selected(lower, upper, rows, None, 1)
     for part, own, low, high, spread in zip(
         rows, found.rows, found.lower, found.upper, found.spreads, strict=True
     ):
@@ -153,13 +153,15 @@ def test_times_are_gathered_in_pieces(
 
 def _lies_together(found: Selection) -> None:
     """Assert that a selection holds the same of all components in one array each."""
-    together = found.together
+    concatenated = found.concatenated
     for wanted, held in (
-        (found.rows, together.rows),
-        (found.lower, together.lower),
-        (found.upper, together.upper),
+        (found.rows, concatenated.rows),
+        (found.lower, concatenated.lower),
+        (found.upper, concatenated.upper),
     ):
-        parts = [held[begin:end].tolist() for begin, end in zip(together.begin, together.end, strict=True)]
+        parts = [
+            held[begin:end].tolist() for begin, end in zip(concatenated.begin, concatenated.end, strict=True)
+        ]
         assert parts == [part.tolist() for part in wanted]
 
 
@@ -176,7 +178,7 @@ def test_all_rows_are_looked_at_on_the_way(
         np.arange(begin, end)[:: data.draw(st.integers(1, 3))] for _ in range(data.draw(st.integers(0, 2)))
     ]
     with _gathered_by_kernel(kernel, data.draw(st.integers(1, 5))):
-        found = TakenRows.of(rows, lower, upper, slice(begin, end))
+        found = CandidateRows.of(rows, lower, upper, slice(begin, end))
     assert [part.tolist() for part in found.lower] == [lower[part].tolist() for part in rows]
     assert [part.tolist() for part in found.upper] == [upper[part].tolist() for part in rows]
     if (lower[begin:end] > upper[begin:end]).any():
@@ -213,7 +215,7 @@ def test_rows_are_found_by_their_masks(
         ids[place] -= 1
     bounds = (lower, upper) if timed else None
     with nullcontext() if kernel is None else _gathered_by_kernel(kernel, data.draw(st.integers(1, 5))):
-        found, ascend = TakenRows.where(masks, slice(begin, begin + count), bounds, ids)
+        found, ascend = CandidateRows.where(masks, slice(begin, begin + count), bounds, ids)
     rows = [begin + np.flatnonzero(np.all(own, axis=0)) for own in masks]
     assert [part.tolist() for part in found.rows] == [part.tolist() for part in rows]
     assert ascend == all(one < other for one, other in pairwise(ids[begin : begin + count + 1].tolist()))
@@ -254,8 +256,8 @@ def test_times_are_gathered_while_rows_are_looked_up(
     kernel = _gathered_by_kernel(_KERNELS[0], 3) if by_kernel else nullcontext()
     looked = mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_NUMBERS=1)
     worth = mock.patch.object(executor, "WORTH_A_KERNEL", 0)
-    first = mock.patch.object(TakenRows, "where", wraps=TakenRows.where)
-    again = mock.patch.object(TakenRows, "of", wraps=TakenRows.of)
+    first = mock.patch.object(CandidateRows, "where", wraps=CandidateRows.where)
+    again = mock.patch.object(CandidateRows, "of", wraps=CandidateRows.of)
     with kernel, looked, worth, first as found, again as gathered:
         assert _outcome(table, query, threads) == expected
     if isinstance(expected, list):
@@ -283,7 +285,7 @@ def test_what_is_known_of_a_stretch_bounds_it(
     begin = data.draw(st.integers(0, len(times) - 1))
     stop = data.draw(st.integers(begin + 1, len(times)))
     with _gathered_by_kernel(_KERNELS[0], 3) if by_kernel else nullcontext():
-        found = LookedUp().selected(lower, upper, [rows], None, 1).stretch([slice(begin, stop)])
+        found = ScanCache().selected(lower, upper, [rows], None, 1).stretch([slice(begin, stop)])
     if twice:
         found = found.stretch([slice(0, stop - begin)])
     _lies_together(found)
@@ -302,7 +304,7 @@ def test_ids_that_are_used_twice_are_found_in_all_ranges(ids: list[int], threads
     plan = make_plan(uc.parse("PATTERN SEQ(A a, A b) WITHIN 9"), table.schema)
     times = np.arange(count)
     with mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_NUMBERS=1):
-        known = LookedUp(threads)
+        known = ScanCache(threads)
         if len(set(ids)) == count:
             assert select(plan, table, times, times, times, None, known).sizes == (count, count)
         else:

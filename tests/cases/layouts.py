@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eventbased import Candidates, Together, lay_out, partition_bases
+from eventbased import Candidates, Concatenated, lay_out, partition_bases
 from eventbased.config import POSITION_STEP
 
 Int64 = NDArray[np.int64]
@@ -26,4 +26,4 @@ def candidates_of(
     """Return candidates with ``gap`` ticks between two partitions, see :func:`eventbased.lay_out`."""
     shift, _, covered = partition_bases(lower, upper, partition, partitions, gap)
     rows = [np.arange(len(part)) for part in lower]
-    return lay_out(Together.of(rows, lower, upper, partition), shift, covered, step)[0]
+    return lay_out(Concatenated.of(rows, lower, upper, partition), shift, covered, step)[0]

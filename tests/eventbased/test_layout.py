@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eventbased import Together, lay_out, partition_bases
+from eventbased import Concatenated, lay_out, partition_bases
 from eventbased.config import SPARE
 
 _SIZES = st.one_of(st.just(3), st.sampled_from([0, 1, 3, 4, 2**20]), st.just(2**40))
@@ -43,7 +43,7 @@ def test_each_candidate_is_an_event_where_it_was(
     shift, _, covered = partition_bases(lower, upper, None if one else partition, 1 if one else 3, 7)
     rows = 1000 + np.arange(len(held))[::-1]
     none = np.empty(0, dtype=np.int64)
-    events = Together(rows, low, low + size, none if one else number, _numbers(begin), _numbers(end))
+    events = Concatenated(rows, low, low + size, none if one else number, _numbers(begin), _numbers(end))
     candidates, row = lay_out(events, shift, covered, step)
     candidates.check()
     assert candidates.first.tolist() == np.cumsum([0, *map(len, parts)]).tolist()

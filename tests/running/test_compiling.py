@@ -61,7 +61,7 @@ BESIDE = """
 import signal
 from confidence.kernel_cache import compiler_lock
 from uncertain_cep.running import compiling
-from uncertain_cep.running.compiling import _beside
+from uncertain_cep.running.compiling import _background_compiler
 config.PLAIN_SECONDS = config.PLAIN_SECONDS_UNCOMPILED = 1e9
 
 class Stopped(compiling.subprocess.Popen):
@@ -73,7 +73,7 @@ compiling.subprocess.Popen = Stopped
 uc.match(events, query)
 with compiler_lock() as lock:
     assert lock is None
-print("numba" in sys.modules, _beside._process.pid)
+print("numba" in sys.modules, _background_compiler._process.pid)
 """
 
 

@@ -163,11 +163,11 @@ def test_items_come_in_turn() -> None:
 
 @given(st.lists(st.lists(st.none() | st.integers(0, 9), max_size=6), max_size=9), st.integers(1, 4))
 def test_items_come_in_turn_whatever_they_are(parts: list[list[int | None]], threads: int) -> None:
-    lanes = [[item for part in parts[number::threads] for item in part] for number in range(threads)]
-    turns = max(map(len, lanes), default=0)
-    expected = [lane[turn] for turn in range(turns) for lane in lanes if turn < len(lane)]
+    queues = [[item for part in parts[number::threads] for item in part] for number in range(threads)]
+    turns = max(map(len, queues), default=0)
+    expected = [queue[turn] for turn in range(turns) for queue in queues if turn < len(queue)]
     if threads == 1:
-        expected = lanes[0]
+        expected = queues[0]
     assert list(side_by_side(threads, [partial(iter, part) for part in parts])) == expected
 
 
@@ -203,15 +203,15 @@ def test_the_caller_makes_items_instead_of_waiting() -> None:
 
 
 @pytest.mark.parametrize("is_caller_fast", [True, False])
-def test_a_fast_thread_gets_the_lane_that_is_behind(
+def test_a_fast_thread_gets_the_queue_that_is_behind(
     is_caller_fast: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("uncertain_cep.running.threads._KEPT_SECONDS", 60.0)
+    monkeypatch.setattr("uncertain_cep.running.threads._RESERVED_SECONDS", 60.0)
     caller = threading.get_ident()
     slow_begins = threading.Event()
     changes: list[int] = []
 
-    def lane(number: int) -> Iterator[int]:
+    def queue(number: int) -> Iterator[int]:
         was_slow = False
         for _ in range(50):
             if (threading.get_ident() == caller) == is_caller_fast:
@@ -227,16 +227,16 @@ def test_a_fast_thread_gets_the_lane_that_is_behind(
                 return
             yield number
 
-    assert set(side_by_side(2, [partial(lane, 0), partial(lane, 1)])) == {0, 1}
+    assert set(side_by_side(2, [partial(queue, 0), partial(queue, 1)])) == {0, 1}
     assert len(changes) >= 4
 
 
-def test_a_lane_is_not_left_for_a_caller_who_does_not_come() -> None:
+def test_a_queue_is_not_left_for_a_caller_who_does_not_come() -> None:
     caller = threading.get_ident()
     other_begins = threading.Event()
     made: list[int] = []
 
-    def lane() -> Iterator[int]:
+    def queue() -> Iterator[int]:
         while True:
             if threading.get_ident() == caller:
                 other_begins.wait()
@@ -246,8 +246,8 @@ def test_a_lane_is_not_left_for_a_caller_who_does_not_come() -> None:
             made.append(0)
             yield 0
 
-    found = side_by_side(2, [lane, lane])
-    # The caller has to wait for the second one, whose lane is left for it.
+    found = side_by_side(2, [queue, queue])
+    # The caller has to wait for the second one, whose queue is left for it.
     assert [next(found), next(found)] == [0, 0]
     _until(lambda: len(made) == 2 + 2 * MOST_AHEAD)
     found.close()  # type: ignore[attr-defined]

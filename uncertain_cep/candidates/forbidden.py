@@ -17,13 +17,13 @@ from eventbased.gaps.gap_events import ForbiddenEvents, GapRules, contiguity_lim
 from uncertain_cep.candidates.selection import Selection, coded, rows_taken
 from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["Forbidden", "forbidden_events", "terms_of"]
+__all__ = ["GapConstraints", "forbidden_events", "terms_of"]
 
 Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Forbidden:
+class GapConstraints:
     """The events that gaps of matches must stay free of."""
 
     events: ForbiddenEvents
@@ -56,7 +56,7 @@ def forbidden_events(
     rows: Int64,
     index: Int64,
     offset: Int64 | None = None,
-) -> Forbidden:
+) -> GapConstraints:
     """Return what the strategy and the negations of a query forbid.
 
     Parameters
@@ -124,7 +124,7 @@ def forbidden_events(
             ticks[1][rows], pools[0].of_candidate, events.lower, until,
             events.group_start[: events.pool_start[1] + 1], limit,
         )  # fmt: skip
-    return Forbidden(events, rules, tuple(negated_rows), limit)
+    return GapConstraints(events, rules, tuple(negated_rows), limit)
 
 
 def terms_of(plan: EvaluationPlan) -> tuple[Term, ...]:

@@ -89,7 +89,7 @@ def laid_out(
             yield from laid_out(half, reach, step)
         return
     checkpoint(_BYTES * sum(map(len, selection.rows)))
-    yield selection, *lay_out(selection.together, shift, covered, step)
+    yield selection, *lay_out(selection.concatenated, shift, covered, step)
 
 
 def layouts(plan: EvaluationPlan, selection: Selection) -> Iterator[Layout]:

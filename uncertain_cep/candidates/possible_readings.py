@@ -14,7 +14,7 @@ from confidence.budget import checkpoint
 from eventbased import partition_bases
 from eventbased.config import LONGEST_LINE
 from eventbased.match_windows import grouped, restricted, union
-from uncertain_cep.candidates.selection import LookedUp, Selection, Slicing, partitioned
+from uncertain_cep.candidates.selection import ScanCache, Selection, Slicing, partitioned
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.equivalence import PartitionKey
 from uncertain_cep.plan.readings import Choice, Readings
@@ -34,7 +34,7 @@ def all_candidates(
     lower: Int64,
     upper: Int64,
     slicing: Slicing | None,
-    looked_up: LookedUp,
+    scan_cache: ScanCache,
 ) -> tuple[EvaluationPlan, Selection]:
     """Return the candidates of all components of a plan with branches, and the plan that they are those of.
 
@@ -43,7 +43,7 @@ def all_candidates(
     """
     keys = tuple(PartitionKey((name,) * len(plan.components)) for name in plan.shared_keys)
     whole = replace(plan, split_keys=keys, branches=())
-    rows = looked_up.rows_of(whole, table, plan.components)
+    rows = scan_cache.rows_of(whole, table, plan.components)
     rows, numbers, count = partitioned(whole, table, rows, slicing)
     return whole, Selection(
         rows=tuple(rows),

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from eventbased import Together
-from uncertain_cep.candidates.taken_rows import Spread, TakenRows
+from eventbased import Concatenated
+from uncertain_cep.candidates.candidate_rows import CandidateRows, Spread
 from uncertain_cep.config import LEAST_GATHERED, LEAST_LOOKED_AT, LEAST_NUMBERS
 from uncertain_cep.errors import TraceError, warn
 from uncertain_cep.expressions.codes import codes_of, dense, nulls_as_key
@@ -26,7 +26,7 @@ from uncertain_cep.running.threads import equal_ranges, side_by_side
 from uncertain_cep.traces.checks import check_ids
 
 __all__ = [
-    "LookedUp",
+    "ScanCache",
     "Selection",
     "Slicing",
     "coded",
@@ -67,14 +67,14 @@ class Selection:
     there is one."""
     partitions: int
     _spreads: list[Spread] = field(default_factory=list, init=False, repr=False, compare=False)
-    _together: list[Together] = field(default_factory=list, init=False, repr=False, compare=False)
+    _concatenated: list[Concatenated] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
-    def together(self) -> Together:
+    def concatenated(self) -> Concatenated:
         """All components one behind the other, copied unless they lie so."""
-        if not self._together:
-            self._together.append(Together.of(self.rows, self.lower, self.upper, self.partition))
-        return self._together[0]
+        if not self._concatenated:
+            self._concatenated.append(Concatenated.of(self.rows, self.lower, self.upper, self.partition))
+        return self._concatenated[0]
 
     @property
     def spreads(self) -> Sequence[Spread]:
@@ -128,11 +128,11 @@ class Selection:
         some._spreads.extend(
             spread.of_stretch(lower) for spread, lower in zip(self.spreads, some.lower, strict=True)
         )
-        if self._together:
-            whole = self._together[0]
+        if self._concatenated:
+            whole = self._concatenated[0]
             begin = whole.begin + [part.start for part in ranges]
             end = whole.begin + [part.stop for part in ranges]
-            some._together.append(whole._replace(begin=begin, end=end))
+            some._concatenated.append(whole._replace(begin=begin, end=end))
         return some
 
     def with_first(self, kept: Mask, component: int = 0) -> Selection:
@@ -143,7 +143,7 @@ class Selection:
 
 
 @dataclass(slots=True)
-class LookedUp:
+class ScanCache:
     """What the branches of a pattern ask of the same table, each looked up once."""
 
     threads: int = 1
@@ -156,7 +156,7 @@ class LookedUp:
     """By name, the values of columns."""
     rows: dict[str, list[tuple[PlannedComponent, Int64]]] = field(default_factory=dict)
     """By variable, the rows that a component of this name can take: hashes of predicates take longer."""
-    gathered: tuple[tuple[Int64, Int64], TakenRows] | None = None
+    gathered: tuple[tuple[Int64, Int64], CandidateRows] | None = None
     """The times of all rows, and rows found with theirs, if these were gathered on the way."""
     ids: dict[tuple[str, ...], Mask] = field(default_factory=dict)
     """By partition attributes, the rows whose ids were found to be used once."""
@@ -188,8 +188,8 @@ class LookedUp:
         """Look up which rows components can take, and return True.
 
         If ``is_sound`` does not hold of all ranges of rows, nothing is known, and False is returned; it is
-        asked with what :attr:`TakenRows.extremes` says of them. With ``bounds``, each (n,) int64, the times
-        of all rows, those of the rows found are gathered on the way.
+        asked with what :attr:`CandidateRows.extremes` says of them. With ``bounds``, each (n,) int64, the
+        times of all rows, those of the rows found are gathered on the way.
         """
         new: list[PlannedComponent] = []
         for component in components:
@@ -209,7 +209,7 @@ class LookedUp:
         found = [taken for taken in side_by_side(count, tasks) if taken is not None]
         if len(found) < count:
             return False
-        whole = TakenRows.joined(found)
+        whole = CandidateRows.joined(found)
         for component, rows in zip(new, whole.rows, strict=True):
             self.rows.setdefault(component.variable, []).append((component, rows))
         if bounds is not None:
@@ -237,11 +237,11 @@ class LookedUp:
             partitions=count,
         )
         selection._spreads.extend(found.spreads)
-        if found.together is not None and selection.partition is None:
-            selection._together.append(found.together)
+        if found.concatenated is not None and selection.partition is None:
+            selection._concatenated.append(found.concatenated)
         return selection
 
-    def _with_times(self, lower: Int64, upper: Int64, rows: Sequence[Int64]) -> TakenRows:
+    def _with_times(self, lower: Int64, upper: Int64, rows: Sequence[Int64]) -> CandidateRows:
         """Return rows with their times, which may have been gathered when the rows were looked up."""
         if self.gathered is not None and self.gathered[0][0] is lower and self.gathered[0][1] is upper:
             known = self.gathered[1]
@@ -250,15 +250,15 @@ class LookedUp:
                 return known.of_components(places)
         pieces = self.threads if len(lower) >= LEAST_GATHERED else 1
         if pieces == 1:
-            return TakenRows.of(rows, lower, upper)
+            return CandidateRows.of(rows, lower, upper)
         edges = [*(part.start for part in equal_ranges(len(lower), pieces)), len(lower)]
         cuts = [np.searchsorted(part, edges).tolist() for part in rows]
 
-        def gathered(number: int) -> Iterator[TakenRows]:
+        def gathered(number: int) -> Iterator[CandidateRows]:
             here = [part[cut[number] : cut[number + 1]] for part, cut in zip(rows, cuts, strict=True)]
-            yield TakenRows.of(here, lower, upper, slice(edges[number], edges[number + 1]))
+            yield CandidateRows.of(here, lower, upper, slice(edges[number], edges[number + 1]))
 
-        return TakenRows.joined(
+        return CandidateRows.joined(
             list(side_by_side(pieces, [partial(gathered, number) for number in range(pieces)]))
         )
 
@@ -277,12 +277,12 @@ class LookedUp:
         number: int,
         is_sound: Callable[[pa.Table, tuple[int, int] | None], bool] | None,
         bounds: tuple[Int64, Int64] | None,
-    ) -> Iterator[TakenRows | None]:
+    ) -> Iterator[CandidateRows | None]:
         own = table.slice(rows.start, rows.stop - rows.start)
         masks = self._masks(plan, table, new, rows, number)
         asked = bool(new) and not self.ascending_ids[number]
         ids = _whole_ids(table.column(plan.names.id)) if asked else None
-        taken, ascend = TakenRows.where(masks, rows, bounds, ids)
+        taken, ascend = CandidateRows.where(masks, rows, bounds, ids)
         if ids is not None:
             self.ascending_ids[number] = ascend
         yield taken if is_sound is None or is_sound(own, taken.extremes) else None
@@ -409,7 +409,7 @@ def select(
     upper: Int64,
     given_lower: Int64,
     slicing: Slicing | None,
-    looked_up: LookedUp | None = None,
+    scan_cache: ScanCache | None = None,
 ) -> Selection:
     """Return the candidates of each component among the events of a table.
 
@@ -419,7 +419,7 @@ def select(
         The intervals of all rows, ticks, without ticks of probability 0 at their ends.
     given_lower : (n,) int64
         The lower bounds as given, by which a slice owns a match.
-    looked_up : LookedUp or None
+    scan_cache : ScanCache or None
         What is known of this table.
 
     Raises
@@ -427,7 +427,7 @@ def select(
     TraceError
         If two candidates of one partition have the same id.
     """
-    known = LookedUp() if looked_up is None else looked_up
+    known = ScanCache() if scan_cache is None else scan_cache
     rows = known.rows_of(plan, table, plan.components)
     rows, numbers, count = partitioned(plan, table, rows, slicing)
     _check_unique(plan, table, rows, slicing, known)
@@ -442,7 +442,7 @@ def select(
 
 
 def _check_unique(
-    plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slicing: Slicing | None, known: LookedUp
+    plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slicing: Slicing | None, known: ScanCache
 ) -> None:
     """Raise if an id is used twice by candidates of one partition."""
     if known.ascending_ids and all(known.ascending_ids):

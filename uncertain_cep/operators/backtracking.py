@@ -36,7 +36,7 @@ from eventbased.search.state import (
     Wanted,
     start_search,
 )
-from uncertain_cep.candidates.forbidden import Forbidden, forbidden_events, terms_of
+from uncertain_cep.candidates.forbidden import GapConstraints, forbidden_events, terms_of
 from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.config import FIRST_EVENTS, FIRST_MATCHES, MOST_BITS, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
@@ -398,7 +398,7 @@ def _too_many_events() -> ConfidenceCostError:
     )
 
 
-def _spared(forbidden: Forbidden, term: Term) -> ForbiddenEvents:
+def _spared(forbidden: GapConstraints, term: Term) -> ForbiddenEvents:
     """Return what is forbidden without the negations that a term does not speak of."""
     group_of = forbidden.events.group_of.copy()
     for number, pool in enumerate(forbidden.rules.negated.tolist()):
@@ -408,7 +408,7 @@ def _spared(forbidden: Forbidden, term: Term) -> ForbiddenEvents:
 
 
 def _compiled(
-    plan: EvaluationPlan, table: pa.Table, rows: Int64, first: Int64, forbidden: Forbidden
+    plan: EvaluationPlan, table: pa.Table, rows: Int64, first: Int64, forbidden: GapConstraints
 ) -> Conditions:
     """Return the conditions of a plan for a layout of candidates.
 

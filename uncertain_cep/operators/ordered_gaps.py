@@ -58,8 +58,8 @@ class _Other(NamedTuple):
     """Where it does; of the ends of gaps those alone that the order does not decide."""
 
 
-class _Asked(NamedTuple):
-    """What is asked of the times of events, by their places in the known order."""
+class _TimeConstraints(NamedTuple):
+    """Constraints on the times of events, by their places in the known order."""
 
     rows: list[int]
     ends: tuple[int, int]
@@ -188,8 +188,8 @@ class OrderedGaps(TimedLists):
         }
         kept.update(boxed)
         kept.discard(-1)
-        asked = self._numbered(rows, (first, last), sorted(kept), bounds, spoiling, boxed)
-        found = self._over_offsets(asked)
+        constraints = self._numbered(rows, (first, last), sorted(kept), bounds, spoiling, boxed)
+        found = self._over_offsets(constraints)
         return found and (found[0], found[1], min(found[2], 1.0) * share)
 
     def _can_lie_in(self, span: Span, row: int, rows: list[int]) -> bool:
@@ -237,15 +237,15 @@ class OrderedGaps(TimedLists):
         bounds: Bounds,
         others: Sequence[_Other],
         boxes: dict[int, tuple[int, int]],
-    ) -> _Asked:
-        """Return what is asked of times by the places of events in the known order."""
+    ) -> _TimeConstraints:
+        """Return the constraints on times by the places of events in the known order."""
         some = [rows[event] for event in kept] + [other.row for other in others]
         order = self._events.in_order(np.array(some)[:, None])[:, 0].tolist()
         place = {number: at for at, number in enumerate(order)}
         of = {event: place[number] for number, event in enumerate(kept)} | {-1: -1}
 
-        def moved(asked: Bounds) -> Bounds:
-            return {(of[i], of[j]): found for (i, j), found in asked.items()}
+        def moved(bounds: Bounds) -> Bounds:
+            return {(of[i], of[j]): found for (i, j), found in bounds.items()}
 
         numbered = {}
         for number, other in enumerate(others, start=len(kept)):
@@ -258,7 +258,7 @@ class OrderedGaps(TimedLists):
                 for span in other.spans
             )
             numbered[place[number]] = other._replace(spans=spans)
-        return _Asked(
+        return _TimeConstraints(
             [some[number] for number in order],
             (of[ends[0]], of[ends[1]]),
             moved(bounds),
@@ -266,42 +266,44 @@ class OrderedGaps(TimedLists):
             {of[event]: box for event, box in boxes.items()},
         )
 
-    def _over_offsets(self, asked: _Asked) -> Described | None:
+    def _over_offsets(self, constraints: _TimeConstraints) -> Described | None:
         """Return range and confidence of a match, whatever its source's offset may be."""
-        row = asked.rows[0]
+        row = constraints.rows[0]
         low, high = int(self._events.low[row]), int(self._events.high[row])
-        if low == high or not asked.is_anchored:
-            found = self._summed(asked, low)
+        if low == high or not constraints.is_anchored:
+            found = self._summed(constraints, low)
             return found and (found[0], found[1] + high - low, found[2])
         total, begins, ends = 0.0, [], []
         for offset, share in enumerate(self._weigher.offset_law(row).tolist()):
             checkpoint()
-            found = self._summed(asked, low + offset) if share > 0.0 else None
+            found = self._summed(constraints, low + offset) if share > 0.0 else None
             if found is not None:
                 begins.append(found[0])
                 ends.append(found[1])
                 total += share * found[2]
         return (min(begins), max(ends), total) if begins else None
 
-    def _summed(self, asked: _Asked, offset: int) -> Described | None:
+    def _summed(self, constraints: _TimeConstraints, offset: int) -> Described | None:
         """Return range and confidence of a match given its source's offset; None if it cannot be."""
         try:
-            nodes = [self._weigher.node(row, offset) for row in asked.rows]
-            system = _cut(nodes, asked)
+            nodes = [self._weigher.node(row, offset) for row in constraints.rows]
+            system = _cut(nodes, constraints)
             if system is None:
                 return None
             nodes, grid = system
             cells = Cells(float(MOST_CONFIDENCE_STEPS), float(MOST_RECORD_CELLS))
-            summed = _summed_out(nodes, asked, grid, cells)
+            summed = _summed_out(nodes, constraints, grid, cells)
             laws = _laws(nodes, summed.keys(), cells)
-            factors = [*summed.values(), *laws, *_conditions_of(asked, summed.keys(), grid, cells)]
-            first, last = asked.ends
+            factors = [*summed.values(), *laws, *_conditions_of(constraints, summed.keys(), grid, cells)]
+            first, last = constraints.ends
             law = law_of([first], grid.sizes, factors, cells)
             # However small they are.
             possible = [Factor(axes, (values > 0.0).astype(np.float64)) for axes, values in factors]
-            begins, ends = (np.flatnonzero(law_of([end], grid.sizes, possible, cells)) for end in asked.ends)
+            begins, ends = (
+                np.flatnonzero(law_of([end], grid.sizes, possible, cells)) for end in constraints.ends
+            )
         except TooManyCellsError as error:
-            raise self._weigher.too_many(np.array(asked.rows), error.cells) from None
+            raise self._weigher.too_many(np.array(constraints.rows), error.cells) from None
         if not len(begins):
             return None
         return nodes[first].first + int(begins[0]), nodes[last].first + int(ends[-1]), float(law.sum())
@@ -333,12 +335,12 @@ def _implies(span: Span, other: Span, side: int) -> bool:
     )
 
 
-def _cut(nodes: Sequence[Node], asked: _Asked) -> tuple[list[Node], Grid] | None:
+def _cut(nodes: Sequence[Node], constraints: _TimeConstraints) -> tuple[list[Node], Grid] | None:
     """Return events with those ticks alone that bounds and boxes leave; None if they leave none."""
     lower, upper = np.array([(node.first, node.last) for node in nodes]).T
-    for place, (low, high) in asked.boxes.items():
+    for place, (low, high) in constraints.boxes.items():
         lower[place], upper[place] = max(lower[place], low), min(upper[place], high)
-    tight = None if (lower > upper).any() else tightened(lower, upper, asked.bounds)
+    tight = None if (lower > upper).any() else tightened(lower, upper, constraints.bounds)
     if tight is None:
         return None
     grid = Grid(*tight)
@@ -349,7 +351,9 @@ def _cut(nodes: Sequence[Node], asked: _Asked) -> tuple[list[Node], Grid] | None
     return found, grid
 
 
-def _summed_out(nodes: Sequence[Node], asked: _Asked, grid: Grid, cells: Cells) -> dict[int, Factor]:
+def _summed_out(
+    nodes: Sequence[Node], constraints: _TimeConstraints, grid: Grid, cells: Cells
+) -> dict[int, Factor]:
     """Return the probabilities that the first and the last of all events do not spoil a match, by place.
 
     Of an event that is the first or the last, and spoils the match in one span that one other time ends, sums
@@ -357,13 +361,13 @@ def _summed_out(nodes: Sequence[Node], asked: _Asked, grid: Grid, cells: Cells) 
     """
     found: dict[int, Factor] = {}
     for place, towards in ((0, 1), (len(nodes) - 1, -1)):
-        other = asked.others.get(place)
+        other = constraints.others.get(place)
         if other is None or len(other.spans) > 1 or other.spans[0].guards or len(other.spans[0].times) != 1:
             continue
         (time,) = other.spans[0].times
         node, next_to = nodes[place], None
         law = node.law[None]
-        for at in range(place + towards, asked.ends[towards < 0] + towards, towards):
+        for at in range(place + towards, constraints.ends[towards < 0] + towards, towards):
             if node.records is not None and nodes[at].source == node.source:
                 cells.take([node.records.size, node.records.size])
                 next_to = at
@@ -409,15 +413,17 @@ def _laws(nodes: Sequence[Node], left_out: Collection[int], cells: Cells) -> Ite
         ahead[node.source] = place
 
 
-def _conditions_of(asked: _Asked, left_out: Collection[int], grid: Grid, cells: Cells) -> Iterator[Factor]:
+def _conditions_of(
+    constraints: _TimeConstraints, left_out: Collection[int], grid: Grid, cells: Cells
+) -> Iterator[Factor]:
     """Yield where bounds of the match's times hold, and the probabilities that others do not spoil it."""
-    for (i, j), found in asked.bounds.items():
+    for (i, j), found in constraints.bounds.items():
         least, most = int(grid.first[i] - grid.last[j]), int(grid.last[i] - grid.first[j])
         if j >= 0 and i != j and not (found[0] <= least and most <= found[1]):
             axes: tuple[int, ...] = (min(i, j), max(i, j))
             cells.take(grid.shape(axes))
             yield Factor(axes, grid.meets({(i, j): found}, axes).astype(np.float64))
-    for place, other in asked.others.items():
+    for place, other in constraints.others.items():
         if place in left_out:
             continue
         times = frozenset({place}).union(*(span.times for span in other.spans))

@@ -18,7 +18,7 @@ from pointbased import (
     PointMatches,
     compile_sequence,
 )
-from uncertain_cep.candidates.forbidden import Forbidden, forbidden_events, terms_of
+from uncertain_cep.candidates.forbidden import GapConstraints, forbidden_events, terms_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.config import LONGEST_POINT_INTERVAL, MOST_CONFIDENCE_STEPS, POINT_BATCH
@@ -143,7 +143,7 @@ def _rows(
     return PointRows(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _witnesses(forbidden: Forbidden, pool: int, component: int, pools: int) -> PointRows:
+def _witnesses(forbidden: GapConstraints, pool: int, component: int, pools: int) -> PointRows:
     """Return the events of a pool as witnesses."""
     events = forbidden.events
     starts = events.group_start[int(events.pool_start[pool]) : int(events.pool_start[pool + 1]) + 1]

@@ -19,7 +19,7 @@ from uncertain_cep.plan.time_bounds import Distances
 from uncertain_cep.plan.trees import Tree
 from uncertain_cep.query import Query
 from uncertain_cep.query.binder import BoundQuery
-from uncertain_cep.query.branches import PartialOrder, Term
+from uncertain_cep.query.branches import PartialOrder, ReadingTerm
 from uncertain_cep.query.typed import Apply, TypedExpression, columns_in
 from uncertain_cep.timeline.domain import Names, TimeDomain
 
@@ -187,7 +187,7 @@ class EvaluationPlan:
         return (0.0, 0) if allowed is None else (allowed.std_error / max(len(self.terms), 1), allowed.seed)
 
     @property
-    def terms(self) -> tuple[Term, ...]:
+    def terms(self) -> tuple[ReadingTerm, ...]:
         """What the confidence of a signature is the sum of; empty if it is the confidence of one pattern."""
         return self.bound.terms
 

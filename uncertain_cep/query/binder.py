@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from uncertain_cep.errors import OptionError, QueryError, warn
-from uncertain_cep.query.branches import Branch, Term, branches_of
+from uncertain_cep.query.branches import Branch, ReadingTerm, branches_of
 from uncertain_cep.query.checker import check
 from uncertain_cep.query.gap_strategies import NamedGaps, named_gaps
 from uncertain_cep.query.inference import Binding
@@ -99,7 +99,7 @@ class BoundQuery:
     """Empty without RETURN."""
     pattern: Pattern
     """The query's, or that of a branch."""
-    terms: tuple[Term, ...] = ()
+    terms: tuple[ReadingTerm, ...] = ()
     """How the confidence of a branch's signatures is added up; empty if it is one OR-free pattern alone."""
     by: tuple[str, ...] = ()
     """The columns of ``RETURN EXPECTED COUNT BY``."""

@@ -19,7 +19,7 @@ __all__ = [
     "Branch",
     "GapPlace",
     "PartialOrder",
-    "Term",
+    "ReadingTerm",
     "alternatives_of",
     "branches_of",
     "count_of_expansions",
@@ -42,7 +42,7 @@ MOST_TERMS: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class ReadingTerm:
     """A summand of the probability that some reading of a pattern has a match of a given signature.
 
     Its weight, 1 or -1, is of the probability of a match that all the negations spare. ``is_reading`` tells
@@ -65,7 +65,7 @@ class Branch:
     """
 
     pattern: Pattern
-    terms: tuple[Term, ...]
+    terms: tuple[ReadingTerm, ...]
     left_out: frozenset[str] = frozenset()
     """The variables of lists that are empty, since an optional component is left out."""
 
@@ -178,11 +178,11 @@ def branches_of(pattern: Pattern) -> tuple[Branch, ...]:
     """Return the OR-free patterns that a pattern stands for, those that can give one signature together."""
     if isinstance(pattern, Component):
         negated = frozenset([pattern.variable] if pattern.negated else ())
-        taken = Branch(_taken(pattern), (Term(1, negated, True),))
+        taken = Branch(_taken(pattern), (ReadingTerm(1, negated, True),))
         if pattern.least:
             return (taken,)
         empty = frozenset([pattern.variable] if pattern.kleene else ())
-        return Branch(_nothing(pattern), (Term(1, frozenset(), True),), empty), taken
+        return Branch(_nothing(pattern), (ReadingTerm(1, frozenset(), True),), empty), taken
     if isinstance(pattern, Disjunction):
         return _merged(chain.from_iterable(map(branches_of, pattern.items)), pattern.position)
     return tuple(_joined_branch(pattern, choice) for choice in product(*map(branches_of, pattern.items)))
@@ -190,7 +190,7 @@ def branches_of(pattern: Pattern) -> tuple[Branch, ...]:
 
 def _joined_branch(pattern: Series | Conjunction, choice: Sequence[Branch]) -> Branch:
     """Return the branch of SEQ or AND that has one branch of each item."""
-    terms: tuple[Term, ...] = (Term(1, frozenset(), True),)
+    terms: tuple[ReadingTerm, ...] = (ReadingTerm(1, frozenset(), True),)
     for branch in choice:
         terms = tuple(_both(one, other) for one in terms for other in branch.terms)
     left_out = frozenset[str]().union(*(branch.left_out for branch in choice))
@@ -329,9 +329,11 @@ def some_expansions(pattern: Pattern) -> Iterator[Pattern]:
             yield found.branch_of(choice).pattern
 
 
-def _both(one: Term, other: Term) -> Term:
+def _both(one: ReadingTerm, other: ReadingTerm) -> ReadingTerm:
     """Return the product of two terms: a match that the negations of both spare."""
-    return Term(one.weight * other.weight, one.negated | other.negated, one.is_reading and other.is_reading)
+    return ReadingTerm(
+        one.weight * other.weight, one.negated | other.negated, one.is_reading and other.is_reading
+    )
 
 
 def _merged(branches: Iterable[Branch], position: Position) -> tuple[Branch, ...]:
@@ -348,7 +350,7 @@ def _merged(branches: Iterable[Branch], position: Position) -> tuple[Branch, ...
         else:
             known = found[absent]
             common = [_both(one, other) for one in known.terms for other in branch.terms]
-            excluded = [Term(-term.weight, term.negated, False) for term in common]
+            excluded = [ReadingTerm(-term.weight, term.negated, False) for term in common]
             parts = (*components_of(known.pattern), *components_of(branch.pattern))
             terms = (*known.terms, *branch.terms, *excluded)
             found[absent] = Branch(Series(parts, position), terms, branch.left_out)

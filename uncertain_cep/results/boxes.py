@@ -206,7 +206,7 @@ def _engines(
                     yield some[tied], ClockedChains(plan, events, size, clocks)
                 some = some[~tied & ~held]
             if len(some):
-                yield some, Chains(plan, events, size, values, explicit)
+                yield some, ChainMatches(plan, events, size, values, explicit)
     if not searched.any():
         return
     selection = selected()
@@ -230,7 +230,7 @@ def _engines(
             yield some, Searched(search, events, places)
 
 
-class Chains:
+class ChainMatches:
     """Matches of as many events, which nothing but order and window ties together."""
 
     def __init__(

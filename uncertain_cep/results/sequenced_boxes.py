@@ -131,7 +131,7 @@ class MovedMatches:
 
     def back(self, confidences: Confidences) -> Confidences:
         """Return what is known of the matches as they are by what is known of those moved."""
-        return _Back(confidences, self)
+        return _Unshifted(confidences, self)
 
     def moved(self, match: Int64, event: Int64) -> tuple[Int64, Int64, Int64]:
         """Return matches and events by their numbers here, and by how much the events are moved."""
@@ -140,7 +140,7 @@ class MovedMatches:
         return here, own, self._shift[own]
 
 
-class _Back:
+class _Unshifted:
     """Confidences of matches whose events were moved."""
 
     def __init__(self, confidences: Confidences, moved: MovedMatches) -> None:

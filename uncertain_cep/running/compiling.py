@@ -55,7 +55,7 @@ class _Announcer:
         self._loaded.add(kernel)
         if found:
             return
-        _beside.end()
+        _background_compiler.end()
         now = time.monotonic()
         if self._said is not None and now - self._said < config.BETWEEN_WORDS:
             return
@@ -66,39 +66,42 @@ class _Announcer:
             self.say(NOT_KEPT.format(reason))
 
 
-class _Beside:
+class _BackgroundCompiler:
     """The process that compiles while this one goes on with plain Python: at most one for a cache folder."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._asked: set[str] = set()
-        self._kept: set[str] = set()
+        self._requested: set[str] = set()
+        self._compiled: set[str] = set()
         self._looked = 0.0
         self._missing: tuple[str, ...] = ()
 
     def missing(self, groups: Sequence[str]) -> tuple[str, ...]:
         """Return the groups that are not kept as a whole, as of some seconds ago."""
-        if self._kept.issuperset(groups):
+        if self._compiled.issuperset(groups):
             return ()
         now = time.monotonic()
-        if now - self._looked > config.BETWEEN_WORDS or not set(groups) <= self._kept.union(self._missing):
+        if now - self._looked > config.BETWEEN_WORDS or not set(groups) <= self._compiled.union(
+            self._missing
+        ):
             self._looked = now
             self._missing = tuple(group for group in groups if not is_marked(group))
-            self._kept.update(set(groups) - set(self._missing))
+            self._compiled.update(set(groups) - set(self._missing))
         return tuple(group for group in groups if group in self._missing)
 
     def start(self, groups: Sequence[str]) -> None:
         """Have the kernels of some groups compiled, once, and unless another process compiles already."""
         # A program that Python is part of would be started anew.
-        if self._asked.issuperset(groups) or "python" not in Path(sys.executable or "").name.lower():
+        if self._requested.issuperset(groups) or "python" not in Path(sys.executable or "").name.lower():
             return
-        self._asked.update(groups)
+        self._requested.update(groups)
         self.end()
         with compiler_lock() as lock:
             if lock is None:
                 return
             root = str(Path(__file__).resolve().parents[2])
-            code = f"import sys; sys.path.insert(0, {root!r}); import uncertain_cep.warming as w; w.beside()"
+            path = f"import sys; sys.path.insert(0, {root!r})"
+            code = f"{path}; from uncertain_cep.warming import compile_in_background as go; go()"
             with suppress(OSError):
                 # Ends when this process does: its input ends then.
                 self._process = subprocess.Popen(
@@ -118,8 +121,8 @@ class _Beside:
 
 
 _announcer: Final = _Announcer()
-_beside: Final = _Beside()
-atexit.register(_beside.end)
+_background_compiler: Final = _BackgroundCompiler()
+atexit.register(_background_compiler.end)
 
 
 def announce_compilation(say: Callable[[str], None] | None = None) -> None:
@@ -149,9 +152,9 @@ def plain_seconds(events: int, groups: Sequence[str]) -> float:
     _announcer.about(groups)
     if events >= config.FEW_EVENTS or NEVER_COMPILED or compiles_always():
         return 0.0
-    missing = _beside.missing(groups)
+    missing = _background_compiler.missing(groups)
     if not missing:
         return config.PLAIN_SECONDS
     if events > config.TOO_FEW_EVENTS or seconds_plain() > config.SOON_SECONDS:
-        _beside.start(missing)
+        _background_compiler.start(missing)
     return config.PLAIN_SECONDS_UNCOMPILED

@@ -29,8 +29,8 @@ ItemT = TypeVar("ItemT")
 _WAIT_SECONDS: Final = 0.05
 """For so long a thread waits for another one before it looks whether it is to end."""
 
-_KEPT_SECONDS: Final = 0.001
-"""For so long a lane is left for the caller."""
+_RESERVED_SECONDS: Final = 0.001
+"""For so long a queue is left for the caller."""
 
 
 def available_cores() -> int:
@@ -49,14 +49,14 @@ def equal_ranges(total: int, count: int) -> list[slice]:
 def side_by_side(threads: int, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -> Iterator[ItemT]:
     """Yield what tasks yield, computed by several threads, of which the caller's is one.
 
-    Tasks lie in as many lanes: the tasks t, t + threads and so on, one after the other, in lane t. Items come
-    in turn: one of each lane that has some left. So their order is the same in every run. The caller's thread
-    makes items while it would have to wait for one. Meanwhile others make those that will be wanted first, of
-    any lane that no thread works on; who had to wait gets the lane that is behind, so that one slow core does
-    not slow down the others. If the caller spends much of its time elsewhere, one more thread takes its
-    place.
+    Tasks lie in as many queues: the tasks t, t + threads and so on, one after the other, in queue t. Items
+    come in turn: one of each queue that has some left. So their order is the same in every run. The caller's
+    thread makes items while it would have to wait for one. Meanwhile others make those that will be wanted
+    first, of any queue that no thread works on; who had to wait gets the queue that is behind, so that one
+    slow core does not slow down the others. If the caller spends much of its time elsewhere, one more thread
+    takes its place.
 
-    A lane is ahead of the caller by at most ``MOST_AHEAD`` items. Threads look at the caller's limits
+    A queue is ahead of the caller by at most ``MOST_AHEAD`` items. Threads look at the caller's limits
     (:func:`confidence.budget.checkpoint`) as they were when the caller last asked for an item.
 
     Parameters
@@ -77,15 +77,15 @@ def side_by_side(threads: int, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -
     SystemExit
         If the iterator goes on while the process ends.
     """
-    if threads < 2 or len(tasks) < 2 or _Crew.process_ends:
+    if threads < 2 or len(tasks) < 2 or _WorkerPool.process_ends:
         for task in tasks:
             yield from task()
         return
-    crew = _Crew([_Lane(tasks[number::threads]) for number in range(min(threads, len(tasks)))])
+    pool = _WorkerPool([_TaskQueue(tasks[number::threads]) for number in range(min(threads, len(tasks)))])
     try:
-        yield from crew.items()
+        yield from pool.items()
     finally:
-        crew.end()
+        pool.end()
 
 
 def waited_for(work: Callable[[], ItemT]) -> ItemT:
@@ -146,7 +146,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_Worker._idle.clear)
 
 
-class _Lane(Generic[ItemT]):
+class _TaskQueue(Generic[ItemT]):
     """Tasks one after the other, and what they have yielded that nobody has taken yet."""
 
     def __init__(self, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -> None:
@@ -165,7 +165,7 @@ class _Lane(Generic[ItemT]):
         return not self.is_busy and not self.is_over and len(self.ready) < MOST_AHEAD
 
     def make(self) -> None:
-        """Make the next item while the lane is busy, or learn that there is none."""
+        """Make the next item while the queue is busy, or learn that there is none."""
         try:
             self.ready.append(next(self._items))
             self.made += 1
@@ -180,54 +180,54 @@ class _Lane(Generic[ItemT]):
         self.is_over = True
 
 
-class _Crew(Generic[ItemT]):
-    """Threads that make the items of as many lanes, the caller's among them.
+class _WorkerPool(Generic[ItemT]):
+    """Threads that make the items of as many queues, the caller's among them.
 
     Nobody is woken who has nothing to do, as whoever wakes may have to wait for the interpreter.
 
-    Lanes keep in step, so that a fast thread has to wait for a slow one in the end. Then the two change
-    lanes: the fast one gets the lane that is behind as soon as its item is made. All are busy until it is as
-    far ahead with that one. With two threads, one of them half as fast, a call takes a tenth to a fifth
+    Queues keep in step, so that a fast thread has to wait for a slow one in the end. Then the two change
+    queues: the fast one gets the queue that is behind as soon as its item is made. All are busy until it is
+    as far ahead with that one. With two threads, one of them half as fast, a call takes a tenth to a fifth
     longer than their speeds ask for, instead of half as long again.
 
     A process that ends stops its daemon threads before it closes the iterators that are left. To wait for a
-    thread then would take for ever, so all crews are ended before.
+    thread then would take for ever, so all pools are ended before.
     """
 
     process_ends = False
     """Whether this process ends, so that no threads are to be begun."""
 
-    _running: ClassVar[set[_Crew[Any]]] = set()
+    _running: ClassVar[set[_WorkerPool[Any]]] = set()
 
-    def __init__(self, lanes: Sequence[_Lane[ItemT]]) -> None:
-        self._lanes = lanes
+    def __init__(self, queues: Sequence[_TaskQueue[ItemT]]) -> None:
+        self._queues = queues
         self._ended = False
         self._lock = Lock()
-        """For what is said of lanes, and who waits for which."""
-        self._awaited: _Lane[ItemT] | None = None
+        """For what is said of queues, and who waits for which."""
+        self._awaited: _TaskQueue[ItemT] | None = None
         self._there: SimpleQueue[None] = SimpleQueue()
-        """Gets one of nothing when the lane that the caller waits for has what it waits for."""
-        self._own: _Lane[ItemT] | None = None
-        """The lane that stays the caller's until it has taken the item that it has made there."""
-        self._kept: _Lane[ItemT] | None = None
-        """A lane that is left for the caller to work on, as soon as it has taken what it waits for."""
-        self._resting: deque[SimpleQueue[_Lane[ItemT] | None]] = deque()
-        """Where workers wait for a lane, or for nothing if they are to look whether they are wanted."""
+        """Gets one of nothing when the queue that the caller waits for has what it waits for."""
+        self._callers: _TaskQueue[ItemT] | None = None
+        """The queue that stays the caller's until it has taken the item that it has made there."""
+        self._reserved: _TaskQueue[ItemT] | None = None
+        """A queue that is left for the caller to work on, as soon as it has taken what it waits for."""
+        self._resting: deque[SimpleQueue[_TaskQueue[ItemT] | None]] = deque()
+        """Where workers wait for a queue, or for nothing if they are to look whether they are wanted."""
         self._limits: Context = copy_context()
         self._helps = True
         """Whether the caller makes items."""
         self._over: list[Event] = []
         self._process = os.getpid()
-        _Crew._running.add(self)
-        for _ in range(len(lanes) - 1):
+        _WorkerPool._running.add(self)
+        for _ in range(len(queues) - 1):
             self._hire()
 
     @classmethod
     def end_all(cls) -> None:
         """End all work, as the process ends."""
         cls.process_ends = True
-        for crew in tuple(cls._running):
-            crew.end()
+        for pool in tuple(cls._running):
+            pool.end()
 
     def _hire(self) -> bool:
         """Have one more thread work, and return whether there is one."""
@@ -239,21 +239,21 @@ class _Crew(Generic[ItemT]):
         return True
 
     def items(self) -> Iterator[ItemT]:
-        """Yield one item of each lane in turn, until none has any left."""
+        """Yield one item of each queue in turn, until none has any left."""
         began, away = perf_counter(), 0.0
-        running = list(self._lanes)
+        running = list(self._queues)
         while running:
-            for lane in tuple(running):
-                if not self._waits_for(lane):
-                    running.remove(lane)
+            for queue in tuple(running):
+                if not self._waits_for(queue):
+                    running.remove(queue)
                     continue
-                item = lane.ready.popleft()
+                item = queue.ready.popleft()
                 if isinstance(item, Failure):
                     raise item.error
                 with self._lock:
-                    if self._own is not None:
-                        self._own.is_busy = False
-                        self._own = None
+                    if self._callers is not None:
+                        self._callers.is_busy = False
+                        self._callers = None
                     self._share_out()
                 left = perf_counter()
                 yield item
@@ -265,24 +265,24 @@ class _Crew(Generic[ItemT]):
                     self._helps = False
                     self._give_back()
 
-    def _waits_for(self, lane: _Lane[ItemT]) -> bool:
-        """Wait until a lane has an item, or return that it has none left; meanwhile make others."""
+    def _waits_for(self, queue: _TaskQueue[ItemT]) -> bool:
+        """Wait until a queue has an item, or return that it has none left; meanwhile make others."""
         self._limits = copy_context()
-        meter, last = current_meter(), lane
+        meter, last = current_meter(), queue
         self._check_running()
-        while not lane.ready:
+        while not queue.ready:
             self._check_running()
             checkpoint()
             if meter is not None:
                 meter.look()
             with self._lock:
-                if lane.ready:
+                if queue.ready:
                     return True
-                if lane.is_over:
+                if queue.is_over:
                     return False
-                mine = self._lane_for_caller(lane, last) if self._helps else None
+                mine = self._queue_for_caller(queue, last) if self._helps else None
                 if mine is None:
-                    self._awaited = lane
+                    self._awaited = queue
             if mine is None:
                 with suppress(Empty):
                     self._there.get(timeout=_WAIT_SECONDS)
@@ -293,10 +293,10 @@ class _Crew(Generic[ItemT]):
                 else:
                     with self._telling(meter):
                         mine.make()
-                if mine is lane and lane.ready:
-                    self._own = lane
+                if mine is queue and queue.ready:
+                    self._callers = queue
                 else:
-                    self._made(mine)
+                    self._announce(mine)
         return True
 
     def _check_running(self) -> None:
@@ -321,67 +321,71 @@ class _Crew(Generic[ItemT]):
         with looking_at(look):
             yield
 
-    def _lane_for_caller(self, awaited: _Lane[ItemT], last: _Lane[ItemT]) -> _Lane[ItemT] | None:
-        """Return the lane that the caller works on now, if there is one. Needs the lock."""
-        kept = self._no_longer_kept()
-        mine = awaited if awaited.is_open else self._open_lane(kept or last)
+    def _queue_for_caller(
+        self, awaited: _TaskQueue[ItemT], last: _TaskQueue[ItemT]
+    ) -> _TaskQueue[ItemT] | None:
+        """Return the queue that the caller works on now, if there is one. Needs the lock."""
+        kept = self._release_reserved()
+        mine = awaited if awaited.is_open else self._open_queue(kept or last)
         if mine is not None:
             mine.is_busy = True
         if kept is not None:
             self._share_out()
         return mine
 
-    def _open_lane(self, last: _Lane[ItemT] | None) -> _Lane[ItemT] | None:
-        """Return the open lane whose item is wanted first; rather the last one, whose data is at hand."""
-        least = min((lane.made for lane in self._lanes if not lane.is_over), default=0)
+    def _open_queue(self, last: _TaskQueue[ItemT] | None) -> _TaskQueue[ItemT] | None:
+        """Return the open queue whose item is wanted first; rather the last one, whose data is at hand."""
+        least = min((queue.made for queue in self._queues if not queue.is_over), default=0)
         if last is not None and last.is_open and last.made <= least + 1:
             return last
-        return min((lane for lane in self._lanes if lane.is_open), key=lambda lane: lane.made, default=None)
+        return min(
+            (queue for queue in self._queues if queue.is_open), key=lambda queue: queue.made, default=None
+        )
 
-    def _made(self, lane: _Lane[ItemT]) -> None:
-        """Have others know that a lane has another item, or none left."""
+    def _announce(self, queue: _TaskQueue[ItemT]) -> None:
+        """Have others know that a queue has another item, or none left."""
         with self._lock:
-            lane.is_busy = False
-            if lane is self._awaited:
+            queue.is_busy = False
+            if queue is self._awaited:
                 self._awaited = None
                 self._there.put(None)
-                if self._helps and lane.is_open and self._is_behind(lane):
-                    lane.is_busy = True
-                    self._kept = lane
+                if self._helps and queue.is_open and self._is_behind(queue):
+                    queue.is_busy = True
+                    self._reserved = queue
             self._share_out()
 
-    def _is_behind(self, lane: _Lane[ItemT]) -> bool:
-        return lane.made < max(other.made for other in self._lanes)
+    def _is_behind(self, queue: _TaskQueue[ItemT]) -> bool:
+        return queue.made < max(other.made for other in self._queues)
 
-    def _no_longer_kept(self) -> _Lane[ItemT] | None:
-        """Leave no lane for the caller; return the one that was left for it. Needs the lock."""
-        kept, self._kept = self._kept, None
+    def _release_reserved(self) -> _TaskQueue[ItemT] | None:
+        """Leave no queue for the caller; return the one that was left for it. Needs the lock."""
+        kept, self._reserved = self._reserved, None
         if kept is not None:
             kept.is_busy = False
         return kept
 
     def _give_back(self) -> None:
-        """Have others work on the lane that was left for the caller."""
+        """Have others work on the queue that was left for the caller."""
         with self._lock:
-            self._no_longer_kept()
+            self._release_reserved()
             self._share_out()
 
     def _share_out(self) -> None:
-        """Give open lanes to workers that rest, to the first one the lane furthest behind. Needs the lock.
+        """Give open queues to workers that rest, to the first one the queue furthest behind. Needs the lock.
 
         If they are wanted no more, all are told to look.
         """
         while self._resting:
-            lane = None if self._ended else self._open_lane(None)
-            if lane is None and not self._is_over():
+            queue = None if self._ended else self._open_queue(None)
+            if queue is None and not self._is_over():
                 return
-            if lane is not None:
-                lane.is_busy = True
-            self._resting.popleft().put(lane)
+            if queue is not None:
+                queue.is_busy = True
+            self._resting.popleft().put(queue)
 
     def _is_over(self) -> bool:
         """Return whether workers are wanted no more."""
-        return self._ended or all(lane.is_over for lane in self._lanes)
+        return self._ended or all(queue.is_over for queue in self._queues)
 
     def end(self) -> None:
         """End the work of all threads, and wait until it has ended."""
@@ -396,37 +400,37 @@ class _Crew(Generic[ItemT]):
             for over in self._over:
                 over.wait()
         self._over = []
-        _Crew._running.discard(self)
+        _WorkerPool._running.discard(self)
 
     def _work(self) -> None:
-        desk: SimpleQueue[_Lane[ItemT] | None] = SimpleQueue()
-        lane: _Lane[ItemT] | None = None
+        desk: SimpleQueue[_TaskQueue[ItemT] | None] = SimpleQueue()
+        queue: _TaskQueue[ItemT] | None = None
         with looking_at(self._look), ending_when(lambda: self._ended):
             while not self._ended:
                 with self._lock:
-                    lane = self._open_lane(lane)
-                    if lane is not None:
-                        lane.is_busy = True
+                    queue = self._open_queue(queue)
+                    if queue is not None:
+                        queue.is_busy = True
                     elif self._is_over():
                         return
                     else:
                         self._resting.append(desk)
-                lane = self._rest(desk) if lane is None else lane
-                if lane is None:
+                queue = self._rest(desk) if queue is None else queue
+                if queue is None:
                     continue
                 try:
-                    lane.make()
+                    queue.make()
                 except Abandoned:
                     return
                 except BaseException as error:
-                    lane.fail(error)
-                self._made(lane)
+                    queue.fail(error)
+                self._announce(queue)
 
-    def _rest(self, desk: SimpleQueue[_Lane[ItemT] | None]) -> _Lane[ItemT] | None:
-        """Wait for a lane, but not long for a caller who does not come for the one that was left for it."""
-        if self._kept is not None:
+    def _rest(self, desk: SimpleQueue[_TaskQueue[ItemT] | None]) -> _TaskQueue[ItemT] | None:
+        """Wait for a queue, but not long for a caller who does not come for the one that was left for it."""
+        if self._reserved is not None:
             try:
-                return desk.get(timeout=_KEPT_SECONDS)
+                return desk.get(timeout=_RESERVED_SECONDS)
             except Empty:
                 self._give_back()
         return desk.get()
@@ -442,4 +446,4 @@ class _Crew(Generic[ItemT]):
         self._limits.copy().run(checkpoint, needed)
 
 
-atexit.register(_Crew.end_all)
+atexit.register(_WorkerPool.end_all)

@@ -60,8 +60,8 @@ class GapChains:
         lower, upper, confidence, error = out
         self._kernel.describe(
             model.matches, model.candidates, model.offsets, model.pools, self._pattern.rules,
-            self._pattern.conditions, model.pmfs, model.wanted, model.scratch, (lower, upper, confidence, error), model.held,
-            declined,
+            self._pattern.conditions, model.pmfs, model.wanted, model.scratch,
+            (lower, upper, confidence, error), model.held, declined,
         )  # fmt: skip
         limit = self._pattern.limits.most_steps
         return {n: (steps, limit) for n, steps in declined.items()}

@@ -49,7 +49,7 @@ class _Point(Struct, rename="pascal"):
     unit: str | None = None
 
 
-class _Given(Struct, rename="pascal"):
+class _Response(Struct, rename="pascal"):
     """An answer of either command."""
 
     metric_data_results: list[_Result] | None = None
@@ -61,7 +61,7 @@ class _Given(Struct, rename="pascal"):
             raise ValueError("Object missing required field `MetricDataResults` or `Datapoints`")
 
 
-_DECODER: Final = msgspec.json.Decoder(_Given)
+_DECODER: Final = msgspec.json.Decoder(_Response)
 
 
 @in_batches(ATTRIBUTES)
@@ -71,8 +71,8 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
     A value stamped T tells of the period [T, T + p). The period is the least distance between stamps of the
     metric; where there is one stamp only, the value tells of T.
     """
-    for row, given, _ in source.values(_DECODER):
-        for result in given.metric_data_results or ():
+    for row, response, _ in source.values(_DECODER):
+        for result in response.metric_data_results or ():
             if len(result.values) != len(result.timestamps):
                 raise TraceError(TraceFault("it has not as many values as timestamps", row=row))
             name = result.label or result.id or "Metric"
@@ -81,8 +81,8 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
             for time, value in zip(times, result.values, strict=True):
                 identifier, end = f"{result.id}:{name}:{time}", time + (period or 1) - 1
                 yield name, identifier, time, end, value, None, None, result.id, period, {}
-        points = given.datapoints or []
-        name = given.label or "Metric"
+        points = response.datapoints or []
+        name = response.label or "Metric"
         times = [_seconds(point.timestamp, row) for point in points]
         period = shortest_step(times)
         for time, point in zip(times, points, strict=True):

@@ -33,7 +33,7 @@ class _Data(Struct):
     result: list[_Series]
 
 
-class _Given(Struct):
+class _Response(Struct):
     """An answer, or a line of an export."""
 
     data: _Data | None = None
@@ -48,7 +48,7 @@ class _Given(Struct):
             raise ValueError("Object missing required field `data` or `metric`")
 
 
-_DECODER: Final = msgspec.json.Decoder(_Given)
+_DECODER: Final = msgspec.json.Decoder(_Response)
 
 
 @in_batches(ATTRIBUTES)
@@ -58,22 +58,22 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
     A sample at T tells of (T - step, T]. The step of an answer is the least distance between its stamps, that
     of an export the least within a series. Where there is one stamp only, the sample tells of T.
     """
-    for row, given, _ in source.values(_DECODER):
-        if given.status == "error":
-            raise TraceError(TraceFault(f"the query failed: {given.error}", row=row))
-        if given.data is not None:
+    for row, response, _ in source.values(_DECODER):
+        if response.status == "error":
+            raise TraceError(TraceFault(f"the query failed: {response.error}", row=row))
+        if response.data is not None:
             found = [
                 (one.metric, [(_milliseconds(time), value) for time, value in _samples(one)])
-                for one in given.data.result
+                for one in response.data.result
             ]
             step = shortest_step(time for _, samples in found for time, _ in samples)
             for labels, samples in found:
                 yield from _events(labels, samples, step, row)
         else:
-            if len(given.values) != len(given.timestamps):
+            if len(response.values) != len(response.timestamps):
                 raise TraceError(TraceFault("it has not as many values as timestamps", row=row))
-            pairs = zip(given.timestamps, given.values, strict=True)
-            yield from _events(given.metric or {}, pairs, shortest_step(given.timestamps), row)
+            pairs = zip(response.timestamps, response.values, strict=True)
+            yield from _events(response.metric or {}, pairs, shortest_step(response.timestamps), row)
 
 
 def _samples(series: _Series) -> list[Sample]:
@@ -85,9 +85,9 @@ def _milliseconds(seconds: float) -> int:
 
 
 def _events(
-    given: dict[str, str], samples: Iterable[tuple[int, float | str | None]], step: int | None, row: int
+    metric: dict[str, str], samples: Iterable[tuple[int, float | str | None]], step: int | None, row: int
 ) -> Iterator[tuple[Any, ...]]:
-    labels = dict(given)
+    labels = dict(metric)
     name = labels.pop("__name__", "Metric")
     series = labelled(name, labels)
     for time, value in samples:

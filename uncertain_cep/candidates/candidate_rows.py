@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.large_arrays import empty
-from eventbased import Together
+from eventbased import Concatenated
 from eventbased.bits import words_for
 from eventbased.rows_of_masks import pack_masks, take_rows
 from eventbased.times_of_rows import EARLIEST, IN_ORDER, LATEST, NOTHING, times_of_rows
 from uncertain_cep.expressions.kernel_calls import is_worth_a_kernel, read_only
 
-__all__ = ["Spread", "TakenRows"]
+__all__ = ["CandidateRows", "Spread"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -61,7 +61,7 @@ class Spread(NamedTuple):
         )
 
 
-class TakenRows(NamedTuple):
+class CandidateRows(NamedTuple):
     """The rows that each component can take, and their times."""
 
     rows: list[Int64]
@@ -72,24 +72,26 @@ class TakenRows(NamedTuple):
     extremes: tuple[int, int] | None = None
     """The earliest lower and the latest upper bound of all rows among which these are, ticks, if it is known
     that no upper bound is below its lower one."""
-    together: Together | None = None
+    concatenated: Concatenated | None = None
     """The same, where those of one component lie behind those of another."""
 
     @classmethod
-    def of(cls, rows: Sequence[Int64], lower: Int64, upper: Int64, among: slice | None = None) -> TakenRows:
+    def of(
+        cls, rows: Sequence[Int64], lower: Int64, upper: Int64, among: slice | None = None
+    ) -> CandidateRows:
         """Gather the times of rows, ``among`` some, ascending in each component. O(n + m)."""
         begin, end = (0, len(lower)) if among is None else (among.start, among.stop)
         if not is_worth_a_kernel(end - begin):
             found = [(lower[part], upper[part]) for part in rows]
             spreads = [Spread.of(*times) for times in found]
             return cls(list(rows), [low for low, _ in found], [high for _, high in found], spreads)
-        together, start = _together(rows), _starts(map(len, rows))
-        low, high, told = _room(len(together), len(rows))
+        concatenated, start = _concatenated(rows), _starts(map(len, rows))
+        low, high, told = _room(len(concatenated), len(rows))
         following = start[:-1].copy()
         times_of_rows(
-            begin, end, read_only(lower), read_only(upper), together, start, following, low, high, told
+            begin, end, read_only(lower), read_only(upper), concatenated, start, following, low, high, told
         )  # fmt: skip
-        return cls._told((together, low, high), start, told)
+        return cls._told((concatenated, low, high), start, told)
 
     @classmethod
     def where(
@@ -98,7 +100,7 @@ class TakenRows(NamedTuple):
         among: slice,
         bounds: tuple[Int64, Int64] | None,
         ids: Int64 | None,
-    ) -> tuple[TakenRows, bool]:
+    ) -> tuple[CandidateRows, bool]:
         """Find the rows that components can take, and their times if ``bounds`` are given.
 
         Parameters
@@ -114,7 +116,7 @@ class TakenRows(NamedTuple):
 
         Returns
         -------
-        TakenRows
+        CandidateRows
             Without times if they are not asked for.
         bool
             Whether ids ascend up to the first row behind these.
@@ -133,44 +135,46 @@ class TakenRows(NamedTuple):
             return cls(rows, [], [], []) if bounds is None else cls.of(rows, *bounds, among), ascend
         bits = np.empty((len(masks), words_for(end - begin)), dtype=np.uint64)
         start = _starts(_packed(own, out) for own, out in zip(masks, bits, strict=True))
-        together: Int64 = empty(int(start[-1]))
-        low, high, told = _room(0 if bounds is None else len(together), len(masks))
+        concatenated: Int64 = empty(int(start[-1]))
+        low, high, told = _room(0 if bounds is None else len(concatenated), len(masks))
         lower, upper = (_NONE, _NONE) if bounds is None else bounds
         ascend = bool(
             take_rows(
-                begin, end, bits, read_only(ids), read_only(lower), read_only(upper), together, start,
+                begin, end, bits, read_only(ids), read_only(lower), read_only(upper), concatenated, start,
                 start[:-1].copy(), low, high, told,
             )
         )  # fmt: skip
         if bounds is None:
-            return cls(_apart(together, start), [], [], []), ascend
-        return cls._told((together, low, high), start, told), ascend
+            return cls(_apart(concatenated, start), [], [], []), ascend
+        return cls._told((concatenated, low, high), start, told), ascend
 
-    def of_components(self, places: Sequence[int]) -> TakenRows:
+    def of_components(self, places: Sequence[int]) -> CandidateRows:
         """Return what some of the components can take."""
         rows, lower, upper = ([column[j] for j in places] for column in (self.rows, self.lower, self.upper))
-        together = self.together
-        if together is not None:
-            together = together._replace(begin=together.begin[places], end=together.end[places])
-        return TakenRows(rows, lower, upper, [self.spreads[j] for j in places], together=together)
+        concatenated = self.concatenated
+        if concatenated is not None:
+            concatenated = concatenated._replace(
+                begin=concatenated.begin[places], end=concatenated.end[places]
+            )
+        return CandidateRows(rows, lower, upper, [self.spreads[j] for j in places], concatenated=concatenated)
 
     @classmethod
-    def joined(cls, ranges: Sequence[TakenRows]) -> TakenRows:
+    def joined(cls, ranges: Sequence[CandidateRows]) -> CandidateRows:
         """Return what was taken of all rows from what was taken of ranges of rows, one behind the other."""
         if len(ranges) == 1:
             return ranges[0]
         # Without times nothing is known of them.
         spreads = [_joined(j, ranges) for j in range(len(ranges[0].lower))]
         if not spreads:
-            return cls(_apart(*_each_together([part.rows for part in ranges])), [], [], spreads)
+            return cls(_apart(*_each_concatenated([part.rows for part in ranges])), [], [], spreads)
         (rows, start), (lower, _), (upper, _) = (
-            _each_together(parts)
+            _each_concatenated(parts)
             for parts in zip(*((part.rows, part.lower, part.upper) for part in ranges), strict=True)
         )
         return cls._of_columns((rows, lower, upper), start, spreads)
 
     @classmethod
-    def _told(cls, columns: tuple[Int64, Int64, Int64], start: Int64, told: Int64) -> TakenRows:
+    def _told(cls, columns: tuple[Int64, Int64, Int64], start: Int64, told: Int64) -> CandidateRows:
         """Return rows and their times with what a kernel tells of them."""
         *parts, whole = told.tolist()
         spreads = [Spread(first, last, longest, bool(ascends)) for first, last, longest, ascends in parts]
@@ -184,11 +188,11 @@ class TakenRows(NamedTuple):
         start: Int64,
         spreads: list[Spread],
         extremes: tuple[int, int] | None = None,
-    ) -> TakenRows:
+    ) -> CandidateRows:
         """Return rows and their times, given for all components, one behind the other."""
-        together = Together(*columns, _NONE, start[:-1], start[1:])
+        concatenated = Concatenated(*columns, _NONE, start[:-1], start[1:])
         rows, lower, upper = (_apart(column, start) for column in columns)
-        return cls(rows, lower, upper, spreads, extremes, together)
+        return cls(rows, lower, upper, spreads, extremes, concatenated)
 
 
 def _packed(masks: Sequence[Mask], out: NDArray[np.uint64]) -> int:
@@ -206,18 +210,18 @@ def _room(count: int, components: int) -> tuple[Int64, Int64, Int64]:
     return empty(count), empty(count), told
 
 
-def _each_together(ranges: Sequence[list[Int64]]) -> tuple[Int64, Int64]:
+def _each_concatenated(ranges: Sequence[list[Int64]]) -> tuple[Int64, Int64]:
     """Return what ranges of rows have of each component, one behind the other, and where each begins."""
     parts = list(zip(*ranges, strict=True))
     start = _starts(sum(map(len, pieces)) for pieces in parts)
-    return _together([piece for pieces in parts for piece in pieces]), start
+    return _concatenated([piece for pieces in parts for piece in pieces]), start
 
 
 def _starts(sizes: Iterable[int]) -> Int64:
     return np.cumsum([0, *sizes], dtype=np.int64)
 
 
-def _joined(component: int, ranges: Sequence[TakenRows]) -> Spread:
+def _joined(component: int, ranges: Sequence[CandidateRows]) -> Spread:
     there = [part for part in ranges if len(part.rows[component])] or ranges[:1]
     spread = there[0].spreads[component]
     for one, other in pairwise(there):
@@ -226,7 +230,7 @@ def _joined(component: int, ranges: Sequence[TakenRows]) -> Spread:
     return spread
 
 
-def _together(parts: Sequence[Int64]) -> Int64:
+def _concatenated(parts: Sequence[Int64]) -> Int64:
     found: Int64 = empty(sum(map(len, parts)))
     return np.concatenate(parts, out=found) if parts else found
 

@@ -148,6 +148,7 @@ def _add_job(name: str, module: str, explanation: str) -> None:
 _add_job(
     "fit", "fitting", "Fit the prices that the planners go by to runs of random patterns on this machine."
 )
+_add_job("fit-weighers", "weigher_prices", "Fit what a match and a multiplication of each weigher take.")
 _add_job(
     "incremental",
     "incremental",

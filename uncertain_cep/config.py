@@ -175,6 +175,14 @@ POINT_BATCH: Final = 1 << 11
 MOST_CONFIDENCE_STEPS: Final = 200_000_000
 """Most multiplications spent on the confidence of one match, whatever weighs it: about a second."""
 
+WEIGHER_PRICES: Final = {
+    "gap chain": (1_400.0, 3.0),
+    "ideals": (750.0, 2.4),
+    "bounded chain": (200.0, 0.25),
+    "elimination": (1_000.0, 0.9),
+}
+"""ns of a match, and of each of its multiplications, by weighers: `python -m benchmarks fit-weighers`."""
+
 MOST_OFFSETS: Final = 1_000_000
 """Most choices of offsets of shared clocks that are gone through for one match: about a second."""
 

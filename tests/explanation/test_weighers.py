@@ -28,7 +28,7 @@ def test_a_run_says_who_took_the_matches(pattern: str, taker: str) -> None:
     assert {name for name, matches in taken.items() if matches} == {taker}
     text = uc.explain(query, EVENTS, analyze=True)
     assert "weighed          each match by the cheapest of these that can" in text
-    assert "took 1 match, about" in text
+    assert "took 1 match, " in text
 
 
 def test_without_a_run_explain_says_who_could() -> None:

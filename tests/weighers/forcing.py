@@ -31,6 +31,7 @@ class CountedWorlds:
     name = "counted worlds"
     why = "takes tiny matches: adds up the probabilities of all choices of ticks"
     priced_above = -1.0
+    takes_all = False
 
     @classmethod
     def of(cls, _pattern: MatchPattern) -> CountedWorlds:
@@ -112,14 +113,15 @@ class Taken:
 class _Forced:
     """A weigher that costs nothing."""
 
-    priced_above = -1.0
+    priced_above = -np.inf
+    takes_all = False
 
     def __init__(self, weigher: Weigher, taken: Taken) -> None:
         self._weigher, self._taken = weigher, taken
         self.name, self.why = weigher.name, weigher.why
 
     def price(self, model: MatchModel) -> NDArray[np.float64]:
-        return np.where(np.isinf(self._weigher.price(model)), CANNOT, -1.0)
+        return np.where(np.isinf(self._weigher.price(model)), CANNOT, -np.inf)
 
     def weigh(self, model: MatchModel, out: Columns) -> Declined:
         declined = self._weigher.weigh(model, out)

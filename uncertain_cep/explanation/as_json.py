@@ -44,7 +44,7 @@ def plan_dict(facts: Sequence[PlanFacts]) -> dict[str, Any]:
         ``window_ticks``,
         ``tick`` (its length, or null), ``known_until`` (a time as text, or null),
         ``evaluation``, ``operator``, ``weighers`` (``name`` and ``why`` of what can weigh its matches; with
-        ``analyze`` the ``matches`` that each took, their ``steps``, and the least price of ``others``),
+        ``analyze`` the ``matches`` that each took, their estimated ``ns``, and the least of ``others``),
         ``result``, ``readings`` (the variables
         of the negations of each, if OR leaves a choice of them), ``of_readings`` (how many, where options
         leave so many that they are not planned beforehand; the dict is of the longest), where events share

@@ -11,6 +11,7 @@ from confidence import Limits
 from eventbased.gaps.gap_events import GapRules
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.operators.table import operator_of
+from uncertain_cep.optimizer.choice import time_text
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plurals import counted
 from uncertain_cep.weighers.cheapest import weighers_of
@@ -49,14 +50,14 @@ def weigher_rows(plan: EvaluationPlan, log: WeighingLog | None) -> list[Row]:
 
 def _took(use: WeigherUse) -> str:
     """Return what a weigher took as text."""
-    each = f"about {use.steps / max(use.matches, 1):.2g} multiplications each"
-    dearer = ", ".join(f"{name} {steps:.2g}" for name, steps in use.others.items())
-    beside = f"; others at least {dearer}" if dearer else ""
+    each = f"{time_text(use.nanoseconds / max(use.matches, 1))} estimated for each"
+    dearer = ", ".join(f"{name} {time_text(cost)}" for name, cost in use.others.items())
+    beside = f"; others at least: {dearer}" if dearer else ""
     return f"took {counted(use.matches, 'match', 'matches')}, {each}{beside}"
 
 
 def weigher_facts(plan: EvaluationPlan, log: WeighingLog | None) -> list[dict[str, Any]]:
-    """Return the same for machines: ``name``, ``why``, and after a run ``matches``, ``steps``, ``others``.
+    """Return the same for machines: ``name``, ``why``, and after a run ``matches``, ``ns``, ``others``.
 
     ``others`` has for other weighers the cheapest price of one of these matches.
     """
@@ -65,6 +66,6 @@ def weigher_facts(plan: EvaluationPlan, log: WeighingLog | None) -> list[dict[st
         facts: dict[str, Any] = {"name": weigher.name, "why": weigher.why}
         if log is not None:
             use = log.uses.get(weigher.name, WeigherUse())
-            facts |= {"matches": use.matches, "steps": use.steps, "others": dict(use.others)}
+            facts |= {"matches": use.matches, "ns": use.nanoseconds, "others": dict(use.others)}
         found.append(facts)
     return found

@@ -36,9 +36,11 @@ class BoundedChains:
     name = "bounded chain"
     why = "takes times in one order, neighbours and the whole bound, nothing forbidden: closed forms"
     priced_above = WRITTEN_OUT
+    takes_all = False
 
     def __init__(self, most_steps: float) -> None:
         self._most_steps = most_steps
+        self._known: tuple[MatchModel, list[_Chains | None]] | None = None
 
     @classmethod
     def of(cls, pattern: MatchPattern) -> BoundedChains:
@@ -48,12 +50,12 @@ class BoundedChains:
     def price(self, model: MatchModel) -> Float64:
         """Return about how many multiplications each match takes, (k,) float64."""
         found = np.full(model.count, CANNOT)
-        for part in model.explicit:
-            chains = _Chains.of(part)
+        for part, chains in zip(model.explicit, self._chains(model), strict=True):
             if chains is None:
                 continue
-            ticks = part.sizes.sum(axis=1)
-            each = np.where(_is_uniform(part), _EACH_EVENT * part.shape.total, _EACH_TICK * ticks)
+            each: float | Float64 = _EACH_EVENT * part.shape.total
+            if len(part.pmfs.values):
+                each = np.where(_is_uniform(part), each, _EACH_TICK * part.sizes.sum(axis=1))
             takes = chains.fits & (part.spoilers == 0) & (each <= self._most_steps)
             found[part.which] = np.where(takes, each, CANNOT)
         return found
@@ -61,19 +63,29 @@ class BoundedChains:
     def weigh(self, model: MatchModel, out: Columns) -> Declined:
         """Fill the answers of matches; return those whose sums cancel, or take too many pieces."""
         declined: Declined = {}
-        for part in model.explicit:
-            chains = _Chains.of(part)
+        for part, chains in zip(model.explicit, self._chains(model), strict=True):
             assert chains is not None
-            uniform = _is_uniform(part)
-            for which in (np.flatnonzero(uniform), np.flatnonzero(~uniform)):
-                if not len(which):
-                    continue
+            for which in _kinds(part):
                 answers = chains.weighed(part, which, model.wanted)
                 own = part.which[which]
                 out.put(own, answers)
                 left = own[np.isnan(answers.confidence)].tolist()
                 declined.update(dict.fromkeys(left, (CANNOT, CANNOT)))
         return declined
+
+    def _chains(self, model: MatchModel) -> list[_Chains | None]:
+        """Return the chains of each part of a model, made once."""
+        if self._known is None or self._known[0] is not model:
+            self._known = model, [_Chains.of(part) for part in model.explicit]
+        return self._known[1]
+
+
+def _kinds(part: ExplicitMatches) -> list[Int64]:
+    """Return the matches whose times are all uniform, and the others; nothing for none."""
+    if not len(part.pmfs.values):
+        return [np.arange(len(part.which))]
+    uniform = _is_uniform(part)
+    return [which for which in (np.flatnonzero(uniform), np.flatnonzero(~uniform)) if len(which)]
 
 
 def _is_uniform(part: ExplicitMatches) -> Mask:
@@ -171,10 +183,12 @@ class _Chains(NamedTuple):
         """Return the answers of some matches of a batch; the confidence is NaN where it has to be another."""
         times, length, order = part.times, part.shape.total, self.order
         answers = Columns.empty(len(which))
-        first, last, size, offset = (
-            np.ascontiguousarray(column[which][:, order])
-            for column in (times.first, times.last, times.size, times.offset)
-        )
+        columns: Any = (times.first, times.last, times.size, times.offset)
+        if len(which) < len(times.first):
+            columns = (column[which] for column in columns)
+        if (order != np.arange(length)).any():
+            columns = (np.ascontiguousarray(column[:, order]) for column in columns)
+        first, last, size, offset = columns
         impossible = (first > last).any(axis=1)
         bounds = [column if len(column) == 1 else column[which] for column in self[1:4]]
         kernel: Any = describe_bounded

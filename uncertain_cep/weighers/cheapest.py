@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from confidence import CostlyMatchError
 from confidence.budget import checkpoint
 from eventbased.gaps.fewer_offsets import Clocks
+from uncertain_cep.config import WEIGHER_PRICES
 from uncertain_cep.weighers.bounded_chains import BoundedChains
 from uncertain_cep.weighers.elimination import Elimination
 from uncertain_cep.weighers.explicit import TooManySpoilersError
@@ -88,15 +89,16 @@ class Weighing:
 
     def _weigh(self, model: MatchModel, out: Columns) -> None:
         left = np.arange(model.count)
-        prices = _Prices(self.weighers, model.count)
+        prices = _Prices(self.weighers, model.count, self._log is not None)
         while len(left):
             checkpoint()
             some = model.some(left)
             chosen = prices.cheapest(some, left)
             again = []
-            for number in np.unique(chosen).tolist():
+            for number, weigher in enumerate(self.weighers):
                 which = left[chosen == number]
-                weigher = self.weighers[number]
+                if not len(which):
+                    continue
                 declined = self._taken(weigher, model, which, out)
                 for n, (steps, limit) in declined.items():
                     prices.decline(number, n, steps, limit)
@@ -132,12 +134,12 @@ class Weighing:
 
 
 class _Prices:
-    """The prices of matches, computed as far as they can decide."""
+    """What matches cost, about a nanosecond each, computed as far as it can decide."""
 
-    def __init__(self, weighers: Sequence[Weigher], count: int) -> None:
-        self._weighers = weighers
-        self._price = np.full((len(weighers), count), np.nan)
-        self._refused = np.full((2, count), np.inf)
+    def __init__(self, weighers: Sequence[Weigher], count: int, is_logged: bool) -> None:
+        self._weighers, self._count, self._is_logged = weighers, count, is_logged
+        self._price: dict[int, Float64] = {}
+        self._refused: dict[int, tuple[float, float]] = {}
 
     def cheapest(self, model: MatchModel, numbers: Int64) -> Int64:
         """Return the cheapest weigher of each match of a model, (k,) int64; ``numbers`` are theirs.
@@ -150,26 +152,45 @@ class _Prices:
         best = np.full(model.count, CANNOT)
         chosen = np.full(model.count, -1)
         for k, weigher in enumerate(self._weighers):
-            if not (best > weigher.priced_above).any():
+            dear = best > weigher.priced_above
+            if not dear.any():
                 continue
-            price = self._price[k, numbers]
-            if np.isnan(price).any():
-                price = np.where(np.isnan(price), weigher.price(model), price)
-                self._price[k, numbers] = price
+            is_last = weigher.takes_all and k == len(self._weighers) - 1
+            if is_last and k not in self._price and not self._is_logged and np.isinf(best[dear]).all():
+                chosen = np.where(dear, k, chosen)
+                break
+            price = self._prices_of(k, model, numbers)
             better = price < best
             best, chosen = np.where(better, price, best), np.where(better, k, chosen)
         if (chosen < 0).any():
             n = int(np.argmax(chosen < 0))
-            steps, limit = self._refused[:, numbers[n]].tolist()
+            steps, limit = self._refused.get(int(numbers[n]), (CANNOT, 0.0))
             raise CostlyMatchError(n, int(min(steps, 2.0**62)), limit=limit)
         return chosen
 
+    def _prices_of(self, k: int, model: MatchModel, numbers: Int64) -> Float64:
+        """Return what matches cost by a weigher, (m,), computed once."""
+        known = self._price.get(k)
+        if known is None or np.isnan(known[numbers]).any():
+            a_match, a_step = WEIGHER_PRICES.get(self._weighers[k].name, (0.0, 1.0))
+            price = a_match + a_step * self._weighers[k].price(model)
+            if model.count == self._count:
+                self._price[k] = price
+                return price
+            if known is None:
+                known = self._price[k] = np.full(self._count, np.nan)
+            known[numbers] = np.where(np.isnan(known[numbers]), price, known[numbers])
+        return known[numbers]
+
     def of(self, numbers: Int64) -> Float64:
-        """Return the prices of some matches, (weighers, k); NaN where they did not decide."""
-        return self._price[:, numbers]
+        """Return the prices of some matches, (weighers, m); NaN where they did not decide."""
+        nothing = np.full(self._count, np.nan)
+        return np.stack([self._price.get(k, nothing)[numbers] for k in range(len(self._weighers))])
 
     def decline(self, k: int, match: int, steps: float, limit: float) -> None:
         """Note that a weigher gives a match back, as it takes so many steps, more than a limit."""
-        self._price[k, match] = CANNOT
-        if steps < self._refused[0, match]:
-            self._refused[:, match] = steps, limit
+        if k not in self._price:
+            self._price[k] = np.full(self._count, np.nan)
+        self._price[k][match] = CANNOT
+        if steps < self._refused.get(match, (CANNOT, 0.0))[0]:
+            self._refused[match] = steps, limit

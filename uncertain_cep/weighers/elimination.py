@@ -26,9 +26,6 @@ Float64 = NDArray[np.float64]
 _FIRST_CELLS: Final = 1 << 14
 """Cells of tables that there is room for at first."""
 
-_LAYING_OUT: Final = 2_000.0
-"""What laying out the tables of a match costs, in multiplications."""
-
 
 class Elimination:
     """Sums over the ticks of one time after the other; takes every match, if its tables are small enough."""
@@ -36,6 +33,7 @@ class Elimination:
     name = "elimination"
     why = "takes any literals and forbidden spans: tables over ticks, summed over one time after the other"
     priced_above = WRITTEN_OUT
+    takes_all = True
 
     def __init__(self, most_steps: float) -> None:
         self._limits = np.array([most_steps, MOST_CELLS_IN_TABLE], dtype=np.float64)
@@ -49,7 +47,7 @@ class Elimination:
         """Return the cells of all tables on the way, (k,) float64."""
         found = np.empty(model.count)
         for part in model.explicit:
-            found[part.which] = _cells(part) + _LAYING_OUT
+            found[part.which] = _cells(part)
         return found
 
     def weigh(self, model: MatchModel, out: Columns) -> Declined:
@@ -70,41 +68,43 @@ class Elimination:
 def _cells(part: ExplicitMatches) -> Float64:
     """Return about how many cells the tables of each match have, (k,) float64."""
     sizes = part.sizes
-    scopes = _binding_literals(part)
-    rule_scopes = [
-        frozenset(time for time in sides[:count].ravel().tolist() if time >= 0)
-        for sides, count in zip(part.forbidden.sides, part.forbidden.constraints.tolist(), strict=True)
-    ]
+    scopes, uses = _factors(part)
     cells = np.zeros(len(sizes))
-    if len(part.forbidden.rule):
-        event = np.repeat(np.arange(len(part.forbidden.lower)), np.diff(part.forbidden.rule_start))
-        match = np.repeat(np.arange(len(sizes)), part.spoilers)[event]
-        for rule in np.unique(part.forbidden.rule).tolist():
-            times = sorted(rule_scopes[rule])
-            uses = np.bincount(match[part.forbidden.rule == rule], minlength=len(sizes))
-            cells += uses * sizes[:, times].prod(axis=1)
-            scopes.add(rule_scopes[rule])
-    for clique in _cliques(scopes, sizes.mean(axis=0)):
-        cells += sizes[:, sorted(clique)].prod(axis=1)
+    for scope, count in zip(scopes, uses.T, strict=True):
+        if len(scope) > 1:
+            cells += count * sizes[:, sorted(scope)].prod(axis=1)
+    kinds, kind = np.unique(uses > 0, axis=0, return_inverse=True)
+    for number, used in enumerate(kinds):
+        which = np.flatnonzero(kind == number)
+        own = sizes[which]
+        some = {scope for scope, is_used in zip(scopes, used.tolist(), strict=True) if is_used}
+        for clique in _cliques(some, own.mean(axis=0)):
+            cells[which] += own[:, sorted(clique)].prod(axis=1)
     return cells
 
 
-def _binding_literals(part: ExplicitMatches) -> set[frozenset[int]]:
-    """Return the pairs of times whose difference some literal binds in some match."""
-    times = part.times
-    found = set()
+def _factors(part: ExplicitMatches) -> tuple[list[frozenset[int]], Int64]:
+    """Return the times that each literal and rule ties, and in how many tables of each match, (k, f)."""
+    times, others = part.times, part.forbidden
+    scopes, uses = [], []
     for (i, j), low, high in zip(times.sides.tolist(), times.low.T, times.high.T, strict=True):
-        least = times.first[:, i] - times.last[:, j]
-        most = times.last[:, i] - times.first[:, j]
-        if ((least < low) | (most > high)).any():
-            found.add(frozenset((i, j)))
-    return found
+        least, most = times.first[:, i] - times.last[:, j], times.last[:, i] - times.first[:, j]
+        scopes.append(frozenset((i, j)))
+        uses.append(((least < low) | (most > high)).astype(np.int64))
+    event = np.repeat(np.arange(len(others.lower)), np.diff(others.rule_start))
+    match = np.repeat(np.arange(len(times.first)), part.spoilers)[event]
+    for rule in np.unique(others.rule).tolist():
+        sides = others.sides[rule, : others.constraints[rule]].ravel()
+        scopes.append(frozenset(time for time in sides.tolist() if time >= 0))
+        uses.append(np.bincount(match[others.rule == rule], minlength=len(times.first)))
+    return scopes, np.stack(uses, axis=1) if uses else np.zeros((len(times.first), 0), dtype=np.int64)
 
 
 def _cliques(scopes: set[frozenset[int]], sizes: Float64) -> list[frozenset[int]]:
     """Return the times of each table on the way, where the cheapest time is always summed over first."""
     left = {scope for scope in scopes if len(scope) > 1}
     weight = np.log(sizes)
+    # Each time alone is in no table of several.
     cliques = [frozenset((time,)) for time in range(len(sizes))]
     while left:
         price = {}

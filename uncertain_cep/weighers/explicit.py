@@ -100,12 +100,20 @@ def written_out(model: ChosenEvents) -> Iterator[ExplicitMatches]:
     TooManySpoilersError
         If there are several matches, and more than ``_MOST_SPOILERS`` events may be forbidden them.
     """
-    for counts, which in by_counts(model.matches, model.pattern.length):
+    for counts, which in _by_counts(model):
         checkpoint()
         shape = model.pattern.shapes.of(counts)
         rows, times = _times(model, shape, which)
         forbidden = _forbidden(model, shape, which, rows, times)
         yield ExplicitMatches(which, shape, times, forbidden, model.pmfs)
+
+
+def _by_counts(model: ChosenEvents) -> Iterator[tuple[tuple[int, ...], Int64]]:
+    """Yield numbers of events of each component, and the matches that have so many."""
+    if any(component.kleene for component in model.pattern.plan.components):
+        yield from by_counts(model.matches, model.pattern.length)
+    elif model.count:
+        yield (1,) * model.pattern.length, np.arange(model.count)
 
 
 def _times(model: ChosenEvents, shape: Shape, which: Int64) -> tuple[Int64, SummedTimes]:
@@ -141,7 +149,8 @@ def _literals(
     templates = model.pattern.templates
     columns: dict[tuple[int, int], tuple[Any, Any]] = {**shape.order}
     for instance in shape.own:
-        low, high = templates.bounds_of_all(instance, rows)
+        # What speaks of no attribute is the same for all.
+        low, high = templates.bounds_of_all(instance, rows if instance.events else rows[:1])
         i, j = instance.later, instance.earlier
         if j < 0:
             lower[:, i], upper[:, i] = np.maximum(lower[:, i], low), np.minimum(upper[:, i], high)

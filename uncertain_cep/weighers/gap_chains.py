@@ -22,6 +22,7 @@ class GapChains:
     name = "gap chain"
     why = "takes sequences without conditions on times: a chain over the ticks of neighbours, gaps weighed"
     priced_above = 0.0
+    takes_all = False
 
     def __init__(self, pattern: MatchPattern) -> None:
         self._pattern = pattern

@@ -1,4 +1,4 @@
-"""Which weighers took how many matches, at which prices."""
+"""Which weighers took how many matches, at which estimated cost."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class WeigherUse:
     """What one weigher took."""
 
     matches: int = 0
-    steps: float = 0.0
-    """Estimated multiplications of all of them."""
+    nanoseconds: float = 0.0
+    """Estimated, of all of them."""
     others: dict[str, float] = field(default_factory=dict)
-    """For other weighers that can take some of the matches what one of these costs, at least."""
+    """ns. For other weighers that can take some of the matches what one of these costs, at least."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class WeighingLog:
         """Add matches that a weigher took; ``prices`` are (weighers, k) float64, NaN where not computed."""
         use = self.uses.setdefault(weighers[taker].name, WeigherUse())
         use.matches += prices.shape[1]
-        use.steps += float(prices[taker].sum())
+        use.nanoseconds += float(prices[taker].sum())
         for weigher, price in zip(weighers, prices, strict=True):
             known = np.where(np.isnan(price), max(weigher.priced_above, 0.0), price)
             known = known[np.isfinite(known)]

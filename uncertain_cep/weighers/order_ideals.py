@@ -43,6 +43,7 @@ class Ideals:
     name = "ideals"
     why = "takes sets and partial orders without conditions on times: a sweep over ticks, ideals as states"
     priced_above = 0.0
+    takes_all = False
 
     def __init__(self, pattern: MatchPattern, order: PartialOrder) -> None:
         self._pattern = pattern

@@ -36,6 +36,7 @@ class Sampling:
     name = "sampling"
     why = "takes every match where approximate= allows an estimate, and only what is too dear for all others"
     priced_above = _DEARER
+    takes_all = True
 
     def __init__(self, std_error: float, seed: int) -> None:
         self._estimates = std_error, seed

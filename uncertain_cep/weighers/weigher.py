@@ -19,7 +19,7 @@ CANNOT: Final = np.inf
 """The price of a match that a weigher cannot weigh."""
 
 WRITTEN_OUT: Final = 30_000.0
-"""What it is worth to write out literals and forbidden spans for: some ten times what that takes."""
+"""ns. What it is worth to write out literals and forbidden spans for: some ten times what that takes."""
 
 Declined = dict[int, tuple[float, float]]
 """Matches that a weigher gives back while it weighs: about how many steps each takes, and the limit."""
@@ -38,10 +38,16 @@ class Weigher(Protocol):
     why: str
     """What it takes, and how it computes it, as ``explain`` shows it."""
     priced_above: float
-    """A match is priced only if no other weigher takes it for less than this: to price it costs as well."""
+    """ns. A match is priced only if no other weigher takes it for less: to price it costs as well."""
+
+    takes_all: bool
+    """Whether no price is CANNOT: then nothing is priced where no other weigher is left."""
 
     def price(self, model: MatchModel) -> Float64:
-        """Return about how many multiplications each match takes, (k,) float64; CANNOT where it cannot."""
+        """Return about how many multiplications each match takes, (k,) float64; CANNOT where it cannot.
+
+        :data:`uncertain_cep.config.WEIGHER_PRICES` says what these take; 1 ns each if it does not.
+        """
         ...
 
     def weigh(self, model: MatchModel, out: Columns) -> Declined:

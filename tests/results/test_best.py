@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -133,6 +134,32 @@ def test_no_part_of_a_longer_stream_is_left_out(threads: int) -> None:
     one = uc.match(events, query, threads=1)
     assert one.num_rows == 1000
     assert uc.match(events, query, threads=threads).equals(one)
+
+
+@pytest.mark.compiled
+def test_batches_without_a_wanted_match_hold_no_memory() -> None:
+    """Bounds leave out all matches of most batches; each such batch kept room for 131,072 matches."""
+    count, ticks = 900, 101
+    lower = np.arange(count)
+    table = pa.table(
+        {
+            "type": np.array(["A", "B"])[lower % 2],
+            "id": lower,
+            "lower": lower,
+            "upper": lower + ticks - 1,
+            "pmf": pa.array([[1.0 / ticks] * ticks] * count),
+        }
+    )
+    query = "PATTERN SEQ(A a, A b, A c) WITHIN 5000 ORDER BY CONFIDENCE DESC LIMIT 10"
+    uc.match(table, query, threads=1)
+    tracemalloc.start()
+    try:
+        found = uc.match(table, query, threads=1)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.num_rows == 10
+    assert peak < 2**26
 
 
 def test_text_ids_are_in_the_order_of_text() -> None:

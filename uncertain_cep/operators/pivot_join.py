@@ -176,8 +176,10 @@ class _Waiting:
 
     def add(self, chosen: Int64) -> None:
         """Have some more wait: (l, m) int64, their candidates."""
-        self._parts.append(chosen)
-        self.count += chosen.shape[1]
+        # An array of no columns can be a view that keeps room for a whole batch.
+        if chosen.shape[1]:
+            self._parts.append(chosen)
+            self.count += chosen.shape[1]
 
     def weigh(self, columns: tuple[Int64, Int64, Int64, Float64, Float64], begin: int) -> int:
         """Fill columns from ``begin`` on with all that wait; return how many matches they hold then."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-__all__ = ["forget_peak", "is_told", "peak", "peaks_below", "resident", "seconds_below"]
+__all__ = ["address_space", "forget_peak", "is_told", "peak", "peaks_below", "resident", "seconds_below"]
 
 _STATUS: Final = Path("/proc/self/status")
 _RESET_PEAK: Final = Path("/proc/self/clear_refs")
@@ -27,6 +27,11 @@ def forget_peak() -> None:
 def resident() -> int:
     """Return the bytes held now."""
     return _told("VmRSS")
+
+
+def address_space() -> int:
+    """Return the bytes of address space in use now, whether memory or not."""
+    return _told("VmSize")
 
 
 def peak() -> int:

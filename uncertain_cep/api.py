@@ -148,7 +148,7 @@ def match(
     TimeLimitError
         If it takes longer than ``timeout``.
     MemoryLimitError
-        If the process would hold more than ``memory_limit``.
+        If the process would hold more than ``memory_limit``, or the system gives no more.
     ConfidenceCostError
         If the confidence of a match takes too many steps.
 
@@ -325,7 +325,7 @@ def explain(
     TimeLimitError
         If it takes longer than ``timeout``.
     MemoryLimitError
-        If the process would hold more than ``memory_limit``.
+        If the process would hold more than ``memory_limit``, or the system gives no more.
 
     Examples
     --------

@@ -1,14 +1,16 @@
 """The border of the library: whatever goes wrong within, only its own errors get out.
 
-Beside them pass what Python itself ends a program with (KeyboardInterrupt, SystemExit), MemoryError, a
-warning that a filter made an error, and the TypeError of a call that does not fit the signature.
+Beside them pass what Python itself ends a program with (KeyboardInterrupt, SystemExit), a warning that a
+filter made an error, and the TypeError of a call that does not fit the signature.
 """
 
 from __future__ import annotations
 
+import errno
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import wraps
 from numbers import Integral, Real
 from types import NoneType, TracebackType, UnionType
@@ -27,6 +29,7 @@ from typing import (
 
 from uncertain_cep.errors import (
     InternalError,
+    MemoryLimitError,
     OptionError,
     RuntimeEnvironmentError,
     TraceError,
@@ -45,7 +48,7 @@ Meaning: TypeAlias = tuple[
 ]
 """Kinds of errors, or libraries that raise them, and what makes an error of ours of one."""
 
-_PASS: Final = (UncertainCepError, MemoryError, Warning)
+_PASS: Final = (UncertainCepError, Warning)
 
 _FRAME_OF_JAVA: Final = re.compile(r"at [\w.$/]+\(.*\)$|\.\.\. \d+ more$|Driver stacktrace:$")
 
@@ -158,7 +161,20 @@ def _said_by_spark(error: BaseException) -> str:
     return "; ".join(told) or type(error).__name__
 
 
+def _out_of_memory(error: BaseException) -> UncertainCepError:
+    """Return the error for memory that the system did not give to NumPy, Arrow, Numba or Python."""
+    held = 0
+    # There may be too little for this, too.
+    with suppress(MemoryError, ImportError, OptionError):
+        from uncertain_cep.running.limits import held_memory
+
+        held = held_memory()
+    return MemoryLimitError(None, held, reason=_said(error))
+
+
 def _unreadable(error: BaseException) -> UncertainCepError:
+    if getattr(error, "errno", None) == errno.ENOMEM:
+        return _out_of_memory(error)
     file = getattr(error, "filename", None)
     reason = getattr(error, "strerror", None) or _said(error)
     return TraceError(TraceFault(reason, file=None if file is None else str(file)))
@@ -181,11 +197,7 @@ _MEANINGS: Final[tuple[Meaning, ...]] = (
         _NONE,
         lambda error: RuntimeEnvironmentError(f"a package is missing: {_said(error)}; install it"),
     ),
-    (
-        (MemoryError,),
-        _NONE,
-        lambda error: RuntimeEnvironmentError(f"there is not enough memory ({_said(error)}): ask for less"),
-    ),
+    ((MemoryError,), _NONE, _out_of_memory),
     ((OSError,), _NONE, _unreadable),
     (
         (UnicodeError,),

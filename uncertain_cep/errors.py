@@ -271,33 +271,43 @@ class TimeLimitError(UncertainCepError):
         )
 
 
-class MemoryLimitError(UncertainCepError):
-    """An evaluation would hold more memory than ``memory_limit`` allows.
+class MemoryLimitError(UncertainCepError, MemoryError):
+    """An evaluation would hold more memory than ``memory_limit`` allows, or than the system gives.
 
     Attributes
     ----------
-    limit : int
-        Bytes that the process may hold.
+    limit : int or None
+        Bytes that the process may hold; None where the system gave no more.
     held : int
-        Bytes that it held.
+        Bytes that it held; 0 where that is not known.
     needed : int
-        Bytes that were about to be held besides.
+        Bytes that were about to be held besides; 0 where that is not known.
     found : int or None
         How many matches had been found by then, if that is known.
     """
 
-    def __init__(self, limit: int, held: int, needed: int = 0, found: int | None = None) -> None:
+    def __init__(
+        self, limit: int | None, held: int, needed: int = 0, found: int | None = None, *, reason: str = ""
+    ) -> None:
         self.limit = limit
         self.held = held
         self.needed = needed
         self.found = found
         more = f", and {needed / 1e6:,.0f} MB more are needed" if needed else ""
         so_far = "" if found is None else f", with {found:,} matches found so far"
-        super().__init__(
-            f"stopped at the memory limit{so_far}: the process holds {held / 1e6:,.0f} MB{more}, and "
-            f"{limit / 1e6:,.0f} MB are allowed. Allow more, or ask for less (an equated attribute, a "
-            "shorter WITHIN, LIMIT k, HAVING CONFIDENCE >= x); iter_matches holds one batch at a time"
-        )
+        less = "an equated attribute, a shorter WITHIN, LIMIT k, HAVING CONFIDENCE >= x"
+        if limit is None:
+            holds = f", and the process holds {held / 1e6:,.0f} MB" if held else ""
+            super().__init__(
+                f"there is not enough memory ({reason}){holds}. Ask for less ({less}), use fewer threads, or "
+                "read batches with iter_matches; memory_limit= ends a call before memory runs out"
+            )
+        else:
+            super().__init__(
+                f"stopped at the memory limit{so_far}: the process holds {held / 1e6:,.0f} MB{more}, and "
+                f"{limit / 1e6:,.0f} MB are allowed. Allow more, or ask for less ({less}); iter_matches "
+                "holds one batch at a time"
+            )
 
 
 class ConfidenceCostError(UncertainCepError):

@@ -311,6 +311,8 @@ def _in_one_chunk(table: pa.Table, names: Sequence[str]) -> pa.Table:
         return table
     try:
         combined = table.select(many).combine_chunks()
+    except MemoryError:
+        raise
     except pa.ArrowException:
         # Arrow puts no dictionaries with a null together: the checks say which row has it.
         return table

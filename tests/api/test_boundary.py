@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import datetime as dt
+import errno
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +21,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 import uncertain_cep as uc
+from tests.conftest import ROOT
 from uncertain_cep.boundary import guarded, our_error, public
 
 QUERY: Final = "PATTERN SEQ(A a, B b) WITHIN 100"
@@ -379,6 +382,9 @@ PanicException: Any = type("PanicException", (BaseException,), {"__module__": "p
         (FileNotFoundError(2, "No such file", "x.csv"), uc.TraceError),
         (ModuleNotFoundError("No module named 'polars'"), uc.RuntimeEnvironmentError),
         (RecursionError("deep"), uc.OptionError),
+        (MemoryError(), uc.MemoryLimitError),
+        (pa.ArrowMemoryError("malloc of size 8 failed"), uc.MemoryLimitError),
+        (OSError(errno.ENOMEM, "Cannot allocate memory", "x.parquet"), uc.MemoryLimitError),
         (KeyError("x"), uc.InternalError),
         (PanicException("a decimal of no width"), uc.TraceError),
     ],
@@ -405,6 +411,55 @@ def test_foreign_errors_become_ours(error: BaseException, kind: type[uc.Uncertai
         next(found)
 
 
+def test_out_of_memory_says_what_to_do() -> None:
+    """NumPy raises it here as it does in the middle of a match."""
+
+    @public
+    def fail() -> object:
+        return np.empty(2**60, dtype=np.int8)
+
+    said = r"\(Unable to allocate 1\.00 EiB .* Ask for less"
+    with pytest.raises(uc.MemoryLimitError, match=said) as raised:
+        fail()
+    assert isinstance(raised.value, MemoryError)
+    assert raised.value.limit is None
+    assert raised.value.held > 2**20
+
+
+def _takes_memory_errors(handler: ast.ExceptHandler, names: Mapping[str, ast.expr]) -> bool:
+    """Return whether a handler takes errors of Arrow, those of memory among them."""
+    kinds = [] if handler.type is None else [handler.type]
+    while any(isinstance(kind, ast.Name) and kind.id in names for kind in kinds):
+        kinds = [names.get(kind.id, kind) if isinstance(kind, ast.Name) else kind for kind in kinds]
+    parts = [part for kind in kinds for part in ast.walk(kind)]
+    return any(isinstance(part, ast.Attribute) and part.attr == "ArrowException" for part in parts)
+
+
+def _unguarded(file: Path) -> Iterator[str]:
+    """Yield the places where a file takes errors of Arrow without leaving out those of memory."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    names = {
+        part.target.id: part.value
+        for part in tree.body
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name) and part.value is not None
+    }
+    for part in ast.walk(tree):
+        if isinstance(part, ast.Try):
+            before = [getattr(handler.type, "id", "") for handler in part.handlers]
+            for number, handler in enumerate(part.handlers):
+                if _takes_memory_errors(handler, names) and "MemoryError" not in before[:number]:
+                    yield f"{file}:{handler.lineno}"
+
+
+def test_no_memory_error_of_arrow_is_taken_for_a_fault_of_the_data(tmp_path: Path) -> None:
+    """An ArrowMemoryError is an ArrowException: a file would be called damaged, or a column made text."""
+    files = sorted((ROOT / "uncertain_cep").rglob("*.py"))
+    assert [place for file in files for place in _unguarded(file)] == []
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("KINDS: Final = (pa.ArrowException, OSError)\ntry:\n    pass\nexcept KINDS:\n    pass\n")
+    assert list(_unguarded(wrong)) == [f"{wrong}:4"]
+
+
 def test_what_spark_says_comes_without_the_frames_of_java() -> None:
     said = (
         "An error occurred while calling o348.getResult.\n: org.apache.spark.SparkException: Job aborted\n"
@@ -420,7 +475,7 @@ def test_what_spark_says_comes_without_the_frames_of_java() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [KeyboardInterrupt(), MemoryError(), UserWarning("w"), uc.OptionError("ours")]
+    "error", [KeyboardInterrupt(), UserWarning("w"), uc.OptionError("ours"), uc.MemoryLimitError(2, 3)]
 )
 def test_what_passes(error: BaseException) -> None:
     @public

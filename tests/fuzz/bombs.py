@@ -1,4 +1,4 @@
-"""Queries that would take hours, or more memory than there is, each within a time and a memory limit.
+"""Queries that would take hours, or more memory than there is, with limits and where there is no more.
 
 ``python -m tests.fuzz.bombs [NAME...]`` prints a line of JSON for each call, see :class:`Ending`.
 """
@@ -11,6 +11,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from types import SimpleNamespace
 from typing import Any, Final
@@ -20,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import uncertain_cep as uc
-from benchmarks.resident import forget_peak, peak, resident
+from benchmarks.resident import address_space, forget_peak, peak, resident
 from confidence.kernel import always_compiled
 from uncertain_cep.errors import InternalError, UncertainCepError
 from uncertain_cep.running import limits
@@ -40,6 +41,9 @@ MEBIBYTES: Final = 256
 
 MUCH: Final = 4096
 """That the first one may hold more than the events."""
+
+STARVED: Final = 64
+"""Mebibytes of address space that there are for the third call."""
 
 FEW: Final = 24
 """Events over which everything is compiled first."""
@@ -409,17 +413,31 @@ def ended(name: str, call: Callable[..., int], events: pa.Table, mebibytes: int,
     return Ending(name, end, said[:200], time.process_time() - began - seconds, peak() - limit)
 
 
+@contextmanager
+def starving() -> Iterator[None]:
+    """Have the system give this process hardly any more memory while the context lasts."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (min(address_space() + STARVED * MEBIBYTE, hard), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
 def exploded(name: str, bomb: Bomb) -> Iterator[Ending]:
-    """Yield how a bomb ends: with much memory and little time, and with little memory and more time."""
+    """Yield how a bomb ends: with little time, with little memory, and where the system gives no more."""
     call = call_of(bomb)
     try:
         with always_compiled():
             call(bomb.events(bomb.few), timeout=5.0)
-    except (UncertainCepError, MemoryError) as error:
+    except UncertainCepError as error:
         print(f"{name}: {type(error).__name__} with few events: {str(error)[:200]}", file=sys.stderr)
     events = bomb.events(bomb.count)
     yield ended(name, call, events, MUCH, SECONDS)
     yield ended(name, call, events, MEBIBYTES, SECONDS_FOR_MEMORY)
+    with starving():
+        starved = ended(name, call, events, MUCH, SECONDS)
+    yield starved
 
 
 def main(names: list[str], bombs: Mapping[str, Bomb]) -> None:

@@ -121,6 +121,8 @@ def _is_written(dtype: pa.DataType) -> bool:
     try:
         column = pa.table({"values": pa.nulls(1, dtype)})
         pyarrow.csv.write_csv(column, pa.BufferOutputStream())
+    except MemoryError:
+        raise
     except pa.ArrowException:
         return False
     return True

@@ -47,6 +47,8 @@ def files_of(frame: DataFrame, schema: pa.Schema, names: Names, columns: Sequenc
         return None
     try:
         return _with_footers(frame, paths, schema, names, columns)
+    except MemoryError:
+        raise
     except (OSError, OptionError, pa.ArrowException):
         # Spark decides which schema such files have.
         return None

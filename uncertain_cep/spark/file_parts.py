@@ -199,6 +199,8 @@ def _extremes(
         values += [statistics.min, statistics.max]
     try:
         found = pa.array(values, dtype).cast(pa.int64()).to_pylist()
+    except MemoryError:
+        raise
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Decimals, for example, which Spark reads as whole numbers.
         return None

@@ -195,6 +195,8 @@ def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str |
             made.append(events)
             for found, (_, before, rows) in zip(parts, groups or (), strict=True):
                 found += _extremes(events, before, before + rows)
+        except MemoryError:
+            raise
         except (UncertainCepError, pa.ArrowException):
             sound = False
     roundings = [events.rounding for events in made if events.rounding is not None]

@@ -282,6 +282,8 @@ def _scannable(paths: Sequence[Path]) -> bool:
         return False
     try:
         schemas = [pq.read_schema(path) for path in paths]
+    except MemoryError:
+        raise
     except (OSError, pa.ArrowException):
         return False
     first = schemas[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -395,7 +396,11 @@ def naming_file(path: Path) -> Iterator[None]:
         message = "it may not be read: check its permissions"
     except UnicodeDecodeError:
         message = "the name of a column is no UTF-8 text: convert the file, or make it again"
+    except MemoryError:
+        raise
     except (pa.ArrowException, OSError, csv.Error) as error:
+        if getattr(error, "errno", None) == errno.ENOMEM:
+            raise
         said = str(error).splitlines()[0].removeprefix(f"Could not open Parquet input source '{path}': ")
         message = f"it cannot be read, it is damaged or cut off: copy or make it again ({said.rstrip('.')})"
     raise TraceError(TraceFault(message, file=str(path)))

@@ -160,11 +160,15 @@ def _converted(frame: Any, names: list[Any], convert: Callable[[list[Any]], pa.T
     """Return columns of a DataFrame as a table, or an error that names the column that Arrow cannot hold."""
     try:
         return convert(names)
+    except MemoryError:
+        raise
     except _UNHELD:
         faults = []
         for name in names:
             try:
                 convert([name])
+            except MemoryError:
+                raise
             except _UNHELD as error:
                 said = "; ".join(str(part) for part in error.args) or type(error).__name__
                 dtype = frame[name].dtype

@@ -106,6 +106,8 @@ def sound_part(table: pa.Table) -> pa.Table | None:
         counts = [np.asarray(times.cast(pa.int64()).fill_null(0)) for times in given]
         bounds = [domain.ticks_of_units(some) for some in counts]
         types = table.column(_NAMES.type).cast(pa.string())
+    except MemoryError:
+        raise
     except (UncertainCepError, pa.ArrowException, KeyError):
         return None
     known = [np.asarray(column.is_valid()) for column in (types, *given)]

@@ -169,6 +169,8 @@ def _reader_of(path: Path) -> str | None:
     try:
         with unpacked(path) as stream:
             return recognised(stream.read(LOOKED_AT))
+    except MemoryError:
+        raise
     except (TraceError, OSError, pa.ArrowException):
         return None
 

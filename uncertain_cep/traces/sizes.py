@@ -57,6 +57,8 @@ def unpacked_bytes(paths: Iterable[str]) -> int:
                 total += made if read >= size else made * (size / max(read, 1))
             else:
                 total += size * max(1.0, unpacked / max(packed, 1))
+        except MemoryError:
+            raise
         except (OSError, ValueError, EOFError, lzma.LZMAError, pa.ArrowException):
             continue
     return int(total)

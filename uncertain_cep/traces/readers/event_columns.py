@@ -46,6 +46,8 @@ def _typed(values: Any, field: pa.Field) -> pa.Array:
         return values
     try:
         return pa.array(values, field.type)
+    except MemoryError:
+        raise
     except (pa.ArrowException, OverflowError, UnicodeError) as error:
         raise TraceError(TraceFault(f"a value cannot be kept: {error}", column=field.name)) from None
 
@@ -66,6 +68,8 @@ def pivoted(given: Sequence[Mapping[str, Any]], asked: Collection[str] | None) -
 def _guessed(values: Sequence[Any]) -> pa.Array:
     try:
         return pa.array(values)
+    except MemoryError:
+        raise
     except (pa.ArrowException, OverflowError):
         return pa.array([None if value is None else str(value) for value in values])
 

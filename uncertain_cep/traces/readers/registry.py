@@ -208,5 +208,7 @@ def _joined(pieces: Sequence[pa.Array]) -> pa.ChunkedArray:
     tables = [pa.table({"": piece}) for piece in pieces]
     try:
         return pa.concat_tables(tables, promote_options="permissive").column(0)
+    except MemoryError:
+        raise
     except pa.ArrowException:
         return pa.chunked_array([piece.cast(pa.string()) for piece in pieces])

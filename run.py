@@ -43,6 +43,7 @@ SITE = ROOT / "build" / "docs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SPARK_TESTS = "tests/spark"
 PROCESS_TESTS = ("tests/project", "tests/cli")
+APART = (SPARK_TESTS, *PROCESS_TESTS)
 SLOWEST_SHOWN = 10
 TESTS_FAILED = 1
 """What pytest exits with if all ran and some failed."""
@@ -208,8 +209,8 @@ def docs() -> int:
     return code
 
 
-def test(thorough: bool, arguments: Sequence[str]) -> int:
-    """Run every check and return 0 only if all hold."""
+def test(thorough: bool, arguments: Sequence[str], *, quick: bool) -> int:
+    """Run every check and return 0 only if all hold; with ``quick`` without what starts processes or Java."""
     install("test")
     # Else each of the hundreds of processes that the tests start would translate all modules anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -224,8 +225,11 @@ def test(thorough: bool, arguments: Sequence[str]) -> int:
         ]  # fmt: skip
         if thorough:
             pytest.append("--thorough")
+        if quick:
+            pytest.append("--few")
         chosen = {**checks, "pytest": [*pytest, *arguments]}
-        failed = failing(chosen) if arguments else all_checks(checks, pytest, again=not thorough)
+        apart = () if quick else APART
+        failed = failing(chosen) if arguments else all_checks(checks, pytest, again=not thorough, apart=apart)
         skipped = what_was_skipped(Path(noted))
     outcome = f"failed: {', '.join(failed)}" if failed else "all checks hold"
     say(f"{outcome}; {skipped}")
@@ -261,24 +265,28 @@ def failing(checks: Mapping[str, Sequence[str | Path]]) -> list[str]:
 
 
 def all_checks(
-    checks: Mapping[str, Sequence[str | Path]], pytest: Sequence[str | Path], *, again: bool
+    checks: Mapping[str, Sequence[str | Path]],
+    pytest: Sequence[str | Path],
+    *,
+    again: bool,
+    apart: Sequence[str],
 ) -> list[str]:
     """Run the tests in two processes, the checks before one of them, and return the names of what failed.
 
     Each file of tests is run by the process that comes to it first. They start at opposite ends, so both end
-    at about the same time. One alone has a Spark session. With ``again``, tests that failed are tried once
-    more, alone and in a new process.
+    at about the same time. The folders ``apart`` are begun by one: it alone has a Spark session. With
+    ``again``, tests that failed are tried once more, alone and in a new process.
     """
     every = {f"tests/{file.parent.name}" for file in (ROOT / "tests").glob("*/test_*.py")}
-    folders = sorted(every - {SPARK_TESTS, *PROCESS_TESTS})
+    folders = sorted(every - set(APART))
     BESIDE_LOG.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as kept:
         caches = [f"cache_dir={kept}/beside", f"cache_dir={kept}/others"]
         taken = Path(kept, "taken")
         taken.mkdir()
         shared = [*pytest, f"--share={taken}", "-o"]
-        beside = [*shared, caches[0], SPARK_TESTS, *PROCESS_TESTS, *reversed(folders)]
-        others = [*shared, caches[1], *folders, *reversed(PROCESS_TESTS)]
+        beside = [*shared, caches[0], *apart, *reversed(folders)]
+        others = [*shared, caches[1], *folders, *reversed(apart[1:])]
         say(f"beside the rest, shown when it has ended: {' '.join(map(str, beside[1:]))} > {BESIDE_LOG}")
         with BESIDE_LOG.open("wb") as log:
             process = start(beside, log)
@@ -351,6 +359,9 @@ def main() -> int:
     commands.add_parser("demo", help="set up, then run the main job on local Spark")
     tests = commands.add_parser("test", help="set up, then run ruff, mypy and pytest")
     tests.add_argument("--thorough", action="store_true", help="run the tests that take minutes, too")
+    tests.add_argument(
+        "--quick", action="store_true", help="without Spark, commands and set-up, and with few examples"
+    )
     tests.add_argument("arguments", nargs="*", help="passed on to pytest (after --)")
     commands.add_parser("coverage", help="run the kernels' tests without the compiler; show what they miss")
     commands.add_parser("wheel", help="build wheels of the project and of its compiled kernels in dist/")
@@ -361,7 +372,7 @@ def main() -> int:
     if chosen.command == "demo":
         return demo()
     if chosen.command == "test":
-        return test(chosen.thorough, chosen.arguments)
+        return test(chosen.thorough, chosen.arguments, quick=chosen.quick)
     others = {"coverage": coverage, "wheel": wheel, "docs": docs, "pictures": pictures, "lock": lock}
     return others[chosen.command]()
 

@@ -32,6 +32,14 @@ sample = hypothesis.settings.get_profile("sample")
 gate = is_gate()
 hypothesis.settings.register_profile("quick", sample, max_examples=16 if gate else 25, derandomize=gate)
 hypothesis.settings.register_profile("thorough", sample, max_examples=2000)
+hypothesis.settings.register_profile("few", sample, max_examples=6)
+
+
+def _profile(config: pytest.Config) -> str:
+    """Return the profile of Hypothesis that the options ask for."""
+    if config.getoption("--thorough"):
+        return "thorough"
+    return "few" if config.getoption("--few") else "quick"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,6 +47,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--thorough",
         action="store_true",
         help="also run the tests marked thorough, and many more Hypothesis examples in every property",
+    )
+    parser.addoption(
+        "--few",
+        action="store_true",
+        help="few Hypothesis examples in every property, for a look at a change while it is made",
     )
     parser.addoption(
         "--share",
@@ -102,7 +115,7 @@ class Share:
 def pytest_configure(config: pytest.Config) -> None:
     check_needs()
     # An explicit --hypothesis-profile goes on to win: its plugin loads it after this.
-    hypothesis.settings.load_profile("thorough" if config.getoption("--thorough") else "quick")
+    hypothesis.settings.load_profile(_profile(config))
     # Kernels as plain Python have tests of their own.
     config_of_engine.FEW_EVENTS = 0
     # What Java compiles well for Spark takes longer than the tests would without.
@@ -135,7 +148,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     packages = ("numpy", "numba", "pyarrow", "pandas", "pyspark")
-    profile = "thorough" if config.getoption("--thorough") else "quick"
+    profile = _profile(config)
     return [
         f"uncertain-cep: Python {platform.python_version()}, "
         + ", ".join(f"{name} {version(name)}" for name in packages),

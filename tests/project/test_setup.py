@@ -145,7 +145,9 @@ print(part, *sys.argv[2:])
 sys.exit(sys.argv[1] == part or part == "again")
 """
     checks = {"lint": [sys.executable, "-c", f"exit({failing == 'lint'})"]}
-    failed = run_py.all_checks(checks, [sys.executable, "-c", program, failing], again=again)
+    failed = run_py.all_checks(
+        checks, [sys.executable, "-c", program, failing], again=again, apart=run_py.APART
+    )
     named = {"": [], "lint": ["lint"], "beside": ["pytest beside it"], "others": ["pytest"]}
     assert failed == named[failing]
     first, second, *third = map(str.split, capfd.readouterr().out.splitlines())
@@ -193,9 +195,9 @@ def test_a_test_that_fails_is_tried_once_more_alone(
         "    if 'tests/spark' in config.args:\n"
         "        items[:] = [item for item in items if 'query' not in item.nodeid]\n"
     )
-    monkeypatch.setattr(run_py, "PROCESS_TESTS", ())
+    monkeypatch.setattr(run_py, "APART", (run_py.SPARK_TESTS,))
     pytest_of_it = [sys.executable, "-m", "pytest", "-rA"]
-    assert run_py.all_checks({}, pytest_of_it, again=True) == failed
+    assert run_py.all_checks({}, pytest_of_it, again=True, apart=run_py.APART) == failed
     said = capfd.readouterr().out
     assert said.count("AssertionError: a race") >= 2
     assert said.count("PASSED tests/spark/test_spark.py::test_holds") == 1
@@ -215,7 +217,7 @@ def test_the_ten_slowest_tests_are_shown(
 
     monkeypatch.setattr(run_py, "install", lambda lock_set: None)
     monkeypatch.setattr(run_py, "start", start)
-    assert run_py.test(False, arguments) == 0
+    assert run_py.test(False, arguments, quick=False) == 0
     tests = [command for command in started if "pytest" in command]
     assert len(tests) == (1 if arguments else 2)
     assert all("--durations=10" in command for command in tests)
@@ -241,5 +243,5 @@ def test_the_last_line_says_what_was_skipped(
 
     monkeypatch.setattr(run_py, "install", lambda lock_set: None)
     monkeypatch.setattr(run_py, "failing", failing)
-    assert run_py.test(False, ["-k", "data"]) == 1
+    assert run_py.test(False, ["-k", "data"], quick=False) == 1
     assert capsys.readouterr().err == "[run.py] failed: pytest; skipped: 3: no data; 1: no browser\n"

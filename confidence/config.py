@@ -45,6 +45,11 @@ FEW_TICKS: Final = 16
 STEPS_TO_HOLD: Final = 20.0
 """Steps counted for each choice of held times and each event: tightening bounds and filling nodes."""
 
+# Explicit probabilities within a window.
+
+MOST_MATRIX_CELLS: Final = 2**22
+"""Cells of a matrix of all pairs of events, and of rows of such matrices, that are held at a time: 32 MiB."""
+
 # Estimates, which the tests of approximate= compare with exact values.
 
 FEWEST_DRAWS: Final = 256

@@ -4,14 +4,20 @@ Window out of reach: one pass of prefix sums over the ticks of each event. Windo
 of two neighbours do not overlap, the sum over the first time of what may follow it within the window. Else
 the sum over the first time s of ``p_0(s) (M_{s+1} ... M_{s+W-1})[0, l-1]`` with ``M_t = I + sum_j p_j(t)
 E_{j-1,j}``; the product over a window is that of a suffix and a prefix of two blocks of W - 1 ticks, so every
-tick costs O(l^2) whatever the window. All terms are non-negative: nothing cancels.
+tick costs O(l^2) whatever the window. Where the first event has few ticks, or there are many events, the
+first time is held instead, and what follows it within the window is one pass of prefix sums. All terms are
+non-negative: nothing cancels.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from confidence.budget import plain_checkpoint
 from confidence.chain.distribution import exactly
+from confidence.config import MOST_MATRIX_CELLS
 from confidence.kernel import kernel
 
 __all__ = ["chain_confidence_pmf", "pmf_steps", "support_range"]
@@ -113,50 +119,87 @@ def _running(bounds, lower, upper, offset, pmf, begin, end, step, sums):
     return whole
 
 
+@kernel(inline=True)
+def _put_before(suffix, lower, upper, offset, pmf, t):
+    """Replace a product of matrices by M_t times it."""
+    length = lower.shape[0]
+    for j in range(length - 1):
+        p = exactly(lower[j + 1], upper[j + 1], offset[j + 1], pmf, t)
+        if p > 0.0:
+            for k in range(j + 1, length):
+                suffix[j, k] += p * suffix[j + 1, k]
+
+
+@kernel
+def _to_identity(matrix):
+    for j in range(matrix.shape[0]):
+        for k in range(matrix.shape[0]):
+            matrix[j, k] = 0.0
+        matrix[j, j] = 1.0
+
+
 @kernel(allocates=True)
-def _with_window(lower, upper, offset, pmf, window, first, last):
+def _with_window(lower, upper, offset, pmf, window, first, last, most_cells):
+    """Return the confidence of a chain, with about ``most_cells`` cells of rows at a time if it can be."""
     length = lower.shape[0]
     span = window - 1
     total = 0.0
-    rows = np.empty((span + 1, length))
+    stop = min(last, upper[0])
+    rows_of_block = min(span, stop - first) + 1
+    kept = rows_of_block
+    if kept * length > most_cells:
+        # Rows of a part of the block, and a matrix where each part ends: least cells if as many as these.
+        kept = int(math.sqrt(float(kept) * float(length))) + 1
+    parts = (rows_of_block + kept - 1) // kept
+    rows = np.empty((kept, length))
+    ends = np.empty((parts if parts > 1 else 0, length, length))
     suffix = np.empty((length, length))
     prefix = np.empty((length, length))
-    stop = min(last, upper[0])
     block = first
     while block <= stop:
-        # rows[i] is row 0 of M_{block+i+1} ... M_{block+span}: what a window from s = block + i still sees
-        for j in range(length):
-            for k in range(length):
-                suffix[j, k] = prefix[j, k] = 0.0
-            suffix[j, j] = prefix[j, j] = 1.0
-        for k in range(length):
-            rows[span, k] = suffix[0, k]
-        for i in range(span - 1, -1, -1):
-            t = block + i + 1
-            for j in range(length - 1):
-                p = exactly(lower[j + 1], upper[j + 1], offset[j + 1], pmf, t)
-                if p > 0.0:
-                    for k in range(j + 1, length):
-                        suffix[j, k] += p * suffix[j + 1, k]
-            for k in range(length):
-                rows[i, k] = suffix[0, k]
-        for i in range(span + 1):
-            s = block + i
-            if s > stop:
+        # The suffix at i is M_{block+i+1} ... M_{block+span}: of what a window from s = block + i still sees
+        _to_identity(prefix)
+        _to_identity(suffix)
+        for i in range(span, kept - 1, -1):
+            if i < span:
+                _put_before(suffix, lower, upper, offset, pmf, block + i + 1)
+            if parts > 1 and i % kept == 0 and i // kept <= parts:
+                for j in range(length):
+                    for k in range(length):
+                        ends[i // kept - 1, j, k] = suffix[j, k]
+        for part in range(parts):
+            begin = part * kept
+            if block + begin > stop:
                 break
-            if i > 0:
-                t = block + span + i
-                for k in range(length - 1, 0, -1):
-                    p = exactly(lower[k], upper[k], offset[k], pmf, t)
-                    if p > 0.0:
-                        for j in range(k):
-                            prefix[j, k] += p * prefix[j, k - 1]
-            p = exactly(lower[0], upper[0], offset[0], pmf, s)
-            if p > 0.0:
-                inside = 0.0
+            if part > 0:
+                if begin + kept > span:
+                    _to_identity(suffix)
+                else:
+                    for j in range(length):
+                        for k in range(length):
+                            suffix[j, k] = ends[part, j, k]
+            for i in range(min(begin + kept - 1, span), begin - 1, -1):
+                if i < span:
+                    _put_before(suffix, lower, upper, offset, pmf, block + i + 1)
                 for k in range(length):
-                    inside += rows[i, k] * prefix[k, length - 1]
-                total += p * inside
+                    rows[i - begin, k] = suffix[0, k]
+            for i in range(begin, min(begin + kept, span + 1)):
+                s = block + i
+                if s > stop:
+                    break
+                if i > 0:
+                    t = block + span + i
+                    for k in range(length - 1, 0, -1):
+                        p = exactly(lower[k], upper[k], offset[k], pmf, t)
+                        if p > 0.0:
+                            for j in range(k):
+                                prefix[j, k] += p * prefix[j, k - 1]
+                p = exactly(lower[0], upper[0], offset[0], pmf, s)
+                if p > 0.0:
+                    inside = 0.0
+                    for k in range(length):
+                        inside += rows[i - begin, k] * prefix[k, length - 1]
+                    total += p * inside
         block += span + 1
     return total
 
@@ -180,6 +223,71 @@ def _tighten(lower, upper, first, last, bounds):
     return ticks
 
 
+@kernel
+def _in_order(bounds, lower, upper, offset, pmf, begin, sums):
+    """Return the probability that the events from one on are in order, and within their tight ``bounds``.
+
+    ``sums`` has room for the ticks of each of the spans that the chain falls apart into.
+    """
+    length = lower.shape[0]
+    total = 1.0
+    while begin < length:
+        end = begin
+        while end < length - 1 and bounds[1, end] >= bounds[0, end + 1]:
+            end += 1
+        # Explicit probabilities may be a part of those of an event, which add up to less than 1.
+        partial = offset[end] >= 0 or bounds[0, end] > lower[end] or bounds[1, end] < upper[end]
+        if begin < end or partial:
+            total *= _running(bounds, lower, upper, offset, pmf, begin, end, 1, sums)
+        begin = end + 1
+    return total
+
+
+@kernel(allocates=True)
+def _with_first_held(lower, upper, offset, pmf, window, bounds, sums):
+    """Return the confidence of a chain whose times are within ``bounds``. O(U_0 sum U), memory O(l)."""
+    length = lower.shape[0]
+    held = np.empty((2, length), np.int64)
+    total = 0.0
+    for s in range(bounds[0, 0], bounds[1, 0] + 1):
+        plain_checkpoint()
+        p = exactly(lower[0], upper[0], offset[0], pmf, s)
+        # Bounds of the chain leave each time a next one, but not always within the window.
+        t = s
+        for j in range(1, length):
+            t = max(bounds[0, j], t + 1)
+            held[0, j] = t
+        t = s + window
+        possible = p > 0.0
+        for j in range(length - 1, 0, -1):
+            t = min(bounds[1, j], t - 1)
+            held[1, j] = t
+            possible = possible and held[0, j] <= t
+        if possible:
+            total += p * _in_order(held, lower, upper, offset, pmf, 1, sums)
+    return total
+
+
+@kernel
+def _steps_by_window(length, window, ticks):
+    """Return about how many steps the product of the matrices of all ticks takes."""
+    return float(length) * (float(window) + 0.25 * float(ticks))
+
+
+@kernel
+def _steps_by_first(length, bounds, ticks):
+    """Return about how many steps it takes to hold the first time."""
+    return float(bounds[1, 0] - bounds[0, 0] + 1) * float(ticks + 2 * length)
+
+
+@kernel
+def _holds_first(length, window, bounds, ticks):
+    """Return whether the first time is held rather than the window swept."""
+    return float(length) * float(length) > MOST_MATRIX_CELLS or _steps_by_first(
+        length, bounds, ticks
+    ) < _steps_by_window(length, window, ticks)
+
+
 @kernel(allocates=True)
 def pmf_steps(lower, upper, window, first, last):
     """Return about how many steps :func:`chain_confidence_pmf` takes, given the same.
@@ -195,7 +303,9 @@ def pmf_steps(lower, upper, window, first, last):
     for j in range(1, length):
         if bounds[1, j - 1] < bounds[0, j]:
             return steps
-    return steps + float(length) * (float(window) + 0.25 * float(ticks))
+    if _holds_first(length, window, bounds, ticks):
+        return steps + _steps_by_first(length, bounds, ticks)
+    return steps + _steps_by_window(length, window, ticks)
 
 
 @kernel(allocates=True)
@@ -213,7 +323,8 @@ def chain_confidence_pmf(lower, upper, offset, pmf, window, first, last):
     -----
     Where the times of neighbours do not overlap the chain falls apart: into spans that are in order each for
     itself, the window tying the first to the last. O(sum U), and nothing for a uniform event that overlaps
-    with none; O((U + W) l^2) and memory O(W l) where all are one span and the window binds.
+    with none. Where all are one span and the window binds, the cheaper of O((U + W) l^2), with memory
+    O(l^2 + min(W l, l sqrt(W l))), and O(U_0 sum U), with memory O(sum U).
     """
     length = lower.shape[0]
     bounds = np.empty((2, length), np.int64)
@@ -229,7 +340,9 @@ def chain_confidence_pmf(lower, upper, offset, pmf, window, first, last):
         while end < length - 1 and bounds[1, end] >= bounds[0, end + 1]:
             end += 1
         if binding and end - begin == length - 1:
-            return _with_window(lower, upper, offset, pmf, window, first, last)
+            if _holds_first(length, window, bounds, ticks):
+                return _with_first_held(lower, upper, offset, pmf, window, bounds, sums[0])
+            return _with_window(lower, upper, offset, pmf, window, first, last, MOST_MATRIX_CELLS)
         is_end = binding and (begin == 0 or end == length - 1)
         # Explicit probabilities may be a part of those of an event, which add up to less than 1.
         partial = offset[end] >= 0 or bounds[0, end] > lower[end] or bounds[1, end] < upper[end]

@@ -176,7 +176,7 @@ MOST_CONFIDENCE_STEPS: Final = 200_000_000
 """Most multiplications spent on the confidence of one match, whatever weighs it: about a second."""
 
 WEIGHER_PRICES: Final = {
-    "gap chain": (1_400.0, 3.0),
+    "gap chain": (1_400.0, 1.4),
     "ideals": (750.0, 2.4),
     "bounded chain": (200.0, 0.25),
     "elimination": (1_000.0, 0.9),

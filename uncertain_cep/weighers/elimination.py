@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, multiplications_per_call
 from confidence.gaps.describing import ALL, COSTLY, SPACE
-from confidence.timed.forbidden_tables import spans
+from confidence.timed.forbidden_tables import Others, spans
 from confidence.timed.summed_matches import describe_summed
 from confidence.timed.tables import tables
 from uncertain_cep.config import MOST_CELLS_IN_TABLE
@@ -91,13 +91,28 @@ def _factors(part: ExplicitMatches) -> tuple[list[frozenset[int]], Int64]:
         least, most = times.first[:, i] - times.last[:, j], times.last[:, i] - times.first[:, j]
         scopes.append(frozenset((i, j)))
         uses.append(((least < low) | (most > high)).astype(np.int64))
-    event = np.repeat(np.arange(len(others.lower)), np.diff(others.rule_start))
-    match = np.repeat(np.arange(len(times.first)), part.spoilers)[event]
-    for rule in np.unique(others.rule).tolist():
-        sides = others.sides[rule, : others.constraints[rule]].ravel()
-        scopes.append(frozenset(time for time in sides.tolist() if time >= 0))
-        uses.append(np.bincount(match[others.rule == rule], minlength=len(times.first)))
+    match = np.repeat(np.arange(len(times.first)), part.spoilers)
+    rule_scopes = [
+        frozenset(time for time in sides[:count].ravel().tolist() if time >= 0)
+        for sides, count in zip(others.sides, others.constraints.tolist(), strict=True)
+    ]
+    # An event that several rules forbid ties the times of all of them.
+    kinds, kind = _rules_together(others)
+    for number, rules in enumerate(kinds):
+        scopes.append(frozenset[int]().union(*(rule_scopes[rule] for rule in rules)))
+        uses.append(np.bincount(match[kind == number], minlength=len(times.first)))
     return scopes, np.stack(uses, axis=1) if uses else np.zeros((len(times.first), 0), dtype=np.int64)
+
+
+def _rules_together(others: Others) -> tuple[list[list[int]], Int64]:
+    """Return the sets of rules that forbid some event, and for each event, (n,), which of them."""
+    if not len(others.lower):
+        return [], np.zeros(0, dtype=np.int64)
+    # Rules beyond 62 share bits: their scopes are taken for larger than they are.
+    bits = np.left_shift(1, others.rule % 62)
+    masks, kind = np.unique(np.bitwise_or.reduceat(bits, others.rule_start[:-1]), return_inverse=True)
+    rules = range(len(others.sides))
+    return [[rule for rule in rules if int(mask) >> rule % 62 & 1] for mask in masks], kind
 
 
 def _cliques(scopes: set[frozenset[int]], sizes: Float64) -> list[frozenset[int]]:

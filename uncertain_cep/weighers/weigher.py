@@ -18,7 +18,7 @@ Float64 = NDArray[np.float64]
 CANNOT: Final = np.inf
 """The price of a match that a weigher cannot weigh."""
 
-WRITTEN_OUT: Final = 30_000.0
+WRITTEN_OUT: Final = 100_000.0
 """ns. What it is worth to write out literals and forbidden spans for: some ten times what that takes."""
 
 Declined = dict[int, tuple[float, float]]

@@ -83,21 +83,21 @@ class Group:
 
 def groups_of_files(files: Sequence[TraceFile], options: FileOptions, left_out: list[str]) -> list[Group]:
     """Return the files in groups, and add to ``left_out`` why some are in none."""
-    found: dict[tuple[object, ...], Group] = {}
+    groups: dict[tuple[object, ...], Group] = {}
     for file in files:
         one = _group_of(file, options, left_out)
         if one is None:
             continue
         (table,) = one.tables
         key: tuple[object, ...] = (kind_of(file.path, options), one.preset, one.joined, *table.column_names)
-        before = found.get(key)
+        before = groups.get(key)
         if before is not None and _joinable([*before.tables, table]):
             share = min(before.share, one.share)
             one = replace(one, files=(*before.files, file), tables=(*before.tables, table), share=share)
         elif before is not None:
             key = (*key, file.path)
-        found[key] = one
-    return list(found.values())
+        groups[key] = one
+    return list(groups.values())
 
 
 def _group_of(file: TraceFile, options: FileOptions, left_out: list[str]) -> Group | None:
@@ -120,7 +120,7 @@ def _group_of(file: TraceFile, options: FileOptions, left_out: list[str]) -> Gro
         return None
     table = read_file(file, None, options)
     joined = _apart(table)
-    parts = [part for _, some in joined for part in some]
+    parts = [part for _, columns in joined for part in columns]
     mixed = [name for name in table.column_names if _has_midnights(table.column(name))]
     if (mixed or parts) and kind != "parquet":
         # The text tells days from minutes, and the form of each part.
@@ -136,10 +136,12 @@ def _group_of(file: TraceFile, options: FileOptions, left_out: list[str]) -> Gro
 def _csv_fault(file: TraceFile, options: FileOptions) -> str | None:
     """Return why a CSV file cannot be read with others, if it cannot."""
     names = column_names(file, options) or []
-    given = delimiter_of(file.path, options)
+    delimiter = delimiter_of(file.path, options)
     other = delimiter_in(names)
     if other is not None:
-        return f"its values are separated by {other!r}, those of others by {given!r}: give it a schema alone"
+        return (
+            f"its values are separated by {other!r}, those of others by {delimiter!r}: give it a schema alone"
+        )
     if any(usual_formats(name) for name in names):
         return f"its first line, {', '.join(names[:3])}, holds values: name the columns, columns = [...]"
     return None
@@ -163,8 +165,8 @@ def _holds_days(name: str, column: pa.ChunkedArray) -> bool:
         return bool(pc.all(pc.equal(pc.floor_temporal(column, unit="day"), column), min_count=1).as_py())
     if not (is_text(column.type) or pa.types.is_date(column.type)):
         return False
-    found = stamp_column(name, column)
-    return found is not None and found.days
+    stamps = stamp_column(name, column)
+    return stamps is not None and stamps.days
 
 
 def holds_times_of_day(column: pa.ChunkedArray) -> bool:
@@ -195,10 +197,10 @@ def with_stamps(group: Group) -> list[tuple[Group, list[StampColumn]]]:
     if group.preset is None:
         return [_with_likeliest(group)]
     forms = PRESETS[group.preset].time_format
-    told = told_with(forms, None)
-    found = stamp_column(TIME, group.table.column(TIME), TimeFormat(told)) if told else None
-    if found is not None:
-        return [(group, [found])]
+    complete = told_with(forms, None)
+    stamps = stamp_column(TIME, group.table.column(TIME), TimeFormat(complete)) if complete else None
+    if stamps is not None:
+        return [(group, [stamps])]
     parts: dict[tuple[str | None, bool], list[int]] = {}
     for number, (file, table) in enumerate(zip(group.files, group.tables, strict=True)):
         parts.setdefault(base_of(file.path, table.column(TIME), forms), []).append(number)
@@ -214,16 +216,16 @@ def with_stamps(group: Group) -> list[tuple[Group, list[StampColumn]]]:
         format = TimeFormat(told_with(forms, base), base)
         # Each file begins anew.
         each = [stamp_column(TIME, table.column(TIME), format) for table in part.tables] if base else []
-        known = [stamp for stamp in each if stamp is not None]
-        counts = np.concatenate([stamp.counts for stamp in known]) if known else np.zeros(0, np.int64)
-        groups.append((part, [replace(known[0], counts=counts)] if known else []))
+        nonempty = [stamp for stamp in each if stamp is not None]
+        counts = np.concatenate([stamp.counts for stamp in nonempty]) if nonempty else np.zeros(0, np.int64)
+        groups.append((part, [replace(nonempty[0], counts=counts)] if nonempty else []))
     return groups
 
 
 def _with_likeliest(group: Group) -> tuple[Group, list[StampColumn]]:
     """Return the stamps that become events: those of begins and ends, or else the likeliest ones."""
     table, joined = group.table, dict(group.joined)
-    parts = {part for some in joined.values() for part in some}
+    parts = {part for columns in joined.values() for part in columns}
     stamps = [
         replace(stamp, columns=joined.get(name, ()))
         for name in table.column_names
@@ -289,18 +291,18 @@ def _escaped(pattern: str) -> str:
 
 def series_of(group: Group, stamp: StampColumn) -> list[np.ndarray]:
     """Return the stamps of each series: of each file, and of each value of a column of few texts in it."""
-    found = []
+    series = []
     for table in group.tables:
-        mine = None if group.preset else stamp_column(stamp.name, table.column(stamp.name))
-        if mine is None or len(mine.counts) != table.num_rows:
+        stamps = None if group.preset else stamp_column(stamp.name, table.column(stamp.name))
+        if stamps is None or len(stamps.counts) != table.num_rows:
             return []
         host = host_column(table)
         if host is None:
-            found.append(mine.counts)
+            series.append(stamps.counts)
             continue
         codes = np.asarray(pc.fill_null(table.column(host).cast(pa.string()), ""), dtype=object)
-        found += [mine.counts[codes == value] for value in dict.fromkeys(codes)]
-    return found
+        series += [stamps.counts[codes == value] for value in dict.fromkeys(codes)]
+    return series
 
 
 def host_column(table: pa.Table) -> str | None:

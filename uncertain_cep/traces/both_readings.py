@@ -55,15 +55,15 @@ def of_both_readings(first: Intervals, second: Intervals, grid: Grid) -> Interva
 
 def _halves(first: Intervals, second: Intervals, row: int) -> list[float]:
     """Return the probabilities of the ticks of an event, by its clock if it has one."""
-    own = [_own(reading, row) for reading in (first, second)]
-    begin = min(low for low, _ in own)
-    found = np.zeros(max(high for _, high in own) - begin + 1)
-    for reading, (low, high) in zip((first, second), own, strict=True):
+    ranges = [_own(reading, row) for reading in (first, second)]
+    begin = min(low for low, _ in ranges)
+    weights_of_ticks = np.zeros(max(high for _, high in ranges) - begin + 1)
+    for reading, (low, high) in zip((first, second), ranges, strict=True):
         size = high - low + 1
-        given = None if reading.pmf is None else reading.pmf[row].as_py()
-        weights = np.full(size, 1 / size) if given is None else np.asarray(given, np.float64)
-        found[low - begin : low - begin + size] += 0.5 * weights
-    return found.tolist()
+        pmf = None if reading.pmf is None else reading.pmf[row].as_py()
+        weights = np.full(size, 1 / size) if pmf is None else np.asarray(pmf, np.float64)
+        weights_of_ticks[low - begin : low - begin + size] += 0.5 * weights
+    return weights_of_ticks.tolist()
 
 
 def _own(reading: Intervals, row: int) -> tuple[int, int]:

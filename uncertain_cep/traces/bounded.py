@@ -63,10 +63,10 @@ def header_names(stream: BinaryIO, delimiter: str) -> list[str]:
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
     def lines() -> Iterator[str]:
-        left = LONGEST_LINE
-        while line := text.readline(left + 1):
-            left -= len(line)
-            if left < 0:
+        remaining = LONGEST_LINE
+        while line := text.readline(remaining + 1):
+            remaining -= len(line)
+            if remaining < 0:
                 raise TraceError(
                     f"the line of the column names is longer than {LONGEST_LINE:,} characters: write each "
                     "row on a line of its own"
@@ -89,7 +89,7 @@ def header_names(stream: BinaryIO, delimiter: str) -> list[str]:
 
 
 def long_line_fault(stream: BinaryIO) -> TraceFault:
-    """Return what to say of decompressed text with a row that does not fit into the largest block."""
+    """Return the fault of decompressed text with a row that does not fit into the largest block."""
     number = 0
     while line := stream.readline(LONGEST_LINE + 1):
         number += 1
@@ -144,13 +144,13 @@ class NestingGuard(io.RawIOBase):
         for number in np.flatnonzero(of_lines > MOST_LEVELS).tolist():
             begin = int(ends[number - 1]) + 1 if number else 0
             self._check(data[begin : int(ends[number])], unfinished=not number)
-        rest = data[int(ends[-1]) + 1 :] if len(ends) else data
+        unfinished = data[int(ends[-1]) + 1 :] if len(ends) else data
         since = len(openings) - (int(counts[-1]) if len(ends) else -self._openings)
         if len(ends):
             self._unfinished.clear()
         self._openings = since
-        if rest:
-            self._unfinished.append(rest)
+        if unfinished:
+            self._unfinished.append(unfinished)
             if sum(map(len, self._unfinished)) > 2 * LONGEST_LINE:
                 raise UnreadableLineError
             if since > MOST_LEVELS:
@@ -165,8 +165,8 @@ class NestingGuard(io.RawIOBase):
         places = ([] if self._begun else [0]) + begins[unclear].tolist()
         if any(_NULL.match(data, place) for place in places):
             raise UnreadableLineError
-        rest = data[int(ends[-1]) + 1 :] if len(ends) else data
-        self._begun = bool(rest.strip()) or (self._begun and not len(ends))
+        unfinished = data[int(ends[-1]) + 1 :] if len(ends) else data
+        self._begun = bool(unfinished.strip()) or (self._begun and not len(ends))
 
     def _check(self, line: bytes, *, unfinished: bool) -> None:
         whole = b"".join((*self._unfinished, line)) if unfinished else line

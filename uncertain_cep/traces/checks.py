@@ -54,11 +54,11 @@ class RowOrigin:
 
     def kept(self, rows: BoolArray) -> RowOrigin:
         """Return where those rows, (n,) bool, of the table come from."""
-        found = []
-        for some, given in zip(np.split(rows, np.cumsum(self.lengths)[:-1]), self.rows, strict=True):
-            places = np.flatnonzero(some)
-            found.append(places if given is None else given[places])
-        return RowOrigin(self.files, tuple(len(places) for places in found), tuple(found))
+        places_of_files = []
+        for mask, origin in zip(np.split(rows, np.cumsum(self.lengths)[:-1]), self.rows, strict=True):
+            places = np.flatnonzero(mask)
+            places_of_files.append(places if origin is None else origin[places])
+        return RowOrigin(self.files, tuple(len(places) for places in places_of_files), tuple(places_of_files))
 
     def placed(self, fault: TraceFault) -> TraceFault:
         """Return a fault with the file, and the row in it, instead of the row of the table.
@@ -145,7 +145,7 @@ def check_columns(schema: pa.Schema, names: Names) -> list[TraceFault]:
 
 
 def _how_to_have(absent: Sequence[str], names: Names) -> str:
-    """Return what to do about columns of the model that are missing."""
+    """Return the advice for columns of the model that are missing."""
     said = []
     if names.type in absent:
         said.append("Say of each event which type it has, as text")
@@ -245,7 +245,7 @@ def check_pmfs(
         return []
     values = table.column(names.pmf)
     lists = values.cast(pa.large_list(pa.float64())).combine_chunks()
-    given = np.asarray(lists.is_valid().to_numpy(zero_copy_only=False))
+    has_pmf = np.asarray(lists.is_valid().to_numpy(zero_copy_only=False))
     lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False))
     numbers = np.asarray(pc.fill_null(lists.flatten(), np.nan).to_numpy(zero_copy_only=False))
     lower, has_lower = _times(table, names.lower)
@@ -256,7 +256,7 @@ def check_pmfs(
         ticks -= (high - low) * np.asarray(table.column(names.source).is_valid().to_numpy())
     faults = []
     # Where the interval itself is at fault, the length would only be a second complaint of the same.
-    wrong_length = given & (lengths != ticks) & (ticks >= 1) & _both(has_lower, has_upper, len(ticks))
+    wrong_length = has_pmf & (lengths != ticks) & (ticks >= 1) & _both(has_lower, has_upper, len(ticks))
     if wrong_length.any():
         of_length = "" if domain.tick_nanoseconds is None else f" of {domain.describe()}"
         hint = "" if domain.named or domain.unit == "tick" else ', or say how long a tick is, tick="1s"'
@@ -269,12 +269,12 @@ def check_pmfs(
         faults += _rest(int(wrong_length.sum()), limit, "pmfs have the wrong length", names.pmf)
     filled = lengths > 0
     starts = (np.cumsum(lengths) - lengths)[filled]
-    least, total = np.ones(len(lengths)), np.where(given, 0.0, 1.0)
+    smallest, total = np.ones(len(lengths)), np.where(has_pmf, 0.0, 1.0)
     if len(starts):
-        least[filled] = np.minimum.reduceat(numbers, starts)
+        smallest[filled] = np.minimum.reduceat(numbers, starts)
         total[filled] = np.add.reduceat(numbers, starts)
     # A minimum or a sum over something that is no number is none either.
-    unusable = ~np.isfinite(total) | (least < 0)
+    unusable = ~np.isfinite(total) | (smallest < 0)
     if unusable.any():
         message = "a probability must be a number of at least 0: correct the pmf"
         faults += row_faults(unusable, message, column=names.pmf, values=values, limit=limit)
@@ -293,7 +293,7 @@ OTHER_BOUNDS: Final = f"the clock has other bounds in other rows: {_FOR_ALL}"
 
 
 def _is_valid(column: pa.ChunkedArray) -> BoolArray:
-    """Return which values are not null."""
+    """Return a mask of the values that are not null."""
     return np.asarray(column.is_valid().to_numpy()) if column.null_count else np.ones(len(column), np.bool_)
 
 
@@ -399,8 +399,8 @@ def check_probabilities(table: pa.Table, names: Names, *, limit: int = FAULT_LIM
     column = table.column(names.probability)
     if column.null_count == len(column):
         return []
-    given = np.asarray(pc.fill_null(column.cast(pa.float64()), 1.0).to_numpy())
-    wrong = ~((given >= 0.0) & (given <= 1.0))
+    probabilities = np.asarray(pc.fill_null(column.cast(pa.float64()), 1.0).to_numpy())
+    wrong = ~((probabilities >= 0.0) & (probabilities <= 1.0))
     if not wrong.any():
         return []
     message = f"the probability that an event happened is a number from 0 to 1. {_OTHERWISE}"
@@ -479,7 +479,7 @@ def check_ids(
 
 
 def used_again(partition: Sequence[str]) -> str:
-    """Return what is wrong with an id that an earlier event of the same partition has."""
+    """Return the message for an id that an earlier event of the same partition has."""
     within = f" with the same {', '.join(partition)}" if partition else ""
     return f"an earlier event{within} has this id: give each event one of its own"
 

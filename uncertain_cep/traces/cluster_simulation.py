@@ -316,7 +316,7 @@ def _load_of_nodes(
 def measure(
     rng: np.random.Generator, maps: Attempts, reduces: Attempts, fetches: Fetches, nodes: int, duration: int
 ) -> Metrics:
-    """Return what the monitor reports: the maximum of each metric over each window of each node.
+    """Return the metrics as a monitor reports them: the maximum over each window of each node.
 
     A node's windows follow each other without a gap, from a phase of its own (whole seconds).
     """

@@ -1,4 +1,4 @@
-"""What cannot be otherwise in a trace: some events never come before others. Bounds of clocks follow."""
+"""Constraints of a trace: some events never come before others. Bounds of clocks follow."""
 
 from __future__ import annotations
 
@@ -195,21 +195,21 @@ def all_before(first: str, then: str, by: str | Sequence[str] = (), delay: Durat
 
 def given_length(length: Duration | int, what: str) -> str | int:
     """Return a length as text, or a number of ticks as it is; an OptionError says that it is neither."""
-    given: Any = length
-    if isinstance(given, int | np.integer) and not isinstance(given, bool | np.timedelta64):
-        if given < 0:
-            raise OptionError(f"{what} {given}: it must be at least 0")
-        return int(given)
-    return format_duration(parse_duration(given, what=what))
+    value: Any = length
+    if isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64):
+        if value < 0:
+            raise OptionError(f"{what} {value}: it must be at least 0")
+        return int(value)
+    return format_duration(parse_duration(value, what=what))
 
 
-def _names(given: Any, what: str, count: int | None) -> tuple[Any, ...]:
-    listed = isinstance(given, Sequence) and not isinstance(given, str)
+def _names(names: Any, what: str, count: int | None) -> tuple[Any, ...]:
+    listed = isinstance(names, Sequence) and not isinstance(names, str)
     if (
         not listed
-        or not all(isinstance(name, str) and name for name in given)
-        or len(given) != (count or len(given))
+        or not all(isinstance(name, str) and name for name in names)
+        or len(names) != (count or len(names))
     ):
-        wanted = {1: "a name", 2: "a pair of names"}.get(count or 0, "a name, or several")
-        raise OptionError(f"{what}={given!r}: give {wanted}")
-    return tuple(given)
+        expected = {1: "a name", 2: "a pair of names"}.get(count or 0, "a name, or several")
+        raise OptionError(f"{what}={names!r}: give {expected}")
+    return tuple(names)

@@ -134,8 +134,8 @@ def _read_blocks(
 
     with opened() as stream:
         columns = names or header_names(stream, parse.delimiter)
-    given = dict(convert.column_types)
-    types: dict[str, pa.DataType] = dict(given)
+    declared_types = dict(convert.column_types)
+    types: dict[str, pa.DataType] = dict(declared_types)
     read = pacsv.ReadOptions(block_size=CSV_BLOCKS[0], column_names=names, use_threads=False)
     for _ in range(_MOST_TRIES):
         convert.column_types = types
@@ -149,12 +149,12 @@ def _read_blocks(
                 types |= dict(zip(reader.schema.names, reader.schema.types, strict=True))
                 return pa.Table.from_batches(list(reader), reader.schema)
         except pa.ArrowInvalid as error:
-            found = _UNFIT.search(str(error))
-            name = columns[int(found[1])] if found and int(found[1]) < len(columns) else ""
-            if types.get(name) not in _LOOSER[:-1] or name in given:
+            unfit = _UNFIT.search(str(error))
+            name = columns[int(unfit[1])] if unfit and int(unfit[1]) < len(columns) else ""
+            if types.get(name) not in _LOOSER[:-1] or name in declared_types:
                 break
             types[name] = _LOOSER[_LOOSER.index(types[name]) + 1]
-    convert.column_types = given
+    convert.column_types = declared_types
     return None
 
 

@@ -50,14 +50,14 @@ class _Resumed(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         if not self._head:
-            found: bytes = self._stream.read() if size < 0 else self._stream.read(size)
-            return found
+            data: bytes = self._stream.read() if size < 0 else self._stream.read(size)
+            return data
         if size < 0:
-            found = self._head + self._stream.read()
+            data = self._head + self._stream.read()
             self._head = b""
         else:
-            found, self._head = self._head[:size], self._head[size:]
-        return found
+            data, self._head = self._head[:size], self._head[size:]
+        return data
 
     def readinto(self, buffer: Any) -> int:
         data = self.read(len(buffer))
@@ -77,13 +77,13 @@ class _Lines(_Resumed):
         self._lines = _documents(stream)
 
     def read(self, size: int = -1) -> bytes:
-        parts, left = [self._head], (1 << 62 if size < 0 else size) - len(self._head)
-        while left > 0 and (line := next(self._lines, None)) is not None:
+        parts, missing = [self._head], (1 << 62 if size < 0 else size) - len(self._head)
+        while missing > 0 and (line := next(self._lines, None)) is not None:
             parts.append(line)
-            left -= len(line)
-        found = b"".join(parts)
-        self._head = b"" if size < 0 else found[size:]
-        return found if size < 0 else found[:size]
+            missing -= len(line)
+        data = b"".join(parts)
+        self._head = b"" if size < 0 else data[size:]
+        return data if size < 0 else data[:size]
 
 
 def _documents(stream: Any) -> Iterator[bytes]:
@@ -101,8 +101,8 @@ def _documents(stream: Any) -> Iterator[bytes]:
         # A value that ends where the text does may go on: a number, or an object cut in two.
         try:
             if inside and text[place : place + 1] == "]":
-                rest = text[place + 1 :]
-                _check_end(rest + _decoded(decoder, stream.read(), final=True), number)
+                after = text[place + 1 :]
+                _check_end(after + _decoded(decoder, stream.read(), final=True), number)
                 return
             _, end = scan(text, place) if place < len(text) else (None, len(text))
             if end < len(text) or (ended and place < end):
@@ -138,7 +138,7 @@ def _decoded(decoder: codecs.IncrementalDecoder, data: bytes, *, final: bool) ->
         raise TraceError("its text is not UTF-8: convert the file") from None
 
 
-def _check_end(rest: str, number: int) -> None:
-    if rest.strip():
+def _check_end(after: str, number: int) -> None:
+    if after.strip():
         message = "there is something behind the end of the array: write all rows into it"
-        raise TraceError(TraceFault(message, row=number + 1, value=repr(rest.strip()[:60])))
+        raise TraceError(TraceFault(message, row=number + 1, value=repr(after.strip()[:60])))

@@ -17,7 +17,7 @@ _NAMES: Final = Names()
 
 
 def first_of_equal(table: pa.Table, numbered: BoolArray) -> BoolArray:
-    """Return which events, (n,) bool, no event before equals in all columns. O(n) but for nested values.
+    """Mark the events, (n,) bool, that no earlier event equals in all columns. O(n) but for nested values.
 
     Ids of those that are ``numbered``, (n,) bool, only number the rows, and are not compared.
     """
@@ -37,5 +37,5 @@ def first_of_equal(table: pa.Table, numbered: BoolArray) -> BoolArray:
 
 
 def duplicates_message(duplicates: int, kept: int) -> str:
-    """Return what to say of so many events that were left out."""
+    """Return the message for so many events that were left out as duplicates."""
     return f"{duplicates:,} events agree in everything with an earlier one: left out; {kept:,} are kept"

@@ -75,8 +75,8 @@ class ByValue:
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
         table = stamps.table
-        given = pa.array([value for value, _ in self.rules], pa.string())
-        chosen = places_in(table.column(self.column).cast(pa.string()), given)
+        values = pa.array([value for value, _ in self.rules], pa.string())
+        chosen = places_in(table.column(self.column).cast(pa.string()), values)
         lower, upper = np.zeros(table.num_rows, np.int64), np.zeros(table.num_rows, np.int64)
         rests, floored = np.zeros(table.num_rows, np.int64), 0
         gaps: list[Missing] = []
@@ -96,19 +96,19 @@ class ByValue:
                 pieces.append((rows, None))
                 continue
             try:
-                found = rule.intervals(stamps.take(rows))
+                intervals = rule.intervals(stamps.take(rows))
             except TraceError as error:
                 raise TraceError(renumbered(error.faults, rows)) from None
-            lower[rows], upper[rows] = found.lower, found.upper
-            for gap in found.missing:
+            lower[rows], upper[rows] = intervals.lower, intervals.upper
+            for gap in intervals.missing:
                 where = np.zeros(table.num_rows, np.bool_)
                 where[rows[gap.rows]] = True
                 gaps.append(Missing(where, gap.column, gap.message))
-            pieces.append((rows, found.pmf))
-            floored += found.floored
-            if found.rests is not None:
-                rests[rows] = found.rests
-            clocks = _with_clocks(clocks, rows, found.clocks, table.num_rows)
+            pieces.append((rows, intervals.pmf))
+            floored += intervals.floored
+            if intervals.rests is not None:
+                rests[rows] = intervals.rests
+            clocks = _with_clocks(clocks, rows, intervals.clocks, table.num_rows)
         found_rests = rests if rests.any() else None
         return Intervals(lower, upper, tuple(gaps), _reassembled(pieces), found_rests, floored, clocks)
 
@@ -117,21 +117,23 @@ class ByValue:
         return all(rule.is_whole(tick, schema, unit) for rule in self._all())
 
     def _unknown(self, rows: BoolArray) -> Missing:
-        known = ", ".join(repr(value) for value, _ in self.rules)
-        message = f"no uncertainty is given for this value, only for {known}: add it, or '*' for all others"
+        values = ", ".join(repr(value) for value, _ in self.rules)
+        message = f"no uncertainty is given for this value, only for {values}: add it, or '*' for all others"
         return Missing(rows, self.column, message)
 
 
-def _with_clocks(known: Clocks | None, rows: IntArray, more: Clocks | None, count: int) -> Clocks | None:
+def _with_clocks(clocks: Clocks | None, rows: IntArray, more: Clocks | None, count: int) -> Clocks | None:
     """Return the clocks of a table's rows, with those of some rows added."""
     if more is None:
-        return known
-    if known is None:
-        known = Clocks(pa.nulls(count, pa.string()), np.zeros(count, np.int64), np.zeros(count, np.int64))
+        return clocks
+    if clocks is None:
+        clocks = Clocks(pa.nulls(count, pa.string()), np.zeros(count, np.int64), np.zeros(count, np.int64))
     mask = np.zeros(count, np.bool_)
     mask[rows] = True
-    known.lower[rows], known.upper[rows] = more.lower, more.upper
-    return Clocks(pc.replace_with_mask(known.source, pa.array(mask), more.source), known.lower, known.upper)
+    clocks.lower[rows], clocks.upper[rows] = more.lower, more.upper
+    return Clocks(
+        pc.replace_with_mask(clocks.source, pa.array(mask), more.source), clocks.lower, clocks.upper
+    )
 
 
 def _reassembled(pieces: Sequence[tuple[IntArray, pa.Array | None]]) -> pa.Array | None:
@@ -227,8 +229,8 @@ class UncertaintySpec:
     @property
     def tables(self) -> tuple[str, ...]:
         """The files of clock offsets that the rule reads, as they are named."""
-        own = tuple(str(value) for name, value in self.arguments if name == "table")
-        return own + tuple(table for _, spec in self.values for table in spec.tables)
+        tables = tuple(str(value) for name, value in self.arguments if name == "table")
+        return tables + tuple(table for _, spec in self.values for table in spec.tables)
 
     def rule(self, folders: Sequence[Path] = ()) -> Uncertainty:
         """Return the rule; a table of clock offsets is looked for in each folder in turn (TraceError)."""

@@ -132,15 +132,15 @@ def _begins_with_zero(letters: NDArray[np.uint8], delimiter: int) -> bool:
     apart &= begins[:-3]
     apart &= zero[2:-1]
     return any(
-        found.any() and ((letters[np.flatnonzero(found) + behind] - np.uint8(_ZERO_DIGIT)) < 10).any()
-        for found, behind in ((at_once, 2), (apart, 3))
+        zeros.any() and ((letters[np.flatnonzero(zeros) + behind] - np.uint8(_ZERO_DIGIT)) < 10).any()
+        for zeros, behind in ((at_once, 2), (apart, 3))
     )
 
 
 def has_large(column: pa.ChunkedArray | pa.Array) -> bool:
     """Tell whether a column of float64 holds a number from which on not all whole ones are held."""
-    least, most = pc.min_max(column).as_py().values()
-    if least is None or max(-least, most) < LARGEST:
+    smallest, largest = pc.min_max(column).as_py().values()
+    if smallest is None or max(-smallest, largest) < LARGEST:
         return False
     return bool(pc.any(pc.and_(pc.is_finite(column), pc.greater_equal(pc.abs(column), LARGEST))).as_py())
 
@@ -187,10 +187,10 @@ def kept_as_text(text: pa.ChunkedArray, numbers: pa.ChunkedArray, name: str, fil
         return True
     large = pc.and_(whole, pc.greater_equal(pc.abs(numbers), float(LARGEST)))
     rows = np.flatnonzero(np.asarray(pc.fill_null(large, False)))
-    found = text.take(pa.array(rows)).to_pylist()
+    texts = text.take(pa.array(rows)).to_pylist()
     lost = [
         (row + 1, each)
-        for row, each in zip(rows.tolist(), found, strict=True)
+        for row, each in zip(rows.tolist(), texts, strict=True)
         if int(float(each)) != int(each)
     ]
     warn_of_rounded(name, len(lost), lost[:1], file)

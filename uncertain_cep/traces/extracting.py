@@ -65,35 +65,37 @@ def extracted_names(extract: Sequence[Extraction], present: Collection[str]) -> 
     return list(names)
 
 
-def sources_of(extract: Sequence[Extraction], wanted: Set[str]) -> set[str]:
+def sources_of(extract: Sequence[Extraction], columns: Set[str]) -> set[str]:
     """Return the columns that some of the wanted ones are cut out of, and what those are cut out of."""
-    found: set[str] = set()
+    sources: set[str] = set()
     while (
-        more := {column for column, pattern in extract if not (wanted | found).isdisjoint(_names_of(pattern))}
-        - found
+        more := {
+            column for column, pattern in extract if not (columns | sources).isdisjoint(_names_of(pattern))
+        }
+        - sources
     ):
-        found |= more
-    return found
+        sources |= more
+    return sources
 
 
 _COUNTS: Final = ("untaken", "taken", "joined", "rows")
-_SETS: Final = ("present", "tried", "found", "exploded")
+_SETS: Final = ("present", "tried", "matched", "exploded")
 
 
 @dataclass(slots=True)
 class ExtractionUses:
-    """What extraction came to in the files that were read.
+    """The tally of extraction over the files that were read.
 
     ``present`` are the columns that some file has, ``tried`` those with rows to cut something out of,
-    ``found`` those where an expression was found in a row; ``untaken`` counts the records of text in which
+    ``matched`` those where an expression was found in a row; ``untaken`` counts the records of text in which
     none was found, which are left out, ``taken`` the others; ``joined`` counts the lines that an expression
-    fits, and that were joined to the line before nevertheless. ``exploded`` are the lists that
-    were found, ``rows`` the rows in which they were looked for. ``whole`` tells that all columns are known.
+    fits, and that were joined to the line before nevertheless. ``exploded`` are the columns of lists,
+    ``rows`` the rows in which they were looked for. ``whole`` tells that all columns are known.
     """
 
     present: set[str] = field(default_factory=set)
     tried: set[str] = field(default_factory=set)
-    found: set[str] = field(default_factory=set)
+    matched: set[str] = field(default_factory=set)
     untaken: int = 0
     taken: int = 0
     joined: int = 0
@@ -106,16 +108,16 @@ class ExtractionUses:
         self.present.update(name for name in columns if name != ROW)
         self.whole &= whole
 
-    def add(self, others: Mapping[str, Any]) -> None:
+    def add(self, tallies: Mapping[str, Any]) -> None:
         """Learn what another process has learnt of other files, as `told` there."""
         for name in _SETS:
-            getattr(self, name).update(others[name])
-        self.whole &= others["whole"]
+            getattr(self, name).update(tallies[name])
+        self.whole &= tallies["whole"]
         for name in _COUNTS:
-            setattr(self, name, getattr(self, name) + others[name])
+            setattr(self, name, getattr(self, name) + tallies[name])
 
     def told(self) -> dict[str, Any]:
-        """Return what is known so that JSON can hold it."""
+        """Return the tally as a dict that JSON can hold."""
         sets = {name: sorted(getattr(self, name)) for name in _SETS}
         return {**sets, "whole": self.whole, **{name: getattr(self, name) for name in _COUNTS}}
 
@@ -161,20 +163,22 @@ class ExtractionUses:
                 f"{lines} an expression of [extract] went on with the line before, as indented lines "
                 "and stack traces do: say continuation = false if each line is a record, or which lines go on"
             )
-        known = self.present.union(extracted_names(extract, self.present))
+        columns = self.present.union(extracted_names(extract, self.present))
         for column, pattern in dict(reversed(extract)).items():
-            if self.present and column not in known:
+            if self.present and column not in columns:
                 warn(f"[extract] {column}: no file has such a column; {self._hint(column, self.present)}")
-            elif column in self.tried and column not in self.found:
+            elif column in self.tried and column not in self.matched:
                 warn(f"[extract] {column}: {pattern!r} is not found in any row: correct the expression")
         if not self.whole or not self.present:
             return
         for name in types:
-            if known.isdisjoint(roots_of([name])):
-                warn(f"[types] {name}: no file has such a column; {self._hint(name, known)}")
+            if columns.isdisjoint(roots_of([name])):
+                warn(f"[types] {name}: no file has such a column; {self._hint(name, columns)}")
         for name in values:
-            if known.isdisjoint(roots_of([name])) and not any(fnmatchcase(column, name) for column in known):
-                warn(f"value_columns {name}: no file has such a column; {self._hint(name, known)}")
+            if columns.isdisjoint(roots_of([name])) and not any(
+                fnmatchcase(column, name) for column in columns
+            ):
+                warn(f"value_columns {name}: no file has such a column; {self._hint(name, columns)}")
 
 
 def with_extracted(
@@ -182,12 +186,12 @@ def with_extracted(
     extract: Sequence[Extraction],
     file: str,
     uses: ExtractionUses | None = None,
-    wanted: Set[str] | None = None,
+    columns: Set[str] | None = None,
 ) -> pa.Table:
     """Return a table with the extracted columns, as text; null where no expression is found.
 
-    Those that are not ``wanted`` (None: all are) may be left out. A TraceError says that the table has such a
-    column already, or that the source cannot be read as text.
+    Those that are not in ``columns`` (None: all are) may be left out. A TraceError says that the table has
+    such a column already, or that the source cannot be read as text.
     """
     waiting = list(dict.fromkeys(column for column, _ in extract))
     # A column may be cut out of one that is itself cut out of another.
@@ -206,13 +210,13 @@ def with_extracted(
         except pa.ArrowNotImplementedError:
             message = f"its type is {table.column(column).type}, and [extract] needs text"
             raise TraceError(TraceFault(message, file=file, column=column)) from None
-        some = [name for name in names if wanted is None or name in wanted]
-        found, fits = _found(text, patterns, some, nulls=column == LINE)
+        used_names = [name for name in names if columns is None or name in columns]
+        groups, fits = _found(text, patterns, used_names, nulls=column == LINE)
         if uses is not None and table.num_rows:
             uses.tried.add(column)
             if pc.any(fits).as_py():
-                uses.found.add(column)
-        for name, values in found.items():
+                uses.matched.add(column)
+        for name, values in groups.items():
             table = table.append_column(name, values)
         if column == LINE and ROW in table.column_names:
             kept = table.filter(fits)
@@ -226,29 +230,29 @@ def with_extracted(
 @cache
 def _names_of(pattern: str) -> tuple[str, ...]:
     """Return the names of the columns that an expression makes."""
-    own = tuple(name for name in _names_in(pattern) if name != REST)
-    return own + (_names_of(RESTS[pattern]) if pattern in RESTS else ())
+    names = tuple(name for name in _names_in(pattern) if name != REST)
+    return names + (_names_of(RESTS[pattern]) if pattern in RESTS else ())
 
 
 def _groups(
-    text: pa.ChunkedArray, pattern: str, wanted: Sequence[str], *, lines: bool
+    text: pa.ChunkedArray, pattern: str, columns: Sequence[str], *, lines: bool
 ) -> tuple[dict[str, pa.ChunkedArray], pa.ChunkedArray]:
     """Return the wanted groups of an expression, null where it is not found, and where it is."""
-    mine = set(_names_in(pattern))
+    names = set(_names_in(pattern))
     # Each group costs time.
-    kept = mine.intersection((*wanted, REST)) or {min(mine)}
+    kept = names.intersection((*columns, REST)) or {min(names)}
     plain = pattern
-    for name in mine - kept:
+    for name in names - kept:
         plain = plain.replace(f"(?P<{name}>", "(?:")
     # A record may have several lines.
-    found = pc.extract_regex(text, f"(?s){plain}" if lines else plain)
-    valid = found.is_valid()
-    groups = {name: pc.struct_field(found, name) for name in kept.intersection(wanted)}
+    match = pc.extract_regex(text, f"(?s){plain}" if lines else plain)
+    valid = match.is_valid()
+    groups = {name: pc.struct_field(match, name) for name in kept.intersection(columns)}
     nothing = pa.scalar(None, pa.string())
     if pattern in DASHED:
         groups = {name: pc.if_else(pc.equal(values, "-"), nothing, values) for name, values in groups.items()}
     if pattern in RESTS:
-        more, valid = _groups(pc.struct_field(found, REST), RESTS[pattern], wanted, lines=lines)
+        more, valid = _groups(pc.struct_field(match, REST), RESTS[pattern], columns, lines=lines)
         groups |= more
         if not pc.all(valid).as_py():
             groups = {name: pc.if_else(valid, values, nothing) for name, values in groups.items()}
@@ -256,19 +260,19 @@ def _groups(
 
 
 def _found(
-    text: pa.ChunkedArray, patterns: Sequence[str], wanted: Sequence[str], *, nulls: bool
+    text: pa.ChunkedArray, patterns: Sequence[str], columns: Sequence[str], *, nulls: bool
 ) -> tuple[dict[str, pa.ChunkedArray], pa.ChunkedArray]:
     """Return the wanted groups of the first expression found in each text, and in which texts one is.
 
     A group that took no part is empty; with ``nulls``, or several expressions, whatever is empty is null.
     """
     nothing = pa.chunked_array([pa.nulls(len(text), pa.string())])
-    groups = dict.fromkeys(wanted, nothing)
+    groups = dict.fromkeys(columns, nothing)
     fits = pa.chunked_array([pa.repeat(pa.scalar(False), len(text))])
     for number, pattern in enumerate(patterns):
-        left = pc.if_else(fits, pa.scalar(None, pa.string()), text) if number else text
-        found, valid = _groups(left, pattern, wanted, lines=nulls)
-        for name, values in found.items():
+        unmatched = pc.if_else(fits, pa.scalar(None, pa.string()), text) if number else text
+        groups_of_pattern, valid = _groups(unmatched, pattern, columns, lines=nulls)
+        for name, values in groups_of_pattern.items():
             if (nulls or len(patterns) > 1) and pc.min(pc.binary_length(values)).as_py() == 0:
                 values = pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
             groups[name] = values if number == 0 else pc.coalesce(groups[name], values)

@@ -86,16 +86,16 @@ def unreadable_rows(
     ``read`` takes a part of the values and raises pyarrow.ArrowInvalid if one of them is bad. For an error's
     message only: O(limit log n) calls.
     """
-    found: list[int] = []
+    bad_rows: list[int] = []
     pending = [(0, len(values))]
-    while pending and len(found) < limit:
+    while pending and len(bad_rows) < limit:
         start, stop = pending.pop()
         try:
             read(values.slice(start, stop - start))
         except pa.ArrowInvalid:
             if stop - start == 1:
-                found.append(start)
+                bad_rows.append(start)
             else:
                 middle = (start + stop) // 2
                 pending += [(middle, stop), (start, middle)]
-    return found
+    return bad_rows

@@ -58,10 +58,10 @@ def _holds_json(path: Path, options: FileOptions) -> bool:
         lines = begin.split(b"\n")
         if len(lines) > 1 and len(begin) >= LOOKED_AT:
             lines.pop()
-        found = [json.loads(line) for line in lines if line.strip()]
+        values = [json.loads(line) for line in lines if line.strip()]
         expressions = [pattern for column, pattern in options.extract if column == LINE]
         first = pa.array([lines[0].decode()])
-        return all(isinstance(each, dict) for each in found) and not any(
+        return all(isinstance(each, dict) for each in values) and not any(
             pc.match_substring_regex(first, re.sub(r"\(\?P<\w+>", "(?:", pattern))[0].as_py()
             for pattern in expressions
         )

@@ -62,6 +62,6 @@ class FileOptions:
     """Columns of numbers that are read as text, as other files hold numbers that no type of numbers holds."""
 
     def __post_init__(self) -> None:
-        known = (*FILE_FORMATS, *READERS)
-        if self.format is not None and self.format not in known:
-            raise OptionError(f"format={self.format!r} is unknown: use one of {', '.join(known)}")
+        formats = (*FILE_FORMATS, *READERS)
+        if self.format is not None and self.format not in formats:
+            raise OptionError(f"format={self.format!r} is unknown: use one of {', '.join(formats)}")

@@ -51,8 +51,8 @@ def link_in_circle(folder: Path) -> Path | None:
             )
         except OSError:
             inside = []
-        found = (search(Path(path), above | {real}) for path in inside)
-        circle = next((path for path in found if path is not None), None)
+        circles = (search(Path(path), above | {real}) for path in inside)
+        circle = next((path for path in circles if path is not None), None)
         done.add(real)
         return circle
 

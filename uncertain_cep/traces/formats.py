@@ -131,20 +131,20 @@ def list_files(
     files: list[TraceFile] = []
     faults: list[TraceFault] = []
     for path in paths:
-        given = spooled(format) if str(path) == "-" else Path(path)
-        if (kind := special_kind(given)) == "a URL":
+        given_path = spooled(format) if str(path) == "-" else Path(path)
+        if (kind := special_kind(given_path)) == "a URL":
             faults.append(TraceFault(DOWNLOAD, file=str(path)))
-        elif not given.exists():
-            faults.append(TraceFault("there is no such file: check the path", file=str(given)))
+        elif not given_path.exists():
+            faults.append(TraceFault("there is no such file: check the path", file=str(given_path)))
         elif kind is not None:
             message = f"it is {kind}, and traces are read several times: write it to a file"
-            faults.append(TraceFault(message, file=str(given)))
-        elif not given.is_dir():
-            found = _recognised(given, with_schema=with_schema) if asks else reader
-            files.append(TraceFile(given, given, found))
+            faults.append(TraceFault(message, file=str(given_path)))
+        elif not given_path.is_dir():
+            reader_of_file = _recognised(given_path, with_schema=with_schema) if asks else reader
+            files.append(TraceFile(given_path, given_path, reader_of_file))
         else:
-            inside = files_of_folder(given)
-            _warn_of_links(given)
+            inside = files_of_folder(given_path)
+            _warn_of_links(given_path)
             readers = {
                 path: _recognised(path, with_schema=with_schema) if asks else reader for path in inside
             }
@@ -156,9 +156,9 @@ def list_files(
             elif reader:
                 # Beside its rolled event logs Spark leaves an empty file that tells its state.
                 inside = [path for path in inside if path.stat().st_size]
-            files += [TraceFile(path, given, readers[path]) for path in inside]
+            files += [TraceFile(path, given_path, readers[path]) for path in inside]
             if not inside:
-                faults.append(TraceFault(f"the folder holds {lacking}", file=str(given)))
+                faults.append(TraceFault(f"the folder holds {lacking}", file=str(given_path)))
     # The history server does not read what it has compacted either.
     left_out = superseded(file.path for file in files if file.reader == "spark-eventlog")
     files = [file for file in files if file.path not in left_out]
@@ -202,8 +202,8 @@ def _recognised(path: Path, *, with_schema: bool) -> str | None:
 
 def _warn_of_readers(files: Sequence[TraceFile]) -> None:
     for name in dict.fromkeys(file.reader for file in files if file.reader is not None):
-        first, *others = (file.path.name for file in files if file.reader == name)
-        more = f" and {len(others)} more" if others else ""
+        first, *more_names = (file.path.name for file in files if file.reader == name)
+        more = f" and {len(more_names)} more" if more_names else ""
         warn(f"{first}{more}: read as {name}, as what is in there says; name the format to be sure")
 
 
@@ -256,7 +256,11 @@ def _own_columns(path: Path, options: FileOptions) -> list[str] | None:
                 names = leaf_names(pq.read_schema(file))
         elif kind == "csv" and options.columns:
             further = () if options.columns_by is None else options.columns_by[1]
-            names = list(dict.fromkeys((*options.columns, *(name for _, some in further for name in some))))
+            names = list(
+                dict.fromkeys(
+                    (*options.columns, *(name for _, names_of_kind in further for name in names_of_kind))
+                )
+            )
         elif kind == "csv":
             with unpacked(path) as stream:
                 names = header_names(stream, delimiter_of(path, options))
@@ -287,30 +291,32 @@ def read_file(
     extracted. Of a Parquet file ``groups`` are the row groups to read, from one up to, but without, another
     one (None: all). A TraceError names file, row, column and value as far as they are known.
     """
-    given = file if isinstance(file, TraceFile) else TraceFile(file, file)
-    path = given.path
-    kind = given.reader or _known_format(path, options)
-    names = None if given.reader else _own_columns(path, options)
-    places = _places(given, options)
-    asked = None if columns is None else set(columns)
+    trace_file = file if isinstance(file, TraceFile) else TraceFile(file, file)
+    path = trace_file.path
+    kind = trace_file.reader or _known_format(path, options)
+    names = None if trace_file.reader else _own_columns(path, options)
+    places = _places(trace_file, options)
+    requested = None if columns is None else set(columns)
     cut = {column for column, _ in options.extract}
-    needed = asked
-    if asked is not None:
-        needed = asked | {part for name, parts in options.joined if name in asked for part in parts}
+    needed = requested
+    if requested is not None:
+        needed = requested | {part for name, parts in options.joined if name in requested for part in parts}
         needed |= sources_of(options.extract, needed) | set(options.explode)
-    wanted = None if names is None or needed is None else [name for name in names if name in roots_of(needed)]
-    inner = (*(asked or ()), *fields, *cut, *(name for name, _ in options.types))
+    csv_columns = (
+        None if names is None or needed is None else [name for name in names if name in roots_of(needed)]
+    )
+    inner = (*(requested or ()), *fields, *cut, *(name for name, _ in options.types))
     inner_fields = sorted({*inner} - {*extracted_names(options.extract, cut)})
 
     def finished(table: pa.Table) -> pa.Table:
         if options.explode:
             if uses is not None:
                 uses.rows += table.num_rows
-            found = None if uses is None else uses.exploded
-            table = exploded(_numbered(table), options.explode, str(path), found)
+            lists_seen = None if uses is None else uses.exploded
+            table = exploded(_numbered(table), options.explode, str(path), lists_seen)
         table = with_fields(table, inner_fields)
-        own = names or table.column_names
-        taken = [name for name in (options.file_column, options.folder_column) if name in own]
+        file_columns = names or table.column_names
+        taken = [name for name in (options.file_column, options.folder_column) if name in file_columns]
         if taken:
             message = (
                 "the schema names the file, or the folder, in such a column, and the file has one: rename it"
@@ -320,28 +326,30 @@ def read_file(
             if name not in table.column_names and (needed is None or name in needed):
                 table = table.append_column(name, pa.repeat(_folder_value(text), table.num_rows))
         if uses is not None:
-            uses.read(names if names is not None else table.column_names, whole=given.reader is None)
+            uses.read(names if names is not None else table.column_names, whole=trace_file.reader is None)
             uses.read(places)
         table = with_extracted(table, options.extract, str(path), uses, needed)
         table = with_joined(table, options.joined)
-        if asked is not None:
-            table = table.select([name for name in table.column_names if name in asked or name == ROW])
+        if requested is not None:
+            table = table.select([name for name in table.column_names if name in requested or name == ROW])
         return table
 
     with naming_file(path):
-        if given.reader:
+        if trace_file.reader:
             kept = None if needed is None else roots_of(needed)
             with unpacked(path) as stream:
-                table = finished(read_events(given.reader, stream, str(path), needed, kept))
+                table = finished(read_events(trace_file.reader, stream, str(path), needed, kept))
         elif kind == "parquet":
             table = finished(_read_parquet(path, needed and roots_of(needed), groups))
         elif kind == "text":
             # Of each block no more is kept than what is asked for.
             table = pa.concat_tables(map(finished, _text_blocks(path, options, uses)))
         elif kind == "csv":
-            table = finished(read_csv(path, wanted, delimiter_of(path, options), options, given.span))
+            table = finished(
+                read_csv(path, csv_columns, delimiter_of(path, options), options, trace_file.span)
+            )
         else:
-            table = finished(read_json(path, needed, options, given.span))
+            table = finished(read_json(path, needed, options, trace_file.span))
     return _with_types(table, dict(options.types), str(path))
 
 
@@ -407,7 +415,7 @@ def naming_file(path: Path) -> Iterator[None]:
 
 
 def delimiter_of(path: Path, options: FileOptions) -> str:
-    """Return what stands between the values of a CSV file."""
+    """Return the delimiter between the values of a CSV file."""
     named = stem_suffix(path) if options.format is None else f".{options.format}"
     return options.delimiter or ("\t" if named == ".tsv" else ",")
 
@@ -417,18 +425,18 @@ def _read_parquet(path: Path, columns: Collection[str] | None, groups: tuple[int
 
     with path.open("rb") as file, pq.ParquetFile(file) as parquet:
         names = parquet.schema_arrow.names
-        wanted = None if columns is None else [name for name in names if name in columns]
+        present = None if columns is None else [name for name in names if name in columns]
         if groups is None:
-            return takeable(parquet.read(columns=wanted))
-        return takeable(parquet.read_row_groups(range(*groups), columns=wanted))
+            return takeable(parquet.read(columns=present))
+        return takeable(parquet.read_row_groups(range(*groups), columns=present))
 
 
 def _with_types(table: pa.Table, types: Mapping[str, ColumnType], file: str) -> pa.Table:
     faults: list[TraceFault] = []
-    for name, wanted in types.items():
+    for name, column_type in types.items():
         if name in table.column_names:
             try:
-                table = with_type(table, name, wanted)
+                table = with_type(table, name, column_type)
             except TraceError as error:
                 faults += [replace(fault, file=file) for fault in error.faults]
     if faults:
@@ -436,9 +444,9 @@ def _with_types(table: pa.Table, types: Mapping[str, ColumnType], file: str) -> 
     return table
 
 
-def with_type(table: pa.Table, name: str, wanted: str) -> pa.Table:
+def with_type(table: pa.Table, name: str, column_type: str) -> pa.Table:
     """Return a table with another type of a column; a TraceError names what cannot be read as one."""
-    column, target = table.column(name), _ARROW[wanted]
+    column, target = table.column(name), _ARROW[column_type]
     if column.type == target:
         return table
     try:
@@ -446,12 +454,12 @@ def with_type(table: pa.Table, name: str, wanted: str) -> pa.Table:
             check_rows_agree(column, name)
         return table.set_column(table.schema.get_field_index(name), name, _cast(column, target))
     except pa.ArrowNotImplementedError:
-        message = f"its type is {column.type}, which cannot be read as {wanted}"
+        message = f"its type is {column.type}, which cannot be read as {column_type}"
         raise TraceError(TraceFault(message, column=name)) from None
     except pa.ArrowInvalid:
         bad = np.zeros(len(column), np.bool_)
         bad[unreadable_rows(column, partial(_cast, target=target), FAULT_LIMIT)] = True
-        message = f"the value is no {wanted}: correct it, or give the column another type"
+        message = f"the value is no {column_type}: correct it, or give the column another type"
         raise TraceError(row_faults(bad, message, column=name, values=column)) from None
 
 

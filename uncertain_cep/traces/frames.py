@@ -123,14 +123,14 @@ def _table_of(frame: Any, columns: Sequence[str] | None) -> pa.Table:
     if kind == "polars" and hasattr(frame, "collect"):
         frame = _read(frame, frame.collect)
     if kind == "polars" and hasattr(frame, "to_arrow") and hasattr(frame, "columns"):
-        wanted = [name for name in frame.columns if columns is None or name in columns]
-        return _converted(frame, wanted, lambda names: frame.select(names).to_arrow())
+        present = [name for name in frame.columns if columns is None or name in columns]
+        return _converted(frame, present, lambda names: frame.select(names).to_arrow())
     if kind == "pandas" and hasattr(frame, "columns"):
         _check_names(list(frame.columns), columns)
-        wanted = [name for name in frame.columns if columns is None or name in columns]
+        present = [name for name in frame.columns if columns is None or name in columns]
         return _converted(
             frame,
-            wanted,
+            present,
             lambda names: pa.Table.from_pandas(frame[names], preserve_index=False).replace_schema_metadata(
                 None
             ),
@@ -184,13 +184,13 @@ def _converted(frame: Any, names: list[Any], convert: Callable[[list[Any]], pa.T
         raise TraceError(faults) from None
 
 
-def _check_names(names: Sequence[Any], wanted: Sequence[str] | None) -> None:
+def _check_names(names: Sequence[Any], chosen: Sequence[str] | None) -> None:
     if len(set(map(str, names))) == len(names):
         return
     twice = [
         str(name)
         for name, count in Counter(map(str, names)).items()
-        if count > 1 and (wanted is None or name in wanted)
+        if count > 1 and (chosen is None or name in chosen)
     ]
     if twice:
         message = "there are several columns of this name: rename them, or leave out all but one"

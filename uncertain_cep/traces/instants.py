@@ -49,7 +49,7 @@ _FEW: Final = 3
 
 
 def zoned_rows(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return which ISO 8601 texts have a time zone, null where there is no text."""
+    """Return a mask of the ISO 8601 texts that have a time zone, null where there is no text."""
     return pc.match_substring_regex(text, _ZONED)
 
 
@@ -67,12 +67,12 @@ def check_rows_agree(values: pa.ChunkedArray, column: str) -> None:
     raise TraceError(row_faults(naive, message, column=column, values=text))
 
 
-def warn_of_naive(found: Iterable[tuple[str, pa.DataType]], *, of: str = "") -> None:
-    """Warn if some of what is put together are timestamps with a time zone, and others without.
+def warn_of_naive(types: Iterable[tuple[str, pa.DataType]], *, of: str = "") -> None:
+    """Warn if columns or files are put together of which only some have a time zone.
 
-    ``found`` are names, of columns or files, and the types of their stamps; ``of`` is what the names have.
+    ``types`` are names, of columns or files, and the types of their stamps; ``of`` begins their description.
     """
-    stamps = [(name, dtype.tz) for name, dtype in found if pa.types.is_timestamp(dtype)]
+    stamps = [(name, dtype.tz) for name, dtype in types if pa.types.is_timestamp(dtype)]
     naive = list(dict.fromkeys(name for name, zone in stamps if zone is None))
     zoned = [(name, zone) for name, zone in stamps if zone is not None]
     if naive and zoned:
@@ -92,7 +92,7 @@ _ACCEPTED = "timestamps, dates, whole or decimal numbers (with a unit) and ISO 8
 
 @dataclass(frozen=True, slots=True)
 class StampKind:
-    """What the numbers of a stamp column mean; the ``resolution`` is in nanoseconds, None for plain ticks."""
+    """The meaning of the numbers of a stamp column; ``resolution`` in nanoseconds, None for plain ticks."""
 
     resolution: int | None
     is_day: bool = False
@@ -115,7 +115,7 @@ class Grid:
     countable: bool
     """Whether numbers may count ticks: not where a tick is the default microsecond."""
 
-    def length(self, duration: str | int, *, what: str, least: int = 0) -> int:
+    def length(self, duration: str | int, *, what: str, shortest: int = 0) -> int:
         """Return a length in nanoseconds (in ticks if the tick has no name); a number counts ticks.
 
         An OptionError says that a text needs a tick, a number a named one, or that the length is not a whole
@@ -131,10 +131,10 @@ class Grid:
             )
         else:
             nanoseconds = parse_duration(duration, what=what)
-        if nanoseconds % (self.tick or 1) or nanoseconds < least:
-            some = "one or more whole ticks" if least else "whole ticks"
+        if nanoseconds % (self.tick or 1) or nanoseconds < shortest:
+            multiple = "one or more whole ticks" if shortest else "whole ticks"
             raise OptionError(
-                f"{what} {duration} must be {some} of {format_duration(self.tick or 1)}"
+                f"{what} {duration} must be {multiple} of {format_duration(self.tick or 1)}"
                 f"{'' if self.named else ', the default'}: give a tick= that divides it"
             )
         return nanoseconds
@@ -157,7 +157,7 @@ class Grid:
 
 
 def stamp_kind(column: str, dtype: pa.DataType, unit: str | None) -> StampKind:
-    """Return what the stamps of a column mean.
+    """Return the meaning of the stamps of a column.
 
     ``unit`` is that of numbers since the epoch, None for plain ticks. A TraceError says that the type holds
     no times; an OptionError, that there is no such unit.
@@ -276,8 +276,8 @@ def _float_counts(
         raise TraceError(row_faults(fraction != 0, message, column=column, values=values))
     spacing = np.spacing(np.abs(numbers.astype(values.type.to_pandas_dtype()))).astype(np.float64) * factor
     place = 10 ** np.ceil(np.log10(np.clip(spacing, 1.0, 1e18))).astype(np.int64)
-    rest = np.rint(fraction * (factor / place)).astype(np.int64) * place
-    return whole.astype(np.int64) * factor + rest, present
+    nanoseconds = np.rint(fraction * (factor / place)).astype(np.int64) * place
+    return whole.astype(np.int64) * factor + nanoseconds, present
 
 
 def _parse_iso(values: pa.ChunkedArray, column: str) -> pa.ChunkedArray:
@@ -383,12 +383,12 @@ def rests_of(
 def _check_fits(counts: IntArray, factor: int, shift: int | IntArray, column: str, values: Values) -> None:
     if len(counts) == 0:
         return
-    least, most = (shift, shift) if isinstance(shift, int) else (int(shift.min()), int(shift.max()))
-    low, high = int(counts.min()) * factor + least, int(counts.max()) * factor + most
+    smallest, largest = (shift, shift) if isinstance(shift, int) else (int(shift.min()), int(shift.max()))
+    low, high = int(counts.min()) * factor + smallest, int(counts.max()) * factor + largest
     if low >= _INT64.min and high <= _INT64.max:
         return
     # Bounds by the extremes of the shift: at worst they name a row within one shift of the limit.
-    bad = (counts > (_INT64.max - most) // factor) | (counts < -((-_INT64.min + least) // factor))
+    bad = (counts > (_INT64.max - largest) // factor) | (counts < -((-_INT64.min + smallest) // factor))
     message = "the time does not fit into 64 bits at this tick: is its unit right, or the tick too fine?"
     raise TraceError(row_faults(bad, message, column=column, values=values))
 

@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """What the ticks did to the times of some rows.
+    """The effect of the ticks on the times of some rows.
 
     ``ticks``, (k,) int64, are those of certain times; ``rests``, likewise, the nanoseconds rounded off each
     (None: nothing). ``floored`` counts rows whose own offset or length is no whole number of ticks.
@@ -48,7 +48,7 @@ class Rounding:
     def of(
         cls, lower: IntArray, upper: IntArray, rests: IntArray | None, keep: BoolArray | None, floored: int
     ) -> Rounding:
-        """Return what was done to intervals, (n,) each, of those to keep (None: all)."""
+        """Return the rounding of intervals, (n,) each, of those to keep (None: all)."""
         certain = lower == upper if keep is None else (lower == upper) & keep
         return cls(lower[certain], None if rests is None else rests[certain], floored)
 
@@ -78,7 +78,7 @@ def warn_of_merged(parts: Sequence[Rounding], tick: str | None) -> None:
 
 
 def merged_message(merged: int, tick: str | None) -> str:
-    """Return what to say of so many certain times that share their tick with different ones."""
+    """Return the message for so many certain times that share their tick with different ones."""
     return (
         f"{merged:,} certain times share a tick of {tick} with different ones: none of these is before the "
         "other, so that they never follow each other in a match; give a shorter tick, or say how uncertain "
@@ -185,28 +185,30 @@ class IntervalOptions:
         grid = self.grid(table.schema)
         table = whole_numbers(table, self.uncertainty.stamps(self.time))
         stamps = Stamps(table, self.time, self.unit, grid, self.format)
-        found = self.uncertainty.intervals(stamps)
+        intervals = self.uncertainty.intervals(stamps)
         if stamps.seen.twice:
-            found = of_both_readings(found, self.uncertainty.intervals(replace(stamps, later=True)), grid)
-        lower, upper, keep = found.lower, found.upper, None
-        if any(gap.rows.any() for gap in found.missing):
+            intervals = of_both_readings(
+                intervals, self.uncertainty.intervals(replace(stamps, later=True)), grid
+            )
+        lower, upper, keep = intervals.lower, intervals.upper, None
+        if any(gap.rows.any() for gap in intervals.missing):
             if self.missing == "error":
                 hint = 'correct it, or leave such rows out with missing="drop"'
                 faults = [
                     row_faults(
                         gap.rows, f"{gap.message}: {hint}", column=gap.column, values=table.column(gap.column)
                     )
-                    for gap in found.missing
+                    for gap in intervals.missing
                 ]
-                raise TraceError([fault for some in faults for fault in some])
-            keep = ~np.logical_or.reduce([gap.rows for gap in found.missing])
+                raise TraceError([fault for part in faults for fault in part])
+            keep = ~np.logical_or.reduce([gap.rows for gap in intervals.missing])
             lower, upper = np.where(keep, lower, 0), np.where(keep, upper, 0)
-        rounding = Rounding.of(found.lower, found.upper, found.rests, keep, found.floored)
+        rounding = Rounding.of(intervals.lower, intervals.upper, intervals.rests, keep, intervals.floored)
         return IntervalColumns(
             grid.column(lower, "lower"),
             grid.column(upper, "upper"),
-            found.pmf,
-            found.clocks,
+            intervals.pmf,
+            intervals.clocks,
             keep,
             grid,
             rounding,

@@ -48,7 +48,7 @@ def read_json(
     A block at a time is in memory, and of a long file what is of no use is dropped.
     """
     texts = [name for name in options.texts if columns is None or name in columns]
-    given = [name for name, wanted in options.types if wanted == "string"]
+    declared_texts = [name for name, type_name in options.types if type_name == "string"]
     roots = None if columns is None else roots_of({*columns, *(name for name, _ in options.types)})
     as_text = {(name,) for name in options.as_text}
 
@@ -58,26 +58,26 @@ def read_json(
 
     def kept_blocks() -> Iterator[bytes]:
         for block in blocks():
-            yield kept_columns(io.BytesIO(block), columns, given).getvalue()
+            yield kept_columns(io.BytesIO(block), columns, declared_texts).getvalue()
 
     for forced in (texts, []) if texts else ([],):
         try:
-            table = _joined(blocks, forced, roots, as_text, given, path)
+            table = _joined(blocks, forced, roots, as_text, declared_texts, path)
             break
         except (pa.ArrowInvalid, UnreadableLineError, UnicodeDecodeError) as error:
             if forced and isinstance(error, pa.ArrowInvalid):
                 continue
             if span is not None:
                 raise TraceError(_CHANGED) from None
-            faults = _line_faults(path, columns, given)
-            if not faults and columns is None and not given:
+            faults = _line_faults(path, columns, declared_texts)
+            if not faults and columns is None and not declared_texts:
                 raise
             if faults:
                 raise TraceError(faults) from None
-            table = _joined(kept_blocks, [], roots, as_text, given, path)
+            table = _joined(kept_blocks, [], roots, as_text, declared_texts, path)
     # Arrow reads a whole number of 400 digits as an infinity, and JSON has none.
-    wanted = table.column_names if columns is None else roots_of(columns)
-    if _infinite(table.select([name for name in table.column_names if name in wanted])):
+    names = table.column_names if columns is None else roots_of(columns)
+    if _infinite(table.select([name for name in table.column_names if name in names])):
         raise TraceError(_CHANGED if span else _line_faults(path, columns))
     return table
 
@@ -94,36 +94,36 @@ def _joined(
     texts: Sequence[str],
     roots: Collection[str] | None,
     as_text: Collection[tuple[str, ...]],
-    given: Collection[str],
+    declared_texts: Collection[str],
     path: Path,
 ) -> pa.Table:
     """Return the rows of blocks of lines; of several blocks the columns ``roots`` only (None: all).
 
-    ``texts`` are read as they stand there, and so are the numbers ``as_text``, and those of ``given`` that
-    would be rounded. Blocks that hold another type than all of them together are parsed again as that: where
-    one holds dates and another words, all is text as it stands there.
+    ``texts`` and the numbers ``as_text`` are read as they stand there, and the ``declared_texts`` whose
+    numbers would be rounded. Blocks that hold another type than all of them together are parsed again as
+    that: where one holds dates and another words, all is text as it stands there.
     """
     long = LongNumbers()
     tables = _parsed(blocks, text_fields(texts), roots, as_text, long)
-    if more := long.as_text(given).difference(as_text):
+    if more := long.as_text(declared_texts).difference(as_text):
         as_text = more.union(as_text)
         tables = _parsed(blocks, text_fields(texts), roots, as_text, long)
     types: dict[str, pa.DataType] = {}
     for table in tables.values():
         for field in table.schema:
             types[field.name] = wider_type(types.get(field.name, pa.null()), field.type, field.name)
-    others = {
+    types_of_blocks = {
         number: wide
         for number, table in tables.items()
         if (
             wide := {field.name for field in table.schema if field.type not in (pa.null(), types[field.name])}
         )
     }
-    if others:
-        wide = set().union(*others.values())
+    if types_of_blocks:
+        wide = set().union(*types_of_blocks.values())
         fields = [field for field in text_fields(texts) if field.name not in wide]
         fields += [pa.field(name, types[name]) for name in sorted(wide)]
-        tables |= _parsed(blocks, fields, roots, as_text, long, others)
+        tables |= _parsed(blocks, fields, roots, as_text, long, types_of_blocks)
     long.warn(str(path), roots)
     # Of columns that hold nothing in some blocks the others tell the type.
     whole = pa.concat_tables([tables[number] for number in sorted(tables)], promote_options="default")
@@ -136,16 +136,16 @@ def _parsed(
     roots: Collection[str] | None,
     as_text: Collection[tuple[str, ...]],
     long: LongNumbers,
-    some: Collection[int] | None = None,
+    numbers: Collection[int] | None = None,
 ) -> dict[int, pa.Table]:
-    """Return the rows of blocks of lines, of ``some`` of them by their numbers (None: of all)."""
+    """Return the rows of blocks of lines: of those with these ``numbers`` (None: of all)."""
     tables: dict[int, pa.Table] = {}
     for number, block in enumerate(blocks()):
-        if (some is None or number in some) and block.removeprefix(codecs.BOM_UTF8).strip():
+        if (numbers is None or number in numbers) and block.removeprefix(codecs.BOM_UTF8).strip():
             lines = with_text(block, as_text) if as_text else block
             tables[number] = _json_table(lines, fields)
             long.learn(number, lines, tables[number])
-            if roots is not None and (some is not None or len(tables) > 1):
+            if roots is not None and (numbers is not None or len(tables) > 1):
                 for place in {min(tables), number}:
                     names = [name for name in tables[place].column_names if name in roots]
                     tables[place] = tables[place].select(names)
@@ -154,7 +154,7 @@ def _parsed(
     return tables
 
 
-def _blocks(stream: Any, least: int) -> Iterator[bytes]:
+def _blocks(stream: Any, least_size: int) -> Iterator[bytes]:
     """Yield whole lines of a stream, at least so many bytes at a time, and the rest at last.
 
     A line that is too long raises `UnreadableLineError`.
@@ -166,13 +166,13 @@ def _blocks(stream: Any, least: int) -> Iterator[bytes]:
         since = len(data) - end if end else since + len(data)
         if since > LONGEST_LINE:
             raise UnreadableLineError
-        if end and size + end >= least:
+        if end and size + end >= least_size:
             yield b"".join((*parts, data[:end]))
             parts, size, data = [], 0, data[end:]
         parts.append(data)
         size += len(data)
-    if rest := b"".join(parts):
-        yield rest
+    if remainder := b"".join(parts):
+        yield remainder
 
 
 def _infinite(table: pa.Table) -> bool:
@@ -185,13 +185,13 @@ def _line_faults(
     path: Path, columns: Collection[str] | None, texts: Collection[str] = ()
 ) -> list[TraceFault]:
     with json_lines(unpacked(path)) as stream:
-        found = json_line_faults(io.BufferedReader(stream), columns, texts)
-        return [replace(fault, file=str(path)) for fault in found]
+        faults = json_line_faults(io.BufferedReader(stream), columns, texts)
+        return [replace(fault, file=str(path)) for fault in faults]
 
 
 def _json_table(block: bytes, fields: Sequence[pa.Field]) -> pa.Table:
     """Return the rows of some lines, in which these columns have these types."""
-    table = _parsed_json(block, fields, others="infer")
+    table = _parsed_json(block, fields, unexpected="infer")
     # Arrow takes any bytes for text, and for names.
     table.validate(full=True)
     fixed = {field.name for field in fields}
@@ -208,7 +208,7 @@ def _with_zones(block: bytes, table: pa.Table, fixed: Collection[str]) -> pa.Tab
     texts = _retyped(free, lambda _, dtype: pa.string() if pa.types.is_timestamp(dtype) else dtype)
     if not texts or not _may_have_zones(block):
         return table
-    read = _parsed_json(block, texts, others="ignore")
+    read = _parsed_json(block, texts, unexpected="ignore")
     seen: dict[FieldPath, set[bool]] = {}
     for path, values in leaves_of(zip(read.column_names, read.columns, strict=True), is_text):
         seen.setdefault(path, set()).update(zoned_rows(values).unique().drop_null().to_pylist())
@@ -223,7 +223,7 @@ def _with_zones(block: bytes, table: pa.Table, fixed: Collection[str]) -> pa.Tab
     changed = _retyped(free, change)
     # Arrow cannot cast all lists of objects.
     again = [field for field in changed if field.name in mixed or pa.types.is_nested(field.type)]
-    parsed = _parsed_json(block, again, others="ignore") if again else table
+    parsed = _parsed_json(block, again, unexpected="ignore") if again else table
     for field in changed:
         column = parsed.column(field.name) if field in again else table.column(field.name).cast(field.type)
         table = table.set_column(table.schema.get_field_index(field.name), field, column)
@@ -240,11 +240,11 @@ def _retyped(
     ]
 
 
-def _parsed_json(block: bytes, fields: Sequence[pa.Field], *, others: str) -> pa.Table:
+def _parsed_json(block: bytes, fields: Sequence[pa.Field], *, unexpected: str) -> pa.Table:
     """Return the rows of some lines: these columns, and what is to be done with others."""
     import pyarrow.json as pajson
 
-    options = pajson.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior=others)
+    options = pajson.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior=unexpected)
     guarded = pa.PythonFile(NestingGuard(io.BytesIO(block)), "r")
     return pajson.read_json(guarded, pajson.ReadOptions(block_size=LONGEST_LINE), options)
 
@@ -273,7 +273,7 @@ def _with_dates(block: bytes, table: pa.Table, fixed: Collection[str]) -> pa.Tab
     ]
     if not midnights:
         return table
-    texts = _parsed_json(block, [pa.field(name, pa.string()) for name in midnights], others="ignore")
+    texts = _parsed_json(block, [pa.field(name, pa.string()) for name in midnights], unexpected="ignore")
     for name in midnights:
         if all_hold(is_day, texts.column(name)):
             place = table.schema.get_field_index(name)

@@ -44,23 +44,23 @@ class LongNumbers:
         columns = list(zip(table.column_names, table.columns, strict=True))
         floats = list(leaves_of(columns, pa.types.is_floating))
         long = {path: _Seen() for path, values in floats if has_large(values)}
-        found = {path: _Seen(decimal=True) for path, _ in floats}
+        floats_seen = {path: _Seen(decimal=True) for path, _ in floats}
         if long:
             _look(block, long)
-        self._seen[number] = found | long
+        self._seen[number] = floats_seen | long
         self._first_row[number] = table.num_rows
 
-    def as_text(self, given: Collection[str] = ()) -> set[Path]:
-        """Return the fields to read as text; those ``given`` are if anything of them would be rounded."""
+    def as_text(self, declared: Collection[str] = ()) -> set[Path]:
+        """Return the fields to read as text; a ``declared`` one is if any of its numbers would be rounded."""
         paths = {path for seen in self._seen.values() for path in seen}
-        asked = {parts_of(name) or (name,) for name in given} | {(name,) for name in given}
-        found = set()
+        declared_paths = {parts_of(name) or (name,) for name in declared} | {(name,) for name in declared}
+        text_paths = set()
         for path in paths:
             blocks = [seen[path] for seen in self._seen.values() if path in seen]
             whole = any(each.beyond for each in blocks) and not any(each.decimal for each in blocks)
-            if whole or (path in asked and any(each.beyond or each.rounded for each in blocks)):
-                found.add(path)
-        return found
+            if whole or (path in declared_paths and any(each.beyond or each.rounded for each in blocks)):
+                text_paths.add(path)
+        return text_paths
 
     def warn(self, file: str, roots: Collection[str] | None) -> None:
         """Warn of the numbers that are rounded, in these columns (None: all)."""
@@ -101,7 +101,7 @@ def _rows(block: bytes) -> Iterator[Any]:
             yield json.loads(line.decode("utf-8-sig"), parse_int=_whole, parse_float=_decimal)
 
 
-def _look(block: bytes, wanted: Mapping[Path, _Seen]) -> None:
+def _look(block: bytes, seen_of: Mapping[Path, _Seen]) -> None:
     """Note what the numbers of some fields are."""
 
     def look(path: Path, value: Any, row: int) -> None:
@@ -111,8 +111,8 @@ def _look(block: bytes, wanted: Mapping[Path, _Seen]) -> None:
         elif isinstance(value, list):
             for item in value:
                 look(path, item, row)
-        elif path in wanted and isinstance(value, int | float) and not isinstance(value, bool):
-            seen = wanted[path]
+        elif path in seen_of and isinstance(value, int | float) and not isinstance(value, bool):
+            seen = seen_of[path]
             if isinstance(value, float):
                 seen.decimal = True
                 return
@@ -121,8 +121,8 @@ def _look(block: bytes, wanted: Mapping[Path, _Seen]) -> None:
                 seen.first = seen.first if seen.rounded else (row, str(value))
                 seen.rounded += 1
 
-    for row, found in enumerate(_rows(block), 1):
-        look((), found, row)
+    for row, record in enumerate(_rows(block), 1):
+        look((), record, row)
 
 
 def with_text(block: bytes, paths: Collection[Path]) -> bytes:
@@ -142,7 +142,7 @@ def with_text(block: bytes, paths: Collection[Path]) -> bytes:
 
 def with_marks(table: pa.Table, paths: Collection[Path]) -> pa.Table:
     """Return a table that says of its columns which of them are read as text."""
-    for place, found in enumerate(table.schema):
-        if (found.name,) in paths and found.type == pa.string():
-            table = table.set_column(place, marked(found.name), table.column(place))
+    for place, column in enumerate(table.schema):
+        if (column.name,) in paths and column.type == pa.string():
+            table = table.set_column(place, marked(column.name), table.column(place))
     return table

@@ -32,8 +32,8 @@ def wider_type(first: pa.DataType, second: pa.DataType, path: str) -> pa.DataTyp
     if pa.types.is_struct(first) and pa.types.is_struct(second):
         fields = {field.name: field.type for field in first}
         for field in second:
-            known = fields.get(field.name, pa.null())
-            fields[field.name] = wider_type(known, field.type, f"{path}.{field.name}")
+            before = fields.get(field.name, pa.null())
+            fields[field.name] = wider_type(before, field.type, f"{path}.{field.name}")
         return pa.struct(fields.items())
     if pa.timestamp("s", "UTC") in (first, second) and {first, second} <= _TIMES:
         # Times with a zone and times without are not of one kind.

@@ -28,11 +28,11 @@ def kept_columns(stream: BinaryIO, columns: Collection[str] | None, texts: Colle
     while line := stream.readline():
         if line.strip():
             row = json.loads(line.decode("utf-8-sig"), parse_int=_integer)
-            some = row if columns is None else _pruned(row, tree)
+            record = row if columns is None else _pruned(row, tree)
             for name in texts:
-                if not isinstance(some.get(name), str | None):
-                    some[name] = json.dumps(some[name])
-            kept.write(json.dumps(some).encode() + b"\n")
+                if not isinstance(record.get(name), str | None):
+                    record[name] = json.dumps(record[name])
+            kept.write(json.dumps(record).encode() + b"\n")
     kept.seek(0)
     return kept
 
@@ -146,7 +146,7 @@ def _type_faults(pairs: _Pairs, row: int, kinds: dict[str, tuple[str, int]]) -> 
 def _kind_faults(
     value: Any, place: str, column: str, row: int, kinds: dict[str, tuple[str, int]]
 ) -> Iterator[TraceFault]:
-    """Yield what is of another type than what came before at its place: the value, and those within it."""
+    """Yield a fault for each value, or value within it, of another type than earlier values at its place."""
     kind = _kind(value)
     if kind is None:
         return

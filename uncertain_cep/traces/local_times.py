@@ -61,7 +61,7 @@ def in_utc(
     except pa.ArrowInvalid as error:
         raise TraceError(f"column {column!r}: the time zone {zone} is not known here: {error}") from None
     early, late = counts.copy(), counts.copy()
-    early[rows], late[rows] = (np.asarray(found.cast(pa.int64())) for found in (first, last))
+    early[rows], late[rows] = (np.asarray(readings.cast(pa.int64())) for readings in (first, last))
     # Arrow gives the ends of what was skipped.
     never = late - early == 1
     if never.any():
@@ -101,27 +101,31 @@ def _lowest(early: IntArray, late: IntArray, slack: int) -> IntArray | None:
     certain = early.copy()
     certain[twice] = _NEVER
     before = np.maximum.accumulate(certain)
-    most = _NEVER
+    latest = _NEVER
     for row in twice.tolist():
-        least = max(most, int(before[row])) - slack
-        if early[row] < least:
+        earliest = max(latest, int(before[row])) - slack
+        if early[row] < earliest:
             chosen[row] = late[row]
-        if chosen[row] < least:
+        if chosen[row] < earliest:
             return None
-        most = max(most, int(chosen[row]))
+        latest = max(latest, int(chosen[row]))
     in_order = (np.maximum.accumulate(chosen) - chosen <= slack).all()
     return chosen if in_order else None
 
 
 def _warn(twice: int, unknown: int, column: str, zone: str) -> None:
     if unknown == twice:
-        told = "each has both times, equally likely"
+        explanation = "each has both times, equally likely"
     elif unknown:
-        known = twice - unknown
-        told = f"the order of the rows tells which for {known:,}, and {unknown:,} have both, equally likely"
+        ordered = twice - unknown
+        explanation = (
+            f"the order of the rows tells which for {ordered:,}, and {unknown:,} have both, equally likely"
+        )
     else:
-        told = "the order of the rows tells which"
-    warn(f"{twice:,} stamps of {column} stand for two times, as clocks of {zone} were set back: {told}")
+        explanation = "the order of the rows tells which"
+    warn(
+        f"{twice:,} stamps of {column} stand for two times, as clocks of {zone} were set back: {explanation}"
+    )
 
 
 def known_zone(zone: str) -> bool:

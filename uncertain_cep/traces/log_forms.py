@@ -65,10 +65,10 @@ def base_of(path: Path, column: pa.ChunkedArray, forms: Sequence[str]) -> tuple[
             continue
         begin, next_late = changed.astype(f"M8[{unit}]"), _DAY
         for _ in range(_MOST_BASES):
-            found = stamp_column(TIME, column, TimeFormat(told_with(forms, str(begin)), str(begin)))
-            late = _DAY if found is None else int(found.counts.max()) - int(changed.astype(np.int64))
+            stamps = stamp_column(TIME, column, TimeFormat(told_with(forms, str(begin)), str(begin)))
+            late = _DAY if stamps is None else int(stamps.counts.max()) - int(changed.astype(np.int64))
             if late <= 0:
                 return str(begin), (late + _DAY if unit == "D" else next_late) <= _FARTHEST_ZONE
             # All stamps of days move together; a year may lack 29 February.
-            begin, next_late = begin - (1 if unit == "Y" or found is None else -(-late // _DAY)), late
+            begin, next_late = begin - (1 if unit == "Y" or stamps is None else -(-late // _DAY)), late
     return None, False

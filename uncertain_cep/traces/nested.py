@@ -34,11 +34,11 @@ def parts_of(path: str) -> tuple[str, ...]:
     """Return the names along a path such as ``a.b`` or ``"a.b".c``; none if it is no path."""
     parts, place = [], 0
     while place < len(path):
-        found = _PART.match(path, place)
-        if found is None:
+        part = _PART.match(path, place)
+        if part is None:
             return ()
-        parts.append(found[1] or found[2])
-        place = found.end()
+        parts.append(part[1] or part[2])
+        place = part.end()
     return () if path.endswith(".") else tuple(parts)
 
 
@@ -49,11 +49,11 @@ def is_path(name: str) -> bool:
 
 def roots_of(names: Iterable[str]) -> set[str]:
     """Return the names, and those of all columns that the paths among them may begin with."""
-    found = set(names)
-    for name in list(found):
+    roots = set(names)
+    for name in list(roots):
         parts = parts_of(name)
-        found.update(".".join(parts[:size]) for size in range(1, len(parts) + 1))
-    return found
+        roots.update(".".join(parts[:size]) for size in range(1, len(parts) + 1))
+    return roots
 
 
 def leaf_names(schema: pa.Schema) -> list[str]:
@@ -75,9 +75,9 @@ def with_fields(table: pa.Table, names: Iterable[str]) -> pa.Table:
     """Return a table with a column for each of the paths that it lacks and has such a field for."""
     for name in names:
         if is_path(name) and name not in table.column_names:
-            found = _field(table, parts_of(name))
-            if found is not None:
-                table = table.append_column(name, found)
+            column = _field(table, parts_of(name))
+            if column is not None:
+                table = table.append_column(name, column)
     return table
 
 
@@ -146,12 +146,12 @@ def _field(table: pa.Table, parts: Sequence[str]) -> pa.ChunkedArray | None:
     return None
 
 
-def exploded(table: pa.Table, paths: Sequence[str], file: str, found: set[str] | None = None) -> pa.Table:
+def exploded(table: pa.Table, paths: Sequence[str], file: str, present: set[str] | None = None) -> pa.Table:
     """Return a table with a row for each item of the lists in some columns, one after the other.
 
     The column then holds the item. A row without items gives none. Of a path ``a.b`` the fields of ``a``
-    become columns ``a.*``. ``found`` learns which paths the table has. A TraceError says that a column holds
-    no lists.
+    become columns ``a.*``. ``present`` collects the paths that the table has. A TraceError says that a column
+    holds no lists.
     """
     for path in paths:
         parts = parts_of(path)
@@ -159,8 +159,8 @@ def exploded(table: pa.Table, paths: Sequence[str], file: str, found: set[str] |
             table = _spread(table, ".".join(parts[:size]))
         if path not in table.column_names:
             continue
-        if found is not None:
-            found.add(path)
+        if present is not None:
+            present.add(path)
         column = table.column(path)
         place = table.schema.get_field_index(path)
         if pa.types.is_null(column.type):

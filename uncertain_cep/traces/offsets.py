@@ -66,8 +66,8 @@ class ClockOffset:
 
     def reads(self, time: str | None) -> tuple[str, ...]:
         """Return all columns that the rule reads."""
-        own = () if self.own is None else self.own.reads(time)
-        return tuple(dict.fromkeys((*self.stamps(time), *columns_in(time or "")[1:], self.key, *own)))
+        columns = () if self.own is None else self.own.reads(time)
+        return tuple(dict.fromkeys((*self.stamps(time), *columns_in(time or "")[1:], self.key, *columns)))
 
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
@@ -82,14 +82,14 @@ class ClockOffset:
         scale = (stamps.grid.tick or 1) if self.in_ticks else 1
         keys = stamps.table.column(self.key).cast(pa.string())
         position = self._positions(stamps, column, keys)
-        known = position >= 0
-        shifts = [self._shift(bounds, position, known, scale) for bounds in (self.lower, self.upper)]
+        has_offset = position >= 0
+        shifts = [self._shift(bounds, position, has_offset, scale) for bounds in (self.lower, self.upper)]
         if self.shared:
             return self._moved_together(stamps, stamps.time or column, position, shifts)
         moved = stamps.ticks(stamps.time or column, *shifts)
         (lower, upper), present = moved.moved, moved.present
         gaps = missing_where(present, column)
-        gaps += self._unknown(known)
+        gaps += self._unknown(has_offset)
         return Intervals(lower, upper, gaps, rests=moved.rests, floored=moved.floored)
 
     def _moved_together(
@@ -99,27 +99,27 @@ class ClockOffset:
         if self.own is None:
             exact = stamps.ticks(column, 0)
             gaps = missing_where(exact.present, column)
-            found = Intervals(exact.moved[0], exact.moved[0], gaps, rests=exact.rests, floored=0)
+            intervals = Intervals(exact.moved[0], exact.moved[0], gaps, rests=exact.rests, floored=0)
         else:
-            found = self.own.intervals(stamps)
+            intervals = self.own.intervals(stamps)
         tick = stamps.grid.tick or 1
         low, high = shifts[0] // tick, -(-shifts[1] // tick)
-        known = position >= 0
+        has_offset = position >= 0
         names = np.array([*self._clock_names(), None], object)
         uneven = (shifts[0] % tick != 0) | (shifts[1] % tick != 0)
-        for gap in found.missing:
+        for gap in intervals.missing:
             uneven &= ~gap.rows
         return replace(
-            found,
-            lower=found.lower + low,
-            upper=found.upper + high,
-            missing=(*found.missing, *self._unknown(known)),
-            floored=found.floored + int(uneven.sum()),
+            intervals,
+            lower=intervals.lower + low,
+            upper=intervals.upper + high,
+            missing=(*intervals.missing, *self._unknown(has_offset)),
+            floored=intervals.floored + int(uneven.sum()),
             clocks=Clocks(pa.array(names[position], pa.string()), low, high),
         )
 
     def _clock_names(self) -> npt.NDArray[np.object_]:
-        """Return what to call the clock of each row of the table: the host, and which of its epochs.
+        """Return the name of the clock of each row of the table: the host, and its epoch if it has some.
 
         An epoch is told by where it begins, so that each table that has it calls it the same, and those of
         several tables are told apart.
@@ -136,9 +136,9 @@ class ClockOffset:
         ]
         return np.array(names, object)
 
-    def _unknown(self, known: BoolArray) -> tuple[Missing, ...]:
+    def _unknown(self, has_offset: BoolArray) -> tuple[Missing, ...]:
         at_the_time = "" if self.epochs is None else " at this time"
-        return missing_where(known, self.key, f"there is no clock offset for this host{at_the_time}")
+        return missing_where(has_offset, self.key, f"there is no clock offset for this host{at_the_time}")
 
     def _positions(self, stamps: Stamps, column: str, keys: pa.ChunkedArray) -> IntArray:
         """Return the place of each row's host and epoch, (n,) int64; -1 where there is none."""
@@ -161,9 +161,9 @@ class ClockOffset:
         distinct = np.unique(begin)
         order = np.lexsort((begin, place))
         keyed = place[order] * (len(distinct) + 1) + np.searchsorted(distinct, begin[order]) + 1
-        wanted = host * (len(distinct) + 1) + np.searchsorted(distinct, time, side="right")
+        keys_of_rows = host * (len(distinct) + 1) + np.searchsorted(distinct, time, side="right")
         # One row more stands for none.
-        row = np.append(-1, order)[np.searchsorted(keyed, wanted, side="right")]
+        row = np.append(-1, order)[np.searchsorted(keyed, keys_of_rows, side="right")]
         holds = (np.append(place, -1)[row] == host) & (host >= 0) & (time < np.append(end, _FIRST)[row])
         return np.where(holds, row, -1)
 
@@ -176,10 +176,10 @@ class ClockOffset:
         return all(not (np.asarray(bounds.to_numpy()) % tick).any() for bounds in (self.lower, self.upper))
 
     @staticmethod
-    def _shift(bounds: pa.Array, position: IntArray, known: BoolArray, scale: int) -> IntArray:
+    def _shift(bounds: pa.Array, position: IntArray, has_offset: BoolArray, scale: int) -> IntArray:
         if len(bounds) == 0:
             return np.zeros(len(position), np.int64)
-        return np.where(known, np.asarray(bounds.to_numpy())[position] * scale, 0)
+        return np.where(has_offset, np.asarray(bounds.to_numpy())[position] * scale, 0)
 
 
 @public
@@ -304,12 +304,12 @@ def _instants(
 def _said(values: pa.ChunkedArray, word: str, none: int) -> list[str]:
     """Return where epochs begin, or end, as names of clocks say it; nothing for null."""
     is_time = stamp_kind(word, values.type, None).resolution is not None
-    found = []
+    texts = []
     for instant in _instants(values, word, None, none).tolist():
         text = str(np.datetime64(instant, "ns")) if is_time else str(instant)
         text = text.rstrip("0").removesuffix(".") if "." in text else text
-        found.append("" if instant == none else f"{word} {text}")
-    return found
+        texts.append("" if instant == none else f"{word} {text}")
+    return texts
 
 
 def _checked(

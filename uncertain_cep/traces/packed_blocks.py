@@ -39,20 +39,20 @@ class Blocks:
             if block is None:
                 return b""
             self._rest = block
-        found, self._rest = self._rest[:size], self._rest[size:]
-        return found
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return data
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
     def _block(self) -> bytes | None:
-        """Return what the next block holds, None at the end."""
+        """Return the unpacked bytes of the next block, None at the end."""
         raise NotImplementedError
 
     def _unpacked(self, data: bytes, length: int) -> bytes:
-        found: bytes = self._codec.decompress(data, length, asbytes=True)
-        return found
+        unpacked: bytes = self._codec.decompress(data, length, asbytes=True)
+        return unpacked
 
     def _bytes(self, size: int) -> bytes:
         if not 0 <= size <= _LONGEST:
@@ -64,7 +64,7 @@ class Blocks:
 
 
 class Lz4Blocks(Blocks):
-    """Those of net.jpountz.lz4.LZ4BlockOutputStream.
+    """Blocks of net.jpountz.lz4.LZ4BlockOutputStream.
 
     A block has a header of its kind, its packed and unpacked lengths, and a checksum, which is not looked at.
     One of no bytes ends a stream, behind which another may begin.
@@ -87,7 +87,7 @@ class Lz4Blocks(Blocks):
 
 
 class SnappyBlocks(Blocks):
-    """Those of org.xerial.snappy.SnappyOutputStream.
+    """Blocks of org.xerial.snappy.SnappyOutputStream.
 
     A stream begins with magic bytes and two versions, and another may begin behind it. A block has its packed
     length before it, and within it, at first, its own.

@@ -1,4 +1,4 @@
-"""What a trace holds, in a few lines: types, times, resolutions, lengths, nulls, and what looks odd."""
+"""A summary of a trace in a few lines: types, times, resolutions, lengths, nulls, and oddities."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TypeProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a trace holds.
+    """A summary of a trace.
 
     ``types`` are the most frequent first, ``places`` the attributes that name hosts, with how many names they
     have and the first of these in order, ``nulls`` the share of nulls of each attribute that has some,
@@ -70,48 +70,48 @@ def profile_of(table: pa.Table) -> Profile:
     types = table.column(_NAMES.type).cast(pa.string())
     counts = sorted(types.value_counts().to_pylist(), key=lambda pair: -pair["counts"])
     codes = np.asarray(pc.index_in(types, pa.array([pair["values"] for pair in counts], pa.string())))
-    found = []
+    type_profiles = []
     for code, pair in enumerate(counts[:_MOST_TYPES]):
-        some = codes == code
-        lengths = upper[some] - lower[some] + 1
-        found.append(
+        of_type = codes == code
+        lengths = upper[of_type] - lower[of_type] + 1
+        type_profiles.append(
             TypeProfile(
                 pair["values"],
                 pair["counts"],
-                int(lower[some].min()),
-                int(upper[some].max()),
+                int(lower[of_type].min()),
+                int(upper[of_type].max()),
                 (int(lengths.min()), int(np.median(lengths)), int(lengths.max())),
-                _resolution(lower[some], upper[some], domain),
+                _resolution(lower[of_type], upper[of_type], domain),
             )
         )
-    own = {getattr(_NAMES, part) for part in _NAMES.__dataclass_fields__}
-    attributes = [name for name in table.column_names if name not in own]
+    model_columns = {getattr(_NAMES, part) for part in _NAMES.__dataclass_fields__}
+    attributes = [name for name in table.column_names if name not in model_columns]
     nulls = {name: table.column(name).null_count / max(table.num_rows, 1) for name in attributes}
-    rest = tuple(pair["values"] for pair in counts)
-    odd = tuple(_oddities(table, lower, upper, found, rest, nulls, domain))
+    distinct = tuple(pair["values"] for pair in counts)
+    odd = tuple(_oddities(table, lower, upper, type_profiles, distinct, nulls, domain))
     shares = sorted(((name, share) for name, share in nulls.items() if share), key=lambda pair: -pair[1])
     places = []
     for name in filter(names_host, attributes):
         with suppress(pa.ArrowException):
             values = sorted(table.column(name).drop_null().cast(pa.string()).unique().to_pylist())
             places += [(name, len(values), tuple(values[:_MOST_NAMES]))] if values else []
-    return Profile(tuple(found), tuple(places), tuple(shares), odd, domain)
+    return Profile(tuple(type_profiles), tuple(places), tuple(shares), odd, domain)
 
 
 def sound_part(table: pa.Table) -> pa.Table | None:
     """Return the events of a faulty table that have a type and an interval; None if its columns tell none."""
     try:
         domain = TimeDomain.of(table.schema, _NAMES)
-        given = [table.column(name) for name in (_NAMES.lower, _NAMES.upper)]
-        counts = [np.asarray(times.cast(pa.int64()).fill_null(0)) for times in given]
-        bounds = [domain.ticks_of_units(some) for some in counts]
+        bounds_columns = [table.column(name) for name in (_NAMES.lower, _NAMES.upper)]
+        counts = [np.asarray(times.cast(pa.int64()).fill_null(0)) for times in bounds_columns]
+        bounds = [domain.ticks_of_units(ticks) for ticks in counts]
         types = table.column(_NAMES.type).cast(pa.string())
     except MemoryError:
         raise
     except (UncertainCepError, pa.ArrowException, KeyError):
         return None
-    known = [np.asarray(column.is_valid()) for column in (types, *given)]
-    return table.filter(pa.array(np.logical_and.reduce([*known, bounds[0] <= bounds[1]])))
+    valid = [np.asarray(column.is_valid()) for column in (types, *bounds_columns)]
+    return table.filter(pa.array(np.logical_and.reduce([*valid, bounds[0] <= bounds[1]])))
 
 
 def _resolution(lower: IntArray, upper: IntArray, domain: TimeDomain) -> str:
@@ -154,18 +154,18 @@ def _oddities(
             first = int(lower[np.flatnonzero(late & ~out)[0]])
             number = int((late & ~out).sum())
             yield f"{number:,} events are still to come, such as one at {_shown(first, domain)}"
-        for found in types:
-            unit = found.resolution.removeprefix("1")
-            certain = found.lengths[2] == 1 and found.events > 1
+        for kind in types:
+            unit = kind.resolution.removeprefix("1")
+            certain = kind.lengths[2] == 1 and kind.events > 1
             if certain and UNIT_NANOSECONDS.get(unit, 0) >= UNIT_NANOSECONDS["s"] > domain.tick_nanoseconds:
                 yield (
-                    f"all times of {found.type} are whole multiples of {found.resolution}, but certain to "
+                    f"all times of {kind.type} are whole multiples of {kind.resolution}, but certain to "
                     f"{domain.describe()}: were they cut off? (granularity)"
                 )
-    for found in types:
-        if found.lengths[2] > 1000 * found.lengths[1]:
-            times = found.lengths[2] // found.lengths[1]
-            yield f"an interval of {found.type} is {times:,} times as long as the middle one"
+    for kind in types:
+        if kind.lengths[2] > 1000 * kind.lengths[1]:
+            times = kind.lengths[2] // kind.lengths[1]
+            yield f"an interval of {kind.type} is {times:,} times as long as the middle one"
     plain: dict[str, str] = {}
     for name in names:
         key = (name or "").strip().casefold()
@@ -215,16 +215,16 @@ def profile_lines(profile: Profile) -> Iterator[str]:
     domain = profile.domain
     head = ("type", "events", "first", "last", "resolution", "first to last: least", "middle", "most")
     rows: list[tuple[str, ...]] = [head]
-    for found in profile.types:
-        lengths = (_length(length, domain) for length in found.lengths)
-        times = (_shown(found.first, domain), _shown(found.last, domain))
-        rows.append((str(found.type), f"{found.events:,}", *times, found.resolution, *lengths))
+    for kind in profile.types:
+        lengths = (_length(length, domain) for length in kind.lengths)
+        times = (_shown(kind.first, domain), _shown(kind.last, domain))
+        rows.append((str(kind.type), f"{kind.events:,}", *times, kind.resolution, *lengths))
     widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
     for row in rows if profile.types else []:
         yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
     for name, count, names in profile.places:
-        others = f" and {count - len(names):,} more" if count > len(names) else ""
-        yield f"{name}: {', '.join(names)}{others}"
+        more_names = f" and {count - len(names):,} more" if count > len(names) else ""
+        yield f"{name}: {', '.join(names)}{more_names}"
     if profile.nulls:
         shown = ", ".join(f"{name} {share:.1%}" for name, share in profile.nulls[:_MOST_COLUMNS])
         more = len(profile.nulls) - _MOST_COLUMNS

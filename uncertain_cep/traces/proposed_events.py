@@ -132,8 +132,8 @@ def _type_column(table: pa.Table, stamps: Sequence[StampColumn]) -> str | None:
     for name in table.column_names if len(stamps) == 1 else ():
         plain = re.sub(r"[^a-z]", "", name.lower())
         column = table.column(name)
-        told = plain in _TYPES and is_text(column.type) and not column.null_count
-        if told and pc.count_distinct(column).as_py() <= _MOST_TYPES:
+        tells_type = plain in _TYPES and is_text(column.type) and not column.null_count
+        if tells_type and pc.count_distinct(column).as_py() <= _MOST_TYPES:
             return str(name)
     return None
 
@@ -163,13 +163,16 @@ def events_of_group(
     made = []
     for stamp, suffix in zip(stamps, _suffixes(stamps), strict=True):
         rule = _rule(stamp, spacing)
-        mine = tuple(_usual(table.column(kinds))) if kinds else (f"{name}{suffix}",)
+        type_names = tuple(_usual(table.column(kinds))) if kinds else (f"{name}{suffix}",)
         text = ["[[events]]"]
         text += [] if glob is None else [f"files = {quoted(glob)}"]
         if kinds:
             text += [f"# Each value of {kinds} is a type of events.", f"type_column = {quoted(kinds)}"]
         else:
-            text += ["# All rows are of one type, by the name of the file.", f"type = {quoted(mine[0])}"]
+            text += [
+                "# All rows are of one type, by the name of the file.",
+                f"type = {quoted(type_names[0])}",
+            ]
         text += _id(table, key if is_unique else None, suffix)
         text += _time(group, stamp, len(stamps))
         text += [f"# {each}" for each in rule.why]
@@ -182,7 +185,9 @@ def events_of_group(
         text += [f"# {each}" for each in said]
         text.append(f"attributes = {_in_toml(attributes)}")
         keys = () if named is None else (named,)
-        made.append(ProposedEvents("\n".join(text), mine, keys, place, pair_of(stamp.title), rule.length))
+        made.append(
+            ProposedEvents("\n".join(text), type_names, keys, place, pair_of(stamp.title), rule.length)
+        )
     return made
 
 
@@ -255,17 +260,17 @@ def _time(group: Group, stamp: StampColumn, count: int) -> list[str]:
 
 
 def _order_of_days(stamp: StampColumn) -> list[str]:
-    if not stamp.others:
+    if not stamp.alternatives:
         return []
-    others = " or ".join(", ".join(forms) for forms in stamp.others)
-    told = (
+    alternatives = " or ".join(", ".join(forms) for forms in stamp.alternatives)
+    reason = (
         "By this one alone the rows are in order of time."
         if stamp.in_order
         else "A day beyond 12 would tell, or rows in order of time."
     )
     return [
-        f"# Day and month cannot be told apart: all stamps fit {others}, too. {told} Whoever wrote the file "
-        "knows."
+        f"# Day and month cannot be told apart: all stamps fit {alternatives}, too. {reason} Whoever wrote "
+        "the file knows."
     ]
 
 

@@ -88,13 +88,13 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
     OptionError
         If none of them has a column of stamps, or they hold too much to be looked at.
     """
-    given = [spooled(format) if str(path) == "-" else path for path in paths]
-    if unpacked_bytes(map(str, given)) > IN_PROCESS_BYTES:
+    files_or_folders = [spooled(format) if str(path) == "-" else path for path in paths]
+    if unpacked_bytes(map(str, files_or_folders)) > IN_PROCESS_BYTES:
         raise OptionError(
             f"the files hold more than {IN_PROCESS_BYTES // 2**20} MiB: name some of them, and give what is "
             "written for these to match for all"
         )
-    files, faults = list_files(given, format, logs=True)
+    files, faults = list_files(files_or_folders, format, logs=True)
     if faults:
         raise TraceError(faults)
     readers = {file.reader for file in files}
@@ -108,21 +108,21 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
         # Nothing names standard input: its format has to stand in the schema.
         return propose(paths, "text")
     left_out: list[str] = []
-    found: list[tuple[Group, list[StampColumn]]] = []
+    groups: list[tuple[Group, list[StampColumn]]] = []
     options = FileOptions(format=format, delimiter=_delimiter(files, FileOptions(format=format)))
     for whole in groups_of_files(files, options, left_out):
         if {*whole.table.column_names} >= _MODEL:
             return _of_the_model(whole, paths)
         for group, stamps in with_stamps(whole):
             if stamps:
-                found.append((group, stamps))
+                groups.append((group, stamps))
             else:
                 left_out.append(f"{named_files(group.files)}: {_without_times(group)}")
-    if not found:
+    if not groups:
         raise OptionError("no file has a column of times: " + "; ".join(left_out))
-    taken = {file.root for group, _ in found for file in group.files}
-    traces = [str(path) for path, place in zip(paths, given, strict=True) if Path(place) in taken]
-    return replace(_schema(found, left_out, files, options), traces=tuple(traces))
+    taken = {file.root for group, _ in groups for file in group.files}
+    traces = [str(path) for path, place in zip(paths, files_or_folders, strict=True) if Path(place) in taken]
+    return replace(_schema(groups, left_out, files, options), traces=tuple(traces))
 
 
 def _delimiter(files: Sequence[TraceFile], options: FileOptions) -> str | None:
@@ -155,8 +155,8 @@ def _of_a_format(name: str, files: Sequence[TraceFile], paths: Sequence[str | Pa
         '# uncertainty = { kind = "plus_minus", by = "50ms" }',
     ]
     # Of a folder a schema that names a format reads everything.
-    others = {path for file in files for path in _everything(file.root)} - {file.path for file in files}
-    whole = all(_reader_of(path) == name for path in others if path.stat().st_size)
+    unnamed = {path for file in files for path in _everything(file.root)} - {file.path for file in files}
+    whole = all(_reader_of(path) == name for path in unnamed if path.stat().st_size)
     traces = paths if whole else [file.path for file in files]
     begin, end, keys, place = _SHARED.get(name, ("", "", (), None))
     kinds = [(begin, "begin"), (end, "end")] if begin else [("", "")]
@@ -204,21 +204,21 @@ def _everything(root: Path) -> set[Path]:
 
 
 def _schema(
-    found: Sequence[tuple[Group, list[StampColumn]]],
+    groups: Sequence[tuple[Group, list[StampColumn]]],
     left_out: list[str],
     files: Sequence[TraceFile],
     options: FileOptions,
 ) -> ProposedSchema:
     events: list[ProposedEvents] = []
-    names = [type_of_files(group.files) for group, _ in found]
-    types = _attribute_types(found)
+    names = [type_of_files(group.files) for group, _ in groups]
+    types = _attribute_types(groups)
     # Files without a column that tells them apart are series by themselves.
-    of_files = any(len(group.files) > 1 and host_column(group.table) is None for group, _ in found)
+    of_files = any(len(group.files) > 1 and host_column(group.table) is None for group, _ in groups)
     file_column = FILE if of_files and FILE not in types else None
-    for number, (group, stamps) in enumerate(found):
+    for number, (group, stamps) in enumerate(groups):
         name = names[number] if names.count(names[number]) == 1 else f"{names[number]}{number + 1}"
         glob = glob_of(group, files)
-        parts = [(glob, group)] if glob is not None or len(found) == 1 else each_file(group, files)
+        parts = [(glob, group)] if glob is not None or len(groups) == 1 else each_file(group, files)
         for pattern, part in parts:
             # What comes from standard input has no name.
             fits = None if len(files) == 1 and is_spooled(files[0].path) else pattern
@@ -233,7 +233,7 @@ def _schema(
     ]
     if file_column is not None:
         text += ["", "# Each file may be a series of its own.", f"file_column = {quoted(file_column)}"]
-    text += _extract([group for group, _ in found if group.preset is not None])
+    text += _extract([group for group, _ in groups if group.preset is not None])
     for proposed in events:
         text += ["", proposed.text]
     return ProposedSchema(_readable("\n".join(text)), tuple(events), (), tuple(left_out))
@@ -267,9 +267,9 @@ def _extract(logs: Sequence[Group]) -> list[str]:
         return []
     text = ["", "[extract]"]
     for form, share in forms.items():
-        some = "all" if share == 1 else f"{share:.1%}" if share < 0.9995 else "nearly all"
-        rest = "" if share == 1 else " Records that do not are left out, and counted."
-        text.append(f"# Of the records looked at {some} look like those of {form}.{rest}")
+        amount = "all" if share == 1 else f"{share:.1%}" if share < 0.9995 else "nearly all"
+        dropped = "" if share == 1 else " Records that do not are left out, and counted."
+        text.append(f"# Of the records looked at {amount} look like those of {form}.{dropped}")
     text.append(
         "# Lines that begin with white space go on with the record before, as stack traces do: see "
         "continuation in docs/traces.md."
@@ -291,10 +291,10 @@ def _readable(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _attribute_types(found: Sequence[tuple[Group, list[StampColumn]]]) -> dict[str, pa.DataType | None]:
+def _attribute_types(groups: Sequence[tuple[Group, list[StampColumn]]]) -> dict[str, pa.DataType | None]:
     """Return the type of each column in all groups; None if it has several that do not agree."""
     types: dict[str, pa.DataType | None] = {}
-    for group, _ in found:
+    for group, _ in groups:
         for field in group.table.schema:
             before = types.get(field.name, pa.null())
             types[field.name] = None if before is None else common_type(before, field.type)

@@ -33,8 +33,8 @@ def read_ragged(
     """
     import pyarrow.csv as pacsv
 
-    column, given = by
-    further = dict(given)
+    column, columns_of_values = by
+    further = dict(columns_of_values)
     place = list(common).index(column)
     texts: dict[str, io.StringIO] = {}
     rows: dict[str, list[int]] = {}
@@ -76,7 +76,9 @@ def read_ragged(
             f"rows of several kinds have values of different types in one column: set it in [types] ({error})"
         )
         raise TraceError(TraceFault(message, file=str(file))) from None
-    order = np.argsort(np.concatenate([np.array(found) for found in rows.values()]), kind="stable")
+    order = np.argsort(
+        np.concatenate([np.array(numbers_of_kind) for numbers_of_kind in rows.values()]), kind="stable"
+    )
     return whole.take(pa.array(order))
 
 

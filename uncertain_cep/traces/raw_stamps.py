@@ -21,14 +21,14 @@ _NAMES = Names()
 
 
 def with_raw_stamps(
-    loaded: LoadedTrace, paths: Paths, given: GivenSchema, format: str | None = None
+    loaded: LoadedTrace, paths: Paths, schema_or_path: GivenSchema, format: str | None = None
 ) -> tuple[pa.Table, str | None]:
     """Return the events of a trace with a column of raw stamps, null where a row has none, and its name.
 
     The files are read once more, with every rule of uncertainty replaced by ``exact``. The name is None if
     there are no stamps, or they cannot be told; else the metadata of the table have it, too.
     """
-    table, schema = loaded.table, given_schema(given)
+    table, schema = loaded.table, given_schema(schema_or_path)
     assert table is not None
     if schema is None or not any(events.time is not None for events in schema.events):
         return table, None
@@ -53,14 +53,14 @@ def with_raw_stamps(
         for origin in (loaded.origin, again.origin)
         for length, rows in zip(origin.lengths, origin.rows, strict=True)
     ]
-    found, begin = [], 0
-    for wanted, there in zip(places[: len(places) // 2], places[len(places) // 2 :], strict=True):
-        at = np.searchsorted(there, wanted)
+    places_of_rows, begin = [], 0
+    for ids, there in zip(places[: len(places) // 2], places[len(places) // 2 :], strict=True):
+        at = np.searchsorted(there, ids)
         clipped = np.minimum(at, max(len(there) - 1, 0))
-        same = there[clipped] == wanted if len(there) else np.zeros(len(wanted), dtype=np.bool_)
-        found.append(pa.array(begin + clipped, mask=~same))
+        same = there[clipped] == ids if len(there) else np.zeros(len(ids), dtype=np.bool_)
+        places_of_rows.append(pa.array(begin + clipped, mask=~same))
         begin += len(there)
-    rows = pa.chunked_array(found, pa.int64())
+    rows = pa.chunked_array(places_of_rows, pa.int64())
     lower, upper = (again.table.column(name).take(rows) for name in (_NAMES.lower, _NAMES.upper))
     # What has bounds of its own has a stamp only if these are one.
     stamps = pc.if_else(pc.equal(lower, upper), lower, None)
@@ -80,8 +80,8 @@ def rules_of(schema: TraceSchema | None) -> list[str]:
         if spec.column is not None:
             rule = f"by {spec.column}"
         else:
-            given = ", ".join(f"{name} {value}" for name, value in spec.arguments)
-            rule = spec.kind.replace("_", " ") + (f" ({given})" if given else "")
+            arguments = ", ".join(f"{name} {value}" for name, value in spec.arguments)
+            rule = spec.kind.replace("_", " ") + (f" ({arguments})" if arguments else "")
             if spec.kind == "plus_minus" and len(spec.arguments) == 1:
                 rule = f"±{spec.arguments[0][1]}"
         lines.append(f"How uncertain the times of {what} are: {rule}.")

@@ -80,10 +80,10 @@ def read_traces(
     """
     if not raw_stamps:
         return load_traces(paths, schema, format=format, tick=tick).sound()
-    given = paths if isinstance(paths, (str, Path)) else list(paths)
-    loaded = load_traces(given, schema, format=format, tick=tick)
+    sources = paths if isinstance(paths, (str, Path)) else list(paths)
+    loaded = load_traces(sources, schema, format=format, tick=tick)
     loaded.sound()
-    table, name = with_raw_stamps(loaded, given, schema, format)
+    table, name = with_raw_stamps(loaded, sources, schema, format)
     if name is None:
         warn("raw_stamps=True: no raw stamps can be told, as no schema makes intervals of stamps here")
     return table

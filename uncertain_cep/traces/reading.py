@@ -86,11 +86,11 @@ class LoadedTrace:
         if self.table is None:
             return self
         names = self.table.column_names
-        found = absent_columns([name for name in partition if name not in names], names)
-        if not found:
+        faults = absent_columns([name for name in partition if name not in names], names)
+        if not faults:
             ids = check_ids(self.table, _NAMES, partition=partition)
-            found = [self.origin.placed(fault) for fault in ids]
-        return replace(self, faults=(*self.faults, *found))
+            faults = [self.origin.placed(fault) for fault in ids]
+        return replace(self, faults=(*self.faults, *faults))
 
     def parts_without(self, column: str) -> Iterator[tuple[str, pa.Table]]:
         """Yield the files, and their events, that lack a column which others have."""
@@ -102,8 +102,8 @@ class LoadedTrace:
 
     def with_all_columns(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema with the columns that were not read, of no type, so that errors can name them."""
-        others = sorted(self.attributes().difference(schema.names))
-        return pa.schema([*schema, *(pa.field(name, pa.null()) for name in others)], schema.metadata)
+        unread = sorted(self.attributes().difference(schema.names))
+        return pa.schema([*schema, *(pa.field(name, pa.null()) for name in unread)], schema.metadata)
 
     def sound(self) -> pa.Table:
         """Return the table, or raise the faults; see `warn`."""
@@ -142,12 +142,16 @@ def load_traces(
     if options.deduplicate:
         # What is not read could tell events apart.
         used = None
-    asked: Any = paths
-    given = [asked] if isinstance(asked, (str, Path)) or not isinstance(asked, Iterable) else list(asked)
-    if not all(isinstance(path, (str, Path)) for path in given):
-        raise OptionError(f"paths={asked!r}: it takes the path of a file or a folder, or several")
-    files, faults = list_files(given, options.format, with_schema=schema is not None)
-    if not given:
+    argument: Any = paths
+    path_list = (
+        [argument]
+        if isinstance(argument, (str, Path)) or not isinstance(argument, Iterable)
+        else list(argument)
+    )
+    if not all(isinstance(path, (str, Path)) for path in path_list):
+        raise OptionError(f"paths={argument!r}: it takes the path of a file or a folder, or several")
+    files, faults = list_files(path_list, options.format, with_schema=schema is not None)
+    if not path_list:
         faults.append(TraceFault("no file is given: name one or more"))
     plan = reading_steps(files, schema, faults, named_formats=options.format is None)
     rows, next_id, days = 0, 1, True
@@ -183,9 +187,9 @@ def load_traces(
                 faults.append(TraceFault(f"{step.name}: {error}", file=named_in))
             next_id += raw.num_rows
     if (mixed := mixed_columns(schemas)) and not as_text:
-        return load_traces(given, schema, format=format, tick=tick, used=used, as_text=sorted(mixed))
+        return load_traces(path_list, schema, format=format, tick=tick, used=used, as_text=sorted(mixed))
     # What a file lacks is said already where it is a fault.
-    steps = [] if faults else [step for some in plan.values() for step in some]
+    steps = [] if faults else [step for steps_of_file in plan.values() for step in steps_of_file]
     faults += unused_keys(uses, options, steps, None if schema is None else schema.file)
     warn_of_zones(stamps, [part for part in parts if part.events.table.num_rows])
     dropped = sum(part.events.dropped for part in parts)
@@ -208,8 +212,8 @@ def load_traces(
         origin = origin.kept(first)
     named = None
     if table is not None:
-        found, named = _model_faults(table, tick if schema is None else None)
-        faults += [origin.placed(fault) for fault in found]
+        model_faults, named = _model_faults(table, tick if schema is None else None)
+        faults += [origin.placed(fault) for fault in model_faults]
     roundings = [part.events.rounding for part in kept if part.events.rounding is not None]
     return LoadedTrace(
         table,
@@ -259,8 +263,8 @@ def warn_of_zones(stamps: Mapping[tuple[str, ...], pa.Schema], parts: Sequence[P
             # As the lower bound is.
             continue
         what = "the times" if name == _NAMES.lower else f"column {name}"
-        found = [(part.file, _zoned_type(part, name)) for part in parts]
-        warn_of_naive([(file, dtype) for file, dtype in found if dtype is not None], of=f"{what} of ")
+        types = [(part.file, _zoned_type(part, name)) for part in parts]
+        warn_of_naive([(file, dtype) for file, dtype in types if dtype is not None], of=f"{what} of ")
 
 
 def _zoned_type(part: Part, name: str) -> pa.DataType | None:
@@ -284,7 +288,7 @@ def chosen_tick(tick: str | None, schema: TraceSchema) -> str | None:
 
 
 def _model_faults(table: pa.Table, tick: str | None) -> tuple[list[TraceFault], str | None]:
-    """Return what is wrong with a table of events, and its tick."""
+    """Return the faults of a table of events, and its tick."""
     faults = check_columns(table.schema, _NAMES) + check_order_columns(table.column_names, _NAMES)
     if faults:
         return faults, None

@@ -1,4 +1,4 @@
-"""What makes events of each file: the tables of a schema that take it, and its raw rows."""
+"""Reading steps of each file: the tables of a schema that take it, and its raw rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def reading_steps(
     *,
     named_formats: bool = True,
 ) -> dict[TraceFile, list[Step]]:
-    """Return what makes events of each file, adding to ``faults`` what fits no file.
+    """Return the reading steps of each file, adding to ``faults`` the tables that fit no file.
 
     ``named_formats`` tells that the names of files say their formats, of which a folder may not have several.
     """
@@ -101,16 +101,16 @@ def reading_steps(
 
 def _mixed_formats(files: Sequence[TraceFile], name: str) -> list[TraceFault]:
     """Return a fault for each folder of which files of several formats were taken, by no pattern."""
-    found: dict[Path, dict[str, Path]] = {}
+    folders: dict[Path, dict[str, Path]] = {}
     for file in files:
         kind = file.reader or kind_of(file.path)
         if file.path != file.root and kind is not None:
-            found.setdefault(file.root, {}).setdefault(kind, file.path)
+            folders.setdefault(file.root, {}).setdefault(kind, file.path)
     choice = "name those that are meant" if name == "the trace" else f"say in {name}.files which it takes"
     faults = []
-    for root, some in found.items():
-        if len(some) > 1:
-            examples = " and ".join(path.name for path in some.values())
+    for root, path_of_kind in folders.items():
+        if len(path_of_kind) > 1:
+            examples = " and ".join(path.name for path in path_of_kind.values())
             message = f"the folder holds files of several formats, such as {examples}: {choice}"
             faults.append(TraceFault(message, file=str(root)))
     return faults
@@ -147,32 +147,36 @@ def raw_tables(
         needs = {step.name: needed_columns(step.events, step.rule) for step in steps}
         texts = [name for step in steps for name in (*_texts(step), *step.events.time_parts)]
         joined = dict(options.joined)
-        mine = replace(options, texts=tuple(name for name in dict.fromkeys(texts) if name not in joined))
+        options_of_file = replace(
+            options, texts=tuple(name for name in dict.fromkeys(texts) if name not in joined)
+        )
         fields = dict.fromkeys(name for columns in needs.values() for name in columns)
-        wanted: set[str] | None = set()
+        columns: set[str] | None = set()
         for step in steps:
             # Globs may ask for any column.
             listed = step.events.attributes is not None and not step.events.value_columns
-            if wanted is None or ((used is None or step.events.value_columns) and not listed):
-                wanted = None
+            if columns is None or ((used is None or step.events.value_columns) and not listed):
+                columns = None
                 continue
-            wanted |= needs[step.name].keys() | {_NAMES.id} | dict(step.events.types).keys()
+            columns |= needs[step.name].keys() | {_NAMES.id} | dict(step.events.types).keys()
             if not listed:
-                wanted.update(MODEL_COLUMNS, used or ())
+                columns.update(MODEL_COLUMNS, used or ())
         try:
-            names = column_names(file, mine)
-            found = [] if names is None or options.explode else _absent(file, names, needs, mine)
-            if not found:
-                raw = read_file(file, wanted, mine, uses, fields, groups)
+            names = column_names(file, options_of_file)
+            file_faults = (
+                [] if names is None or options.explode else _absent(file, names, needs, options_of_file)
+            )
+            if not file_faults:
+                raw = read_file(file, columns, options_of_file, uses, fields, groups)
                 raw = with_numbers(raw, [name for step in steps for name in _number_columns(step)])
                 if names is None:
                     raw = _with_fields_of_no_row(raw, steps, needs)
                 # Where they were known before, too: the file may be another one by now.
-                found = _absent(file, raw.column_names, needs, mine)
+                file_faults = _absent(file, raw.column_names, needs, options_of_file)
         except TraceError as error:
-            found = list(error.faults)
-        if found:
-            faults += found
+            file_faults = list(error.faults)
+        if file_faults:
+            faults += file_faults
         else:
             yield file, raw
 
@@ -180,8 +184,8 @@ def raw_tables(
 def _texts(step: Step) -> tuple[str, ...]:
     """Return the columns of stamps that are read as text."""
     events = step.events
-    told = events.as_written or not EPOCHS.keys() >= {*events.time_format}
-    return step.rule.stamps(events.time) if told or events.time_zone or events.base else ()
+    needs_text = events.as_written or not EPOCHS.keys() >= {*events.time_format}
+    return step.rule.stamps(events.time) if needs_text or events.time_zone or events.base else ()
 
 
 def _number_columns(step: Step) -> list[str]:
@@ -202,8 +206,10 @@ def _with_fields_of_no_row(
     """
     for step in steps:
         absent = [name for name in needs[step.name] if name not in raw.column_names]
-        asked = step.events.where is not None and "where" not in {needs[step.name][name] for name in absent}
-        if absent and asked and step.events.where is not None:
+        asks_with_where = step.events.where is not None and "where" not in {
+            needs[step.name][name] for name in absent
+        }
+        if absent and asks_with_where and step.events.where is not None:
             filled = raw
             for name in absent:
                 filled = filled.append_column(name, pa.nulls(raw.num_rows))
@@ -246,7 +252,7 @@ def _absent(
 
 def all_days(raws: Sequence[tuple[TraceFile, pa.Table]], plan: dict[TraceFile, list[Step]]) -> bool:
     """Return whether all stamps are dates, and all lengths whole days, so that a tick may be a day."""
-    found: dict[bool, list[bool]] = {True: [], False: []}
+    whole_days: dict[bool, list[bool]] = {True: [], False: []}
     for file, raw in raws:
         for step in plan[file]:
             events = step.events
@@ -254,9 +260,9 @@ def all_days(raws: Sequence[tuple[TraceFile, pa.Table]], plan: dict[TraceFile, l
             with suppress(TraceError, OptionError):
                 options = IntervalOptions(events.time, step.rule, unit=events.unit, format=events.format)
                 grid = options.grid(raw.schema)
-                found[raw.num_rows > 0].append(grid.tick == UNIT_NANOSECONDS["d"])
+                whole_days[raw.num_rows > 0].append(grid.tick == UNIT_NANOSECONDS["d"])
     # What a file without rows takes its columns for is a guess.
-    return all(found[True] or found[False])
+    return all(whole_days[True] or whole_days[False])
 
 
 def model_events(raw: pa.Table, tick: str | None = None) -> Events:
@@ -290,7 +296,7 @@ def model_events(raw: pa.Table, tick: str | None = None) -> Events:
     }
     if TICK_METADATA in metadata and _NAMES.tick not in raw.column_names:
         columns[_NAMES.tick] = tick_column(metadata[TICK_METADATA].decode(), raw.num_rows)
-    others = {name: raw.column(name) for name in raw.column_names if name not in columns}
+    attributes = {name: raw.column(name) for name in raw.column_names if name not in columns}
     return Events(
-        pa.table({**columns, **others}).replace_schema_metadata(metadata or None), rows, 0, zones=zones
+        pa.table({**columns, **attributes}).replace_schema_metadata(metadata or None), rows, 0, zones=zones
     )

@@ -31,21 +31,23 @@ def value_names(
     several, which keep their names. Columns that are ``kept``, each with the key of the schema that names it,
     are part of no pattern; a TraceError says which of them is a value as well.
     """
-    found: dict[str, str] = {}
+    value_columns: dict[str, str] = {}
     for new, old in columns:
         if old in present:
-            found[old] = new
+            value_columns[old] = new
         else:
-            others = (name for name in present if name not in kept)
-            found |= {name: name for name in others if fnmatchcase(name, old) and name not in found}
+            candidates = (name for name in present if name not in kept)
+            value_columns |= {
+                name: name for name in candidates if fnmatchcase(name, old) and name not in value_columns
+            }
     faults = [
         TraceFault(f"value_columns makes a row of it, and {key} names it: leave it out of one", column=name)
         for name, key in kept.items()
-        if name in found
+        if name in value_columns
     ]
     if faults:
         raise TraceError(faults)
-    return found
+    return value_columns
 
 
 def with_values(
@@ -57,9 +59,9 @@ def with_values(
     A TraceError says that there are no such columns, or that they hold values of different types. ``names``
     is what :func:`value_names` finds of ``columns``, which only errors quote.
     """
-    given = ", ".join(old for _, old in columns)
+    patterns = ", ".join(old for _, old in columns)
     if not names:
-        message = f"value_columns names {given}, and the file has no such column"
+        message = f"value_columns names {patterns}, and the file has no such column"
         raise TraceError(TraceFault(f"{message}; it has {', '.join(raw.column_names)}"))
     taken = [name for name in (VARIABLE, VALUE) if name in raw.column_names and name not in names]
     if taken:
@@ -68,8 +70,10 @@ def with_values(
     types = [raw.schema.field(name).type for name in names]
     dtype = reduce(lambda one, other: None if one is None else common_type(one, other), types)
     if dtype is None:
-        told = ", ".join(f"{name}: {kind}" for name, kind in zip(names, types, strict=True))
-        raise TraceError(f"value_columns: the values are of different types: leave out some ({told})")
+        types_of_columns = ", ".join(f"{name}: {kind}" for name, kind in zip(names, types, strict=True))
+        raise TraceError(
+            f"value_columns: the values are of different types: leave out some ({types_of_columns})"
+        )
     size, count = raw.num_rows, len(names)
     # One column behind the other, taken a row at a time.
     whole = pa.concat_arrays(

@@ -124,19 +124,19 @@ def events_of_rows(
     try:
         if events.value_columns:
             kept = {name: key for name, key in needed_columns(events, rule).items() if key != "types"}
-            if (own := id_source(events, raw)) is not None and own in raw.column_names:
-                kept.setdefault(own, "id")
+            if (id_name := id_source(events, raw)) is not None and id_name in raw.column_names:
+                kept.setdefault(id_name, "id")
             values = value_names(events.value_columns, raw.column_names, kept)
             for name in [name for name in types if name in values]:
                 raw = with_type(raw, name, types.pop(name))
             chosen, rows = with_values(raw, events.value_columns, values)
             raw = chosen
         if events.where is not None:
-            some = np.flatnonzero(meets(events.where, raw))
-            rows = some if rows is None else rows[some]
-            chosen = raw.take(pa.array(some)) if len(some) < raw.num_rows else raw
-        for name, wanted in types.items():
-            chosen = with_type(chosen, name, wanted)
+            meeting = np.flatnonzero(meets(events.where, raw))
+            rows = meeting if rows is None else rows[meeting]
+            chosen = raw.take(pa.array(meeting)) if len(meeting) < raw.num_rows else raw
+        for name, column_type in types.items():
+            chosen = with_type(chosen, name, column_type)
         options = IntervalOptions(
             events.time, rule, tick, events.unit, events.missing, days=days, format=format
         )
@@ -280,8 +280,8 @@ def _attributes(present: list[str], events: EventsSchema, rule: Uncertainty) -> 
     if (events.type_column, events.id) == (_NAMES.type, _NAMES.id) and not used.isdisjoint(bounds):
         # The rows are events already, whose times are told anew.
         used |= bounds
-    others = [name for name in present if name not in used]
-    taken = [name for name in others if name in EVENT_COLUMNS]
+    unused = [name for name in present if name not in used]
+    taken = [name for name in unused if name in EVENT_COLUMNS]
     if taken:
         raise TraceError(
             [
@@ -294,7 +294,7 @@ def _attributes(present: list[str], events: EventsSchema, rule: Uncertainty) -> 
                 for name in taken
             ]
         )
-    return [(name, name) for name in others]
+    return [(name, name) for name in unused]
 
 
 def _condition_columns(where: str | None) -> list[str]:
@@ -311,7 +311,7 @@ def _condition_columns(where: str | None) -> list[str]:
 
 
 def meets(where: str, raw: pa.Table) -> BoolArray:
-    """Return which rows meet a condition, (n,) bool; a TraceError says that it cannot be evaluated."""
+    """Return a mask of the rows that meet a condition, (n,) bool; TraceError if it cannot be evaluated."""
     from uncertain_cep.expressions.vectorised import evaluate_mask
     from uncertain_cep.query import bind_row_condition, parse_row_condition
 
@@ -373,8 +373,8 @@ def _tick(parts: Sequence[Part], faults: list[TraceFault]) -> bytes | None:
     ticks: dict[bytes | None, str] = {}
     for part in parts:
         ticks.setdefault((part.events.table.schema.metadata or {}).get(TICK_METADATA), part.file)
-    (first, first_file), *others = ticks.items()
-    for tick, file in others:
+    (first, first_file), *more_ticks = ticks.items()
+    for tick, file in more_ticks:
         message = (
             f"mixed ticks: {_tick_text(tick)} here, {_tick_text(first)} in {first_file}: make the intervals "
             "of all files with one tick"
@@ -388,7 +388,7 @@ def _tick_text(tick: bytes | None) -> str:
 
 
 def _column_type(name: str, parts: Sequence[Part], faults: list[TraceFault]) -> pa.DataType | None:
-    found: pa.DataType = pa.null()
+    column_type: pa.DataType = pa.null()
     first = parts[0]
     advice = "give it one type, or set it in [types]"
     if name in (_NAMES.lower, _NAMES.upper):
@@ -398,19 +398,19 @@ def _column_type(name: str, parts: Sequence[Part], faults: list[TraceFault]) -> 
         if name not in schema.names:
             continue
         dtype = schema.field(name).type
-        common = common_type(found, dtype)
+        common = common_type(column_type, dtype)
         if common is None and name == _NAMES.id:
             common = pa.string()
         if common is None:
-            message = f"its type is {dtype} here, but {found} in {first.file}: {advice}"
-            one, other = (first, found), (part, dtype)
+            message = f"its type is {dtype} here, but {column_type} in {first.file}: {advice}"
+            one, other = (first, column_type), (part, dtype)
             fault = _spoiled(name, one, other) or _spoiled(name, other, one)
             faults.append(fault or TraceFault(message, file=part.file, column=name))
             return None
-        if pa.types.is_null(found):
+        if pa.types.is_null(column_type):
             first = part
-        found = common
-    return found
+        column_type = common
+    return column_type
 
 
 def _spoiled(
@@ -420,32 +420,32 @@ def _spoiled(
     (part, dtype), (other, number) = text, numbers
     if name in EVENT_COLUMNS or not is_text(dtype) or not is_number(number):
         return None
-    found = spoiled_rows(part.events.table.column(name))
-    if found is None:
+    spoiled = spoiled_rows(part.events.table.column(name))
+    if spoiled is None:
         return None
-    row = found.row if part.events.rows is None else int(part.events.rows[found.row])
-    others = f"this one and {found.others:,} more do not" if found.others else "this one does not"
-    here = f"{counted(found.numbers, 'row')} here and those of {other.file}"
-    message = f"{here} hold numbers, and {others}"
-    return TraceFault(f"{message}: {found.advice}", part.file, row + 1, name, found.value)
+    row = spoiled.row if part.events.rows is None else int(part.events.rows[spoiled.row])
+    failures = f"this one and {spoiled.further:,} more do not" if spoiled.further else "this one does not"
+    here = f"{counted(spoiled.numbers, 'row')} here and those of {other.file}"
+    message = f"{here} hold numbers, and {failures}"
+    return TraceFault(f"{message}: {spoiled.advice}", part.file, row + 1, name, spoiled.value)
 
 
 def _as(part: Part, schema: pa.Schema, faults: list[TraceFault]) -> pa.Table | None:
     table = part.events.table
     columns = []
-    for wanted in schema:
-        if wanted.name not in table.column_names:
-            columns.append(pa.nulls(table.num_rows, wanted.type))
+    for field in schema:
+        if field.name not in table.column_names:
+            columns.append(pa.nulls(table.num_rows, field.type))
             continue
-        column = table.column(wanted.name)
-        if column.type != wanted.type:
+        column = table.column(field.name)
+        if column.type != field.type:
             try:
-                column = column.cast(wanted.type)
+                column = column.cast(field.type)
             except pa.ArrowInvalid as error:
                 message = (
-                    f"it cannot be read as {wanted.type}, as other files have it: set it in [types] ({error})"
+                    f"it cannot be read as {field.type}, as other files have it: set it in [types] ({error})"
                 )
-                faults.append(TraceFault(message, file=part.file, column=wanted.name))
+                faults.append(TraceFault(message, file=part.file, column=field.name))
                 continue
         columns.append(column)
     return None if faults else pa.table(columns, schema=schema)

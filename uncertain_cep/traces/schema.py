@@ -247,40 +247,40 @@ def given_schema(schema: TraceSchema | str | Path | None) -> TraceSchema | None:
     """Return the schema that a caller gave, read by `load_schema` if it is a path."""
     if schema is None or isinstance(schema, TraceSchema):
         return schema
-    given: Any = schema
-    if not isinstance(given, str | Path):
+    schema_or_path: Any = schema
+    if not isinstance(schema_or_path, str | Path):
         raise OptionError(
-            f"schema={given!r}: it takes the path of a schema file, or what load_schema made of one"
+            f"schema={schema_or_path!r}: it takes the path of a schema file, or what load_schema made of one"
         )
-    return load_schema(given)
+    return load_schema(schema_or_path)
 
 
-def given_uncertainty(given: Uncertainty | str) -> Uncertainty:
+def given_uncertainty(rule_or_text: Uncertainty | str) -> Uncertainty:
     """Return the rule that a caller gave, as such or as text, see `TraceSchema.from_flags`."""
-    if not isinstance(given, str):
-        rule: Any = given
+    if not isinstance(rule_or_text, str):
+        rule: Any = rule_or_text
         if not hasattr(rule, "intervals"):
             raise OptionError(
-                f'uncertainty={given!r}: write a rule, such as plus_minus("500ms"), or its text, '
+                f'uncertainty={rule_or_text!r}: write a rule, such as plus_minus("500ms"), or its text, '
                 '"plus_minus:500ms"'
             )
-        return given
+        return rule_or_text
     reader = SchemaReader()
-    spec = reader.uncertainty(_split_flag(given), "uncertainty")
+    spec = reader.uncertainty(_split_flag(rule_or_text), "uncertainty")
     if spec is None or reader.faults:
-        told = (_told(path, message) for path, message in reader.faults)
-        raise OptionError("\n".join(f"uncertainty={given!r}: {message}" for message in told))
+        messages = (_told(path, message) for path, message in reader.faults)
+        raise OptionError("\n".join(f"uncertainty={rule_or_text!r}: {message}" for message in messages))
     return spec.rule()
 
 
 def _split_flag(text: str) -> dict[str, Any]:
-    name, _, rest = text.partition(":")
+    name, _, arguments = text.partition(":")
     kind = KINDS.get(name)
     if kind is None:
         return {"kind": name}
-    given = rest.split(":" if name == "clock_offset" else ",") if rest else []
+    values = arguments.split(":" if name == "clock_offset" else ",") if arguments else []
     table: dict[str, Any] = {"kind": name}
-    for place, value in enumerate(given):
+    for place, value in enumerate(values):
         key = kind.arguments[place] if place < len(kind.arguments) else value
         pair: Any = value.split(",") if key in kind.pairs else value
         if key in kind.switches:
@@ -290,7 +290,7 @@ def _split_flag(text: str) -> dict[str, Any]:
 
 
 def _told(path: str, message: str) -> str:
-    """Return what is wrong with an option; of the text of an uncertainty also how it is written."""
+    """Return the fault of an option; of the text of an uncertainty also how it is written."""
     _, is_of_text, key = path.rpartition("uncertainty.")
     if not is_of_text:
         return message

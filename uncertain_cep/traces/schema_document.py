@@ -58,7 +58,7 @@ class SchemaReader(SchemaValues):
         self.unknown_keys(document, _TOP, "", _EVENTS, "under [[events]]")
         tick = self.text(document, "tick", "")
         if tick is not None:
-            self.duration(tick, "tick", least=1)
+            self.duration(tick, "tick", shortest=1)
         delimiter = self.text(document, "delimiter", "")
         if delimiter is not None and len(delimiter) != 1:
             self.fault("delimiter", 'must be one character, such as ";"')
@@ -66,10 +66,12 @@ class SchemaReader(SchemaValues):
         if not is_list_of_text(nulls) or ("nulls" in document and not nulls):
             self.fault("nulls", 'must be a list of texts, such as ["NA", "-"]')
             nulls = []
-        given = self.text(document, "format", "")
-        if given is not None and given not in (*FILE_FORMATS, *READERS):
-            self.fault("format", f"must be one of {', '.join((*FILE_FORMATS, *READERS))}, not {given!r}")
-            given = None
+        file_format = self.text(document, "format", "")
+        if file_format is not None and file_format not in (*FILE_FORMATS, *READERS):
+            self.fault(
+                "format", f"must be one of {', '.join((*FILE_FORMATS, *READERS))}, not {file_format!r}"
+            )
+            file_format = None
         extract = document.get("extract", {})
         presets = [PRESETS[name] for _, name in _pairs(extract) if name in PRESETS]
         types = dict(cast(Any, [pair for preset in presets for pair in preset.types]))
@@ -79,7 +81,7 @@ class SchemaReader(SchemaValues):
             tuple(nulls),
             delimiter,
             self._extract(extract),
-            given,
+            file_format,
             columns=self.names(document, "columns"),
             columns_by=self._columns_by(document),
             explode=self.names(document, "explode", single=True),
@@ -90,7 +92,7 @@ class SchemaReader(SchemaValues):
             deduplicate=self.is_true(document, "deduplicate"),
         )
         self._presets = presets
-        self._has_events = given in READERS
+        self._has_events = file_format in READERS
         if self._has_events and "events" not in document:
             return tick, (READ_EVENTS,), options
         tables = document.get("events", [])
@@ -98,17 +100,17 @@ class SchemaReader(SchemaValues):
             self.fault("events", "write one or more tables [[events]], one for each event a row stands for")
             return tick, (), options
         read = [self._events(table, f"events[{number}]") for number, table in enumerate(tables, 1)]
-        events = tuple(found for found in read if found is not None)
-        joined = {found.time: found.time_parts for found in events if found.time and found.time_parts}
+        events = tuple(spec for spec in read if spec is not None)
+        joined = {spec.time: spec.time_parts for spec in events if spec.time and spec.time_parts}
         return tick, events, replace(options, joined=tuple(joined.items()))
 
-    def constraints(self, given: object) -> tuple[Constraint, ...]:
-        """Return what ``[[constraints]]`` say; of use only without faults."""
-        if not isinstance(given, list) or not given or not all(isinstance(table, dict) for table in given):
+    def constraints(self, tables: object) -> tuple[Constraint, ...]:
+        """Return the constraints of ``[[constraints]]``; of use only without faults."""
+        if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
             self.fault("constraints", "write a table [[constraints]] for each of them")
             return ()
-        found = []
-        for number, table in enumerate(given, 1):
+        constraints = []
+        for number, table in enumerate(tables, 1):
             path = f"constraints[{number}]"
             kinds = [kind for kind in _CONSTRAINTS if kind in table]
             if len(kinds) != 1:
@@ -127,7 +129,7 @@ class SchemaReader(SchemaValues):
                 self.fault(joined_path(path, kind), f"must be a list of {positional}")
                 continue
             try:
-                found.append(
+                constraints.append(
                     make(
                         *(value if positional > 1 else (value,)),
                         **{key: table[key] for key in keys if key in table},
@@ -135,13 +137,13 @@ class SchemaReader(SchemaValues):
                 )
             except (OptionError, QueryError, TypeError) as error:
                 self.fault(path, str(error))
-        return tuple(found)
+        return tuple(constraints)
 
     def _columns_by(self, document: Mapping[str, Any]) -> RaggedColumns | None:
-        given = document.get("columns_by")
-        if given is None:
+        table = document.get("columns_by")
+        if table is None:
             return None
-        tables = list(given.values()) if isinstance(given, dict) else []
+        tables = list(table.values()) if isinstance(table, dict) else []
         if len(tables) != 1 or not isinstance(tables[0], dict):
             self.fault(
                 "columns_by",
@@ -149,26 +151,26 @@ class SchemaReader(SchemaValues):
                 '[columns_by.kind] and then CPU = ["host", "usage"]',
             )
             return None
-        ((column, values),) = given.items()
+        ((column, values),) = table.items()
         path = joined_path("columns_by", column)
         common = document.get("columns", [])
         if not is_list_of_text(common) or column not in common:
             self.fault(path, "must be one of columns, which names those that all rows have")
-        found = [(value, self.names(values, value, path, none=True)) for value in values]
-        for value, names in found:
+        names_of_values = [(value, self.names(values, value, path, none=True)) for value in values]
+        for value, names in names_of_values:
             again = [name for name in names if name in common]
             if again:
                 self.fault(joined_path(path, value), f"names {', '.join(again)}, which stands in columns")
-        return column, tuple(found)
+        return column, tuple(names_of_values)
 
-    def _continuation(self, given: object) -> str | None:
-        if given is False:
+    def _continuation(self, value: object) -> str | None:
+        if value is False:
             return None
         try:
-            if isinstance(given, str) and given:
-                pc.match_substring_regex(pa.array([""]), given)
-                return given
-            said = f"must be a regular expression, or false, not {given!r}"
+            if isinstance(value, str) and value:
+                pc.match_substring_regex(pa.array([""]), value)
+                return value
+            said = f"must be a regular expression, or false, not {value!r}"
         except pa.ArrowInvalid as error:
             said = f"is no regular expression that can be used: {error}"
         self.fault("continuation", said)
@@ -202,15 +204,15 @@ class SchemaReader(SchemaValues):
             if form in EPOCHS or form == "iso":
                 continue
             try:
-                told = format_groups(form)
+                groups = format_groups(form)
             except ValueError as error:
                 epochs = ", ".join(EPOCHS)
                 message = f"{form!r} cannot be read: {error}; formats are as of strptime, or {epochs}, iso"
                 self.fault(joined_path(path, "time_format"), message)
                 continue
-            if not told & {"d", "j"}:
+            if not groups & {"d", "j"}:
                 lacks[form] = 'date = "2015-10-17"'
-            elif not told & {"Y", "y"}:
+            elif not groups & {"Y", "y"}:
                 lacks[form] = "year = 2015"
         if not lacks and base is not None:
             teller = "time_format" if forms else "ISO 8601"
@@ -236,16 +238,17 @@ class SchemaReader(SchemaValues):
             self.fault(joined_path(path, "unit"), "is told by time_format, too: leave one of them out")
         return forms, base, zone, unit
 
-    def _extract(self, given: object) -> tuple[tuple[str, str], ...]:
+    def _extract(self, expressions: object) -> tuple[tuple[str, str], ...]:
         example = "such as [extract] and then attempt_id = '_(?P<attempt>[0-9]+)$'"
-        if not isinstance(given, dict) or not all(
-            isinstance(found, str) or (is_list_of_text(found) and found) for found in given.values()
+        if not isinstance(expressions, dict) or not all(
+            isinstance(expression, str) or (is_list_of_text(expression) and expression)
+            for expression in expressions.values()
         ):
             message = f"must be a table of columns and regular expressions, or lists of these, {example}"
             self.fault("extract", message)
             return ()
         patterns: list[tuple[str, str]] = []
-        for column, name in _pairs(given):
+        for column, name in _pairs(expressions):
             patterns += [
                 (column, pattern) for pattern in (PRESETS[name].patterns if name in PRESETS else (name,))
             ]
@@ -258,8 +261,8 @@ class SchemaReader(SchemaValues):
                 )
                 continue
             if not groups:
-                known = ", ".join(PRESETS)
-                message = f"names no group for the new column, {example}, and is none of {known}"
+                presets = ", ".join(PRESETS)
+                message = f"names no group for the new column, {example}, and is none of {presets}"
                 self.fault(joined_path("extract", column), message)
         return tuple(patterns)
 
@@ -269,12 +272,12 @@ class SchemaReader(SchemaValues):
         self.unknown_keys(table, _EVENTS, path, _TOP, "above all tables, at the top of the schema")
         if self._has_events:
             table = _with_defaults(table)
-        wanted = (
+        keys = (
             "files", "type", "type_column", "id", "unit", "where", "missing", "probability", "sequence",
             "source",
         )  # fmt: skip
         numbered = table.get("id") is False
-        texts = {key: None if key == "id" and numbered else self.text(table, key, path) for key in wanted}
+        texts = {key: None if key == "id" and numbered else self.text(table, key, path) for key in keys}
         ordered, optional = (self.is_true(table, key, path) for key in ("ordered", "optional"))
         if texts["source"] is not None and texts["sequence"] is None and not ordered:
             self.fault(
@@ -304,7 +307,7 @@ class SchemaReader(SchemaValues):
             self.fault(joined_path(path, "time"), message)
         if len(self.faults) > before or uncertainty is None:
             return None
-        given: dict[str, Any] = {**texts, "missing": missing, "unit": texts["unit"] or unit, "time": time}
+        fields: dict[str, Any] = {**texts, "missing": missing, "unit": texts["unit"] or unit, "time": time}
         return EventsSchema(
             uncertainty=uncertainty,
             attributes=attributes,
@@ -318,7 +321,7 @@ class SchemaReader(SchemaValues):
             fixed_date=table.get("fixed_date") is True,
             time_parts=parts,
             numbered=numbered,
-            **given,
+            **fields,
         )
 
     def _time(self, table: Mapping[str, Any], path: str) -> tuple[str | None, tuple[str, ...]]:
@@ -343,13 +346,13 @@ class SchemaReader(SchemaValues):
         except (QuerySyntaxError, QueryError) as error:
             self.fault(path, str(error))
 
-    def _attributes(self, given: object, path: str) -> tuple[tuple[str, str], ...] | None:
-        if given is None:
+    def _attributes(self, value: object, path: str) -> tuple[tuple[str, str], ...] | None:
+        if value is None:
             return None
-        if is_list_of_text(given):
-            pairs = tuple((name, name) for name in cast(list[str], given))
-        elif isinstance(given, dict) and all(isinstance(old, str) for old in given.values()):
-            pairs = tuple(given.items())
+        if is_list_of_text(value):
+            pairs = tuple((name, name) for name in cast(list[str], value))
+        elif isinstance(value, dict) and all(isinstance(old, str) for old in value.values()):
+            pairs = tuple(value.items())
         else:
             self.fault(path, 'must be a list ["host"] or a table { new_name = "column" }')
             return None
@@ -384,19 +387,19 @@ class SchemaReader(SchemaValues):
             )
             return None
         ((column, values),) = by.items()
-        found = [
-            (value, self.uncertainty(given, joined_path(joined_path(path, column), value)))
-            for value, given in values.items()
+        specs_of_values = [
+            (value, self.uncertainty(rule, joined_path(joined_path(path, column), value)))
+            for value, rule in values.items()
         ]
-        specs = tuple((value, spec) for value, spec in found if spec is not None)
+        specs = tuple((value, spec) for value, spec in specs_of_values if spec is not None)
         return UncertaintySpec("by_value", column=column, values=specs)
 
-    def uncertainty(self, given: object, path: str) -> UncertaintySpec | None:
-        """Return what a table declares; None, with its faults noted, if it is none."""
-        if not isinstance(given, dict):
+    def uncertainty(self, table: object, path: str) -> UncertaintySpec | None:
+        """Return the uncertainty that a table declares; None, with its faults noted, if it is none."""
+        if not isinstance(table, dict):
             self.fault(path, f"must be a table, {_EXAMPLE}")
             return None
-        name = given.get("kind")
+        name = table.get("kind")
         kind = KINDS.get(name) if isinstance(name, str) else None
         if kind is None or not isinstance(name, str):
             near = difflib.get_close_matches(str(name), KINDS, 1)
@@ -404,10 +407,10 @@ class SchemaReader(SchemaValues):
             self.fault(joined_path(path, "kind"), f"must be one of {', '.join(KINDS)}, not {name!r}{hint}")
             return None
         before = len(self.faults)
-        self.unknown_keys(given, ("kind", *kind.arguments), path)
+        self.unknown_keys(table, ("kind", *kind.arguments), path)
         arguments: list[tuple[str, Argument]] = []
         for key in kind.arguments:
-            value = given.get(key)
+            value = table.get(key)
             if value is None:
                 if key in kind.required:
                     self.fault(
@@ -428,12 +431,12 @@ class SchemaReader(SchemaValues):
             elif key in kind.durations and isinstance(value, int) and not isinstance(value, bool):
                 arguments.append((key, value))
             else:
-                text = self.text(given, key, path)
+                text = self.text(table, key, path)
                 if text is not None:
                     arguments.append((key, text))
         for key, value in arguments:
             if key in kind.durations and isinstance(value, str | int):
-                self.duration(value, joined_path(path, key), least=0 if name == "plus_minus" else 1)
+                self.duration(value, joined_path(path, key), shortest=0 if name == "plus_minus" else 1)
             if key == "unit":
                 self.unit(str(value), joined_path(path, key))
         return None if len(self.faults) > before else UncertaintySpec(name, tuple(arguments))
@@ -441,25 +444,25 @@ class SchemaReader(SchemaValues):
 
 def _pairs(extract: Any) -> list[tuple[str, str]]:
     """Return the columns and expressions of a table, of which each may have several."""
-    found = extract.items() if isinstance(extract, dict) else ()
+    pairs = extract.items() if isinstance(extract, dict) else ()
     return [
         (column, each)
-        for column, given in found
-        for each in (given if isinstance(given, list) else [given])
+        for column, patterns in pairs
+        for each in (patterns if isinstance(patterns, list) else [patterns])
         if isinstance(each, str)
     ]
 
 
 def _with_defaults(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a table says of rows that are events already: what it does not say stays as it is."""
-    own: dict[str, object] = (
+    """Return a table with defaults for rows that are events already, which stay as they are."""
+    defaults: dict[str, object] = (
         {} if "type" in table or "type_column" in table else {"type_column": "type", "id": "id"}
     )
     if not table.keys() & {"time", "uncertainty", "uncertainty_by"}:
-        own["uncertainty"] = {"kind": "columns", "lower": "lower", "upper": "upper"}
+        defaults["uncertainty"] = {"kind": "columns", "lower": "lower", "upper": "upper"}
     elif "time" not in table:
-        own["time"] = "lower"
-    return {**own, **table}
+        defaults["time"] = "lower"
+    return {**defaults, **table}
 
 
 def _needs_time(spec: UncertaintySpec) -> bool:

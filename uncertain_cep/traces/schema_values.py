@@ -24,16 +24,16 @@ class SchemaValues:
         self.faults.append((path, message))
 
     def unknown_keys(
-        self, table: Mapping[str, Any], known: Collection[str], path: str, elsewhere: Collection[str] = (),
+        self, table: Mapping[str, Any], allowed: Collection[str], path: str, elsewhere: Collection[str] = (),
         place: str = "",
     ) -> None:  # fmt: skip
         """Note the keys that are not known; those known ``elsewhere`` with the place where they belong."""
         for key in table:
-            if key in elsewhere and key not in known:
+            if key in elsewhere and key not in allowed:
                 self.fault(joined_path(path, key), f"there is no such key here: write it {place}")
-            elif key not in known:
-                near = difflib.get_close_matches(key, known, 1)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+            elif key not in allowed:
+                near = difflib.get_close_matches(key, allowed, 1)
+                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(allowed)}"
                 self.fault(joined_path(path, key), f"there is no such key: {hint}")
 
     def text(self, table: Mapping[str, Any], key: str, path: str) -> str | None:
@@ -46,14 +46,14 @@ class SchemaValues:
             return None
         return value
 
-    def duration(self, value: str | int, path: str, *, least: int) -> None:
+    def duration(self, value: str | int, path: str, *, shortest: int) -> None:
         """Note what is wrong with a length of time or a number of ticks."""
         try:
             length = value if isinstance(value, int) else parse_duration(value, what="the length")
         except OptionError as error:
             self.fault(path, str(error))
             return
-        if length < least:
+        if length < shortest:
             self.fault(path, f"must be longer than 0, not {value!r}")
 
     def unit(self, unit: str | None, path: str) -> None:
@@ -91,20 +91,20 @@ class SchemaValues:
             self.fault(joined_path(path, key), f"names {', '.join(twice)} twice")
         return tuple(value)
 
-    def types(self, given: object, path: str) -> tuple[tuple[str, ColumnType], ...]:
+    def types(self, table: object, path: str) -> tuple[tuple[str, ColumnType], ...]:
         """Return the types of columns that a table names."""
-        if not isinstance(given, dict):
+        if not isinstance(table, dict):
             self.fault(path, 'must be a table, such as [types] and then host = "string"')
             return ()
-        found: list[tuple[str, ColumnType]] = []
-        for column, name in given.items():
+        types: list[tuple[str, ColumnType]] = []
+        for column, name in table.items():
             if name in COLUMN_TYPES:
-                found.append((column, name))
+                types.append((column, name))
             else:
                 self.fault(
                     joined_path(path, column), f"must be one of {', '.join(COLUMN_TYPES)}, not {name!r}"
                 )
-        return tuple(found)
+        return tuple(types)
 
 
 def joined_path(path: str, key: str) -> str:

@@ -65,10 +65,10 @@ def unpacked_bytes(paths: Iterable[str]) -> int:
 
 
 def _files(paths: Iterable[str]) -> Iterator[Path]:
-    for given in map(Path, paths):
-        if special_kind(given) is None:
+    for path in map(Path, paths):
+        if special_kind(path) is None:
             with suppress(OSError):
-                yield from files_of_folder(given) if given.is_dir() else [given]
+                yield from files_of_folder(path) if path.is_dir() else [path]
 
 
 def _parquet_bytes(path: Path) -> int:
@@ -89,9 +89,9 @@ class _Pieces:
         self.closed = False
 
     def read(self, size: int = -1) -> bytes:
-        found = self._file.read(_PIECE if size < 0 else min(size, _PIECE))
-        self.count += len(found)
-        return found
+        data = self._file.read(_PIECE if size < 0 else min(size, _PIECE))
+        self.count += len(data)
+        return data
 
     def close(self) -> None:
         self.closed = True
@@ -114,8 +114,8 @@ def _beginning(path: Path) -> tuple[int, int]:
                 or (made < _MOST and pieces.count < _LEAST_PACKED)
                 or (made < _MOST_OF_ALL and pieces.count >= size)
             ):
-                found = stream.read(2**18)
-                if not found:
+                data = stream.read(2**18)
+                if not data:
                     break
-                made += len(found)
+                made += len(data)
         return pieces.count, made

@@ -71,11 +71,11 @@ def check_sequences(table: pa.Table, names: Names, codes: IntArray, limit: int) 
         return faults
     is_ordered = _is_ordered(table, names)
     size = int(codes.max(initial=0)) + 2
-    some, all_ = np.zeros(size, np.bool_), np.ones(size, np.bool_)
-    np.logical_or.at(some, codes, is_ordered)
+    any_, all_ = np.zeros(size, np.bool_), np.ones(size, np.bool_)
+    np.logical_or.at(any_, codes, is_ordered)
     np.logical_and.at(all_, codes, is_ordered)
     faults = row_faults(
-        (some & ~all_)[codes] & is_ordered & (codes >= 0), ORDERED_IN_PART, column=names.ordered, limit=1
+        (any_ & ~all_)[codes] & is_ordered & (codes >= 0), ORDERED_IN_PART, column=names.ordered, limit=1
     )
     rows = np.flatnonzero(is_ordered & (codes >= 0) & _has_place(sequence))
     value = _places(sequence)
@@ -98,11 +98,13 @@ def check_orders(
     rows = np.flatnonzero(_is_ordered(table, names) & (codes >= 0) & _has_place(sequence))
     rows = rows[np.lexsort((_places(sequence)[rows], codes[rows]))]
     faults: list[TraceFault] = []
-    for own in _of_sources(rows, codes):
+    for rows_of_source in _of_sources(rows, codes):
         if len(faults) == limit:
             break
-        if (pair := out_of_order(lower[own], upper[own])) is not None:
-            faults.append(no_time_left(int(own[pair[0]]), int(own[pair[1]]), names.sequence))
+        if (pair := out_of_order(lower[rows_of_source], upper[rows_of_source])) is not None:
+            faults.append(
+                no_time_left(int(rows_of_source[pair[0]]), int(rows_of_source[pair[1]]), names.sequence)
+            )
     return faults
 
 
@@ -139,16 +141,16 @@ def warn_of_clocks_set_back(table: pa.Table, names: Names, domain: TimeDomain) -
     columns = table.column_names
     if not names.name_clocks(columns) or names.sequence not in columns:
         return
-    found = list(_set_back(table, names, domain))
-    for each in found[:_TOLD]:
+    sources = list(_set_back(table, names, domain))
+    for each in sources[:_TOLD]:
         before, behind = (_stamped(table, names, row) for row in (each.before, each.behind))
         more = "" if each.times == 1 else f", and {each.times - 1:,} times more"
         warn(
             f"the clock of {each.source} was set back between {before} and {behind}{more}, as the column "
             f"{names.sequence} says; the stamps decide, so name an epoch: a source of its own from there on"
         )
-    if len(found) > _TOLD:
-        warn(f"the clocks of {len(found) - _TOLD:,} more sources were set back: name epochs of them, too")
+    if len(sources) > _TOLD:
+        warn(f"the clocks of {len(sources) - _TOLD:,} more sources were set back: name epochs of them, too")
 
 
 def _set_back(table: pa.Table, names: Names, domain: TimeDomain) -> Iterator[_SetBack]:
@@ -162,10 +164,10 @@ def _set_back(table: pa.Table, names: Names, domain: TimeDomain) -> Iterator[_Se
     rows = np.flatnonzero((codes >= 0) & _has_place(sequence))
     # Those of one place are in the order of their stamps, which contradicts nothing.
     rows = rows[np.lexsort((lower[rows], places[rows], codes[rows]))]
-    for own in _of_sources(rows, codes):
-        steps = int((lower[own[:-1]] > upper[own[1:]]).sum())
-        if (pair := out_of_order(lower[own], upper[own])) is not None:
-            one, other = int(own[pair[0]]), int(own[pair[1]])
+    for rows_of_source in _of_sources(rows, codes):
+        steps = int((lower[rows_of_source[:-1]] > upper[rows_of_source[1:]]).sum())
+        if (pair := out_of_order(lower[rows_of_source], upper[rows_of_source])) is not None:
+            one, other = int(rows_of_source[pair[0]]), int(rows_of_source[pair[1]])
             yield _SetBack(str(source[one]), one, other, max(steps, 1))
 
 
@@ -178,7 +180,7 @@ def _stamped(table: pa.Table, names: Names, row: int) -> str:
 
 def _of_sources(rows: IntArray, codes: IntArray) -> list[IntArray]:
     """Return rows, which are by source, apart for each source."""
-    return [own for own in np.split(rows, np.flatnonzero(np.diff(codes[rows])) + 1) if len(own)]
+    return [part for part in np.split(rows, np.flatnonzero(np.diff(codes[rows])) + 1) if len(part)]
 
 
 def _is_ordered(table: pa.Table, names: Names) -> BoolArray:

@@ -56,15 +56,15 @@ class Spoiled(NamedTuple):
     """The first one, from 0."""
     value: str
     """What it holds, as messages quote it."""
-    others: int
+    further: int
     """How many more there are."""
     numbers: int
     """How many rows hold numbers."""
 
     @property
     def advice(self) -> str:
-        """What to do, as the end of a message."""
-        these = "them" if self.others else "it"
+        """The cure, as the end of a message."""
+        these = "them" if self.further else "it"
         return f"mend {these}, or leave {these} empty"
 
 
@@ -74,25 +74,25 @@ def spoiled_rows(column: pa.ChunkedArray) -> Spoiled | None:
         column = column.cast(column.type.value_type)
     is_number = mask_of(pc.match_substring_regex(column, _NUMBER))
     is_other = mask_of(column.is_valid()) & ~is_number
-    numbers, others = int(np.count_nonzero(is_number)), int(np.count_nonzero(is_other))
-    if not others or numbers < MOSTLY_NUMBERS * (numbers + others):
+    numbers, other_rows = int(np.count_nonzero(is_number)), int(np.count_nonzero(is_other))
+    if not other_rows or numbers < MOSTLY_NUMBERS * (numbers + other_rows):
         return None
     row = int(np.argmax(is_other))
-    return Spoiled(row, repr(shortened(column[row].as_py(), _LONGEST)), others - 1, numbers)
+    return Spoiled(row, repr(shortened(column[row].as_py(), _LONGEST)), other_rows - 1, numbers)
 
 
 def _naming_a_row(fault: Fault, table: pa.Table, placed: Callable[[TraceFault], TraceFault] | None) -> Fault:
     for name in fault.text_columns:
-        found = spoiled_rows(table.column(name)) if name in table.column_names else None
-        if found is not None:
-            return Fault(_message(name, found, placed), fault.line, fault.column)
+        spoiled = spoiled_rows(table.column(name)) if name in table.column_names else None
+        if spoiled is not None:
+            return Fault(_message(name, spoiled, placed), fault.line, fault.column)
     return fault
 
 
-def _message(name: str, found: Spoiled, placed: Callable[[TraceFault], TraceFault] | None) -> str:
-    fault = TraceFault(found.value, row=found.row + 1)
+def _message(name: str, spoiled: Spoiled, placed: Callable[[TraceFault], TraceFault] | None) -> str:
+    fault = TraceFault(spoiled.value, row=spoiled.row + 1)
     first = str(fault if placed is None else placed(fault))
-    rows = f"{found.others + 1:,} rows hold no number (the first: {first})"
-    if not found.others:
+    rows = f"{spoiled.further + 1:,} rows hold no number (the first: {first})"
+    if not spoiled.further:
         rows = f"one row holds no number ({first})"
-    return f"{name} is text, as {rows}, while {found.numbers:,} do: {found.advice}"
+    return f"{name} is text, as {rows}, while {spoiled.numbers:,} do: {spoiled.advice}"

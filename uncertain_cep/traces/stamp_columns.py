@@ -1,4 +1,4 @@
-"""What the columns of a raw table may be: stamps, of which form and resolution, and series of them."""
+"""The columns of a raw table as stamps: their form and resolution, and series of them."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class StampColumn:
         Of numbers.
     formats : tuple of str
         Of text that is not all ISO 8601.
-    others : tuple of tuple of str
+    alternatives : tuple of tuple of str
         Formats that fit all texts, too, with day and month in another order.
     in_order : bool
-        Whether the times are in order by ``formats`` alone, and not by ``others``.
+        Whether the times are in order by ``formats`` alone, and not by ``alternatives``.
     zoned : bool
         Whether stamps tell their time zone.
     days : bool
@@ -75,7 +75,7 @@ class StampColumn:
     written: tuple[str, ...]
     unit: str | None = None
     formats: tuple[str, ...] = ()
-    others: tuple[tuple[str, ...], ...] = ()
+    alternatives: tuple[tuple[str, ...], ...] = ()
     in_order: bool = False
     zoned: bool = True
     days: bool = False
@@ -90,7 +90,7 @@ class StampColumn:
 
 
 def stamp_column(name: str, column: pa.ChunkedArray, format: TimeFormat | None = None) -> StampColumn | None:
-    """Return what a column of a table is, if it can be one of stamps; the format of text is looked for."""
+    """Return a column of a table as stamps, if it can be such; the format of text is looked for."""
     dtype, nulls = column.type, column.null_count > 0
     column = column.drop_null()
     if not len(column):
@@ -135,20 +135,20 @@ def _of_text(
         # What is only tried is nothing to warn of.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UncertainCepWarning)
-            found = [(each, each.read(column, name)) for each in (usual.format, *usual.others)]
+            readings = [(each, each.read(column, name)) for each in (usual.format, *usual.alternatives)]
     except TraceError:
         return None
     # Rows are in order of time more often than not.
-    ordered = [pair for pair in found if _in_order(pair[1].counts)]
-    in_order = len(found) > 1 and len(ordered) == 1
-    chosen, read = ordered[0] if in_order else found[0]
+    ordered = [pair for pair in readings if _in_order(pair[1].counts)]
+    in_order = len(readings) > 1 and len(ordered) == 1
+    chosen, read = ordered[0] if in_order else readings[0]
     lengths = sorted(set(read.lengths.tolist()), reverse=True)
     return StampColumn(
         name,
         read.counts,
         tuple(dict.fromkeys(_unit_of(length) for length in lengths)),
         formats=() if chosen.formats == ("iso",) else chosen.formats,
-        others=tuple(each.formats for each, _ in found if each is not chosen),
+        alternatives=tuple(each.formats for each, _ in readings if each is not chosen),
         in_order=in_order,
         zoned=bool(pc.any(pc.match_substring_regex(column, ZONE)).as_py()),
         days=lengths == [UNIT_NANOSECONDS["d"]],

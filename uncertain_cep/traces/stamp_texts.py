@@ -39,7 +39,7 @@ NO_ZONE: Final = np.iinfo(np.int64).min
 
 @dataclass(slots=True)
 class StampTexts:
-    """What is known of each row: year, month and day (-1: not told), nanoseconds in the day, zone, length."""
+    """The parts of each row's time: year, month, day (-1: not told), nanoseconds in the day, zone, length."""
 
     year: IntArray
     month: IntArray
@@ -64,13 +64,13 @@ class StampTexts:
     def put_numbers(self, rows: IntArray, text: pa.Array, unit: int) -> None:
         """Take numbers since 1970."""
         for row, number in zip(rows.tolist(), text.to_pylist(), strict=True):
-            whole, _, rest = number.partition(".")
+            whole, _, decimals = number.partition(".")
             digits = len(str(unit)) - 1
-            part = int((rest + "0" * digits)[:digits] or 0)
+            part = int((decimals + "0" * digits)[:digits] or 0)
             count = int(whole) * unit + (-part if whole.startswith("-") else part)
             if abs(count) < 2**63:
                 self.counts[row] = count
-                self.length[row] = max(1, unit // 10 ** len(rest))
+                self.length[row] = max(1, unit // 10 ** len(decimals))
                 self.good[row] = self.number[row] = True
                 self.offset[row] = 0
 
@@ -82,76 +82,79 @@ class StampTexts:
         sizes = np.diff(begins)
         order = np.argsort(sizes, kind="stable")
         looks = 0
-        for some in np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1):
-            left = some
-            while len(left):
+        for alike_sizes in np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1):
+            remaining = alike_sizes
+            while len(remaining):
                 looks += 1
-                block = left if looks <= _MOST_LOOKS else left[:1]
+                block = remaining if looks <= _MOST_LOOKS else remaining[:1]
                 letters = data[begins[block][:, None] + np.arange(sizes[block[0]])]
                 match = expression.fullmatch(letters[0].tobytes())
                 if match is None:
                     # What the two libraries read in different ways is no time.
-                    left = left[1:]
+                    remaining = remaining[1:]
                     continue
                 alike = self._take(rows[block], letters, match)
                 alike[0] = True
-                left = left[~alike] if len(block) == len(left) else left[1:]
+                remaining = remaining[~alike] if len(block) == len(remaining) else remaining[1:]
 
     def _take(self, rows: IntArray, letters: Any, match: re.Match[bytes]) -> BoolArray:
         """Take rows of letters, (n, k) uint8, that look like the first one, and return which do."""
         alike = np.ones(len(letters), np.bool_)
-        spans = {name: match.span(name) for name, found in match.groupdict().items() if found is not None}
-        told: dict[str, IntArray] = {}
+        spans = {name: match.span(name) for name, text in match.groupdict().items() if text is not None}
+        parts: dict[str, IntArray] = {}
         fixed = np.ones(letters.shape[1], np.bool_)
         for name, (begin, end) in spans.items():
             fixed[begin:end] = False
-            found = letters[:, begin:end]
+            letters_of_part = letters[:, begin:end]
             if name in "bpa":
-                told[name] = _words(name, found)
-                alike &= told[name] >= 0
+                parts[name] = _words(name, letters_of_part)
+                alike &= parts[name] >= 0
             elif name == "z":
-                told[name], same = _offsets(found)
+                parts[name], same = _offsets(letters_of_part)
                 alike &= same
             else:
                 # Only the first one of two digits may be a space.
-                digits = np.where((found == 0x20) & (np.arange(end - begin) == 0), 0x30, found) - 0x30
+                digits = (
+                    np.where((letters_of_part == 0x20) & (np.arange(end - begin) == 0), 0x30, letters_of_part)
+                    - 0x30
+                )
                 alike &= (digits < 10).all(axis=1)
-                told[name] = digits.astype(np.int64) @ 10 ** np.arange(end - begin - 1, -1, -1)
+                parts[name] = digits.astype(np.int64) @ 10 ** np.arange(end - begin - 1, -1, -1)
         alike &= (letters[:, fixed] == letters[0, fixed]).all(axis=1)
-        some = rows[alike]
-        self._put_told(some, {name: values[alike] for name, values in told.items()}, spans)
+        taken = rows[alike]
+        self._put_told(taken, {name: values[alike] for name, values in parts.items()}, spans)
         return alike
 
     def _put_told(
-        self, rows: IntArray, told: Mapping[str, IntArray], spans: Mapping[str, tuple[int, int]]
+        self, rows: IntArray, parts: Mapping[str, IntArray], spans: Mapping[str, tuple[int, int]]
     ) -> None:
         nothing = np.full(len(rows), -1, np.int64)
         zero = np.zeros(len(rows), np.int64)
-        year = told.get("Y", nothing)
-        if "y" in told:
-            year = np.where(told["y"] < 69, 2000, 1900) + told["y"]
-        hour = told.get("H", zero)
-        good = (hour < 24) & (told.get("M", zero) < 60) & (told.get("S", zero) < 60)
-        if "I" in told:
-            good &= (told["I"] >= 1) & (told["I"] <= 12)
-            hour = told["I"] % 12 + 12 * told["p"]
-        month = told["b"] if "b" in told else told.get("m", nothing)
-        if "j" in told:
+        year = parts.get("Y", nothing)
+        if "y" in parts:
+            year = np.where(parts["y"] < 69, 2000, 1900) + parts["y"]
+        hour = parts.get("H", zero)
+        good = (hour < 24) & (parts.get("M", zero) < 60) & (parts.get("S", zero) < 60)
+        if "I" in parts:
+            good &= (parts["I"] >= 1) & (parts["I"] <= 12)
+            hour = parts["I"] % 12 + 12 * parts["p"]
+        month = parts["b"] if "b" in parts else parts.get("m", nothing)
+        if "j" in parts:
             # A day of the year is a day of January that is too late.
-            month, day = zero + 1, told["j"]
+            month, day = zero + 1, parts["j"]
             leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
             good &= (day >= 1) & (day <= np.where(leap, 366, 365))
         else:
-            day = told.get("d", nothing)
-            good &= ("d" not in told) | ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31))
-        if "Y" in told or "y" in told:
+            day = parts.get("d", nothing)
+            good &= ("d" not in parts) | ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31))
+        if "Y" in parts or "y" in parts:
             good &= (year >= YEARS[0]) & (year <= YEARS[1])
-        places = spans["f"][1] - spans["f"][0] if "f" in told else 0
-        seconds = (hour * 60 + told.get("M", zero)) * 60 + told.get("S", zero)
+        places = spans["f"][1] - spans["f"][0] if "f" in parts else 0
+        seconds = (hour * 60 + parts.get("M", zero)) * 60 + parts.get("S", zero)
         self.year[rows], self.month[rows], self.day[rows] = year, month, day
-        self.within[rows] = seconds * _SECOND + told.get("f", zero) * 10 ** (9 - places)
-        self.offset[rows] = told.get("z", np.full(len(rows), NO_ZONE))
-        last = next((unit for letter, unit in _RESOLUTIONS if letter in told), "d")
+        self.within[rows] = seconds * _SECOND + parts.get("f", zero) * 10 ** (9 - places)
+        self.offset[rows] = parts.get("z", np.full(len(rows), NO_ZONE))
+        last = next((unit for letter, unit in _RESOLUTIONS if letter in parts), "d")
         self.length[rows] = 10 ** (9 - places) if places else UNIT_NANOSECONDS[last]
         self.good[rows] = good
 
@@ -203,32 +206,32 @@ def _turns(values: IntArray, period: int, *, fixed: bool) -> IntArray:
     return np.cumsum((steps < -(period // 2)).astype(np.int64) - (steps > period // 2))
 
 
-def _words(kind: str, found: Any) -> IntArray:
+def _words(kind: str, letters: Any) -> IntArray:
     """Return the numbers of months, or of am and pm, in (n, k) letters, 0 for weekdays; -1 for others."""
-    low = found | 0x20
-    numbers = np.full(len(found), -1, np.int64)
+    low = letters | 0x20
+    numbers = np.full(len(letters), -1, np.int64)
     if kind == "a":
         numbers[((low >= ord("a")) & (low <= ord("z"))).all(axis=1)] = 0
         return numbers
     first, lists = (0, (("am", "pm"),)) if kind == "p" else (1, (MONTHS, LONG_MONTHS))
     for number, word in ((place + first, word) for words in lists for place, word in enumerate(words)):
-        if len(word) == found.shape[1]:
+        if len(word) == letters.shape[1]:
             numbers[(low == np.frombuffer(word.encode(), np.uint8)).all(axis=1)] = number
     return numbers
 
 
-def _offsets(found: Any) -> tuple[IntArray, BoolArray]:
+def _offsets(letters: Any) -> tuple[IntArray, BoolArray]:
     """Return zones, (n, k) letters, as nanoseconds east, and which are written like the first one."""
-    first = found[0].tobytes()
+    first = letters[0].tobytes()
     if first[:1] not in b"+-":
-        return np.zeros(len(found), np.int64), (found == found[0]).all(axis=1)
+        return np.zeros(len(letters), np.int64), (letters == letters[0]).all(axis=1)
     digits = (
-        found[:, [place for place in range(1, found.shape[1]) if first[place : place + 1] != b":"]] - 0x30
+        letters[:, [place for place in range(1, letters.shape[1]) if first[place : place + 1] != b":"]] - 0x30
     )
-    alike = (digits < 10).all(axis=1) & ((found[:, 0] == 0x2B) | (found[:, 0] == 0x2D))
+    alike = (digits < 10).all(axis=1) & ((letters[:, 0] == 0x2B) | (letters[:, 0] == 0x2D))
     if b":" in first:
-        alike &= found[:, 3] == 0x3A
+        alike &= letters[:, 3] == 0x3A
     weights = np.array([36_000, 3_600, 600, 60][: digits.shape[1]]) * _SECOND
-    sign = np.where(found[:, 0] == 0x2D, -1, 1)
+    sign = np.where(letters[:, 0] == 0x2D, -1, 1)
     length = digits.astype(np.int64) @ weights
     return sign * length, alike & (length <= _DAY)

@@ -1,4 +1,4 @@
-"""What is piped into a command, as a file: traces are read several times."""
+"""Standard input as a file: traces are read several times."""
 
 from __future__ import annotations
 

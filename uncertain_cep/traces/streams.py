@@ -64,10 +64,10 @@ def value_stream(
     O(n) time; 40 bytes an event, 48 with keys.
     Source: Zhang, Diao, Immerman, PVLDB 3(1), 2010, section 5.1.
     """
-    least = {"n": (n, 0), "half_interval": (half_interval, 0), "series": (series, 1), "spacing": (spacing, 1),
-             "long_half_interval": (long_half_interval, 0), "keys": (1 if keys is None else keys, 1),
-             "seed": (seed or 0, 0)}  # fmt: skip
-    for name, (value, smallest) in least.items():
+    limits = {"n": (n, 0), "half_interval": (half_interval, 0), "series": (series, 1),
+              "spacing": (spacing, 1), "long_half_interval": (long_half_interval, 0),
+              "keys": (1 if keys is None else keys, 1), "seed": (seed or 0, 0)}  # fmt: skip
+    for name, (value, smallest) in limits.items():
         if value < smallest:
             raise OptionError(f"{name} must be {smallest} or more, not {value}")
     if not 0 <= long_share <= 1:

@@ -189,19 +189,19 @@ def record_blocks(
 def _line_blocks(stream: Any) -> Iterator[tuple[list[str], int]]:
     """Yield lines, and the number of the first of them; none at last."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    rest, count = "", 0
+    unfinished, count = "", 0
     while True:
         data = stream.read(_BLOCK)
         try:
-            text = rest + decoder.decode(data, not data)
+            text = unfinished + decoder.decode(data, not data)
         except UnicodeDecodeError as error:
-            row = count + 1 + rest.count("\n") + data[: error.start].count(b"\n")
+            row = count + 1 + unfinished.count("\n") + data[: error.start].count(b"\n")
             raise TraceError(TraceFault("its text is not UTF-8: convert the file", row=row)) from None
         lines = text.split("\n")
-        rest = lines.pop() if data else ""
+        unfinished = lines.pop() if data else ""
         if not data and lines[-1] == "":
             lines.pop()
-        if len(rest) > LONGEST_LINE:
+        if len(unfinished) > LONGEST_LINE:
             message = f"the line is longer than {LONGEST_LINE:,} characters, the most that is read"
             raise TraceError(TraceFault(message, row=count + len(lines) + 1))
         if lines:
@@ -230,11 +230,11 @@ def _first_open(lines: pa.Array, last: int) -> int:
     if not pc.any(pc.match_substring_regex(lines, _OPEN)).as_py():
         return last
     for number, line in enumerate(lines.slice(0, last).to_pylist()):
-        if (found := _PART.match(line)) is not None:
-            if found[2] == "P":
-                opened.setdefault(found[1], number)
+        if (part := _PART.match(line)) is not None:
+            if part[2] == "P":
+                opened.setdefault(part[1], number)
             else:
-                opened.pop(found[1], None)
+                opened.pop(part[1], None)
     return min(opened.values(), default=last)
 
 
@@ -246,14 +246,14 @@ def _whole(records: pa.Array, numbers: Any) -> tuple[pa.Array, Any]:
     begun: dict[str, int] = {}
     kept = []
     for record, number in zip(records.to_pylist(), numbers.tolist(), strict=True):
-        found = _PART.match(record)
-        place = None if found is None else begun.pop(found[1], None)
-        if found is None or place is None:
+        part = _PART.match(record)
+        place = None if part is None else begun.pop(part[1], None)
+        if part is None or place is None:
             place = len(whole)
             whole.append(record)
             kept.append(number)
         else:
-            whole[place] += record[found.end() :]
-        if found is not None and found[2] == "P":
-            begun[found[1]] = place
+            whole[place] += record[part.end() :]
+        if part is not None and part[2] == "P":
+            begun[part[1]] = place
     return pa.array(whole, pa.string()), np.array(kept, np.int64)

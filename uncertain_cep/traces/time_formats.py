@@ -75,8 +75,8 @@ def expression_of(form: str) -> str:
             continue
         letter = _SAME.get(form[place + 1 : place + 2], form[place + 1 : place + 2])
         if letter not in _DIRECTIVES:
-            known = ", ".join(f"%{name}" for name in (*_DIRECTIVES, *_SAME, *_SHORT))
-            raise ValueError(f"there is no %{letter}: known are {known}")
+            directives = ", ".join(f"%{name}" for name in (*_DIRECTIVES, *_SAME, *_SHORT))
+            raise ValueError(f"there is no %{letter}: known are {directives}")
         if f"(?P<{letter}>" in "".join(parts):
             raise ValueError(f"it has %{letter} twice")
         parts.append(_DIRECTIVES[letter])
@@ -86,31 +86,31 @@ def expression_of(form: str) -> str:
 
 def format_groups(form: str) -> frozenset[str]:
     """Return the letters of what a format tells; ValueError if it is no format of times."""
-    found = frozenset(re.compile(expression_of(form)).groupindex)
-    day, hour = found & {"d", "j"}, found & {"H", "I"}
+    groups = frozenset(re.compile(expression_of(form)).groupindex)
+    day, hour = groups & {"d", "j"}, groups & {"H", "I"}
     if not (day or hour):
         raise ValueError("it tells neither a day nor an hour, such as %Y-%m-%d %H:%M:%S")
-    if "d" in found and not found & {"m", "b"}:
+    if "d" in groups and not groups & {"m", "b"}:
         raise ValueError("it tells a day without a month: add %m or %b")
-    if "I" in found and "p" not in found:
+    if "I" in groups and "p" not in groups:
         raise ValueError("it tells hours to 12 without %p: use %H, or add %p")
-    return found
+    return groups
 
 
 def told_with(forms: Sequence[str], base: str | None) -> tuple[str, ...]:
-    """Return those of some formats that tell the day and year together with a year, or a day."""
-    told = []
+    """Return the formats that tell the day and year, together with a year or a day as base."""
+    complete = []
     for form in forms:
         groups = frozenset("Yd") if form in EPOCHS else format_groups(form)
         dated, yearly = groups & {"d", "j"}, groups & {"Y", "y"}
         if (dated and yearly) or (base is not None and (dated or "-" in base)):
-            told.append(form)
-    return tuple(told)
+            complete.append(form)
+    return tuple(complete)
 
 
 @dataclass(frozen=True, slots=True)
 class StampTimes:
-    """What stamps say.
+    """The times of stamps.
 
     ``counts``, (n,) int64, are nanoseconds since 1970 in UTC (or without a zone), 0 where not ``present``,
     (n,) bool; ``lengths``, (n,) int64, the nanoseconds of the last unit that each text tells; ``again``, (n,)
@@ -230,10 +230,15 @@ class TimeFormat:
         if self.zone is not None:
             # What is absent is in nobody's way.
             rows = np.flatnonzero(present)
-            some = values if len(rows) == len(values) else values.take(pa.array(rows))
+            present_values = values if len(rows) == len(values) else values.take(pa.array(rows))
             try:
                 counts[rows], again[rows] = in_utc(
-                    counts[rows], local[rows], self.zone, column=column, values=some, in_order=self.in_order
+                    counts[rows],
+                    local[rows],
+                    self.zone,
+                    column=column,
+                    values=present_values,
+                    in_order=self.in_order,
                 )
             except TraceError as error:
                 raise TraceError(renumbered(error.faults, rows)) from None
@@ -259,11 +264,11 @@ class TimeFormat:
             rows = np.flatnonzero(fits & todo)
             if not len(rows):
                 continue
-            some = text.take(pa.array(rows)).combine_chunks()
+            texts = text.take(pa.array(rows)).combine_chunks()
             if form in EPOCHS:
-                stamps.put_numbers(rows, some, UNIT_NANOSECONDS[EPOCHS[form]])
+                stamps.put_numbers(rows, texts, UNIT_NANOSECONDS[EPOCHS[form]])
             else:
-                stamps.put(rows, some, re.compile(expression.encode()))
+                stamps.put(rows, texts, re.compile(expression.encode()))
             todo[rows[stamps.good[rows]]] = False
         return stamps, stamps.complete(self.base, fixed=self.fixed)
 
@@ -278,7 +283,7 @@ ISO: Final = TimeFormat()
 
 
 def base_fault(base: str) -> str | None:
-    """Return what is wrong with a year or a day, if anything."""
+    """Return the fault of a year or a day, if it has one."""
     try:
         year = date.fromisoformat(base).year if "-" in base else int(base)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What all rules of uncertainty share: the stamps that they take, and the intervals that they give."""
+"""The common part of all rules of uncertainty: the stamps they take, and the intervals they make."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Stamps:
     _read: dict[str, StampTimes] = field(default_factory=dict)
 
     def texts(self, column: str) -> StampTimes | None:
-        """Return what the texts of a column say by the format, ISO 8601 by default; None if it has none."""
+        """Return the times of a column of text by the format, ISO 8601 by default; None if it has none."""
         return self._times(column) if is_text(self.table.schema.field(column).type) else None
 
     def read_together(self, columns: Mapping[str, BoolArray]) -> None:
@@ -101,20 +101,20 @@ class Stamps:
 
         Only so do rows tell each other's year, day or hour.
         """
-        for column, some in columns.items():
+        for column, mask in columns.items():
             if column in self._read or self.format is None or not self.format.by_rows:
                 continue
-            rows = np.flatnonzero(some)
+            rows = np.flatnonzero(mask)
             try:
-                found = replace(self, table=self.table.take(pa.array(rows)), _read={}).times(column)
+                times = replace(self, table=self.table.take(pa.array(rows)), _read={}).times(column)
             except TraceError as error:
                 raise TraceError(renumbered(error.faults, rows)) from None
-            if found is not None:
-                self._read[column] = found.placed(rows, len(some))
+            if times is not None:
+                self._read[column] = times.placed(rows, len(mask))
 
     def take(self, rows: IntArray) -> Stamps:
         """Return the stamps of some rows, (k,) int64."""
-        read = {column: found.take(rows) for column, found in self._read.items()}
+        read = {column: times.take(rows) for column, times in self._read.items()}
         return replace(self, table=self.table.take(pa.array(rows)), _read=read)
 
     def times(self, column: str) -> StampTimes | None:
@@ -134,9 +134,9 @@ class Stamps:
         """Return the ticks of a column's stamps moved by each shift."""
         column, lengths = terms_of(column)
         if lengths:
-            own, known = _lengths(self, column, lengths)
-            found = self.ticks(column, *(shift + own for shift in shifts))
-            return replace(found, present=found.present & known)
+            length, has_lengths = _lengths(self, column, lengths)
+            ticks = self.ticks(column, *(shift + length for shift in shifts))
+            return replace(ticks, present=ticks.present & has_lengths)
         values = self.table.column(column)
         kind = stamp_kind(column, values.type, self.unit)
         read, resolution = self.times(column), kind.resolution
@@ -179,9 +179,9 @@ _SIGN: Final = re.compile(r"\s+([+-])\s+")
 
 def terms_of(bound: str) -> tuple[str, list[tuple[int, str]]]:
     """Return the column of stamps in a sum, and the columns of lengths, each with its sign."""
-    first, *rest = _SIGN.split(bound.strip())
-    signs = [1 if sign == "+" else -1 for sign in rest[::2]]
-    return first, list(zip(signs, rest[1::2], strict=True))
+    first, *terms = _SIGN.split(bound.strip())
+    signs = [1 if sign == "+" else -1 for sign in terms[::2]]
+    return first, list(zip(signs, terms[1::2], strict=True))
 
 
 def stamps_in(bound: str) -> tuple[str]:
@@ -189,10 +189,10 @@ def stamps_in(bound: str) -> tuple[str]:
     return (terms_of(bound)[0],)
 
 
-def check_column(given: object, option: str) -> None:
+def check_column(value: object, option: str) -> None:
     """Raise OptionError if what an option gives is no name of a column."""
-    if not isinstance(given, str):
-        raise OptionError(f"{option}= takes the name of a column, not {type(given).__name__}")
+    if not isinstance(value, str):
+        raise OptionError(f"{option}= takes the name of a column, not {type(value).__name__}")
 
 
 def columns_in(bound: str) -> tuple[str, ...]:
@@ -203,9 +203,9 @@ def columns_in(bound: str) -> tuple[str, ...]:
 def _lengths(stamps: Stamps, base: str, lengths: list[tuple[int, str]]) -> tuple[IntArray, BoolArray]:
     """Return the sum of each row's lengths, (n,) int64, and where all of them are known."""
     shift = np.zeros(stamps.table.num_rows, np.int64)
-    known = np.ones(stamps.table.num_rows, np.bool_)
+    has_lengths = np.ones(stamps.table.num_rows, np.bool_)
     unit = None if number_unit(stamps.unit) is None else stamps.unit
-    most = 0
+    largest = 0
     for sign, name in lengths:
         values = stamps.table.column(name)
         if unit is None and stamps.grid.type != pa.int64() and not pa.types.is_duration(values.type):
@@ -215,13 +215,13 @@ def _lengths(stamps: Stamps, base: str, lengths: list[tuple[int, str]]) -> tuple
         length, present = lengths_of(values, name, unit)
         if unit is None and not pa.types.is_duration(values.type):
             length = length * (stamps.grid.tick or 1)
-        most += int(np.abs(length).max(initial=0))
-        if most >= 2**63:
+        largest += int(np.abs(length).max(initial=0))
+        if largest >= 2**63:
             said = " ".join([base, *(f"{'+' if each > 0 else '-'} {other}" for each, other in lengths)])
             raise TraceError(f"{said!r} adds up to more than 292 years: is the unit right?")
         shift += sign * length
-        known &= present
-    return shift, known
+        has_lengths &= present
+    return shift, has_lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ class Intervals:
 
 
 class Uncertainty(Protocol):
-    """What all rules have in common."""
+    """The common interface of all rules."""
 
     def stamps(self, time: str | None) -> tuple[str, ...]:
         """Return the columns whose values are stamps, given the name of the time column."""

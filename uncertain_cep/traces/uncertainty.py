@@ -68,12 +68,12 @@ class Moved:
         """Return the rule with a length as callers give it, or a number of ticks."""
         if source is not None:
             check_column(source, "source")
-        given: Any = length
+        duration: Any = length
         # NumPy's timedelta64 is an integer of its own.
-        if isinstance(given, int | np.integer) and not isinstance(given, bool | np.timedelta64):
-            return cls(kind, int(given), source)
+        if isinstance(duration, int | np.integer) and not isinstance(duration, bool | np.timedelta64):
+            return cls(kind, int(duration), source)
         nanoseconds = parse_duration(length, what=kind)  # type: ignore[arg-type]
-        return cls(kind, given if isinstance(given, str) else format_duration(nanoseconds), source)
+        return cls(kind, duration if isinstance(duration, str) else format_duration(nanoseconds), source)
 
     def __post_init__(self) -> None:
         number = self.length if isinstance(self.length, int) else parse_duration(self.length, what=self.kind)
@@ -90,26 +90,26 @@ class Moved:
 
     def reads(self, time: str | None) -> tuple[str, ...]:
         """Return all columns that the rule reads."""
-        own = columns_in(required_time(time, f"uncertainty {self.kind}"))
-        return own if self.source is None else tuple(dict.fromkeys((*own, self.source)))
+        columns = columns_in(required_time(time, f"uncertainty {self.kind}"))
+        return columns if self.source is None else tuple(dict.fromkeys((*columns, self.source)))
 
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
         (column,) = self.stamps(stamps.time)
         shifts = self._shifts(stamps.grid)
-        found = stamps.ticks(stamps.time or column, *dict.fromkeys(shifts))
+        ticks = stamps.ticks(stamps.time or column, *dict.fromkeys(shifts))
         clocks = None
         if self.source is not None:
             source = stamps.table.column(self.source).cast(pa.string()).combine_chunks()
             low, high = (np.full(len(source), shift // (stamps.grid.tick or 1)) for shift in shifts)
             clocks = Clocks(source, low, high)
-        gaps = missing_where(found.present, column)
-        return Intervals(found.moved[0], found.moved[-1], gaps, rests=found.rests, clocks=clocks)
+        gaps = missing_where(ticks.present, column)
+        return Intervals(ticks.moved[0], ticks.moved[-1], gaps, rests=ticks.rests, clocks=clocks)
 
     def _shifts(self, grid: Grid) -> tuple[int, int]:
         if self.kind == "exact":
             return 0, 0
-        length, tick = grid.length(self.length, what=self.kind, least=self._least), grid.tick or 1
+        length, tick = grid.length(self.length, what=self.kind, shortest=self._least), grid.tick or 1
         if self.kind == "plus_minus":
             return -length, length
         return (0, length - tick) if self.kind == "granularity" else (tick - length, 0)
@@ -147,8 +147,8 @@ class Histogram:
         """Return the interval of each row."""
         (column,) = self.stamps(stamps.time)
         stamps.grid.check_countable("a probability of a histogram")
-        found = stamps.ticks(self.lower or stamps.time or column, 0)
-        (lower,), present = found.moved, found.present
+        ticks = stamps.ticks(self.lower or stamps.time or column, 0)
+        (lower,), present = ticks.moved, ticks.present
         lists = stamps.table.column(self.pmf)
         if pa.types.is_null(lists.type):
             lists = lists.cast(pa.list_(pa.float64()))
@@ -160,7 +160,7 @@ class Histogram:
             ) from None
         bins = pc.fill_null(pc.list_value_length(pmf), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         gaps = missing_where(present, column) + missing_where(bins > 0, self.pmf, "there is no probability")
-        return Intervals(lower, lower + np.maximum(bins, 1) - 1, gaps, pmf, found.rests)
+        return Intervals(lower, lower + np.maximum(bins, 1) - 1, gaps, pmf, ticks.rests)
 
     def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
         """Return True: there is one probability for each tick."""
@@ -195,9 +195,9 @@ class AsWritten:
         else:
             lengths = np.full(stamps.table.num_rows, kind.resolution)
         tick = stamps.grid.tick or 1
-        found = stamps.ticks(column, 0, np.maximum(lengths, tick) // tick * tick - tick)
-        lower, upper = found.moved
-        return Intervals(lower, upper, missing_where(found.present, column), rests=found.rests)
+        ticks = stamps.ticks(column, 0, np.maximum(lengths, tick) // tick * tick - tick)
+        lower, upper = ticks.moved
+        return Intervals(lower, upper, missing_where(ticks.present, column), rests=ticks.rests)
 
     def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
         """Return True: no unit is shorter than that of the stamps."""

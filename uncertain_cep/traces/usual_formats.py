@@ -52,11 +52,11 @@ _MOST_SHAPES: Final = 8
 class UsualFormat:
     """The format that all texts of a column have.
 
-    ``others`` are formats that fit all of them, too, as days and months in another order.
+    ``alternatives`` are formats that fit all of them, too, as days and months in another order.
     """
 
     format: TimeFormat
-    others: tuple[TimeFormat, ...] = ()
+    alternatives: tuple[TimeFormat, ...] = ()
 
 
 @cache
@@ -68,13 +68,13 @@ def _shapes(text: str) -> Iterator[tuple[int, str]]:
     """Yield the families that a text fits by its form, each with the time of day behind the day."""
     for number, (first, *_) in enumerate(_FAMILIES):
         # The others of a family look like the first one.
-        found = _compiled(first).match(text)
-        if found is None:
+        match = _compiled(first).match(text)
+        if match is None:
             continue
-        rest = text[found.end() :]
+        time_of_day = text[match.end() :]
         tails = ("",) if first == "iso" or "%H" in first else _TAILS
         for tail in tails:
-            if _compiled(tail).fullmatch(rest):
+            if _compiled(tail).fullmatch(time_of_day):
                 yield number, tail
                 break
 
@@ -95,13 +95,13 @@ def _base(day: str) -> str | None:
     return None if "%Y" in day or "%y" in day or day == "iso" else "2000"
 
 
-def cure_of(text: str, known: tuple[str, ...]) -> str:
+def cure_of(text: str, formats: tuple[str, ...]) -> str:
     """Return the end of a message: the schema line that reads a text as a time; "" if none is known."""
-    found = [form for form in usual_formats(text) if form not in known]
-    if not found:
+    usual = [form for form in usual_formats(text) if form not in formats]
+    if not usual:
         return ""
-    forms = " or ".join(f'time_format = "{form}"' for form in found)
-    year = " and year = 2015, that of the first stamp" if not any(map(_has_year, found)) else ""
+    forms = " or ".join(f'time_format = "{form}"' for form in usual)
+    year = " and year = 2015, that of the first stamp" if not any(map(_has_year, usual)) else ""
     return f"; in a schema file {forms}{year} reads it"
 
 
@@ -117,31 +117,31 @@ def usual_format(column: pa.ChunkedArray) -> UsualFormat | None:
     text = column.cast(pa.string())
     tails: dict[int, list[str]] = {}
     rows: dict[int, BoolArray] = {}
-    left = np.ones(len(text), np.bool_)
+    remaining = np.ones(len(text), np.bool_)
     for _ in range(_MOST_SHAPES):
-        if not left.any():
+        if not remaining.any():
             break
-        number, tail = next(_shapes(text[int(np.argmax(left))].as_py()), (-1, ""))
+        number, tail = next(_shapes(text[int(np.argmax(remaining))].as_py()), (-1, ""))
         if number < 0 or not _has_year(_FAMILIES[number][0]):
             return None
-        like = left & _alike(text, _FAMILIES[number][0] + tail)
+        like = remaining & _alike(text, _FAMILIES[number][0] + tail)
         if not like.any():
             return None
         tails.setdefault(number, []).append(tail)
         rows[number] = rows.get(number, np.zeros(len(text), np.bool_)) | like
-        left &= ~like
-    if left.any() or not tails:
+        remaining &= ~like
+    if remaining.any() or not tails:
         return None
     choices = [
-        [forms for day in _FAMILIES[number] if (forms := _all_fit(text, rows[number], day, mine))]
-        for number, mine in tails.items()
+        [forms for day in _FAMILIES[number] if (forms := _all_fit(text, rows[number], day, rows_of_tail))]
+        for number, rows_of_tail in tails.items()
     ]
     if not all(choices):
         return None
-    first, *others = (
+    first, *alternatives = (
         TimeFormat(tuple(form for forms in chosen for form in forms)) for chosen in product(*choices)
     )
-    return UsualFormat(first, tuple(others))
+    return UsualFormat(first, tuple(alternatives))
 
 
 def _alike(text: pa.ChunkedArray, form: str) -> BoolArray:

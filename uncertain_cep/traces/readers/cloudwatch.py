@@ -1,4 +1,4 @@
-"""What ``aws cloudwatch get-metric-data`` and ``get-metric-statistics`` print as JSON."""
+"""Metrics as ``aws cloudwatch get-metric-data`` and ``get-metric-statistics`` print them as JSON."""
 
 from __future__ import annotations
 

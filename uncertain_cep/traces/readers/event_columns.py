@@ -52,17 +52,17 @@ def _typed(values: Any, field: pa.Field) -> pa.Array:
         raise TraceError(TraceFault(f"a value cannot be kept: {error}", column=field.name)) from None
 
 
-def pivoted(given: Sequence[Mapping[str, Any]], asked: Collection[str] | None) -> dict[str, pa.Array]:
+def pivoted(attributes: Sequence[Mapping[str, Any]], columns: Collection[str] | None) -> dict[str, pa.Array]:
     """Return further attributes, a mapping a row, as columns: those asked for (None: all), by their names."""
-    names: set[str] = set().union(*filter(None, given))
-    if asked is not None:
-        names = {name for name in names if name in asked or f"{name}_" in asked}
+    names: set[str] = set().union(*filter(None, attributes))
+    if columns is not None:
+        names = {name for name in names if name in columns or f"{name}_" in columns}
     if len(names) > _MOST_FURTHER:
         message = (
             f"its events have more than {_MOST_FURTHER:,} different attributes: say in a schema which to read"
         )
         raise TraceError(message)
-    return {name: _guessed([row.get(name) for row in given]) for name in sorted(names)}
+    return {name: _guessed([row.get(name) for row in attributes]) for name in sorted(names)}
 
 
 def _guessed(values: Sequence[Any]) -> pa.Array:
@@ -76,8 +76,8 @@ def _guessed(values: Sequence[Any]) -> pa.Array:
 
 def chunks(rows: Iterable[tuple[Any, ...]], width: int) -> Iterator[list[list[Any]]]:
     """Yield the columns of some tuples of ``width`` values at a time."""
-    left = iter(rows)
-    while chunk := list(islice(left, _BATCH)):
+    remaining = iter(rows)
+    while chunk := list(islice(remaining, _BATCH)):
         # Faster than zip(*chunk), which has as many arguments.
         yield [list(map(itemgetter(place), chunk)) for place in range(width)]
 
@@ -92,8 +92,8 @@ def in_batches(
     ) -> Callable[[Source], Iterator[pa.RecordBatch]]:
         @wraps(rows)
         def events(source: Source) -> Iterator[pa.RecordBatch]:
-            for *columns, others in chunks(rows(source), len(TIMES) + len(attributes) + 1):
-                yield batch_of(attributes, columns, pivoted(others, source.asked))
+            for *columns, further in chunks(rows(source), len(TIMES) + len(attributes) + 1):
+                yield batch_of(attributes, columns, pivoted(further, source.further))
 
         return events
 

@@ -1,4 +1,4 @@
-"""What the histories of Hadoop have in common: the events of jobs, tasks and attempts."""
+"""The common part of the histories of Hadoop: the events of jobs, tasks and attempts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def hadoop_batches(source: Source, records: Iterable[Sequence[Any]]) -> Iterator
     ``records`` are columns of many: identifiers, the times of the ``PHASES`` (no event: None, 0 or -1), the
     clock, the type of the task, the host, the status, the name of the job, and dicts of the fields asked for.
     """
-    for identifiers, *stamps, clock, kind, host, status, name, others in records:
+    for identifiers, *stamps, clock, kind, host, status, name, further_fields in records:
         whole = pa.array(identifiers, pa.string())
         times = np.stack(
             [np.asarray(pa.array(column, pa.int64()).fill_null(-1)) for column in stamps], axis=1
@@ -78,7 +78,9 @@ def hadoop_batches(source: Source, records: Iterable[Sequence[Any]]) -> Iterator
         bounds = times[rows, phases]
         further = {}
         if source.fields:
-            further = {key: column.take(taken) for key, column in pivoted(others, source.asked).items()}
+            further = {
+                key: column.take(taken) for key, column in pivoted(further_fields, source.further).items()
+            }
         yield batch_of(
             ATTRIBUTES,
             [

@@ -110,19 +110,19 @@ def _split(text: bytes) -> Sequence[Any] | None:
     keys = pieces.take(pa.array(np.arange(0, len(pieces) - 1, 2))).dictionary_encode()
     values = pieces.take(pa.array(np.arange(1, len(pieces), 2)))
     codes = np.asarray(keys.indices)
-    found = [_KEY.fullmatch(key) for key in keys.dictionary.to_pylist()]
-    if None in found or found[codes[0]][1] is None:
+    matches = [_KEY.fullmatch(key) for key in keys.dictionary.to_pylist()]
+    if None in matches or matches[codes[0]][1] is None:
         return None
-    told = [(match[1], match[2]) for match in found if match is not None]
-    if not {kind for kind, _ in told} <= {None, "Meta", *_KINDS}:
+    kinds_and_keys = [(match[1], match[2]) for match in matches if match is not None]
+    if not {kind for kind, _ in kinds_and_keys} <= {None, "Meta", *_KINDS}:
         return None
-    begins = np.array([kind is not None for kind, _ in told])[codes]
+    begins = np.array([kind is not None for kind, _ in kinds_and_keys])[codes]
     record = np.cumsum(begins) - 1
-    kinds = np.array([_KINDS.get(kind or "", "") for kind, _ in told])[codes[begins]]
+    kinds = np.array([_KINDS.get(kind or "", "") for kind, _ in kinds_and_keys])[codes[begins]]
     kept = kinds != ""
 
     def column(key: str) -> pa.Array:
-        places = np.flatnonzero(np.array([name == key for _, name in told])[codes])
+        places = np.flatnonzero(np.array([name == key for _, name in kinds_and_keys])[codes])
         of = np.full(len(kinds), -1)
         of[record[places]] = places
         return _plain(values.take(pa.array(of[kept], mask=of[kept] < 0)))
@@ -168,11 +168,11 @@ def _plain(values: pa.Array) -> pa.Array:
 
 def _phases(fields: Sequence[str], records: Iterable[tuple[int, str]]) -> Iterator[tuple[Any, ...]]:
     for row, record in records:
-        kind, _, rest = record.partition(" ")
+        kind, _, pairs = record.partition(" ")
         key = _KINDS.get(kind)
         if key is None:
             continue
-        get = _pairs(rest).get
+        get = _pairs(pairs).get
         identifier = get(key)
         if identifier is None:
             message = f"it is no such record: {kind} without {key[1:-1]}"

@@ -108,10 +108,10 @@ def _records(source: Source) -> Iterator[Sequence[Any]]:
         )
 
 
-def _texts(given: Sequence[Text]) -> pa.Array:
+def _texts(values: Sequence[Text]) -> pa.Array:
     """Return texts; Avro may write ``{"string": "..."}``."""
     try:
-        return pa.array(given, pa.string())
+        return pa.array(values, pa.string())
     except pa.ArrowTypeError:
-        texts = [next(iter(text.values()), None) if isinstance(text, dict) else text for text in given]
+        texts = [next(iter(text.values()), None) if isinstance(text, dict) else text for text in values]
         return pa.array([text or None for text in texts], pa.string())

@@ -68,37 +68,37 @@ def events(source: Source) -> Iterator[pa.RecordBatch]:
 
 def _records(source: Source) -> Iterator[tuple[Any, ...]]:
     fields = source.fields
-    others = None
+    attributes = None
     for row, job, text in source.values(_DECODER):
-        given = decoded(_ANY, text, row) if fields else {}
-        jobs = {name: value for name, value in given.items() if name not in _LISTS} if fields else {}
+        document = decoded(_ANY, text, row) if fields else {}
+        jobs = {name: value for name, value in document.items() if name not in _LISTS} if fields else {}
         if fields:
-            others = values_at({**jobs, "job": jobs}, fields)
+            attributes = values_at({**jobs, "job": jobs}, fields)
         name = job.job_name
         yield (
             *(job.job_id, job.submit_time, job.launch_time, -1, -1, job.finish_time, "JobTracker"),
-            *(None, None, job.outcome, name, others),
+            *(None, None, job.outcome, name, attributes),
         )
         for key, tasks in zip(_LISTS, (job.map_tasks, job.reduce_tasks, job.other_tasks), strict=True):
             for place, task in enumerate(tasks or ()):
                 if fields:
-                    raw = dict(given[key][place])
+                    raw = dict(document[key][place])
                     attempts = raw.pop("attempts", ())
                     above = {"task": raw, "job": jobs}
-                    others = values_at({**raw, **above}, fields)
+                    attributes = values_at({**raw, **above}, fields)
                 kind = task.task_type
                 yield (
                     *(task.task_id, -1, task.start_time, -1, -1, task.finish_time, "JobTracker"),
-                    *(kind, None, task.task_status, name, others),
+                    *(kind, None, task.task_status, name, attributes),
                 )
                 for number, attempt in enumerate(task.attempts or ()):
                     if fields:
-                        others = values_at({**attempts[number], **above}, fields)
+                        attributes = values_at({**attempts[number], **above}, fields)
                     host = attempt.host_name
                     if host is not None:
                         host = host_of(_ESCAPE.sub(r"\1", host) if "\\" in host else host)
                     yield (
                         *(attempt.attempt_id, -1, attempt.start_time, attempt.shuffle_finished),
                         *(attempt.sort_finished, attempt.finish_time, "TaskTracker"),
-                        *(kind, host, attempt.result, name, others),
+                        *(kind, host, attempt.result, name, attributes),
                     )

@@ -96,5 +96,5 @@ def _spans(source: Source) -> Iterator[tuple[Any, ...]]:
 
 def _event(log: _Log) -> str | None:
     named = {tag.key: tag.value for tag in log.fields}
-    found = named.get("event", named.get("message"))
-    return None if found is None else str(found)
+    message = named.get("event", named.get("message"))
+    return None if message is None else str(message)

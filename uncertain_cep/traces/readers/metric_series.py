@@ -1,4 +1,4 @@
-"""What metrics have in common: values at stamps that are a step apart."""
+"""The common part of metrics: values at stamps that are a step apart."""
 
 from __future__ import annotations
 

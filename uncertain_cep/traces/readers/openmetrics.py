@@ -42,7 +42,7 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
     the first sample of a series has that of the second, and tells of T if there is none.
     """
     # The last stamp of each series, the step, and its first sample while there is no second.
-    known: dict[str, tuple[int, int | None, Sample | None]] = {}
+    latest: dict[str, tuple[int, int | None, Sample | None]] = {}
     samples = _Samples()
     for row, line in source.lines():
         if line.startswith(b"#"):
@@ -51,9 +51,9 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
             continue
         sample = samples.read(line, row)
         series, time = sample[2], sample[4]
-        before = known.get(series)
+        before = latest.get(series)
         if before is None:
-            known[series] = time, None, sample
+            latest[series] = time, None, sample
             continue
         last, step, first = before
         distance = abs(time - last)
@@ -63,8 +63,8 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
             yield _event(*first, step)
             first = None
         yield _event(*sample, step)
-        known[series] = time, step, first
-    for _, _, first in known.values():
+        latest[series] = time, step, first
+    for _, _, first in latest.values():
         if first is not None:
             yield _event(*first, None)
 
@@ -87,25 +87,25 @@ class _Samples:
             text = line.decode()
         except UnicodeDecodeError:
             raise _fault("its text is not UTF-8: convert the file", row, line) from None
-        head, *told = text.rsplit(None, 2)
-        series = self._series.get(head) if len(told) == 2 else None
+        head, *numbers = text.rsplit(None, 2)
+        series = self._series.get(head) if len(numbers) == 2 else None
         if series is None:
-            found = _SAMPLE.fullmatch(text)
-            if found is None or (found[2] and not _LABELS.fullmatch(found[2])):
+            match = _SAMPLE.fullmatch(text)
+            if match is None or (match[2] and not _LABELS.fullmatch(match[2])):
                 message = "it is no sample: a name, labels in braces, a value and a stamp are expected"
                 raise _fault(message, row, line)
-            if found[4] is None:
+            if match[4] is None:
                 raise _fault("the sample has no stamp: write it, or read what a server keeps", row, line)
             labels = {
                 label: _ESCAPE.sub(lambda escape: _NEWLINE.get(escape[1], escape[1]), text)
-                for label, text in _LABEL.findall(found[2] or "")
+                for label, text in _LABEL.findall(match[2] or "")
             }
-            series = found[1], labels, labelled(found[1], labels)
-            if told == [found[3], found[4]] and len(self._series) < _MOST_SERIES:
+            series = match[1], labels, labelled(match[1], labels)
+            if numbers == [match[3], match[4]] and len(self._series) < _MOST_SERIES:
                 self._series[head] = series
-            told = [found[3], found[4]]
+            numbers = [match[3], match[4]]
         try:
-            value, time = finite(told[0]), float(told[1])
+            value, time = finite(numbers[0]), float(numbers[1])
         except ValueError:
             raise _fault("the value or the stamp is no number", row, line) from None
         if not 0 <= time < 2**53:

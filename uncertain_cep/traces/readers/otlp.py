@@ -101,8 +101,8 @@ def _spans(source: Source) -> Iterator[tuple[Any, ...]]:
 
 def _plain(value: dict[str, Any]) -> Any:
     """Return the value of an attribute, such as ``{"stringValue": "x"}``; lists as JSON text."""
-    for kind, found in value.items():
+    for kind, content in value.items():
         if kind == "intValue":
-            return int(found) if str(found).lstrip("-").isdigit() else None
-        return msgspec.json.encode(found).decode() if isinstance(found, (dict, list)) else found
+            return int(content) if str(content).lstrip("-").isdigit() else None
+        return msgspec.json.encode(content).decode() if isinstance(content, (dict, list)) else content
     return None

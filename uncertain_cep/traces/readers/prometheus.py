@@ -62,12 +62,12 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
         if response.status == "error":
             raise TraceError(TraceFault(f"the query failed: {response.error}", row=row))
         if response.data is not None:
-            found = [
+            results = [
                 (one.metric, [(_milliseconds(time), value) for time, value in _samples(one)])
                 for one in response.data.result
             ]
-            step = shortest_step(time for _, samples in found for time, _ in samples)
-            for labels, samples in found:
+            step = shortest_step(time for _, samples in results for time, _ in samples)
+            for labels, samples in results:
                 yield from _events(labels, samples, step, row)
         else:
             if len(response.values) != len(response.timestamps):

@@ -90,8 +90,8 @@ READERS: Final[dict[str, Reader]] = {
 def recognised(beginning: bytes) -> str | None:
     """Return the name of the format that decompressed bytes begin as, or None."""
     text = beginning[:LOOKED_AT].decode("utf-8", "replace").lstrip("\ufeff").lstrip()
-    found = (name for name, reader in READERS.items() if re.match(reader.begins, text, re.DOTALL))
-    return next(found, None)
+    names = (name for name, reader in READERS.items() if re.match(reader.begins, text, re.DOTALL))
+    return next(names, None)
 
 
 def finest_tick(names: Iterable[str]) -> str | None:
@@ -130,19 +130,19 @@ def event_blocks(
     """
     reader, schema = READERS[name], _schema(name)
     module = import_module(f"uncertain_cep.traces.readers.{reader.module}")
-    asked = None if columns is None else frozenset(columns).difference(schema.names)
+    further_columns = None if columns is None else frozenset(columns).difference(schema.names)
     # What Arrow opens has no lines, and no look ahead.
     buffered: Any = io.BufferedReader(stream, 1 << 20)
     if not buffered.peek(1):
         raise TraceError(f"the file is empty: {reader.what} is expected")
     nothing = True
-    batches = module.events(Source(buffered, path, asked))
+    batches = module.events(Source(buffered, path, further_columns))
     while True:
         with _collecting_no_garbage():
             batch = next(batches, None)
         if batch is None:
             break
-        known = [
+        event_columns = [
             column if column.type == field.type else column.cast(field.type)
             for column, field in zip(batch.columns, schema, strict=False)
         ]
@@ -152,7 +152,7 @@ def event_blocks(
             if place >= len(schema) and not pa.types.is_null(batch.column(place).type)
         }
         nothing = False
-        yield pa.Table.from_arrays([*known, *further.values()], names=[*schema.names, *further])
+        yield pa.Table.from_arrays([*event_columns, *further.values()], names=[*schema.names, *further])
     if nothing:
         yield schema.empty_table()
 
@@ -180,20 +180,20 @@ def read_events(
 
     Parameters are those of `event_blocks`, and the columns to keep (None: all).
     """
-    known = [field.name for field in _schema(name) if kept is None or field.name in kept]
+    event_columns = [field.name for field in _schema(name) if kept is None or field.name in kept]
     tables = [
         table.select([column for column in table.column_names if kept is None or column in kept])
         for table in event_blocks(name, stream, path, columns)
     ]
-    further = sorted({column for table in tables for column in table.column_names}.difference(known))
-    found = pa.concat_tables([table.select(known) for table in tables]).combine_chunks()
+    further = sorted({column for table in tables for column in table.column_names}.difference(event_columns))
+    events = pa.concat_tables([table.select(event_columns) for table in tables]).combine_chunks()
     for column in further:
         pieces = [
             table.column(column) if column in table.column_names else pa.nulls(table.num_rows)
             for table in tables
         ]
-        found = found.append_column(column, _joined(pieces))
-    return found
+        events = events.append_column(column, _joined(pieces))
+    return events
 
 
 def _schema(name: str) -> pa.Schema:

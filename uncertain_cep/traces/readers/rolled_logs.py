@@ -16,13 +16,13 @@ _NAME: Final = re.compile(r"events_([0-9]+)_([^.]+)")
 
 def app_of(path: Path) -> str | None:
     """Return the application that a file of a rolled log is named after; None for other files."""
-    found = _NAME.match(path.name)
-    return None if found is None else found[2]
+    match = _NAME.match(path.name)
+    return None if match is None else match[2]
 
 
 def _order(path: Path) -> tuple[int, bool]:
-    found = _NAME.match(path.name)
-    return (0 if found is None else int(found[1])), path.suffix == COMPACTED
+    match = _NAME.match(path.name)
+    return (0 if match is None else int(match[1])), path.suffix == COMPACTED
 
 
 def rolled_files(path: Path) -> list[Path]:
@@ -33,17 +33,19 @@ def rolled_files(path: Path) -> list[Path]:
     app = app_of(path)
     if app is None:
         return []
-    others = {other for other in path.parent.iterdir() if app_of(other) == app}
-    files = sorted({*others, path}, key=_order)
+    rolled = {other for other in path.parent.iterdir() if app_of(other) == app}
+    files = sorted({*rolled, path}, key=_order)
     begins = [n for n, file in enumerate(files) if file.suffix == COMPACTED and _order(file) <= _order(path)]
     return files[begins[-1] if begins else 0 :]
 
 
 def superseded(paths: Iterable[Path]) -> set[Path]:
-    """Return those of some files that a compacted one among them stands for."""
+    """Return the files for which a compacted one among them stands."""
     compacted: dict[tuple[Path, str | None], Path] = {}
-    given = sorted((path for path in paths if app_of(path)), key=_order)
-    for path in given:
+    rolled = sorted((path for path in paths if app_of(path)), key=_order)
+    for path in rolled:
         if path.suffix == COMPACTED:
             compacted[path.parent, app_of(path)] = path
-    return {path for path in given if _order(path) < _order(compacted.get((path.parent, app_of(path)), path))}
+    return {
+        path for path in rolled if _order(path) < _order(compacted.get((path.parent, app_of(path)), path))
+    }

@@ -66,16 +66,16 @@ class Block(Generic[ValueT]):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to read: its decompressed bytes, its path, and what is asked for besides (None: all)."""
+    """A file to read: its decompressed bytes, its path, and the further fields to read (None: all)."""
 
     stream: BinaryIO
     path: str
-    asked: frozenset[str] | None = None
+    further: frozenset[str] | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that are asked for by their paths."""
-        return tuple(sorted(self.asked or ()))
+        """The paths of the further fields to read."""
+        return tuple(sorted(self.further or ()))
 
     def line(self, number: int) -> bytes:
         """Return the next line, the ``number``th from 1; none at the end."""
@@ -115,7 +115,7 @@ class Source:
         one_by_one: Callable[[bytes, int], ValueT | None] | None = None,
         before: int = 0,
     ) -> Iterator[Block[ValueT]]:
-        """Yield what the lines hold, a block at a time.
+        """Yield the values of the lines, a block at a time.
 
         Where a block cannot be decoded, each line is decoded by ``one_by_one``, which takes its number, from
         1, besides: it returns None for a line that is passed over, or raises a TraceError. ``before`` is the
@@ -124,17 +124,17 @@ class Source:
         for begin, block in self.blocks(before):
             try:
                 values: list[Any] = decoder.decode_lines(block)
-                raws = _ANY.decode_lines(block) if self.asked else []
+                raws = _ANY.decode_lines(block) if self.further else []
                 yield Block(values, raws, block, begin)
             except _UNREADABLE:
                 kept = []
                 values, raws = [], []
                 for number, line in numbered_lines(block, begin):
-                    found = decoded(decoder, line, number) if one_by_one is None else one_by_one(line, number)
-                    if found is not None:
+                    value = decoded(decoder, line, number) if one_by_one is None else one_by_one(line, number)
+                    if value is not None:
                         kept.append(line)
-                        values.append(found)
-                        raws += [decoded(_ANY, line, number)] if self.asked else []
+                        values.append(value)
+                        raws += [decoded(_ANY, line, number)] if self.further else []
                 yield Block(values, raws, b"\n".join(kept), begin)
 
     def document(self) -> bytes:
@@ -146,29 +146,29 @@ class Source:
 
     def values(self, decoder: msgspec.json.Decoder[ValueT]) -> Iterator[tuple[int, ValueT, bytes]]:
         """Yield JSON objects that stand one after another: the number of each, from 1, it, and its text."""
-        rest, begin, searched, number = b"", 0, 0, 0
-        while block := self.stream.read(_more(len(rest) - begin)):
+        buffer, begin, searched, number = b"", 0, 0, 0
+        while block := self.stream.read(_more(len(buffer) - begin)):
             # A border may stand on both sides of where a block ends.
-            rest, searched, begin = rest[begin:] + block, max(searched, len(rest) - 64) - begin, 0
-            while found := _BETWEEN.search(rest, searched):
-                text = rest[begin : found.start() + 1]
+            buffer, searched, begin = buffer[begin:] + block, max(searched, len(buffer) - 64) - begin, 0
+            while boundary := _BETWEEN.search(buffer, searched):
+                text = buffer[begin : boundary.start() + 1]
                 try:
                     value = decoder.decode(text)
                 except _UNREADABLE as error:
                     if "truncated" in str(error):
                         # The border is within a text. The next one is looked for behind as much again, so
                         # that all that is decoded in vain is no more than the object.
-                        searched = max(found.end() - 1, begin + 2 * len(text))
+                        searched = max(boundary.end() - 1, begin + 2 * len(text))
                         continue
                     text = _first_object(text, error)
                     value = decoded(decoder, text, number + 1)
                 number += 1
                 yield number, value, text
                 begin = searched = begin + len(text)
-            if len(rest) - begin > MOST_DOCUMENT:
+            if len(buffer) - begin > MOST_DOCUMENT:
                 raise TraceError(f"an object is longer than {MOST_DOCUMENT:,} bytes, the most that is read")
-        while text := rest[begin:].lstrip():
-            begin = len(rest) - len(text)
+        while text := buffer[begin:].lstrip():
+            begin = len(buffer) - len(text)
             try:
                 value = decoder.decode(text)
             except _UNREADABLE as error:
@@ -197,7 +197,7 @@ def long_line(row: int, text: bytes) -> TraceError:
 
 
 def decoded(decoder: msgspec.json.Decoder[ValueT], text: bytes, row: int | None = None) -> ValueT:
-    """Return what JSON text holds; a TraceError names the row if it is no such thing."""
+    """Return the decoded JSON text; a TraceError names the row if it is no such thing."""
     try:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
@@ -212,16 +212,16 @@ def decoded(decoder: msgspec.json.Decoder[ValueT], text: bytes, row: int | None 
 
 
 def values_at(value: Any, fields: tuple[str, ...]) -> dict[str, Any]:
-    """Return what some paths lead to; see `_value_at`."""
+    """Return the values at some paths; see `_value_at`."""
     return {field: _value_at(value, field) for field in fields}
 
 
 def _value_at(value: Any, path: str) -> Any:
-    """Return what a path such as ``Task Info.Launch Time`` leads to, nested values as JSON text, or None."""
+    """Return the value at a path such as ``Task Info.Launch Time``, nested ones as JSON text, or None."""
     while isinstance(value, dict):
         if path in value:
-            found = value[path]
-            return msgspec.json.encode(found).decode() if isinstance(found, (dict, list)) else found
+            inner = value[path]
+            return msgspec.json.encode(inner).decode() if isinstance(inner, (dict, list)) else inner
         head, _, path = path.partition(".")
         value = value.get(head)
     return None

@@ -1,4 +1,4 @@
-"""What formats of distributed traces have in common: a span has a start, an end and events."""
+"""The common part of formats of distributed traces: a span has a start, an end and events."""
 
 from __future__ import annotations
 
@@ -36,9 +36,13 @@ def span_batches(source: Source, spans: Iterable[tuple[Any, ...]]) -> Iterator[p
     A span is its attributes before ``event``, its start and end (-1: not known), pairs of a time and an event
     within it, what tells it from spans of the same id (else ""), and a dict of further attributes.
     """
-    for *own, starts, ends, within, apart, others in chunks(spans, _OWN + 5):
+    for *columns, starts, ends, within, apart, further_attributes in chunks(spans, _OWN + 5):
         count = len(starts)
-        inner = [(row, place, *one) for row, some in enumerate(within) for place, one in enumerate(some)]
+        inner = [
+            (row, place, *one)
+            for row, inner_events in enumerate(within)
+            for place, one in enumerate(inner_events)
+        ]
         inside = np.array([row for row, *_ in inner], np.int64)
         begin, end = np.array(starts, np.int64), np.array(ends, np.int64)
         begun, ended = np.flatnonzero(begin >= 0), np.flatnonzero(end >= 0)
@@ -51,13 +55,13 @@ def span_batches(source: Source, spans: Iterable[tuple[Any, ...]]) -> Iterator[p
         suffixes = [":start", *(f":event:{place}" for _, place, _, _ in inner), ":end"]
         places = [np.zeros(len(begun), np.int64), np.arange(1, len(inner) + 1)]
         at = np.concatenate([*places, np.full(len(ended), len(inner) + 1)])[order]
-        attributes = [pa.array(column, pa.string()) for column in own]
+        attributes = [pa.array(column, pa.string()) for column in columns]
         names = pc.binary_join_element_wise(attributes[0], attributes[1], ":")
         if any(apart):
             names = pc.binary_join_element_wise(names, pa.array(apart, pa.string()), "")
         said = pa.array([None, *(event for *_, event in inner), None], pa.string())
         taken = pa.array(rows if len(rows) else np.zeros(0, np.int64))
-        further = pivoted(others, source.asked) if count else {}
+        further = pivoted(further_attributes, source.further) if count else {}
         yield batch_of(
             ATTRIBUTES,
             [

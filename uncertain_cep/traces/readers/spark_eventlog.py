@@ -187,26 +187,26 @@ _AFTER: Final[dict[Path, tuple[tuple[int, int], _Log]]] = {}
 
 
 def _remember(place: Path, log: _Log) -> None:
-    told = place.stat()
+    status = place.stat()
     _AFTER.clear()
-    _AFTER[place] = (told.st_size, told.st_mtime_ns), deepcopy(log)
+    _AFTER[place] = (status.st_size, status.st_mtime_ns), deepcopy(log)
 
 
 def _log_before(place: Path, rolled: list[Path], source: Source) -> _Log:
-    """Return what the files of a rolled log before one of them tell."""
+    """Return the state of a log after the files that were rolled before one of them."""
     log = _Log(source.fields, app_of(place))
     before = rolled[: rolled.index(place)]
     for number in range(len(before), 0, -1):
-        when, known = _AFTER.get(before[number - 1], (None, log))
-        told = before[number - 1].stat()
-        if when == (told.st_size, told.st_mtime_ns) and known.fields == source.fields:
-            log, before = deepcopy(known), before[number:]
+        when, log_then = _AFTER.get(before[number - 1], (None, log))
+        status = before[number - 1].stat()
+        if when == (status.st_size, status.st_mtime_ns) and log_then.fields == source.fields:
+            log, before = deepcopy(log_then), before[number:]
             break
     for path in before:
         # What is wrong there is told when it is read itself.
         with suppress(TraceError, OSError, pa.ArrowException), unpacked(path) as stream:
             buffered: Any = io.BufferedReader(stream, 1 << 20)
-            for block in Source(buffered, str(path), source.asked).records(_DECODER):
+            for block in Source(buffered, str(path), source.further).records(_DECODER):
                 log.follow(block)
     return log
 
@@ -230,10 +230,10 @@ class _Lines:
         if self._cut is not None:
             raise self._cut
         try:
-            found = _KIND.match(line)
-            if found is not None and not line.endswith(b"}"):
+            match = _KIND.match(line)
+            if match is not None and not line.endswith(b"}"):
                 raise TraceError(TraceFault("the line is cut off", row=row, value=shown_text(line)))
-            kind = "" if found is None else found[1].decode()
+            kind = "" if match is None else match[1].decode()
             if kind in (_TASK_START, _TASK_END):
                 return decoded(_TASKS, line, row)
             if kind in _OTHERS:
@@ -248,7 +248,7 @@ class _Lines:
 
 
 class _Log:
-    """What is known of a log after some of its lines."""
+    """The state of a log after some of its lines."""
 
     def __init__(self, fields: tuple[str, ...], app: str | None = None) -> None:
         self.fields = fields
@@ -273,18 +273,22 @@ class _Log:
             whole = pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
         places = np.array([*rows, *ended, *ended], np.int64)
         order = np.argsort(places, kind="stable")
-        others, both = len(rows), len(rows) + len(ended)
-        rows_of = np.concatenate([np.arange(both), np.arange(others, both)])[order]
+        starts, both = len(rows), len(rows) + len(ended)
+        rows_of = np.concatenate([np.arange(both), np.arange(starts, both)])[order]
         taken = whole.take(pa.array(rows_of)).columns
-        phase = pa.array(np.repeat([0, 1, 2], [others, len(ended), len(ended)])[order])
+        phase = pa.array(np.repeat([0, 1, 2], [starts, len(ended), len(ended)])[order])
         begin = pa.array(["", *[f"{self._app}:task:"] * 2])
         names = pc.binary_join_element_wise(begin.take(phase), taken[1], _SUFFIXES.take(phase), "")
         kinds = pc.coalesce(taken[0], _TASK_TYPES.take(phase)) if rows else _TASK_TYPES.take(phase)
         lower, upper = (
             np.concatenate([np.asarray(whole.column(2 + number)), ends[number]])[order] for number in (0, 1)
         )
-        found = [values_at(block.raws[place], self.fields) for place in places] if self.fields else []
-        further = {name: column.take(pa.array(order)) for name, column in pivoted(found, None).items()}
+        further_fields = (
+            [values_at(block.raws[place], self.fields) for place in places] if self.fields else []
+        )
+        further = {
+            name: column.take(pa.array(order)) for name, column in pivoted(further_fields, None).items()
+        }
         yield batch_of(ATTRIBUTES, [kinds, names, lower, upper, *taken[len(TIMES) :]], further)
 
     def follow(self, block: Block[_Line]) -> tuple[dict[int, tuple[Any, ...]], list[int]]:
@@ -359,11 +363,11 @@ class _Log:
         ]
         return batch_of(ATTRIBUTES, columns), np.stack([finish - slack, finish])
 
-    def _row(self, given: Any, kind: str) -> tuple[Any, ...] | None:
+    def _row(self, line: Any, kind: str) -> tuple[Any, ...] | None:
         """Return the event of a line that tells of no task, if it tells of one."""
         app = self._app
         start = kind.endswith(("Start", "Submitted", "Added"))
-        match given:
+        match line:
             case _Stage(info=stage):
                 time = stage.submitted if start else stage.completed
                 # Spark says of a stage that it skips that it was submitted, without a time.
@@ -376,7 +380,7 @@ class _Log:
                     *(None if start else stage.failure is not None, stage.failure, stage.name),
                 )
             case _JobStart(job=job, time=time):
-                for stage_id in given.stages:
+                for stage_id in line.stages:
                     self._jobs.setdefault(stage_id, job)
                 return *_named("Job", f"{app}:job:{job}", start, time), app, job, *_NOTHING * 10
             case _JobEnd(job=job, time=time, result=_Result(result=result)):
@@ -386,22 +390,22 @@ class _Log:
                     *(app, job, *_NOTHING * 7, result != "JobSucceeded", result, None),
                 )
             case _Executor(executor=executor, time=time):
-                host = given.info.host if start else self._hosts.get(executor)
+                host = line.info.host if start else self._hosts.get(executor)
                 self._hosts[executor] = host
                 return (
                     *_named("Executor", f"{app}:executor:{executor}", start, time),
-                    *(app, *_NOTHING * 6, executor, host, None, given.reason, None),
+                    *(app, *_NOTHING * 6, executor, host, None, line.reason, None),
                 )
-        self._app = given.app or app
-        self._latest = max(self._latest, given.time)
-        times = _named("Application", str(self._app), start, given.time)
-        return *times, self._app, *_NOTHING * 10, given.name
+        self._app = line.app or app
+        self._latest = max(self._latest, line.time)
+        times = _named("Application", str(self._app), start, line.time)
+        return *times, self._app, *_NOTHING * 10, line.name
 
     def unfinished(self) -> Iterator[pa.RecordBatch]:
         """Yield the starts of the tasks that did not end."""
         if not self._running:
             return
-        rows, others = [], []
+        rows, further_fields = [], []
         for line, raw in self._running.values():
             task: Any = line.task
             rows.append(
@@ -411,8 +415,8 @@ class _Log:
                     *(task.index, task.attempt, task.executor, task.host, *_NOTHING * 3),
                 )
             )
-            others.append(values_at(raw, self.fields) if self.fields else {})
-        yield batch_of(ATTRIBUTES, list(zip(*rows, strict=True)), pivoted(others, None))
+            further_fields.append(values_at(raw, self.fields) if self.fields else {})
+        yield batch_of(ATTRIBUTES, list(zip(*rows, strict=True)), pivoted(further_fields, None))
 
 
 def _named(what: str, name: str, start: bool, time: int) -> tuple[str, str, int, int]:

@@ -42,7 +42,7 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
     them are ms since 1970.
     """
     case: dict[str, Any] = {}
-    own: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     traces = number = 0
     path: list[str] = []
     for begins, element in parsed_elements(source, "log", frozenset()):
@@ -51,22 +51,26 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
             if path[1:] == ["trace"]:
                 case, number, traces = {}, 0, traces + 1
             elif element.tag == "event":
-                own = {}
+                attributes = {}
             continue
         match path[1:]:
             case ["trace", "event"]:
                 number += 1
                 name = case.get("concept:name")
-                time = own.get("time:timestamp")
-                others = {key: value for key, value in own.items() if key not in _OWN}
-                others |= {f"case:{key}": value for key, value in case.items() if key != "concept:name"}
+                time = attributes.get("time:timestamp")
+                further = {key: value for key, value in attributes.items() if key not in _OWN}
+                further |= {f"case:{key}": value for key, value in case.items() if key != "concept:name"}
                 place = f"{name or f'#{traces}'}:{number}"
                 yield (
-                    *(_text(own.get("concept:name")), place, time, time, _text(name)),
-                    *(_text(own.get("lifecycle:transition")), _text(own.get("org:resource")), others),
+                    *(_text(attributes.get("concept:name")), place, time, time, _text(name)),
+                    *(
+                        _text(attributes.get("lifecycle:transition")),
+                        _text(attributes.get("org:resource")),
+                        further,
+                    ),
                 )
             case ["trace", "event", kind] if kind in _VALUES:
-                own[element.get("key", "")] = _value(element)
+                attributes[element.get("key", "")] = _value(element)
             case ["trace", kind] if kind in _VALUES:
                 case[element.get("key", "")] = _value(element)
         path.pop()

@@ -86,10 +86,10 @@ def _check_root(element: Any, root: str) -> None:
         )
 
 
-def number_of(element: Any, name: str, *, least: int = 0) -> int:
+def number_of(element: Any, name: str, *, smallest: int = 0) -> int:
     """Return a whole number that an attribute of an element holds."""
     text = element.get(name, "")
-    if not (text.isascii() and text.isdigit() and len(text) < 18 and int(text) >= least):
+    if not (text.isascii() and text.isdigit() and len(text) < 18 and int(text) >= smallest):
         message = f"<{element.tag}> needs a whole number here"
         raise TraceError(TraceFault(message, row=element.sourceline, column=name, value=repr(text[:60])))
     return int(text)

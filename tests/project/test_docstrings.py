@@ -49,7 +49,6 @@ STILL_RELATIVE: Final[Mapping[str, int]] = {
     "uncertain_cep/operators": 43,
     "uncertain_cep/optimizer": 23,
     "uncertain_cep/plan": 18,
-    "uncertain_cep/query": 15,
     "uncertain_cep/reporting": 12,
     "uncertain_cep/results": 17,
     "uncertain_cep/running": 6,

@@ -117,10 +117,10 @@ class BoundQuery:
     @property
     def returned_columns(self) -> tuple[str, ...]:
         """The columns of the trace that RETURN mentions."""
-        found = dict.fromkeys(item.attribute for item in self.returns if item.attribute is not None)
+        columns = dict.fromkeys(item.attribute for item in self.returns if item.attribute is not None)
         shown = [item.expression for item in self.returns if item.expression is not None]
-        found |= dict.fromkeys(name for each in shown for name in sorted(attribute_names(each)))
-        return tuple(found)
+        columns |= dict.fromkeys(name for each in shown for name in sorted(attribute_names(each)))
+        return tuple(columns)
 
     def branches(self) -> tuple[BoundQuery, ...]:
         """Return the query's branches without OR.
@@ -128,8 +128,8 @@ class BoundQuery:
         Each has the predicates that it has all variables of. One with a negated variable, which is the
         only one there, so belongs to the readings that have it.
         """
-        found = map(self.of_branch, branches_of(self.pattern))
-        return tuple(branch for branch in found if branch is not None)
+        branches = map(self.of_branch, branches_of(self.pattern))
+        return tuple(branch for branch in branches if branch is not None)
 
     def of_branch(self, branch: Branch) -> BoundQuery | None:
         """Return one branch of the query; None for a reading without any event, which is none."""
@@ -144,7 +144,7 @@ class BoundQuery:
             self,
             components=tuple(part for part in self.components if part.variable in names),
             predicates=tuple(filter(has, self.predicates)),
-            times=tuple(found for found in self.times if found.variables <= names),
+            times=tuple(condition for condition in self.times if condition.variables <= names),
             returns=tuple(
                 item
                 for item in self.returns
@@ -168,7 +168,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     whole number of ticks, and whatever `check` finds.
     """
     check(query)
-    kleene = frozenset(found.variable for found in components_of(query.pattern) if found.kleene)
+    kleene = frozenset(component.variable for component in components_of(query.pattern) if component.kleene)
     binding = Binding(schema, names, kleene)
     predicates: list[TypedExpression] = []
     equivalences: dict[str, None] = {}
@@ -187,16 +187,16 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
                 frozenset((part.variable, binding.element(part)) for part in spoken),
             )
         elif isinstance(condition, Equivalence):
-            found = binding.column(condition.name, condition.position)
-            if found is not None:
-                equivalences[found[0]] = None
+            column = binding.column(condition.name, condition.position)
+            if column is not None:
+                equivalences[column[0]] = None
         else:
             typed = binding.condition(condition)
             if typed is not None:
                 predicates.append(typed)
     for message in [] if counting else differences_of_bounds(query, names):
         warn(message)
-    predicates += [bound for found in components_of(query.pattern) for bound in _bounds(found)]
+    predicates += [bound for component in components_of(query.pattern) for bound in _bounds(component)]
     assert query.window is not None
     window = _ticks(query.window, domain, binding, "WITHIN", counting=counting)
     by, every = _bound_expected_count(query, domain, binding)
@@ -247,7 +247,7 @@ def _counted(leaf: Expression) -> Expression:
 
 
 def _bounds(component: Component) -> Iterator[TypedExpression]:
-    """Yield what a repeated component asks of the number of its events."""
+    """Yield the conditions on the number of events of a repeated component."""
     if not component.kleene:
         return
     if component.most is not None:
@@ -272,7 +272,7 @@ def bind_row_condition(expression: Expression, schema: pa.Schema, *, text: str =
 def differences_of_bounds(query: Query, names: Names) -> list[str]:
     """Return a warning for each difference of interval bounds, where times may be meant."""
     bounds = {"lower", "upper", names.lower, names.upper}
-    found = []
+    warnings = []
     for part in (part for condition in query.where for part in expressions_in(condition)):
         if not isinstance(part, Binary) or part.operator != "-":
             continue
@@ -280,28 +280,28 @@ def differences_of_bounds(query: Query, names: Names) -> list[str]:
         if not isinstance(one, Attribute) or not isinstance(other, Attribute):
             continue
         if {one.name, other.name} <= bounds and one.variable != other.variable:
-            found.append(
+            warnings.append(
                 f"{one.variable}.{one.name} - {other.variable}.{other.name} compares bounds of intervals, "
                 "which are the same in every world: for the time between the two events write "
                 f"TIME({one.variable}) - TIME({other.variable})"
             )
-    return found
+    return warnings
 
 
 def _bound_time_condition(
-    found: Difference, position: Position, domain: TimeDomain, binding: Binding, *, counting: bool
+    difference: Difference, position: Position, domain: TimeDomain, binding: Binding, *, counting: bool
 ) -> TimeCondition | None:
     """Return a condition with TIME in ticks; None, with faults noted, if its bound is none."""
-    known = len(binding.faults)
+    faults_before = len(binding.faults)
     ticks = nanoseconds = moment_count = 0
     numbers: list[tuple[int, TypedExpression]] = []
     moments: list[tuple[int, TypedExpression]] = []
-    for sign, term in found.terms:
+    for sign, term in difference.terms:
         typed = binding.expression(term)
         if typed is None:
             continue
         if isinstance(typed, Constant) and typed.kind not in ("null", "bool"):
-            length = _length_or_time(typed, found.earlier is not None, binding, term.position)
+            length = _length_or_time(typed, difference.earlier is not None, binding, term.position)
             if isinstance(length, Instant):
                 nanoseconds += sign * length
                 moment_count += sign
@@ -309,7 +309,7 @@ def _bound_time_condition(
                 binding.refuse("a number of ticks must be whole: round it, or name a unit", length.position)
             elif length is not None:
                 ticks += sign * _ticks(
-                    length, domain, binding, found.comparison, counting=counting, most=None
+                    length, domain, binding, difference.comparison, counting=counting, largest=None
                 )
         elif any(isinstance(part, Aggregated) for part in columns_in(typed)):
             message = "an aggregate is no bound of a time: use attributes of single events"
@@ -322,30 +322,30 @@ def _bound_time_condition(
         else:
             binding.refuse("a time is compared with times, lengths and numbers of ticks only", term.position)
     is_moment = moment_count != 0
-    if len(binding.faults) == known:
+    if len(binding.faults) == faults_before:
         if moments and domain.tick_nanoseconds is None:
             message = (
                 "the times of this trace are plain ticks of unknown length: give the tick, such as tick='1ms'"
             )
             binding.refuse(message, position)
-        elif found.earlier is not None and is_moment:
+        elif difference.earlier is not None and is_moment:
             message = "the difference of two times is a length: compare it with a length, such as 5 seconds"
             binding.refuse(message, position)
-        elif found.earlier is None and domain.unit == "tick" and is_moment:
+        elif difference.earlier is None and domain.unit == "tick" and is_moment:
             message = "the times of this trace are whole numbers: compare TIME with a whole number of ticks"
             binding.refuse(message, position)
-        elif found.earlier is None and domain.unit != "tick" and moment_count != 1:
-            shown = f"TIME({found.later.variable})"
+        elif difference.earlier is None and domain.unit != "tick" and moment_count != 1:
+            shown = f"TIME({difference.later.variable})"
             message = f"{shown} is a time: compare it with one, such as TIMESTAMP '2026-01-05 08:00:00'"
             binding.refuse(message, position)
-    if len(binding.faults) > known:
+    if len(binding.faults) > faults_before:
         return None
     return TimeCondition(
-        TimeReference(found.later.variable, binding.element(found.later)),
+        TimeReference(difference.later.variable, binding.element(difference.later)),
         None
-        if found.earlier is None
-        else TimeReference(found.earlier.variable, binding.element(found.earlier)),
-        found.comparison,
+        if difference.earlier is None
+        else TimeReference(difference.earlier.variable, binding.element(difference.earlier)),
+        difference.comparison,
         ticks,
         nanoseconds,
         _sum_of(numbers),
@@ -407,12 +407,12 @@ def _bound_expected_count(
     query: Query, domain: TimeDomain, binding: Binding
 ) -> tuple[tuple[str, ...], int | None]:
     """Return the columns of BY and the ticks of EVERY."""
-    wanted = query.expected_count
-    if wanted is None:
+    clause = query.expected_count
+    if clause is None:
         return (), None
-    found = [binding.column(name, wanted.position) for name in wanted.by]
-    every = None if wanted.every is None else _ticks(wanted.every, domain, binding, "EVERY")
-    return tuple(column[0] for column in found if column is not None), every
+    columns = [binding.column(name, clause.position) for name in clause.by]
+    every = None if clause.every is None else _ticks(clause.every, domain, binding, "EVERY")
+    return tuple(column[0] for column in columns if column is not None), every
 
 
 def _ticks(
@@ -422,7 +422,7 @@ def _ticks(
     clause: str,
     *,
     counting: bool = False,
-    most: int | None = MAX_WINDOW,
+    largest: int | None = MAX_WINDOW,
 ) -> int:
     """Return a length in ticks; 1, with a fault noted, if it is no whole number of them."""
     if duration.nanoseconds is None:
@@ -442,8 +442,8 @@ def _ticks(
         )
         return 1
     else:
-        ticks, rest = divmod(duration.nanoseconds, domain.tick_nanoseconds)
-        if rest:
+        ticks, remainder = divmod(duration.nanoseconds, domain.tick_nanoseconds)
+        if remainder:
             length = format_duration(duration.nanoseconds)
             binding.refuse(
                 f"{length} is not a whole number of ticks of {domain.describe()}: use a multiple of it, "
@@ -451,7 +451,7 @@ def _ticks(
                 duration.position,
             )
             return 1
-    if most is not None and ticks > most:
+    if largest is not None and ticks > largest:
         length = "the window" if clause == "WITHIN" else "a bucket"
-        binding.refuse(f"{length} is longer than {most} ticks", duration.position)
+        binding.refuse(f"{length} is longer than {largest} ticks", duration.position)
     return ticks

@@ -143,7 +143,7 @@ def _joined(pattern: Series | Conjunction, choice: Sequence[Pattern]) -> Pattern
 
 
 def _nothing(component: Component) -> Series:
-    """Return what stands for an optional component that is left out."""
+    """Return the empty pattern in place of an optional component that is left out."""
     return Series((), component.position)
 
 
@@ -164,14 +164,14 @@ def _counted(pattern: Pattern) -> tuple[int, int]:
     counts = [_counted(item) for item in pattern.items]
     without = 1
     if isinstance(pattern, Disjunction):
-        for _, own in counts:
-            without *= 1 + own
-        return max(found for found, _ in counts), without - 1
+        for _, terms in counts:
+            without *= 1 + terms
+        return max(most_terms for most_terms, _ in counts), without - 1
     positive = 1
-    for found, own in counts:
-        positive *= max(found, own)
-        without *= own
-    return (positive if any(found for found, _ in counts) else 0), without
+    for most_terms, terms in counts:
+        positive *= max(most_terms, terms)
+        without *= terms
+    return (positive if any(most_terms for most_terms, _ in counts) else 0), without
 
 
 def branches_of(pattern: Pattern) -> tuple[Branch, ...]:
@@ -231,11 +231,11 @@ class Alternative:
 
     def is_reading(self, choice: Sequence[int]) -> bool:
         """Return whether a branch of each item makes a reading of this alternative."""
-        taken = [own[number] for own, number in zip(self.taken, choice, strict=True)]
+        taken = [takes[number] for takes, number in zip(self.taken, choice, strict=True)]
         return all(any(taken[first:end]) for first, end in self.taking)
 
     def branch_of(self, choice: Sequence[int]) -> Branch:
-        """Return what a branch of each item makes."""
+        """Return the branch that a branch of each item makes."""
         chosen = [item[number] for item, number in zip(self.items, choice, strict=True)]
         return _joined_branch(Series((), Position(1, 1)), chosen)
 
@@ -257,16 +257,16 @@ def _rows_of(pattern: Pattern) -> Iterator[tuple[Items, tuple[Span, ...]]]:
         for parts in product(*(list(_rows_of(item)) for item in pattern.items)):
             items: Items = ()
             taking: list[Span] = []
-            for own, spans in parts:
+            for inner, spans in parts:
                 taking += [(len(items) + first, len(items) + end) for first, end in spans]
-                items += own
+                items += inner
             yield items, tuple(taking)
     elif _is_small(pattern) or not isinstance(pattern, Disjunction):
         yield (branches_of(pattern),), ()
     else:
         for item in pattern.items:
-            for own, spans in _rows_of(item):
-                yield own, ((0, len(own)), *spans)
+            for inner, spans in _rows_of(item):
+                yield inner, ((0, len(inner)), *spans)
         # Of its items those that take no event can give one signature, so they are one.
         without = _without_events(pattern)
         if without:
@@ -300,23 +300,23 @@ def _takes(branch: Branch) -> int:
     return sum(not component.negated for component in components_of(branch.pattern))
 
 
-def covering_choices(found: Alternative) -> list[tuple[int, ...]]:
+def covering_choices(alternative: Alternative) -> list[tuple[int, ...]]:
     """Return choices among which every branch of an item stands wherever it can.
 
     Each stands with all that is optional left out, with all of it taken, and, where all before it can be left
     out, as the first. At most three for each branch of an item. Where items that have to take an event would
     not, another alternative has that reading.
     """
-    taken = found.taken
-    fewest = [min(range(len(own)), key=own.__getitem__) for own in taken]
-    most = [max(range(len(own)), key=own.__getitem__) for own in taken]
-    choices = [tuple(most)]
-    for place, own in enumerate(taken):
-        for number in range(len(own)):
-            choices += [(*rest[:place], number, *rest[place + 1 :]) for rest in (most, fewest)]
+    taken = alternative.taken
+    fewest = [min(range(len(takes)), key=takes.__getitem__) for takes in taken]
+    fullest = [max(range(len(takes)), key=takes.__getitem__) for takes in taken]
+    choices = [tuple(fullest)]
+    for place, takes in enumerate(taken):
+        for number in range(len(takes)):
+            choices += [(*base[:place], number, *base[place + 1 :]) for base in (fullest, fewest)]
             if not any(taken[k][fewest[k]] for k in range(place)):
-                choices.append((*fewest[:place], number, *most[place + 1 :]))
-    return [*filter(found.is_reading, dict.fromkeys(choices))]
+                choices.append((*fewest[:place], number, *fullest[place + 1 :]))
+    return [*filter(alternative.is_reading, dict.fromkeys(choices))]
 
 
 def some_expansions(pattern: Pattern) -> Iterator[Pattern]:
@@ -324,9 +324,9 @@ def some_expansions(pattern: Pattern) -> Iterator[Pattern]:
     if not has_countless_readings(pattern):
         yield from expansions(pattern)
         return
-    for found in alternatives_of(pattern):
-        for choice in covering_choices(found):
-            yield found.branch_of(choice).pattern
+    for alternative in alternatives_of(pattern):
+        for choice in covering_choices(alternative):
+            yield alternative.branch_of(choice).pattern
 
 
 def _both(one: ReadingTerm, other: ReadingTerm) -> ReadingTerm:
@@ -338,23 +338,23 @@ def _both(one: ReadingTerm, other: ReadingTerm) -> ReadingTerm:
 
 def _merged(branches: Iterable[Branch], position: Position) -> tuple[Branch, ...]:
     """Return the branches of an OR; those of its items that take no event are one, if lists are the same."""
-    found: list[Branch] = []
+    merged: list[Branch] = []
     without: dict[frozenset[str], int] = {}
     for branch in branches:
         absent = without.get(branch.left_out)
         if _takes(branch):
-            found.append(branch)
+            merged.append(branch)
         elif absent is None:
-            without[branch.left_out] = len(found)
-            found.append(branch)
+            without[branch.left_out] = len(merged)
+            merged.append(branch)
         else:
-            known = found[absent]
-            common = [_both(one, other) for one in known.terms for other in branch.terms]
+            present = merged[absent]
+            common = [_both(one, other) for one in present.terms for other in branch.terms]
             excluded = [ReadingTerm(-term.weight, term.negated, False) for term in common]
-            parts = (*components_of(known.pattern), *components_of(branch.pattern))
-            terms = (*known.terms, *branch.terms, *excluded)
-            found[absent] = Branch(Series(parts, position), terms, branch.left_out)
-    return tuple(found)
+            parts = (*components_of(present.pattern), *components_of(branch.pattern))
+            terms = (*present.terms, *branch.terms, *excluded)
+            merged[absent] = Branch(Series(parts, position), terms, branch.left_out)
+    return tuple(merged)
 
 
 def is_linear(pattern: Pattern) -> bool:
@@ -368,9 +368,9 @@ def set_variables(pattern: Pattern) -> frozenset[str]:
     """Return the variables of an expansion that stand directly in AND."""
     if isinstance(pattern, Component):
         return frozenset()
-    own = [item.variable for item in pattern.items if isinstance(item, Component)]
+    members = [item.variable for item in pattern.items if isinstance(item, Component)]
     inner = (set_variables(item) for item in pattern.items)
-    return frozenset(own if isinstance(pattern, Conjunction) else ()).union(*inner)
+    return frozenset(members if isinstance(pattern, Conjunction) else ()).union(*inner)
 
 
 def order_of(pattern: Pattern) -> PartialOrder:
@@ -386,26 +386,26 @@ def order_of(pattern: Pattern) -> PartialOrder:
             return 1 << (len(before) - 1)
         if isinstance(node, Series):
             return series(node.items, earlier)
-        own = 0
+        visited = 0
         for item in node.items:
-            own |= visit(item, earlier, True)
-        return own
+            visited |= visit(item, earlier, True)
+        return visited
 
     def series(items: Sequence[Pattern], earlier: int) -> int:
-        own = previous = waiting = 0
+        visited = previous = waiting = 0
         for item in items:
             if isinstance(item, Component) and item.negated:
                 waiting += 1
                 continue
             # The gaps before an item come after those inside of the items before it, and before its own.
             place = len(gaps)
-            current = visit(item, earlier | own, False)
+            current = visit(item, earlier | visited, False)
             gap = GapPlace("between" if previous else "leading", previous, current)
             gaps[place:place] = [gap] * waiting
             previous, waiting = current, 0
-            own |= current
+            visited |= current
         gaps.extend([GapPlace("trailing", previous, 0)] * waiting)
-        return own
+        return visited
 
     visit(pattern, 0, False)
     return PartialOrder(tuple(before), tuple(is_set), tuple(gaps))

@@ -109,9 +109,7 @@ class _Builder(ExpressionBuilder):
         pattern: syntax.Pattern = children[1]
         level: list[syntax.Pattern] = [pattern]
         for _ in range(MAX_DEPTH):
-            level = [
-                item for found in level if not isinstance(found, syntax.Component) for item in found.items
-            ]
+            level = [item for node in level if not isinstance(node, syntax.Component) for item in node.items]
         if level:
             self._refuse(f"the pattern is nested more than {MAX_DEPTH} levels deep", level[0].position)
         return _Clause("PATTERN", place_of(children[0]), {"pattern": pattern})
@@ -194,20 +192,23 @@ class _Builder(ExpressionBuilder):
 
     def having_clause(self, children: list[Any]) -> _Clause:
         expression, text, position = children[1]
-        least: list[float] = []
+        thresholds: list[float] = []
         opened: list[syntax.OpenClause] = []
-        rest: list[Expression] = []
+        conditions: list[Expression] = []
         for condition in conjuncts_of(expression):
             value = _least_confidence(condition)
             if isinstance(value, syntax.Parameter) and not opened:
                 opened.append(syntax.OpenClause("HAVING", value))
             elif isinstance(value, syntax.Literal):
-                least.append(float(value.value or 0))
+                thresholds.append(float(value.value or 0))
             else:
-                rest.append(condition)
-        fields: dict[str, Any] = {"min_confidence": max(least, default=None), "open_clauses": tuple(opened)}
-        if rest:
-            fields["having"] = syntax.Having(tuple(rest), text, position)
+                conditions.append(condition)
+        fields: dict[str, Any] = {
+            "min_confidence": max(thresholds, default=None),
+            "open_clauses": tuple(opened),
+        }
+        if conditions:
+            fields["having"] = syntax.Having(tuple(conditions), text, position)
         return _Clause("HAVING", place_of(children[0]), fields)
 
     def return_clause(self, children: list[Any]) -> _Clause:

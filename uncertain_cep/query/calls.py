@@ -1,4 +1,4 @@
-"""What functions and operators like IN make of typed operands: their kinds, and constants in range."""
+"""Functions and operators like IN, applied to typed operands: their kinds, and constants in range."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Calls(Kinds):
         if function == "case":
             return self._case(call, operands)
         if function in ("in", "between"):
-            found = self._alike(call, operands)
-            if found is not None and function == "between" and found[1] == "bool":
+            alike = self._alike(call, operands)
+            if alike is not None and function == "between" and alike[1] == "bool":
                 self.refuse("true and false have no order: BETWEEN needs something else", position)
                 return None
-            return None if found is None else Apply(cast("Operator", function), found[0], "bool")
+            return None if alike is None else Apply(cast("Operator", function), alike[0], "bool")
         if function in ("like", "ilike", "regexp"):
             return self._matching(call, operands)
         return self._function(call, operands, FUNCTIONS[function])
@@ -76,19 +76,19 @@ class Calls(Kinds):
         met = [self._boolean(typed, written.position) for typed, written in conditions]
         values = [*range(1, len(operands), 2), len(operands) - 1]
         chosen = replace(call, arguments=tuple(call.arguments[place] for place in values))
-        found = self._alike(chosen, [operands[place] for place in values])
-        if None in met or found is None:
+        alike = self._alike(chosen, [operands[place] for place in values])
+        if None in met or alike is None:
             return None
-        for place, value in zip(values, found[0], strict=True):
+        for place, value in zip(values, alike[0], strict=True):
             operands[place] = value
-        return Apply("case", tuple(operands), found[1])
+        return Apply("case", tuple(operands), alike[1])
 
     def _cast(self, call: syntax.Call, operand: TypedExpression | None) -> TypedExpression | None:
         type_ = cast("syntax.Literal", call.arguments[1])
         name = str(type_.value)
         kind = TYPES.get(name.lower())
         if kind is None:
-            hint = did_you_mean(name.upper(), [known.upper() for known in TYPES])
+            hint = did_you_mean(name.upper(), [type_name.upper() for type_name in TYPES])
             if name.lower() in ("timestamp", "date"):
                 hint = f": write {name.upper()} '2024-05-01'"
             self.refuse(
@@ -142,15 +142,15 @@ class Calls(Kinds):
         takes += takes[-1:] * (len(operands) - len(takes))
         sign, name = _spelled(call), cast("Operator", call.function)
         met = []
-        for place, wanted in enumerate(takes):
+        for place, parameter in enumerate(takes):
             position = call.arguments[place].position
-            if wanted == "time":
+            if parameter == "time":
                 # A text is a time where one is needed.
                 timed = self._timed(operands[place], Constant(0, "time"), position)
                 if timed is None:
                     return None
                 operands[place] = timed
-            met.append(self._takes(sign, wanted, operands[place], position))
+            met.append(self._takes(sign, parameter, operands[place], position))
         if not all(met):
             return None
         if "any" in takes and name != "concat":
@@ -170,10 +170,10 @@ class Calls(Kinds):
 
     def _choosing(self, call: syntax.Call, operands: list[TypedExpression]) -> TypedExpression | None:
         """Return a function that gives one of its operands."""
-        found = self._alike(call, operands)
-        if found is None:
+        alike = self._alike(call, operands)
+        if alike is None:
             return None
-        name, (operands_, kind) = cast("Operator", call.function), found
+        name, (operands_, kind) = cast("Operator", call.function), alike
         if name in ("least", "greatest") and kind == "bool":
             self.refuse(f"true and false have no order: {_spelled(call)} needs something else", call.position)
             return None
@@ -195,10 +195,10 @@ class Calls(Kinds):
             case "regexp_extract":
                 if not self._is_regex(str(values[1]), call):
                     return False
-                most = groups_of(str(values[1]))
-                if len(values) < 3 or 0 <= int(values[2] or 0) <= most:
+                group_count = groups_of(str(values[1]))
+                if len(values) < 3 or 0 <= int(values[2] or 0) <= group_count:
                     return True
-                self.refuse(f"this regular expression has {counted(most, 'group')}", position)
+                self.refuse(f"this regular expression has {counted(group_count, 'group')}", position)
             case _:
                 return True
         return False

@@ -77,10 +77,10 @@ def check(query: Query) -> None:
         raise QueryError(faults, text=query.text)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return ``": did you mean x?"``, see :func:`nearest`; "" if nothing is like the name."""
-    found = nearest(name, known)
-    return "" if found is None else f": did you mean {found}?"
+    name_meant = nearest(name, names)
+    return "" if name_meant is None else f": did you mean {name_meant}?"
 
 
 def _fault(message: str, position: Position) -> Fault:
@@ -152,10 +152,10 @@ def _set_faults(query: Query) -> Iterator[Fault]:
     ]
     if not readings:
         yield _fault("no reading of the pattern takes an event", pattern.position)
-    found: dict[Fault, None] = {}
+    faults: dict[Fault, None] = {}
     for expansion in readings:
-        found.update(dict.fromkeys(_expansion_faults(expansion, query)))
-    yield from found
+        faults.update(dict.fromkeys(_expansion_faults(expansion, query)))
+    yield from faults
 
 
 def _repeated_in_sets(pattern: Pattern) -> Iterator[Fault]:
@@ -201,22 +201,22 @@ def _expansion_faults(expansion: Pattern, query: Query) -> Iterator[Fault]:
 
 def _gap_faults(query: Query) -> Iterator[Fault]:
     """Yield the faults of strategies of single gaps."""
-    components = {found.variable: found for found in components_of(query.pattern)}
-    taken = [name for name, found in components.items() if not found.negated]
+    components = {component.variable: component for component in components_of(query.pattern)}
+    taken = [name for name, component in components.items() if not component.negated]
     neighbours = set(pairwise(taken))
     seen: set[tuple[str, str]] = set()
-    for given in query.gap_strategies:
-        shown = given.text
+    for strategy in query.gap_strategies:
+        shown = strategy.text
         if not is_linear(query.pattern):
             message = (
                 f"{shown}: only a SEQ(...) of components has gaps that can be named; which events of a set "
                 "are neighbours differs from match to match"
             )
-            yield _fault(message, given.position)
+            yield _fault(message, strategy.position)
             return
-        if not given.gaps:
-            yield _fault(f"{shown} names no gap: list two neighbours", given.position)
-        for variable in given.variables:
+        if not strategy.gaps:
+            yield _fault(f"{shown} names no gap: list two neighbours", strategy.position)
+        for variable in strategy.variables:
             component = components.get(variable.name)
             if component is not None and (component.kleene or component.least != 1):
                 message = (
@@ -226,16 +226,16 @@ def _gap_faults(query: Query) -> Iterator[Fault]:
                 yield _fault(message, variable.position)
             elif component is not None and variable.kleene:
                 yield _fault(f"{variable.name} is a single event: write it without []", variable.position)
-        for gap in given.gaps:
+        for gap in strategy.gaps:
             if gap not in neighbours:
                 message = (
                     f"{shown}: {gap[0]} and {gap[1]} are no neighbours; name some in the order of the "
                     f"pattern: {', '.join(taken)}"
                 )
-                yield _fault(message, given.position)
+                yield _fault(message, strategy.position)
             elif gap in seen:
                 yield _fault(
-                    f"the gap between {gap[0]} and {gap[1]} has two strategies: keep one", given.position
+                    f"the gap between {gap[0]} and {gap[1]} has two strategies: keep one", strategy.position
                 )
             seen.add(gap)
 
@@ -246,11 +246,15 @@ def _strategy_faults(query: Query) -> Iterator[Fault]:
     components = list(components_of(query.pattern))
     listed = [variable.name for variable in query.strategy_variables]
     # A negated component may be left out; everything else stands in the order of the pattern.
-    wanted = [found.variable for found in components if not found.negated or found.variable in listed]
-    if listed != wanted:
+    expected = [
+        component.variable
+        for component in components
+        if not component.negated or component.variable in listed
+    ]
+    if listed != expected:
         yield _fault(
             f"{query.strategy}({', '.join(listed)}) must list the variables of the pattern in its order: "
-            f"{', '.join(wanted)}",
+            f"{', '.join(expected)}",
             query.strategy_position,
         )
     single = {component.variable for component in components if not component.kleene}
@@ -264,15 +268,15 @@ def _where_faults(query: Query, components: dict[str, Component]) -> Iterator[Fa
         yield from _name_faults(predicate, components, texts_meant(predicate, query.text))
         yield from _negated_together_faults(predicate, components)
         yield from _time_faults(predicate)
-        for found in expressions_in(predicate):
-            if isinstance(found, Equivalence) and found is not predicate:
-                message = f"[{found.name}] must be a condition by itself, joined to the others by AND"
-                yield _fault(message, found.position)
+        for part in expressions_in(predicate):
+            if isinstance(part, Equivalence) and part is not predicate:
+                message = f"[{part.name}] must be a condition by itself, joined to the others by AND"
+                yield _fault(message, part.position)
 
 
 def _time_faults(predicate: Expression) -> Iterator[Fault]:
     """Yield the fault of a predicate with TIME that is no time condition."""
-    if any(isinstance(found, Time) for found in expressions_in(predicate)):
+    if any(isinstance(part, Time) for part in expressions_in(predicate)):
         try:
             differences_of(predicate)
         except NoDifferenceError as error:
@@ -281,13 +285,13 @@ def _time_faults(predicate: Expression) -> Iterator[Fault]:
 
 def _time_in_result_faults(expression: Expression) -> Iterator[Fault]:
     """Yield the faults of times where a row has one value."""
-    for found in expressions_in(expression):
-        if isinstance(found, Time):
+    for part in expressions_in(expression):
+        if isinstance(part, Time):
             message = (
-                f"TIME({found.variable}) depends on the world: take range_lower or range_upper, or ask "
+                f"TIME({part.variable}) depends on the world: take range_lower or range_upper, or ask "
                 "posteriors when each event of a match happened"
             )
-            yield _fault(message, found.position)
+            yield _fault(message, part.position)
 
 
 def _index_faults(query: Query) -> Iterator[Fault]:
@@ -296,106 +300,106 @@ def _index_faults(query: Query) -> Iterator[Fault]:
         return
     sets = frozenset[str]().union(*map(set_variables, some_expansions(query.pattern)))
     for expression in (*query.where, *(item.expression for item in query.returns)):
-        for found in expressions_in(expression):
-            if not isinstance(found, Attribute | Aggregate | Time) or found.variable not in sets:
+        for part in expressions_in(expression):
+            if not isinstance(part, Attribute | Aggregate | Time) or part.variable not in sets:
                 continue
-            if found.index is not None and found.index not in ("current", "all"):
-                name = found.variable
+            if part.index is not None and part.index not in ("current", "all"):
+                name = part.variable
                 message = (
                     f"{name} stands in AND(...), where its events have no order: use {name}[i], or an "
                     f"aggregate over {name}[]"
                 )
-                yield _fault(message, found.position)
+                yield _fault(message, part.position)
 
 
 def _negated_together_faults(predicate: Expression, components: dict[str, Component]) -> Iterator[Fault]:
     first: str | None = None
-    for found in expressions_in(predicate):
-        if isinstance(found, Attribute | Aggregate | Time):
-            component = components.get(found.variable)
+    for part in expressions_in(predicate):
+        if isinstance(part, Attribute | Aggregate | Time):
+            component = components.get(part.variable)
             if component is None or not component.negated:
                 continue
-            first = first or found.variable
-            if found.variable != first:
+            first = first or part.variable
+            if part.variable != first:
                 message = (
-                    f"{first} and {found.variable} are both negated: no two events stand for them that could "
+                    f"{first} and {part.variable} are both negated: no two events stand for them that could "
                     "be compared, so compare each with events of the match"
                 )
-                yield _fault(message, found.position)
+                yield _fault(message, part.position)
                 return
 
 
 def _name_faults(
     expression: Expression, components: dict[str, Component], texts: Mapping[Position, str] = _NO_TEXTS
 ) -> Iterator[Fault]:
-    for found in expressions_in(expression):
-        if isinstance(found, Variable):
-            text = texts.get(found.position)
+    for part in expressions_in(expression):
+        if isinstance(part, Variable):
+            text = texts.get(part.position)
             # Of a text of several words one fault is enough.
-            if text != "" or found.name in components:
-                yield _bare_name_fault(found, components, text)
-        elif isinstance(found, Attribute | Aggregate | AllAttributes | Time):
-            yield from _reference_faults(found, components)
+            if text != "" or part.name in components:
+                yield _bare_name_fault(part, components, text)
+        elif isinstance(part, Attribute | Aggregate | AllAttributes | Time):
+            yield from _reference_faults(part, components)
 
 
-def _bare_name_fault(found: Variable, components: dict[str, Component], text: str | None) -> Fault:
+def _bare_name_fault(mention: Variable, components: dict[str, Component], text: str | None) -> Fault:
     """Return the fault of a name without a variable; ``text`` is what it may be meant for in quotes."""
-    name = found.name
+    name = mention.name
     if name in components:
         message = (
             f"{name} is an event: name one of its attributes, such as {name}.id; "
             f"when it happened is TIME({name})"
         )
-        return _fault(message, found.position)
+        return _fault(message, mention.position)
     attribute = f"{next(iter(components))}.{name}"
     message = f"{name} is no variable of the pattern; an attribute needs one, such as {attribute}"
     if text is not None:
         message = f"{name} is no variable of the pattern: text stands in quotes, {in_quotes(text)}"
         message += f"; an attribute needs a variable, such as {attribute}" if text == name else ""
-    return _fault(message, found.position)
+    return _fault(message, mention.position)
 
 
 def _reference_faults(
-    found: Attribute | Aggregate | AllAttributes | Time, components: dict[str, Component]
+    mention: Attribute | Aggregate | AllAttributes | Time, components: dict[str, Component]
 ) -> Iterator[Fault]:
-    component = components.get(found.variable)
+    component = components.get(mention.variable)
     if component is None:
-        known = f"the pattern has {', '.join(components)}"
-        hint = did_you_mean(found.variable, list(components)) if len(found.variable) > 2 else ""
-        yield _fault(f"unknown variable {found.variable}{hint or f': {known}'}", found.position)
+        variables = f"the pattern has {', '.join(components)}"
+        hint = did_you_mean(mention.variable, list(components)) if len(mention.variable) > 2 else ""
+        yield _fault(f"unknown variable {mention.variable}{hint or f': {variables}'}", mention.position)
         return
-    if isinstance(found, AllAttributes):
+    if isinstance(mention, AllAttributes):
         return
-    if isinstance(found, Aggregate) and not component.kleene and not component.negated:
-        yield _fault(_single_in_aggregate(found, component), found.position)
+    if isinstance(mention, Aggregate) and not component.kleene and not component.negated:
+        yield _fault(_single_in_aggregate(mention, component), mention.position)
         return
-    if isinstance(found, Aggregate) and found.index not in ("all", "before"):
-        message = f"an aggregate takes several events: {found.variable}[] or {found.variable}[..i-1]"
-        yield _fault(message, found.position)
-    if found.index is not None and not component.kleene:
-        yield _fault(f"{found.variable} is a single event: write it without an index", found.position)
-    elif isinstance(found, Time) and (found.index in ("all", "before") or isinstance(found.index, int)):
-        name = found.variable
+    if isinstance(mention, Aggregate) and mention.index not in ("all", "before"):
+        message = f"an aggregate takes several events: {mention.variable}[] or {mention.variable}[..i-1]"
+        yield _fault(message, mention.position)
+    if mention.index is not None and not component.kleene:
+        yield _fault(f"{mention.variable} is a single event: write it without an index", mention.position)
+    elif isinstance(mention, Time) and (mention.index in ("all", "before") or isinstance(mention.index, int)):
+        name = mention.variable
         message = f"{name} is several events: write TIME({name}[i]), TIME({name}[i-1]) or TIME({name}[1])"
-        if not isinstance(found.index, int):
+        if not isinstance(mention.index, int):
             message = f"{name} is several events: write TIME({name}[i]), or TIME({name}[1])"
-        yield _fault(message, found.position)
-    elif isinstance(found, Attribute) and found.index is not None and found.index in ("all", "before"):
-        several = f"{found.variable}{'[]' if found.index == 'all' else '[..i-1]'}"
-        name = quote_name(found.name)
+        yield _fault(message, mention.position)
+    elif isinstance(mention, Attribute) and mention.index is not None and mention.index in ("all", "before"):
+        several = f"{mention.variable}{'[]' if mention.index == 'all' else '[..i-1]'}"
+        name = quote_name(mention.name)
         message = (
-            f"{several} is several events: write {found.variable}[i].{name} for each of them, or an "
+            f"{several} is several events: write {mention.variable}[i].{name} for each of them, or an "
             f"aggregate such as max({several}.{name})"
         )
-        yield _fault(message, found.position)
+        yield _fault(message, mention.position)
 
 
-def _single_in_aggregate(found: Aggregate, component: Component) -> str:
+def _single_in_aggregate(aggregate: Aggregate, component: Component) -> str:
     """Return the cure for an aggregate over a single event."""
     name = component.variable
     types = " | ".join(map(quote_name, component.types)) or "ANY"
     types = f"({types})" if len(component.types) > 1 else types
-    alone = f", or {name}.{quote_name(found.name)} alone" if found.name is not None else ""
+    alone = f", or {name}.{quote_name(aggregate.name)} alone" if aggregate.name is not None else ""
     several = f"write {types}+ {name}[] in the pattern{alone}"
     return f"{name} is a single event, and an aggregate takes several: {several}"
 
@@ -408,17 +412,17 @@ def _return_faults(query: Query, components: dict[str, Component]) -> Iterator[F
         if whole not in components:
             yield from _name_faults(expression, components)
         yield from _time_in_result_faults(expression)
-        for found in expressions_in(expression):
-            if isinstance(found, Equivalence):
-                yield _fault(f"[{found.name}] is a condition: it belongs in WHERE", found.position)
-            elif isinstance(found, Attribute | Aggregate | AllAttributes | Variable):
-                variable = found.name if isinstance(found, Variable) else found.variable
+        for part in expressions_in(expression):
+            if isinstance(part, Equivalence):
+                yield _fault(f"[{part.name}] is a condition: it belongs in WHERE", part.position)
+            elif isinstance(part, Attribute | Aggregate | AllAttributes | Variable):
+                variable = part.name if isinstance(part, Variable) else part.variable
                 component = components.get(variable)
                 if component is not None and component.negated:
                     message = f"{variable} is negated: no event is bound to it that could be returned"
-                    yield _fault(message, found.position)
-                elif component is not None and component.kleene and not isinstance(found, AllAttributes):
-                    yield from _returned_series_faults(found)
+                    yield _fault(message, part.position)
+                elif component is not None and component.kleene and not isinstance(part, AllAttributes):
+                    yield from _returned_series_faults(part)
         if name in OUTPUT_COLUMNS or (name in components and whole != name):
             yield _fault(f"the output has a column {name} already: name this one with AS", item.position)
         elif name in seen:
@@ -426,23 +430,23 @@ def _return_faults(query: Query, components: dict[str, Component]) -> Iterator[F
         seen.add(name)
 
 
-def _returned_series_faults(found: Attribute | Aggregate | Variable) -> Iterator[Fault]:
+def _returned_series_faults(mention: Attribute | Aggregate | Variable) -> Iterator[Fault]:
     """Yield a fault for what has one value for each element of a Kleene variable, where a row needs one."""
-    if isinstance(found, Aggregate) and found.index == "before":
-        variable = found.variable
+    if isinstance(mention, Aggregate) and mention.index == "before":
+        variable = mention.variable
         message = f"{variable}[..i-1] ends at each event in turn: aggregate all of {variable}[] to return it"
-        yield _fault(message, found.position)
-    elif isinstance(found, Attribute) and (
-        found.index is None
-        or found.index in ("current", "previous")
-        or (isinstance(found.index, int) and found.index < 0)
+        yield _fault(message, mention.position)
+    elif isinstance(mention, Attribute) and (
+        mention.index is None
+        or mention.index in ("current", "previous")
+        or (isinstance(mention.index, int) and mention.index < 0)
     ):
-        variable, name = found.variable, quote_name(found.name)
+        variable, name = mention.variable, quote_name(mention.name)
         message = (
             f"{variable} is several events: return {variable}[1].{name}, {variable}[{variable}.LEN].{name} "
             f"or an aggregate such as max({variable}[].{name})"
         )
-        yield _fault(message, found.position)
+        yield _fault(message, mention.position)
 
 
 def _window_faults(query: Query) -> Iterator[Fault]:
@@ -469,20 +473,20 @@ def _output_faults(query: Query) -> Iterator[Fault]:
     if query.min_confidence is not None and not 0 <= query.min_confidence <= 1:
         yield _confidence_fault(query.min_confidence, query.position_of("HAVING"))
     conditions = () if query.having is None else query.having.conditions
-    for found in (*conditions, *(item.expression for item in query.order_by)):
-        for part in expressions_in(found):
+    for expression in (*conditions, *(item.expression for item in query.order_by)):
+        for part in expressions_in(expression):
             if isinstance(part, Equivalence):
                 yield _fault(f"[{part.name}] is a condition on events: it belongs in WHERE", part.position)
             if (number := impossible_confidence(part)) is not None:
                 yield _confidence_fault(float(number.value or 0), number.position)
-        yield from _time_in_result_faults(found)
+        yield from _time_in_result_faults(expression)
     if query.limit is not None and not 1 <= query.limit <= _LARGEST:
         yield _fault(f"LIMIT must be from 1 to {_LARGEST}", query.position_of("LIMIT"))
     if query.expected_count is not None:
         yield from _expected_count_faults(query, query.expected_count)
 
 
-def _expected_count_faults(query: Query, wanted: ExpectedCount) -> Iterator[Fault]:
+def _expected_count_faults(query: Query, count_clause: ExpectedCount) -> Iterator[Fault]:
     written = {clause for clause, _ in query.clause_positions}
     for clause, name, present in (
         ("HAVING", "HAVING", query.min_confidence is not None),
@@ -493,9 +497,9 @@ def _expected_count_faults(query: Query, wanted: ExpectedCount) -> Iterator[Faul
         if present or clause in written:
             message = f"{name} chooses among matches, and RETURN EXPECTED COUNT returns none"
             yield _fault(f"{message}: leave one of them out", query.position_of(clause))
-    for name in dict.fromkeys(name for name in wanted.by if wanted.by.count(name) > 1):
-        yield _fault(f"BY names {name} twice", wanted.position)
-    for name in sorted({"bucket", "expected_count"}.intersection(wanted.by)):
-        yield _fault(f"the output has a column {name} already: rename the attribute", wanted.position)
-    if wanted.every is not None:
-        yield from _length_faults(wanted.every, "a bucket of 0 holds no time: EVERY")
+    for name in dict.fromkeys(name for name in count_clause.by if count_clause.by.count(name) > 1):
+        yield _fault(f"BY names {name} twice", count_clause.position)
+    for name in sorted({"bucket", "expected_count"}.intersection(count_clause.by)):
+        yield _fault(f"the output has a column {name} already: rename the attribute", count_clause.position)
+    if count_clause.every is not None:
+        yield from _length_faults(count_clause.every, "a bucket of 0 holds no time: EVERY")

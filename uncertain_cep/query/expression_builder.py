@@ -159,11 +159,11 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
         if function is None:
             hint = as_written_here(self._text, token.start_pos or 0) or nearest_function(token)
             self._refuse(f"unknown function {token}{hint}", position)
-        most = len(function.takes)
-        if count < function.least or (count > most and not function.repeats):
-            way, number = ("least", function.least) if count < function.least else ("most", most)
-            wanted = counted(number, "value")
-            self._refuse(f"{function.written} takes at {way} {wanted}, not {count}", position)
+        most_values = len(function.takes)
+        if count < function.needed or (count > most_values and not function.repeats):
+            way, number = ("least", function.needed) if count < function.needed else ("most", most_values)
+            bound = counted(number, "value")
+            self._refuse(f"{function.written} takes at {way} {bound}, not {count}", position)
         return syntax.Call(name, tuple(children[1:]), position)
 
     def cast(self, children: list[Any]) -> Expression:
@@ -174,18 +174,20 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
         position = place_of(children[0])
         written = [child for child in children if not isinstance(child, Token)]
         branches = [child for child in written if isinstance(child, _Branch)]
-        others = [child for child in written if not isinstance(child, _Branch)]
+        operands = [child for child in written if not isinstance(child, _Branch)]
         last: Expression = syntax.Literal(None, position)
         if any(isinstance(child, Token) and child.type == "ELSE" for child in children):
-            last = others.pop()
+            last = operands.pop()
         # CASE x WHEN y asks whether x is y. Nested, the copies of x would be too many to look at.
-        if others:
-            size = sum(1 for _ in islice(expressions_in(others[0]), _MOST_COPIES))
+        if operands:
+            size = sum(1 for _ in islice(expressions_in(operands[0]), _MOST_COPIES))
             self._copies += size * (len(branches) - 1)
             if self._copies > _MOST_COPIES:
                 self._refuse("CASE x WHEN y is too large here: write CASE WHEN x = y", position)
         conditions = [
-            syntax.Binary("=", others[0], branch.condition, branch.position) if others else branch.condition
+            syntax.Binary("=", operands[0], branch.condition, branch.position)
+            if operands
+            else branch.condition
             for branch in branches
         ]
         values = [branch.value for branch in branches]
@@ -269,8 +271,8 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
     def _over(self, function: Any, operand: Expression, position: Position) -> Expression:
         """Return an aggregate over the values that an expression has for each element."""
         spoken = [part for part in expressions_in(operand) if isinstance(part, syntax.Attribute)]
-        others = (syntax.Aggregate, syntax.Variable, syntax.Equivalence, StrategyCall)
-        if any(isinstance(part, others) for part in expressions_in(operand)) or not spoken:
+        forbidden = (syntax.Aggregate, syntax.Variable, syntax.Equivalence, StrategyCall)
+        if any(isinstance(part, forbidden) for part in expressions_in(operand)) or not spoken:
             self._refuse(
                 f"{function} takes an expression over attributes of events, {function}(c[].x)", position
             )
@@ -315,8 +317,10 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
         return index  # type: ignore[no-any-return]
 
     def equivalence(self, children: list[Token]) -> Expression:
-        found: list[Expression] = [syntax.Equivalence(name_in(token), place_of(token)) for token in children]
-        return self._balanced("and", found, children[1:])
+        equivalences: list[Expression] = [
+            syntax.Equivalence(name_in(token), place_of(token)) for token in children
+        ]
+        return self._balanced("and", equivalences, children[1:])
 
     def strategy(self, children: list[Any]) -> StrategyCall:
         strategy: Any = children[0].lower()
@@ -343,13 +347,13 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
     def _check_expression(self, expression: Expression) -> None:
         stack: list[tuple[Any, int]] = [(expression, 1)]
         while stack:
-            found, depth = stack.pop()
-            if isinstance(found, StrategyCall):
+            part, depth = stack.pop()
+            if isinstance(part, StrategyCall):
                 message = "must be a condition of WHERE by itself, given once and joined to the others by AND"
-                self._refuse(f"{found.strategy}(...) {message}", found.position)
+                self._refuse(f"{part.strategy}(...) {message}", part.position)
             if depth > MAX_DEPTH:
-                self._refuse(f"the expression is nested more than {MAX_DEPTH} levels deep", found.position)
-            stack.extend((child, depth + 1) for child in children_of(found))
+                self._refuse(f"the expression is nested more than {MAX_DEPTH} levels deep", part.position)
+            stack.extend((child, depth + 1) for child in children_of(part))
 
     def duration(self, children: list[Any]) -> syntax.Duration | OpenDuration:
         units = [str(unit) for unit in children[1::2]]

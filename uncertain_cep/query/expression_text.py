@@ -162,12 +162,12 @@ def _function(expression: Apply) -> tuple[str, int]:
     operator, operands = expression.operator, expression.operands
     comparison = _BINDING["equal"]
     first = _within(operands[0], comparison + 1)
-    rest = [_within(operand, comparison + 1) for operand in operands[1:]]
+    further = [_within(operand, comparison + 1) for operand in operands[1:]]
     if operator in _POSTFIX:
-        text = " ".join([first, _POSTFIX[operator], *rest[:1]])
-        return f"{text} ESCAPE {rest[1]}" if len(rest) > 1 else text, comparison
+        text = " ".join([first, _POSTFIX[operator], *further[:1]])
+        return f"{text} ESCAPE {further[1]}" if len(further) > 1 else text, comparison
     if operator == "between":
-        return f"{first} BETWEEN {rest[0]} AND {rest[1]}", comparison
+        return f"{first} BETWEEN {further[0]} AND {further[1]}", comparison
     if operator == "in":
         return f"{first} IN ({', '.join(map(format_expression, operands[1:]))})", comparison
     shown = [format_expression(operand) for operand in _moments(operands)]
@@ -191,6 +191,6 @@ def _moments(operands: tuple[TypedExpression, ...]) -> tuple[TypedExpression, ..
     )
 
 
-def _within(expression: TypedExpression, least: int) -> str:
+def _within(expression: TypedExpression, loosest: int) -> str:
     text, binding = _format(expression)
-    return text if binding >= least else f"({text})"
+    return text if binding >= loosest else f"({text})"

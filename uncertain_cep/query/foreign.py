@@ -92,11 +92,11 @@ def as_written_here(text: str, place: int, farthest: int = _FARTHEST) -> str:
     It is "" if there is none at most ``farthest`` characters away.
     """
     # What is quoted is no construct.
-    bare = _QUOTED.sub(lambda found: found[0][0] + " " * (len(found[0]) - 1), text)
-    found = [
+    bare = _QUOTED.sub(lambda match: match[0][0] + " " * (len(match[0]) - 1), text)
+    constructs = [
         (abs(place - match.start()) if place < match.start() else max(0, place - match.end()), number, here)
         for number, (regex, here) in enumerate(_FOREIGN)
         for match in regex.finditer(bare)
     ]
-    near = [each for each in found if each[0] <= farthest]
+    near = [each for each in constructs if each[0] <= farthest]
     return f": write {min(near)[2]}" if near else ""

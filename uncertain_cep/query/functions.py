@@ -42,13 +42,13 @@ class Function:
     """A function: how it is written, the kinds that it takes, and the kind that it gives.
 
     ``gives`` is None where the operands have a kind in common, which is the result's. Of ``takes`` the first
-    ``least`` are needed; with ``repeats`` the last may be given again and again.
+    ``needed`` have to be there; with ``repeats`` the last may be given again and again.
     """
 
     written: str
     takes: tuple[Parameter, ...]
     gives: Kind | None
-    least: int = 1
+    needed: int = 1
     repeats: bool = False
 
 
@@ -135,10 +135,10 @@ def function_name(name: str) -> str:
 
 def nearest_function(name: str) -> str:
     """Return the known function whose name is nearest to one, as a question behind a colon."""
-    known = [
+    names = [
         function.upper() for function in (*FUNCTIONS, *ALIASES, "cast", "avg", "sum", "min", "max", "count")
     ]
-    return did_you_mean(name.upper(), known) or did_you_mean(name.lower(), list(_STRATEGIES))
+    return did_you_mean(name.upper(), names) or did_you_mean(name.lower(), list(_STRATEGIES))
 
 
 def by_row(expression: TypedExpression) -> bool:
@@ -156,7 +156,7 @@ def by_row(expression: TypedExpression) -> bool:
 
 
 def date_part(expression: Apply) -> str:
-    """Return what DATE_TRUNC begins anew with."""
+    """Return the part that DATE_TRUNC begins anew with."""
     part = expression.operands[0]
     return str(part.value).lower().removesuffix("s") if isinstance(part, Constant) else ""
 

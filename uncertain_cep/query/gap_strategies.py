@@ -37,35 +37,39 @@ def named_gaps(
     conditions met that mention b and otherwise only what comes before it. Contiguity forbids every event, of
     the partition or of the stream.
     """
-    wanted = {gap: given.strategy for given in query.gap_strategies for gap in given.gaps}
-    if not wanted or not isinstance(query.pattern, Series):
+    strategies = {gap: strategy.strategy for strategy in query.gap_strategies for gap in strategy.gaps}
+    if not strategies or not isinstance(query.pattern, Series):
         return NamedGaps(query.pattern, (), (), frozenset(), frozenset())
     items: list[Pattern] = []
     added: list[TypedExpression] = []
     added_times: list[TimeCondition] = []
     contiguous: dict[str, str] = {}
-    known: list[str] = []
+    variables: list[str] = []
     for component in components_of(query.pattern):
         name = component.variable
-        strategy = wanted.get((known[-1], name)) if known and not component.negated else None
+        strategy = strategies.get((variables[-1], name)) if variables and not component.negated else None
         if strategy not in (None, "skip_till_any_match"):
-            absent = f"{strategy}({known[-1]}, {name})"
+            absent = f"{strategy}({variables[-1]}, {name})"
             is_next = strategy == "skip_till_next_match"
             types = component.types if is_next else ()
             items.append(Component(types, absent, False, True, component.position))
             if is_next:
-                asked = [found for found in predicates if name in variables_of(found) <= {*known, name}]
-                added += [with_variable(found, name, absent) for found in asked]
+                conditions = [
+                    condition
+                    for condition in predicates
+                    if name in variables_of(condition) <= {*variables, name}
+                ]
+                added += [with_variable(condition, name, absent) for condition in conditions]
                 added_times += [
-                    found.of_another(name, absent)
-                    for found in times
-                    if name in found.variables <= {*known, name}
+                    condition.of_another(name, absent)
+                    for condition in times
+                    if name in condition.variables <= {*variables, name}
                 ]
             else:
                 contiguous[absent] = str(strategy)
         items.append(component)
         if not component.negated:
-            known.append(name)
+            variables.append(name)
     untied = frozenset(name for name, strategy in contiguous.items() if strategy == "strict_contiguity")
     pattern = replace(query.pattern, items=tuple(items))
     return NamedGaps(pattern, tuple(added), tuple(added_times), frozenset(contiguous), untied)

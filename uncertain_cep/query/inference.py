@@ -77,10 +77,10 @@ class Binding(Calls):
                 )
                 return None
             case syntax.Attribute():
-                found = self.column(expression.name, expression.position, expression.variable)
-                if found is None:
+                column = self.column(expression.name, expression.position, expression.variable)
+                if column is None:
                     return None
-                name, kind = found
+                name, kind = column
                 return Column(expression.variable, name, kind, self.element(expression))
             case syntax.Aggregate():
                 return self._aggregate(expression)
@@ -94,7 +94,7 @@ class Binding(Calls):
         return None
 
     def element(self, attribute: syntax.Attribute | syntax.Time) -> Element:
-        """Return which event of its variable a mention means."""
+        """Return the event of its variable that a mention means."""
         index = "current" if attribute.index is None else attribute.index
         # The checker has refused the indexes that mean several events.
         return cast("Element", index) if attribute.variable in self.kleene else "single"
@@ -114,10 +114,10 @@ class Binding(Calls):
         elif aggregate.name is None:
             return Aggregated(aggregate.variable, "", "int", function="count", span=span)
         else:
-            found = self.column(aggregate.name, position)
-            if found is None:
+            column = self.column(aggregate.name, position)
+            if column is None:
                 return None
-            name, of = found
+            name, of = column
         if function in ("avg", "sum", "stddev") and of not in NUMBERS and of != "null":
             columns = ([name] if of == "string" else ()) if computed is None else text_columns(computed)
             self.refuse(f"{function} needs numbers, but {name} is {KIND_NAMES[of]}", position, columns)

@@ -137,16 +137,16 @@ class Kinds:
             return None
         return replace(constant, value=nanoseconds, kind="time")
 
-    def _takes(self, sign: str, wanted: Parameter, typed: TypedExpression, position: Position) -> bool:
+    def _takes(self, sign: str, parameter: Parameter, typed: TypedExpression, position: Position) -> bool:
         """Return whether a function takes an operand; note a fault if it does not."""
-        if wanted == "any":
+        if parameter == "any":
             return True
-        needed = wanted.removesuffix(" constant")
+        needed = parameter.removesuffix(" constant")
         if needed == "number":
             return self._number(typed, sign, position)
         words = {"text": "text", "time": "a time", "whole": "a whole number"}[needed]
         kind: Kind = {"text": "string", "time": "time", "whole": "int"}[needed]  # type: ignore[assignment]
-        if wanted != needed and not isinstance(typed, Constant):
+        if parameter != needed and not isinstance(typed, Constant):
             words = f"{words} written out"
         elif typed.kind in (kind, "null"):
             return True
@@ -154,11 +154,11 @@ class Kinds:
         return False
 
 
-def as_text(given: Expression, typed: TypedExpression, other: TypedExpression) -> TypedExpression:
-    """Return what may be a number or text as text beside text and times."""
+def as_text(expression: Expression, typed: TypedExpression, other: TypedExpression) -> TypedExpression:
+    """Return a literal that may be a number or text as text beside text and times."""
     beside = other.kind in ("string", "time")
-    if beside and isinstance(given, syntax.Literal) and isinstance(given.value, syntax.Untyped):
-        return Constant(str(given.value), "string", given.parameter)
+    if beside and isinstance(expression, syntax.Literal) and isinstance(expression.value, syntax.Untyped):
+        return Constant(str(expression.value), "string", expression.parameter)
     return typed
 
 

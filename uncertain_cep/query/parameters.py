@@ -31,7 +31,7 @@ Parameters: TypeAlias = tuple[tuple[str, Value], ...]
 _TRUTH: Final = {"true": True, "false": False}
 
 
-def values_of(given: Mapping[str, Any] | None) -> Parameters:
+def values_of(parameters: Mapping[str, Any] | None) -> Parameters:
     """Return the values that a caller gave to parameters.
 
     Raises
@@ -40,58 +40,58 @@ def values_of(given: Mapping[str, Any] | None) -> Parameters:
         If it is no mapping of names to numbers, text, truth values, times, lengths of time and None, or to
         lists of such.
     """
-    if given is None:
+    if parameters is None:
         return ()
-    mapping: Any = given
+    mapping: Any = parameters
     if not isinstance(mapping, Mapping) or not all(isinstance(name, str) for name in mapping):
         raise OptionError(
-            f"parameters={given!r}: it must be a mapping of names to values, such as "
+            f"parameters={parameters!r}: it must be a mapping of names to values, such as "
             '{"limit": 5} for $limit'
         )
-    return tuple((name, _value(name, given[name])) for name in sorted(given))
+    return tuple((name, _value(name, parameters[name])) for name in sorted(parameters))
 
 
-def _value(name: str, given: Any) -> Value:
-    if not isinstance(given, str) and isinstance(given, Sequence | Set | np.ndarray | pa.Array):
-        found = given.tolist() if isinstance(given, np.ndarray) and given.dtype.kind not in "mM" else given
-        found = found.to_pylist() if isinstance(found, pa.Array) else found
+def _value(name: str, value: Any) -> Value:
+    if not isinstance(value, str) and isinstance(value, Sequence | Set | np.ndarray | pa.Array):
+        listed = value.tolist() if isinstance(value, np.ndarray) and value.dtype.kind not in "mM" else value
+        listed = listed.to_pylist() if isinstance(listed, pa.Array) else listed
         # The order of a set is another one in every process.
-        found = sorted(found, key=repr) if isinstance(found, Set) else found
-        return tuple(_scalar(name, each) for each in found)
-    return _scalar(name, given)
+        listed = sorted(listed, key=repr) if isinstance(listed, Set) else listed
+        return tuple(_scalar(name, each) for each in listed)
+    return _scalar(name, value)
 
 
-def _scalar(name: str, given: Any) -> Scalar:
-    if isinstance(given, np.generic) and not isinstance(given, np.datetime64 | np.timedelta64):
-        given = given.item()
-    if isinstance(given, Decimal):
-        given = float(given)
-    kind = type(given).__name__
+def _scalar(name: str, value: Any) -> Scalar:
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
+        value = value.item()
+    if isinstance(value, Decimal):
+        value = float(value)
+    kind = type(value).__name__
     is_length = kind.startswith(("timedelta", "Timedelta"))
-    is_time = isinstance(given, date | np.datetime64)
-    if given is None or kind == "NAType" or ((is_time or is_length or kind == "NaTType") and given != given):
+    is_time = isinstance(value, date | np.datetime64)
+    if value is None or kind == "NAType" or ((is_time or is_length or kind == "NaTType") and value != value):
         return None
-    if is_length or isinstance(given, str | bool | int):
-        return given  # type: ignore[no-any-return]
-    if isinstance(given, float) and math.isfinite(given):
-        return given
+    if is_length or isinstance(value, str | bool | int):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, float) and math.isfinite(value):
+        return value
     if is_time:
-        if isinstance(given, np.datetime64) and np.datetime_data(given)[0] != "ns":
-            given = given.astype("datetime64[us]")
+        if isinstance(value, np.datetime64) and np.datetime_data(value)[0] != "ns":
+            value = value.astype("datetime64[us]")
         try:
-            ticks = pa.scalar(given).cast(pa.timestamp("ns")).value
+            ticks = pa.scalar(value).cast(pa.timestamp("ns")).value
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise OptionError(f"parameters: ${name} is {given!r}, beyond the years 1678 to 2261") from None
+            raise OptionError(f"parameters: ${name} is {value!r}, beyond the years 1678 to 2261") from None
         # Arrow leaves out what pandas has beyond microseconds.
-        return Instant(ticks + (getattr(given, "nanosecond", 0) if ticks % 1000 == 0 else 0))
+        return Instant(ticks + (getattr(value, "nanosecond", 0) if ticks % 1000 == 0 else 0))
     raise OptionError(
-        f"parameters: ${name} is {given!r}: it must be a finite number, text, True or False, a datetime, a "
+        f"parameters: ${name} is {value!r}: it must be a finite number, text, True or False, a datetime, a "
         "timedelta or None, or for IN a list of such"
     )
 
 
 def kinds_of(values: Parameters, clauses: frozenset[str]) -> tuple[object, ...]:
-    """Return what of some values decides how a query is planned: kinds, and the values in ``clauses``."""
+    """Return a key for planning: the kinds of some values, and the values themselves in ``clauses``."""
     return tuple(
         (name, type(value).__name__, value if name in clauses or isinstance(value, Untyped | tuple) else None)
         for name, value in values
@@ -108,21 +108,23 @@ def with_values(query: syntax.Query, values: Parameters) -> syntax.Query:
     QueryError
         If a parameter has no value, or one that its clause cannot take; all faults at once.
     """
-    wanted = query.parameters
-    given = dict(values)
-    for name in given:
-        if name not in wanted:
-            known = f": it has {', '.join(f'${one}' for one in wanted)}" if wanted else " (it has none)"
-            hint = did_you_mean(name, list(wanted)).replace("mean ", "mean $") or known
+    parameters = query.parameters
+    value_of = dict(values)
+    for name in value_of:
+        if name not in parameters:
+            known_names = (
+                f": it has {', '.join(f'${one}' for one in parameters)}" if parameters else " (it has none)"
+            )
+            hint = did_you_mean(name, list(parameters)).replace("mean ", "mean $") or known_names
             raise OptionError(f"parameters: the query has no ${name}{hint}")
-    if not wanted:
+    if not parameters:
         return query
     faults: list[Fault] = []
 
     def put(parameter: Expression) -> Expression:
         if not isinstance(parameter, syntax.Parameter):
             return parameter
-        if parameter.name not in given:
+        if parameter.name not in value_of:
             faults.append(
                 _fault(
                     parameter,
@@ -131,14 +133,14 @@ def with_values(query: syntax.Query, values: Parameters) -> syntax.Query:
                 )
             )
             return syntax.Literal(None, parameter.position)
-        value: Any = given[parameter.name]
+        value: Any = value_of[parameter.name]
         if isinstance(value, tuple):
             faults.append(_fault(parameter, "a list of values stands behind IN alone: x IN $name"))
             return syntax.Literal(None, parameter.position)
         return syntax.Literal(value, parameter.position, parameter=parameter.name)
 
     def filled(expression: Expression) -> Expression:
-        return with_leaves(expression, put, partial(_with_list, given=given, faults=faults))
+        return with_leaves(expression, put, partial(_with_list, value_of=value_of, faults=faults))
 
     changes: dict[str, Any] = {
         "where": tuple(map(filled, query.where)),
@@ -165,24 +167,24 @@ def with_values(query: syntax.Query, values: Parameters) -> syntax.Query:
     return replace(query, **changes)
 
 
-def _with_list(call: syntax.Call, given: Mapping[str, Value], faults: list[Fault]) -> Expression:
+def _with_list(call: syntax.Call, value_of: Mapping[str, Value], faults: list[Fault]) -> Expression:
     """Return ``x IN $name`` with the values of the list, FALSE if it has none."""
     value, parameter = call.arguments
     assert isinstance(parameter, syntax.Parameter)
-    if parameter.name not in given:
+    if parameter.name not in value_of:
         return call
-    found = given[parameter.name]
-    if isinstance(found, Untyped):
-        found = tuple(Untyped(part.strip()) for part in found.split(","))
-    if not isinstance(found, tuple):
+    values_of_list = value_of[parameter.name]
+    if isinstance(values_of_list, Untyped):
+        values_of_list = tuple(Untyped(part.strip()) for part in values_of_list.split(","))
+    if not isinstance(values_of_list, tuple):
         faults.append(
             _fault(parameter, f"IN ${parameter.name} takes a list, and IN (${parameter.name}) one value")
         )
-        found = ()
-    if not found:
+        values_of_list = ()
+    if not values_of_list:
         return syntax.Literal(False, call.position)
     # A plan holds for one list: none of the values is a parameter any more.
-    listed = (syntax.Literal(each, parameter.position) for each in found)  # type: ignore[arg-type]
+    listed = (syntax.Literal(each, parameter.position) for each in values_of_list)  # type: ignore[arg-type]
     return replace(call, function="in", arguments=(value, *listed))
 
 
@@ -207,10 +209,10 @@ def guessed(text: str) -> int | float | bool | str:
 
 
 def _number(value: Value) -> int | float:
-    found = guessed(value) if isinstance(value, Untyped) else value
-    if isinstance(found, bool | Instant) or not isinstance(found, int | float):
+    number = guessed(value) if isinstance(value, Untyped) else value
+    if isinstance(number, bool | Instant) or not isinstance(number, int | float):
         raise ValueError(f"{value!r} is no number")
-    return found
+    return number
 
 
 def _limit(_query: syntax.Query, _clause: syntax.OpenClause, value: Value) -> dict[str, Any]:
@@ -221,8 +223,10 @@ def _limit(_query: syntax.Query, _clause: syntax.OpenClause, value: Value) -> di
 
 
 def _having(query: syntax.Query, _clause: syntax.OpenClause, value: Value) -> dict[str, Any]:
-    least = float(_number(value))
-    return {"min_confidence": least if query.min_confidence is None else max(least, query.min_confidence)}
+    threshold = float(_number(value))
+    return {
+        "min_confidence": threshold if query.min_confidence is None else max(threshold, query.min_confidence)
+    }
 
 
 def _length(clause: syntax.OpenClause, value: Value) -> syntax.Duration:
@@ -238,10 +242,10 @@ def _length(clause: syntax.OpenClause, value: Value) -> syntax.Duration:
     number = _number(value)
     if number < 0:
         raise ValueError(f"{value!r} is below 0")
-    found = duration_of(number, clause.unit, position)
-    if found is None:
+    length = duration_of(number, clause.unit, position)
+    if length is None:
         raise ValueError(f"{value!r} {clause.unit} is not a whole number of nanoseconds")
-    return found
+    return length
 
 
 def _within(_query: syntax.Query, clause: syntax.OpenClause, value: Value) -> dict[str, Any]:

@@ -159,11 +159,11 @@ def parse_row_condition(text: str) -> syntax.Expression:
     faults = [
         Fault(
             f"{part} belongs to a pattern: a condition on one row names columns alone, such as size > 0",
-            found.position.line,
-            found.position.column,
+            expression.position.line,
+            expression.position.column,
         )
-        for found in expressions_in(expression)
-        if (part := _part_of_pattern(found)) is not None
+        for expression in expressions_in(expression)
+        if (part := _part_of_pattern(expression)) is not None
     ]
     if faults:
         raise QueryError(faults, text=text)
@@ -305,15 +305,15 @@ def syntax_error(error: UnexpectedInput, text: str, *, what: str) -> QuerySyntax
 
 def _unexpected(text: str, position: int, accepted: frozenset[str], what: str) -> str:
     match = _FOUND.match(text, position)
-    found = match[0] if match else ""
+    token = match[0] if match else ""
     if text[max(position - 1, 0) : position + 1] in ("=>", "=<"):
-        found = text[position - 1 : position + 1]
-    shown = found if len(found) <= 40 else f"{found[:40]}..."
+        token = text[position - 1 : position + 1]
+    shown = token if len(token) <= 40 else f"{token[:40]}..."
     reason = (
-        _reason(found, accepted, what)
+        _reason(token, accepted, what)
         or _as_text(text, position, what)
         or as_written_here(text, position, farthest=0)
-        or _nearest(found, accepted)
+        or _nearest(token, accepted)
         or as_written_here(text, position)
     )
     return f"unexpected {_quoted(shown)}{reason or _misspelt(text[:position])}"
@@ -334,57 +334,57 @@ def _as_text(text: str, position: int, what: str) -> str:
     return "" if written is None else f": text and times stand in quotes, {in_quotes(written)}"
 
 
-def _nearest(found: str, accepted: frozenset[str]) -> str:
+def _nearest(token: str, accepted: frozenset[str]) -> str:
     """Return the keyword, or behind a number the unit, that a word may be meant for."""
-    if not found.isidentifier():
+    if not token.isidentifier():
         return ""
     words = [word.partition("(")[0] for terminal, word in WORDS.items() if terminal in accepted]
-    known = [word for part in words for word in part.split() if word.isalpha() and word.isupper()]
-    hint = "" if found.upper() in known else did_you_mean(found.upper(), known)
-    return hint or (unit_meant(found) if "LENGTH" in accepted else "")
+    keywords = [word for part in words for word in part.split() if word.isalpha() and word.isupper()]
+    hint = "" if token.upper() in keywords else did_you_mean(token.upper(), keywords)
+    return hint or (unit_meant(token) if "LENGTH" in accepted else "")
 
 
-def _quoted(found: str) -> str:
-    return f"'{found}'" if found.isprintable() and "'" not in found else ascii(found)
+def _quoted(token: str) -> str:
+    return f"'{token}'" if token.isprintable() and "'" not in token else ascii(token)
 
 
 def _expected(accepted: frozenset[str]) -> list[str]:
     words = []
-    rest = set(accepted)
+    remaining = set(accepted)
     if accepted >= {"NUMBER", "$END"}:
         # A length may go on, 1 min 30 s, where it may end as well.
-        rest -= {"NUMBER"}
+        remaining -= {"NUMBER"}
     if accepted >= {"NAME", "STRING"}:
         words.append("an expression" if "NOT" in accepted else "a value")
-        rest -= _OPERAND
+        remaining -= _OPERAND
     if accepted >= _ARITHMETIC:
         words.append("an operator (+ - * / %)")
-        rest -= _ARITHMETIC
+        remaining -= _ARITHMETIC
     if accepted >= _COMPARISON:
         words.append("a comparison (= != < <= > >= IS IN BETWEEN LIKE ILIKE REGEXP)")
-        rest -= _COMPARISON
-    return words + [word for terminal, word in WORDS.items() if terminal in rest and word]
+        remaining -= _COMPARISON
+    return words + [word for terminal, word in WORDS.items() if terminal in remaining and word]
 
 
-def _reason(found: str, accepted: frozenset[str], what: str) -> str:
-    if found in _SPELLINGS:
-        return f": write {_SPELLINGS[found]}"
-    if (found == ":" and "UNIT" in accepted) or (_ISO_LENGTH.fullmatch(found) and "NUMBER" in accepted):
+def _reason(token: str, accepted: frozenset[str], what: str) -> str:
+    if token in _SPELLINGS:
+        return f": write {_SPELLINGS[token]}"
+    if (token == ":" and "UNIT" in accepted) or (_ISO_LENGTH.fullmatch(token) and "NUMBER" in accepted):
         return ": a length is a number and a unit, or several, such as 1 min 30 s"
-    if found in _COMPARISONS and "AND" in accepted:
+    if token in _COMPARISONS and "AND" in accepted:
         return ": comparisons do not chain, join them with AND (x < y AND y < z)"
     if what == "query" and accepted == {"$END"}:
         return ": a query ends with ; and each query stands by itself"
-    if what == "query" and "$END" in accepted and found.upper() in _CLAUSE_STARTS:
+    if what == "query" and "$END" in accepted and token.upper() in _CLAUSE_STARTS:
         return f": the clauses are {', '.join(CLAUSES)}, in this order and each once"
-    if found[:1] in ("'", '"') and len(found) > 1 and "STRING" not in accepted:
-        if "NUMBER" in accepted or ("QUOTED" in accepted and found[1:-1].isidentifier()):
+    if token[:1] in ("'", '"') and len(token) > 1 and "STRING" not in accepted:
+        if "NUMBER" in accepted or ("QUOTED" in accepted and token[1:-1].isidentifier()):
             return ": write it without quotes"
         if "QUOTED" in accepted:
-            return f": a name that is no word stands between backticks, `{found[1:-1]}`"
-    if found.lower() in RESERVED and "NAME" in accepted:
+            return f": a name that is no word stands between backticks, `{token[1:-1]}`"
+    if token.lower() in RESERVED and "NAME" in accepted:
         if what == "condition":
-            return f": it is a reserved word, write `{found}` if it is a column"
+            return f": it is a reserved word, write `{token}` if it is a column"
         if "STRING" not in accepted:
             return ": it is a reserved word and cannot name a variable"
     return ""

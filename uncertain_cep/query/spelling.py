@@ -18,39 +18,39 @@ _LETTERS_A_SLIP: Final = 4
 """A word of so many letters may have one slip, one of twice as many two, and so on; the first of three."""
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, names: Iterable[str]) -> str | None:
     """Return the known name that a word is most likely meant for; None if it is like none of them.
 
     Case and signs between words do not count, half of a name stands for it, and else a quarter of the letters
     may be wrong, missing, too many or swapped. A name is no misspelling of itself.
     """
-    wanted = _SEPARATORS.sub("", word).casefold()
+    plain_word = _SEPARATORS.sub("", word).casefold()
     best: tuple[int, str] | None = None
-    for name in known:
-        found = _SEPARATORS.sub("", name).casefold()
+    for name in names:
+        plain_name = _SEPARATORS.sub("", name).casefold()
         if name == word:
             continue
-        if wanted == found and wanted:
+        if plain_word == plain_name and plain_word:
             return name
-        if min(len(wanted), len(found)) < _FEWEST:
+        if min(len(plain_word), len(plain_name)) < _FEWEST:
             continue
-        shorter, longer = sorted((wanted, found), key=len)
-        most = max(len(longer) // _LETTERS_A_SLIP, 1)
-        distance = slips(wanted, found, most)
-        if distance > most and not (longer.startswith(shorter) and 2 * len(shorter) >= len(longer)):
+        shorter, longer = sorted((plain_word, plain_name), key=len)
+        limit = max(len(longer) // _LETTERS_A_SLIP, 1)
+        distance = slips(plain_word, plain_name, limit)
+        if distance > limit and not (longer.startswith(shorter) and 2 * len(shorter) >= len(longer)):
             continue
         if best is None or distance < best[0]:
             best = distance, name
     return None if best is None else best[1]
 
 
-def slips(one: str, other: str, most: int) -> int:
+def slips(one: str, other: str, limit: int) -> int:
     """Return how many letters to add, drop, change or swap with the next make a text another one.
 
-    More than ``most`` are not counted on. O(n m). (Optimal string alignment, after Damerau 1964.)
+    More than ``limit`` are not counted on. O(n m). (Optimal string alignment, after Damerau 1964.)
     """
-    if abs(len(one) - len(other)) > most:
-        return most + 1
+    if abs(len(one) - len(other)) > limit:
+        return limit + 1
     before, row = list[int](), list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):
         following = [i]
@@ -68,5 +68,5 @@ def unit_meant(word: str) -> str:
     single = word.lower().removesuffix("s")
     if single in _UNEVEN:
         return f": a {single} has no fixed length, so count in days, such as 30 days"
-    found = nearest(single, _UNITS)
-    return "" if found is None else f": did you mean {found}{'s' * word.lower().endswith('s')}?"
+    unit = nearest(single, _UNITS)
+    return "" if unit is None else f": did you mean {unit}{'s' * word.lower().endswith('s')}?"

@@ -299,7 +299,7 @@ class ListedVariable:
 
 @dataclass(frozen=True, slots=True)
 class GapStrategy:
-    """What skips events between some neighbours of a pattern: ``strict_contiguity(b, c)``."""
+    """A strategy between some neighbours of a pattern: ``strict_contiguity(b, c)``."""
 
     strategy: SelectionStrategy
     variables: tuple[ListedVariable, ...]
@@ -408,26 +408,28 @@ class Query:
     def planning_parameters(self) -> frozenset[str]:
         """The names of the parameters whose values, and not kinds alone, decide how the query is planned."""
         times = [
-            found for found in self.where if any(isinstance(part, Time) for part in expressions_in(found))
+            condition
+            for condition in self.where
+            if any(isinstance(part, Time) for part in expressions_in(condition))
         ]
         calls = [part for part in spoken_in(self) if isinstance(part, Call)]
-        found = [
+        names = [
             part.name
             for each in (*times, *calls)
             for part in expressions_in(each)
             if isinstance(part, Parameter)
         ]
-        return frozenset(found + [opened.parameter.name for opened in self.open_clauses])
+        return frozenset(names + [opened.parameter.name for opened in self.open_clauses])
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names of the parameters that have no value yet, in the order of the text."""
-        found = [clause.parameter for clause in self.open_clauses]
-        rest = () if self.having is None else self.having.conditions
-        for expression in (*self.where, *(item.expression for item in self.returns), *rest):
-            found += [part for part in _all_in(expression) if isinstance(part, Parameter)]
-        found.sort(key=lambda one: (one.position.line, one.position.column))
-        return tuple(dict.fromkeys(one.name for one in found))
+        parameters = [clause.parameter for clause in self.open_clauses]
+        conditions = () if self.having is None else self.having.conditions
+        for expression in (*self.where, *(item.expression for item in self.returns), *conditions):
+            parameters += [part for part in _all_in(expression) if isinstance(part, Parameter)]
+        parameters.sort(key=lambda one: (one.position.line, one.position.column))
+        return tuple(dict.fromkeys(one.name for one in parameters))
 
     @property
     def text_with_values(self) -> str:
@@ -474,20 +476,20 @@ def expressions_in(expression: Expression) -> Iterator[Expression]:
     """Yield an expression and everything below it, in the order of the text."""
     stack = [expression]
     while stack:
-        found = stack.pop()
-        yield found
-        stack.extend(reversed(children_of(found)))
+        part = stack.pop()
+        yield part
+        stack.extend(reversed(children_of(part)))
 
 
 def _all_in(expression: Expression) -> Iterator[Expression]:
-    """Yield what :func:`expressions_in` does, and what aggregates are taken of."""
-    for found in expressions_in(expression):
-        yield found
-        if isinstance(found, Aggregate) and found.operand is not None:
-            yield from expressions_in(found.operand)
+    """Yield an expression and everything below it, see :func:`expressions_in`, and operands of aggregates."""
+    for part in expressions_in(expression):
+        yield part
+        if isinstance(part, Aggregate) and part.operand is not None:
+            yield from expressions_in(part.operand)
 
 
 def spoken_in(query: Query) -> list[Expression]:
     """Return all that WHERE and RETURN say, part by part."""
     expressions = (*query.where, *(item.expression for item in query.returns))
-    return [part for found in expressions for part in _all_in(found)]
+    return [part for expression in expressions for part in _all_in(expression)]

@@ -39,7 +39,7 @@ def like_regex(pattern: str, escape: str | None = None, *, any_case: bool = Fals
 
 
 def regex_fault(pattern: str) -> str | None:
-    """Return what RE2 says against a regular expression; None if it takes it."""
+    """Return the error of RE2 about a regular expression; None if it takes it."""
     try:
         pc.match_substring_regex(pa.array([""]), pattern)
     except pa.ArrowInvalid as error:
@@ -65,7 +65,7 @@ def extracting(pattern: str, group: int) -> str:
 
 
 def _elements(pattern: str) -> Iterator[str]:
-    return (found[0] for found in _ELEMENT.finditer(pattern))
+    return (match[0] for match in _ELEMENT.finditer(pattern))
 
 
 def _captures(element: str) -> bool:

@@ -68,8 +68,10 @@ class TimeCondition:
     @property
     def mentions(self) -> frozenset[tuple[str, Element]]:
         """The variables that the condition mentions, each with the event of it that is meant."""
-        own = [(found.variable, found.element) for found in self.references]
-        return frozenset(own + [(found.variable, found.index) for found in self.columns]) | self.beside
+        mentioned = [(reference.variable, reference.element) for reference in self.references]
+        return (
+            frozenset(mentioned + [(column.variable, column.index) for column in self.columns]) | self.beside
+        )
 
     @property
     def references(self) -> tuple[TimeReference, ...]:
@@ -79,7 +81,7 @@ class TimeCondition:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The attributes that bounds are made of."""
-        return tuple(column for found in self._expressions for column in columns_in(found))
+        return tuple(column for expression in self._expressions for column in columns_in(expression))
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -89,7 +91,7 @@ class TimeCondition:
     @property
     def _expressions(self) -> tuple[TypedExpression, ...]:
         numbers = () if self.numbers is None else (self.numbers,)
-        return (*numbers, *(found for _, found in self.moments))
+        return (*numbers, *(bound for _, bound in self.moments))
 
     @property
     def variables(self) -> frozenset[str]:
@@ -97,7 +99,7 @@ class TimeCondition:
         return frozenset(variable for variable, _ in self.mentions)
 
     def elements(self, variable: str) -> frozenset[Element]:
-        """Return which events of a variable the condition mentions."""
+        """Return the events of a variable that the condition mentions."""
         return frozenset(element for mentioned, element in self.mentions if mentioned == variable)
 
     def of_another(self, name: str, other: str) -> TimeCondition:
@@ -111,8 +113,10 @@ class TimeCondition:
             later=changed(self.later),
             earlier=None if self.earlier is None else changed(self.earlier),
             numbers=None if self.numbers is None else with_variable(self.numbers, name, other),
-            moments=tuple((sign, with_variable(found, name, other)) for sign, found in self.moments),
-            beside=frozenset((other if found == name else found, element) for found, element in self.beside),
+            moments=tuple((sign, with_variable(bound, name, other)) for sign, bound in self.moments),
+            beside=frozenset(
+                (other if variable == name else variable, element) for variable, element in self.beside
+            ),
         )
 
     @property
@@ -133,12 +137,12 @@ class TimeCondition:
             length = domain.tick_nanoseconds
             shown = str(self.ticks) if length is None else format_duration(abs(self.ticks) * length)
             parts.append(f"-{shown}" if length is not None and self.ticks < 0 else shown)
-        left = " - ".join(map(str, self.references))
-        found = f"{left} {self.comparison} {' + '.join(parts)}".replace("+ -", "- ")
+        references = " - ".join(map(str, self.references))
+        condition = f"{references} {self.comparison} {' + '.join(parts)}".replace("+ -", "- ")
         if not self.beside:
-            return found
+            return condition
         named = sorted(format_mention(variable, element) for variable, element in self.beside)
-        return f"{found} (only with {', '.join(named)})"
+        return f"{condition} (only with {', '.join(named)})"
 
 
 def _wrapped(number: int) -> np.int64:
@@ -168,22 +172,24 @@ def bounds_in_ticks(
     whole = condition.ticks + condition.nanoseconds // length
     # Sums in int64 wrap around: what they come to in float64 tells where they have.
     whole_part, near = np.array(_wrapped(whole)), np.array(float(whole))
-    rest = np.array(condition.nanoseconds % length, dtype=np.int64)
+    remainder = np.array(condition.nanoseconds % length, dtype=np.int64)
     with np.errstate(over="ignore", invalid="ignore"):
-        for (sign, _), found in zip(condition.moments, moments, strict=True):
-            whole_part = whole_part + sign * (found // length)
-            near = near + sign * (found // length).astype(np.float64)
-            rest = rest + sign * (found % length)
-        whole_part, rest = whole_part + rest // length, rest % length
-        is_whole = rest == 0
+        for (sign, _), stamps in zip(condition.moments, moments, strict=True):
+            whole_part = whole_part + sign * (stamps // length)
+            near = near + sign * (stamps // length).astype(np.float64)
+            remainder = remainder + sign * (stamps % length)
+        whole_part, remainder = whole_part + remainder // length, remainder % length
+        is_whole = remainder == 0
         if numbers is not None:
             near = near + numbers.astype(np.float64)
             if numbers.dtype.kind == "f":
                 floor = np.floor(np.clip(numbers, -_EXACT_BELOW * 1.5, _EXACT_BELOW * 1.5))
                 fraction = np.where(np.abs(numbers) < _EXACT_BELOW, numbers - np.floor(numbers), 0.0)
                 # What both leave over may come to a tick of its own.
-                ahead = fraction * length + rest >= length
-                is_whole = np.where(ahead, fraction * length + rest == length, (fraction == 0) & is_whole)
+                ahead = fraction * length + remainder >= length
+                is_whole = np.where(
+                    ahead, fraction * length + remainder == length, (fraction == 0) & is_whole
+                )
                 whole_part = whole_part + floor.astype(np.int64) + ahead
             else:
                 whole_part = whole_part + numbers.astype(np.int64)

@@ -37,7 +37,7 @@ class Difference:
 
 
 def differences_of(condition: Expression) -> tuple[Difference, ...]:
-    """Return what a condition with TIME says of a difference of times: one bound, or for BETWEEN two.
+    """Return the bounds on a difference of times that a condition with TIME sets: one, or for BETWEEN two.
 
     Raises
     ------
@@ -65,26 +65,26 @@ def _difference_of(condition: Expression) -> Difference:
         if isinstance(term, Time):
             key: tuple[str, Index] = (term.variable, term.index or "current")
             times[key] = times.get(key, (0, term))[0] + sign, term
-    left = {sign: time for sign, time in times.values() if sign}
-    if not left:
+    by_sign = {sign: time for sign, time in times.values() if sign}
+    if not by_sign:
         raise NoDifferenceError(
             "the times cancel, so this does not depend on them: leave it out", condition.position
         )
-    if len([sign for sign, _ in times.values() if sign]) != len(left) or not left.keys() <= {1, -1}:
+    if len([sign for sign, _ in times.values() if sign]) != len(by_sign) or not by_sign.keys() <= {1, -1}:
         raise NoDifferenceError(
             "a sum of times has no meaning: compare one time, or a difference such as TIME(b) - TIME(a)",
             condition.position,
         )
-    rest = tuple((-sign, term) for sign, term in terms if not isinstance(term, Time))
+    bounds = tuple((-sign, term) for sign, term in terms if not isinstance(term, Time))
     comparison = cast("Comparison", condition.operator)
-    if 1 in left:
-        return Difference(left[1], left.get(-1), comparison, rest)
-    return Difference(left[-1], None, _FLIPPED[comparison], tuple((-sign, term) for sign, term in rest))
+    if 1 in by_sign:
+        return Difference(by_sign[1], by_sign.get(-1), comparison, bounds)
+    return Difference(by_sign[-1], None, _FLIPPED[comparison], tuple((-sign, term) for sign, term in bounds))
 
 
 def _terms(expression: Expression, sign: int) -> list[tuple[int, Expression]]:
     """Return the terms of a sum, each with its sign. TIME within a product is no term."""
-    found: list[tuple[int, Expression]] = []
+    terms: list[tuple[int, Expression]] = []
     stack = [(sign, expression)]
     while stack:
         sign, term = stack.pop()
@@ -97,5 +97,5 @@ def _terms(expression: Expression, sign: int) -> list[tuple[int, Expression]]:
                 "a time can be added to, subtracted and compared, and nothing else", term.position
             )
         else:
-            found.append((sign, term))
-    return found
+            terms.append((sign, term))
+    return terms

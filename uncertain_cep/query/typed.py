@@ -67,7 +67,7 @@ class Column:
 
     @property
     def source(self) -> str | TypedExpression:
-        """What has its values, one for each row of the trace: the name, or what they are computed by."""
+        """The source of its values, one for each row of the trace: the name, or the expression."""
         return self.computed or self.name
 
 
@@ -88,7 +88,7 @@ class Aggregated(Column):
 
 @dataclass(frozen=True, slots=True)
 class Computed(Column):
-    """What an expression of one event's attributes comes to: computed once a row, and a column from then on.
+    """The value of an expression of one event's attributes: computed once a row, and a column from then on.
 
     ``computed`` speaks of the columns alone: their variable is ``""``. The name is its text.
     """
@@ -141,9 +141,11 @@ def columns_in(expression: TypedExpression) -> tuple[Column, ...]:
 
 def attribute_names(expression: TypedExpression) -> frozenset[str]:
     """Return the attributes, columns of the trace, that an expression is computed from."""
-    found = columns_in(expression)
-    own = {column.name for column in found if column.name and column.computed is None}
-    return frozenset(own).union(*(attribute_names(column.computed) for column in found if column.computed))
+    columns = columns_in(expression)
+    names = {column.name for column in columns if column.name and column.computed is None}
+    return frozenset(names).union(
+        *(attribute_names(column.computed) for column in columns if column.computed)
+    )
 
 
 def with_variable(expression: TypedExpression, name: str, other: str) -> TypedExpression:
@@ -211,10 +213,10 @@ def parse_time(text: str) -> int | None:
 
     Without an offset the time is UTC. Representable are the years 1678 to 2261.
     """
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         return None
-    day, clock, fraction, offset = found.groups()
+    day, clock, fraction, offset = match.groups()
     whole = (clock or "00:00").partition(".")[0]
     zone = offset if offset and offset[0] in "+-" else "Z"
     try:

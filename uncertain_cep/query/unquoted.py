@@ -31,12 +31,12 @@ def unquoted_at(text: str, place: int) -> str | None:
     ``place`` is where the query could not be read. What stands there is taken for text if it is compared with
     something, and no number.
     """
-    for found in _COMPARED.finditer(text):
-        written = found["text"].rstrip(".")
-        if not found.start("text") <= place <= found.end("text"):
+    for match in _COMPARED.finditer(text):
+        written = match["text"].rstrip(".")
+        if not match.start("text") <= place <= match.end("text"):
             # The sign of a remainder takes what is behind it for an operand.
-            behind = text[found.end("text") : place]
-            if not (written.endswith("%") and place > found.end("text") and behind.isspace()):
+            behind = text[match.end("text") : place]
+            if not (written.endswith("%") and place > match.end("text") and behind.isspace()):
                 continue
         is_number = re.fullmatch(r"[0-9.]+[^\W\d]*", written) and written.count(".") < 2
         if written.lower() not in RESERVED and not is_number:
@@ -49,7 +49,7 @@ def texts_meant(expression: Expression, text: str) -> dict[Position, str]:
 
     They are on the right side of a comparison. Of several names in one text, the others have an empty one.
     """
-    found: dict[Position, str] = {}
+    texts: dict[Position, str] = {}
     lines = text.split("\n")
     for side in _compared_sides(expression):
         parts = list(expressions_in(side))
@@ -60,13 +60,13 @@ def texts_meant(expression: Expression, text: str) -> dict[Position, str]:
         for name in sorted(names, key=lambda name: (name.position.line, name.position.column)):
             line, column = name.position.line, name.position.column
             if (line, column) <= ends:
-                found[name.position] = ""
+                texts[name.position] = ""
                 continue
             written = re.match(_WORD, lines[line - 1][column - 1 :])
             run = name.name if written is None else written[0].rstrip(".")
             ends = line, column + len(run) - 1
-            found[name.position] = run
-    return found
+            texts[name.position] = run
+    return texts
 
 
 def _compared_sides(expression: Expression) -> Iterator[Expression]:

@@ -42,9 +42,9 @@ def with_leaves(
 ) -> Expression:
     """Return an expression with what functions make of its leaves, and of its ``x IN $name`` before that."""
     if isinstance(expression, Call) and expression.function == "in_list" and listed is not None:
-        found = listed(expression)
-        if found is not expression:
-            return with_leaves(found, change, listed)
+        changed = listed(expression)
+        if changed is not expression:
+            return with_leaves(changed, change, listed)
     match expression:
         case Unary():
             return replace(expression, operand=with_leaves(expression.operand, change, listed))
@@ -98,23 +98,23 @@ def patterns_in(pattern: Pattern) -> Iterator[Pattern]:
     """Yield a pattern and everything below it, in the order of the text."""
     stack = [pattern]
     while stack:
-        found = stack.pop()
-        yield found
-        if not isinstance(found, Component):
-            stack.extend(reversed(found.items))
+        node = stack.pop()
+        yield node
+        if not isinstance(node, Component):
+            stack.extend(reversed(node.items))
 
 
 def components_of(pattern: Pattern) -> Iterator[Component]:
     """Yield the components of a pattern in the order in which it lists them."""
-    return (found for found in patterns_in(pattern) if isinstance(found, Component))
+    return (node for node in patterns_in(pattern) if isinstance(node, Component))
 
 
 def conjuncts_of(expression: Expression) -> Iterator[Expression]:
     """Yield the conditions that AND joins at the top of an expression."""
     stack = [expression]
     while stack:
-        found = stack.pop()
-        if isinstance(found, Binary) and found.operator == "and":
-            stack.extend((found.right, found.left))
+        part = stack.pop()
+        if isinstance(part, Binary) and part.operator == "and":
+            stack.extend((part.right, part.left))
         else:
-            yield found
+            yield part

@@ -1,4 +1,9 @@
-"""Events of one source that sequences put in order: those that share a tick, or all of an ordered source."""
+"""Events of one source that sequences put in order: those that share a tick, or all of an ordered source.
+
+They are searched for on shorter ticks: events of one source that share a tick get places within it, so that
+no search knows of ties. Where the order of all is certain, each event has one place, and all that forbids is
+exact there; only the window is left to be weighed.
+"""
 
 from __future__ import annotations
 

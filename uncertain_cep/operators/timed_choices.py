@@ -6,6 +6,7 @@ than matches, and no fewer. So is it where what is forbidden may not have happen
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -23,7 +24,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import variables_of
 from uncertain_cep.weighers.templates import TimeTemplates
 
-__all__ = ["timed_choices", "without_times"]
+__all__ = ["Choices", "timed_choices", "without_times"]
 
 Int64 = NDArray[np.int64]
 
@@ -38,15 +39,20 @@ def timed_choices(context: ExecutionContext) -> Iterator[MatchBatch]:
     ConfidenceCostError
         If the confidence of a match takes too many steps.
     """
-    yield from searched(_Choices, context)
+    yield from searched(_OtherEvaluation, context)
 
 
-class _Choices(BacktrackingSearch):
-    """Choices of events that another evaluation finds among the candidates of a layout."""
+class Choices(BacktrackingSearch):
+    """Choices of events that :meth:`found` yields among the candidates of a layout, weighed as any others."""
+
+    @abstractmethod
+    def found(self) -> Iterator[FoundMatches]:
+        """Yield choices of events, as candidates of the layout: all that may be matches, each once."""
 
     def chunks(self) -> Iterator[MatchBatch]:
+        """Yield the choices that are matches, weighed, in chunks."""
         work, depth = None, 0
-        for matches in self._found():
+        for matches in self.found():
             longest = int(np.diff(matches.start).max())
             if work is None or longest > depth:
                 depth = 2 * longest
@@ -55,8 +61,11 @@ class _Choices(BacktrackingSearch):
             if len(chunk.lower):
                 yield chunk
 
-    def _found(self) -> Iterator[FoundMatches]:
-        """Yield the choices, as candidates of the layout."""
+
+class _OtherEvaluation(Choices):
+    """Choices of events that another evaluation finds."""
+
+    def found(self) -> Iterator[FoundMatches]:
         context, rows, first = self._context, self._rows, self._laid.first
         length = len(first) - 1
         place = np.empty((length, self._table.num_rows), dtype=np.int64)

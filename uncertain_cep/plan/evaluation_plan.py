@@ -1,4 +1,8 @@
-"""What is evaluated where: immutable, picklable, free of any data."""
+"""What is evaluated where: immutable, picklable, free of any data.
+
+A predicate goes where it costs least. Of one variable: a mask over columns. Equality across all components: a
+partition key. The rest: bytecode that kernels interpret as soon as its variables are bound.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The readings of a pattern with options: what each takes, made one by one where they are too many."""
+"""The readings of a pattern with options: what each takes, made one by one where they are too many.
+
+Events decide which readings there are (:mod:`uncertain_cep.candidates.possible_readings`). Each is a plan of
+its own, as the gaps, keys and distances of a reading are. Beyond 256 readings they are planned as they come;
+what asks for the branches of a plan before there are events sees a few that together have each component in
+every role.
+"""
 
 from __future__ import annotations
 

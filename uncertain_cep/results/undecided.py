@@ -1,4 +1,9 @@
-"""Undecided matches: one of their gaps can end behind the known end, where unknown events may be."""
+"""Undecided matches: one of their gaps can end behind the known end, where unknown events may be.
+
+Bounds of times decide most matches. Only where an event's interval straddles the known end is the query with
+one more condition asked (:mod:`uncertain_cep.plan.gap_ends`), for the candidates that do. So every construct
+that takes conditions on times has undecided matches without code of its own.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 """A part of a stream's state: slices of time are held until they are final, then matched and dropped.
 
-Nothing here depends on Spark: a `Store` keeps the state between batches.
+Nothing here depends on Spark: a `Store` keeps the state between batches. The state is raw events, which
+outlive any change of the engine. Each part counts time itself, from the same rows, instead of Spark's
+watermark: so heartbeats and arrival move different bounds, a match comes out with the batch that makes it
+final, and Spark has nothing to drop.
 """
 
 from __future__ import annotations

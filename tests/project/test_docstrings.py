@@ -43,7 +43,6 @@ STILL_RELATIVE: Final[Mapping[str, int]] = {
     "uncertain_cep/config.py": 1,
     "uncertain_cep/executor.py": 4,
     "uncertain_cep/explanation": 9,
-    "uncertain_cep/expressions": 13,
     "uncertain_cep/files": 1,
     "uncertain_cep/inspection.py": 1,
     "uncertain_cep/operators": 43,

@@ -91,8 +91,8 @@ class BytecodeCompiler:
     def slot(self, column: Column) -> int:
         """Return the number of a column's slot, a new one if there is none yet."""
         if column not in self.places:
-            found = self.values[column]
-            self.places[column] = self._new_slot(column.variable, found, column.kind == "float")
+            values = self.values[column]
+            self.places[column] = self._new_slot(column.variable, values, column.kind == "float")
         return self.places[column]
 
     def _new_slot(self, variable: str, values: Values, real: bool) -> int:
@@ -109,8 +109,8 @@ class BytecodeCompiler:
             return self.slot(expression)
         key = expression, real
         if self.computes and key not in self.computed and (variable := _of_one_component(expression)):
-            found = evaluate(expression, self.values.__getitem__)
-            self.computed[key] = self._new_slot(variable, found, real)
+            values = evaluate(expression, self.values.__getitem__)
+            self.computed[key] = self._new_slot(variable, values, real)
         return self.computed.get(key)
 
     def push(self, expression: TypedExpression, *, real: bool) -> None:
@@ -387,15 +387,17 @@ def strings_in(predicates: Iterable[TypedExpression]) -> list[str]:
 def rank_strings(values: dict[Column, Values], predicates: Iterable[TypedExpression]) -> dict[str, int]:
     """Replace strings in ``values`` by their ranks among all in play, and return that of each constant."""
     constants = strings_in(predicates)
-    texts = {column: found for column, found in values.items() if column.kind == "string"}
+    texts = {column: texts_of_column for column, texts_of_column in values.items() if column.kind == "string"}
     if not constants and not texts:
         return {}
-    given = pa.array(constants, pa.large_string())
-    distinct = sorted_strings([given, *(found.data for found in texts.values())])
-    for column, found in texts.items():
+    constant_array = pa.array(constants, pa.large_string())
+    distinct = sorted_strings([constant_array, *(texts_of_column.data for texts_of_column in texts.values())])
+    for column, texts_of_column in texts.items():
         # The rank of a null is never looked at.
-        values[column] = Values(np.maximum(places_in(found.data, distinct), 0), found.valid)
-    return dict(zip(constants, places_in(given, distinct).tolist(), strict=True))
+        values[column] = Values(
+            np.maximum(places_in(texts_of_column.data, distinct), 0), texts_of_column.valid
+        )
+    return dict(zip(constants, places_in(constant_array, distinct).tolist(), strict=True))
 
 
 class PreparedPredicates:

@@ -34,21 +34,21 @@ def _whole(x: Any) -> tuple[Any, Any]:
 
 def _int_of(text: str) -> int | None:
     try:
-        found = Decimal(text)
+        number = Decimal(text)
     except InvalidOperation:
         return None
-    if not found.is_finite() or found.adjusted() > 18:
+    if not number.is_finite() or number.adjusted() > 18:
         return None
-    whole = int(found.to_integral_value(ROUND_HALF_UP))
+    whole = int(number.to_integral_value(ROUND_HALF_UP))
     return whole if -(2**63) <= whole < 2**63 else None
 
 
 def _float_of(text: str) -> float | None:
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
         return None
-    return None if math.isnan(found) else found
+    return None if math.isnan(number) else number
 
 
 def _bool_of(text: str) -> bool | None:
@@ -61,28 +61,30 @@ _FROM_TEXT: Final[dict[Kind, tuple[Callable[[str], Any], pa.DataType]]] = {
 }  # fmt: skip
 
 
-def _by_value(column: pa.Array, function: Callable[[Any], Any], wanted: pa.DataType) -> pa.Array:
+def _by_value(column: pa.Array, function: Callable[[Any], Any], target: pa.DataType) -> pa.Array:
     """Return a function's values, worked out once for each different value; null stays null."""
     encoded = column.dictionary_encode()
-    found = [None if value is None else function(value) for value in encoded.dictionary.to_pylist()]
-    return pa.array(found, wanted).take(encoded.indices)
+    converted = [None if value is None else function(value) for value in encoded.dictionary.to_pylist()]
+    return pa.array(converted, target).take(encoded.indices)
 
 
-def cast(part: Values, kind: Kind, wanted: Kind, valid: Mask | None) -> Values:
+def cast(part: Values, kind: Kind, target: Kind, valid: Mask | None) -> Values:
     """Return values of one kind as another one; what cannot be read as that is null."""
-    if kind == "string" and wanted != "string":
-        found = _by_value(part.data, *_FROM_TEXT[wanted])
-        read = mask_of(found.is_valid())
-        data = np.asarray(found.fill_null(False if wanted == "bool" else 0).to_numpy(zero_copy_only=False))
+    if kind == "string" and target != "string":
+        converted = _by_value(part.data, *_FROM_TEXT[target])
+        read = mask_of(converted.is_valid())
+        data = np.asarray(
+            converted.fill_null(False if target == "bool" else 0).to_numpy(zero_copy_only=False)
+        )
         return Values(data, both_valid(valid, None if read.all() else read))
-    if wanted == "string":
+    if target == "string":
         return Values(_as_text(part, kind), valid)
     data = np.asarray(part.data)
-    if wanted == "int" and kind == "float":
+    if target == "int" and kind == "float":
         data, fits = _whole(data)
         return Values(data, valid if fits.all() else both_valid(valid, fits))
     types: dict[Kind, Any] = {"int": np.int64, "float": np.float64, "bool": np.bool_}
-    return Values(data.astype(types[wanted]), valid)
+    return Values(data.astype(types[target]), valid)
 
 
 def _as_text(part: Values, kind: Kind) -> Any:

@@ -66,20 +66,20 @@ def _true(part: Values) -> Any:
 
 
 def _case(expression: Apply, parts: Sequence[Values]) -> Values:
-    *pairs, found = [
+    *pairs, result = [
         _as_kind(part, expression.kind) if place % 2 or place == len(parts) - 1 else part
         for place, part in enumerate(parts)
     ]
     for place in range(len(pairs) - 2, -1, -2):
-        found = _where(_true(pairs[place]), pairs[place + 1], found)
-    return found
+        result = _where(_true(pairs[place]), pairs[place + 1], result)
+    return result
 
 
 def _coalesce(expression: Apply, parts: Sequence[Values]) -> Values:
-    *others, found = [_as_kind(part, expression.kind) for part in parts]
-    for part in reversed(others):
-        found = part if part.valid is None else _where(part.valid, part, found)
-    return found
+    *operands, result = [_as_kind(part, expression.kind) for part in parts]
+    for part in reversed(operands):
+        result = part if part.valid is None else _where(part.valid, part, result)
+    return result
 
 
 def _equal(one: Values, other: Values) -> Values:
@@ -87,7 +87,7 @@ def _equal(one: Values, other: Values) -> Values:
 
 
 def compared(operator: str, left: Any, right: Any) -> Any:
-    """Return what a comparison says of values, null or not."""
+    """Return the result of a comparison of values, null or not."""
     if not isinstance(left, pa.Array | pa.Scalar) or not isinstance(right, pa.Array | pa.Scalar):
         texts = isinstance(left, pa.Array | pa.Scalar) or isinstance(right, pa.Array | pa.Scalar)
         # Beside text there can only be a null of no kind.
@@ -96,10 +96,10 @@ def compared(operator: str, left: Any, right: Any) -> Any:
         left, right = right, left
     if operator == "equal" and isinstance(left, pa.Array) and isinstance(right, pa.Scalar) and right.is_valid:
         return equal_to(left, right.as_py())
-    found = getattr(pc, operator)(left, right)
-    if isinstance(found, pa.Scalar):
-        return np.bool_(bool(found.as_py()))
-    return mask_of(found)
+    truth = getattr(pc, operator)(left, right)
+    if isinstance(truth, pa.Scalar):
+        return np.bool_(bool(truth.as_py()))
+    return mask_of(truth)
 
 
 def _nullif(_: Apply, parts: Sequence[Values]) -> Values:
@@ -109,15 +109,15 @@ def _nullif(_: Apply, parts: Sequence[Values]) -> Values:
 def _extreme(expression: Apply, parts: Sequence[Values]) -> Values:
     """Return the least or the greatest of the operands that are not null."""
     operator = "less" if expression.operator == "least" else "greater"
-    found, *others = [_as_kind(part, expression.kind) for part in parts]
-    for part in others:
-        better = np.asarray(compared(operator, part.data, found.data), dtype=np.bool_)
+    best, *operands = [_as_kind(part, expression.kind) for part in parts]
+    for part in operands:
+        better = np.asarray(compared(operator, part.data, best.data), dtype=np.bool_)
         if part.valid is not None:
             better = better & part.valid
-        if found.valid is not None:
-            better = better | ~found.valid
-        found = _where(better, part, found)
-    return found
+        if best.valid is not None:
+            better = better | ~best.valid
+        best = _where(better, part, best)
+    return best
 
 
 def _is_null(_: Apply, parts: Sequence[Values]) -> Values:
@@ -136,11 +136,11 @@ def _or(one: Values, other: Values) -> Values:
 
 
 def _in(expression: Apply, parts: Sequence[Values]) -> Values:
-    wanted, *others = [_as_kind(part, _widest(expression)) for part in parts]
-    found = _equal(wanted, others[0])
-    for part in others[1:]:
-        found = _or(found, _equal(wanted, part))
-    return found
+    value, *options = [_as_kind(part, _widest(expression)) for part in parts]
+    is_in = _equal(value, options[0])
+    for part in options[1:]:
+        is_in = _or(is_in, _equal(value, part))
+    return is_in
 
 
 def _between(expression: Apply, parts: Sequence[Values]) -> Values:

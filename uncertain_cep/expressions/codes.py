@@ -121,14 +121,14 @@ def _codes_by_dictionary(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple
     values, count = codes_of(
         [chunk.dictionary if by else chunk for chunk, by in zip(every, coded, strict=True)]
     )
-    found = []
+    codes_of_chunks = []
     for chunk, by, codes in zip(every, coded, values, strict=True):
         if by:
             # One place more, the last one, for null.
             codes = np.append(codes, -1)[np.asarray(chunk.indices.cast(pa.int64()).fill_null(-1))]
-        found.append(codes)
-    rest, none = iter(found), np.zeros(0, dtype=np.int64)
-    parts = [list(itertools.islice(rest, len(part))) for part in chunks]
+        codes_of_chunks.append(codes)
+    remaining, none = iter(codes_of_chunks), np.zeros(0, dtype=np.int64)
+    parts = [list(itertools.islice(remaining, len(part))) for part in chunks]
     return [part[0] if len(part) == 1 else np.concatenate([none, *part]) for part in parts], count
 
 
@@ -137,10 +137,10 @@ def codes_of_values(values: Sequence[Values]) -> tuple[list[Int64], int]:
     texts = [part.data for part in values if isinstance(part.data, pa.Array)]
     if texts:
         coded, count = codes_of(texts)
-        found = iter(coded)
+        codes_of_texts = iter(coded)
         nothing = (np.full(len(part.data), -1, dtype=np.int64) for part in values)
         return [
-            next(found) if isinstance(part.data, pa.Array) else null
+            next(codes_of_texts) if isinstance(part.data, pa.Array) else null
             for part, null in zip(values, nothing, strict=True)
         ], count
     if any(part.data.dtype.kind == "f" for part in values):
@@ -155,8 +155,8 @@ def codes_of_values(values: Sequence[Values]) -> tuple[list[Int64], int]:
         else:
             parts, count = dense(whole)
     return [
-        part if found.valid is None else np.where(found.valid, part, -1)
-        for part, found in zip(parts, values, strict=True)
+        part if value.valid is None else np.where(value.valid, part, -1)
+        for part, value in zip(parts, values, strict=True)
     ], count
 
 
@@ -190,9 +190,9 @@ def paired(first: Int64, second: Int64) -> Int64:
     return np.where((first < 0) | (second < 0), -1, codes)
 
 
-def places_in(values: Any, known: pa.Array | pa.ChunkedArray) -> Int64:
+def places_in(values: Any, distinct: pa.Array | pa.ChunkedArray) -> Int64:
     """Return where each value stands among the known ones, (n,) int64; -1 for null and what is not known."""
-    return np.asarray(pc.index_in(values, known).fill_null(-1)).astype(np.int64)
+    return np.asarray(pc.index_in(values, distinct).fill_null(-1)).astype(np.int64)
 
 
 def sorted_strings(parts: Sequence[pa.Array | pa.ChunkedArray]) -> pa.ChunkedArray:

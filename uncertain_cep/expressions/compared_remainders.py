@@ -22,7 +22,7 @@ _MOST_DIVISOR: Final = 2**63 - 1
 
 
 class ComparedRemainder(NamedTuple):
-    """What is compared: ``dividend % divisor`` with ``remainder``."""
+    """A comparison of ``dividend % divisor`` with ``remainder``."""
 
     dividend: TypedExpression
     divisor: int
@@ -31,16 +31,16 @@ class ComparedRemainder(NamedTuple):
 
 
 def compared_remainder(expression: Apply) -> ComparedRemainder | None:
-    """Return what ``x % c = r`` or ``x % c != r``, either way round, compares; None of other expressions."""
+    """Return the remainder that ``x % c = r`` or ``x % c != r`` compares; None of other expressions."""
     if expression.operator not in ("equal", "not_equal"):
         return None
     for one, other in (expression.operands, expression.operands[::-1]):
         if isinstance(one, Apply) and one.operator == "remainder" and one.kind == "int":
             dividend, divisor = one.operands
-            by, rest = _whole(divisor), _whole(other)
-            if by is not None and rest is not None and 0 < abs(by) <= _MOST_DIVISOR:
+            by, remainder = _whole(divisor), _whole(other)
+            if by is not None and remainder is not None and 0 < abs(by) <= _MOST_DIVISOR:
                 # The remainder has the sign of the dividend, whatever that of the divisor.
-                return ComparedRemainder(dividend, abs(by), rest)
+                return ComparedRemainder(dividend, abs(by), remainder)
     return None
 
 
@@ -51,17 +51,17 @@ def _whole(expression: TypedExpression) -> int | None:
 
 
 def by_kernel(values: Any, compared: Sequence[ComparedRemainder]) -> Masks | None:
-    """Return which of many whole numbers, (n,), leave each of k remainders: (k, n) bool.
+    """Mark which of many whole numbers, (n,), leave each of k remainders: (k, n) bool.
 
     None if NumPy finds that sooner. O(k n).
     """
     if not is_worth_a_kernel(np.size(values)) or np.ndim(values) != 1:
         return None
-    found: Masks = empty((len(compared), len(values)), np.bool_)
+    masks: Masks = empty((len(compared), len(values)), np.bool_)
     numbers = read_only(np.ascontiguousarray(values, dtype=np.int64))
-    divisions = _divisions(tuple((wanted.divisor, wanted.remainder) for wanted in compared))
-    leave_remainders(numbers, divisions, found)
-    return found
+    divisions = _divisions(tuple((part.divisor, part.remainder) for part in compared))
+    leave_remainders(numbers, divisions, masks)
+    return masks
 
 
 _divisions: Final = lru_cache(maxsize=64)(divisions_of)

@@ -80,10 +80,10 @@ class _ConditionCompiler(BytecodeCompiler):
         """Return where the values of a column would start, and its nulls, for a candidate of place 0."""
         base = attribute_of(column)
         if base not in self.origins:
-            found = self.values[base]
+            values_of_base = self.values[base]
             first = int(self.first[self.components[base.variable]])
-            value = self._keep(found.data, base.kind == "float")
-            null = self._keep_nulls(found)
+            value = self._keep(values_of_base.data, base.kind == "float")
+            null = self._keep_nulls(values_of_base)
             self.origins[base] = value - first, null - first
         return self.origins[base]
 
@@ -131,13 +131,16 @@ def compile_conditions(
     values = {
         column: load(column)
         for column in dict.fromkeys(
-            attribute_of(column) for found in predicates for column in columns_in(found) if column.name
+            attribute_of(column)
+            for predicate in predicates
+            for column in columns_in(predicate)
+            if column.name
         )
     }
     safe, ranks = _prepared(predicates, values)
     compiler = _ConditionCompiler(components, first, values, ranks)
     stages = _staged(safe, variables, kleene, negated)
-    staged = [condition for found in stages for condition in found]
+    staged = [condition for conditions in stages for condition in conditions]
     ordered = [condition.predicate for condition in staged]
     rows = [0]
     for predicate in ordered:
@@ -152,7 +155,7 @@ def compile_conditions(
         columns = tuple(dict.fromkeys(columns_in(condition.predicate)))
         mentions.append(_mentions(columns, compiler))
         running.append(_running(columns, components, kleene, condition))
-        aggregates.append([accumulators.row(found) for found in columns if isinstance(found, Aggregated)])
+        aggregates.append([accumulators.row(column) for column in columns if isinstance(column, Aggregated)])
     table, starts = accumulators.table()
     order = accumulators.order()
     for rows_ in aggregates:
@@ -186,13 +189,13 @@ def _prepared(
     def extremes(column: Column) -> tuple[int, int]:
         if isinstance(column, Aggregated) and column.function in ("count", "distinct"):
             return 0, 2**31
-        found = values[attribute_of(column)]
-        low, high = found.extremes
+        values_of_column = values[attribute_of(column)]
+        low, high = values_of_column.extremes
         if isinstance(column, Aggregated) and column.function == "sum":
-            return min(low * len(found.data), low), max(high * len(found.data), high)
+            return min(low * len(values_of_column.data), low), max(high * len(values_of_column.data), high)
         return low, high
 
-    return [within_int64(_with_sums(found, extremes), extremes) for found in predicates], ranks
+    return [within_int64(_with_sums(predicate, extremes), extremes) for predicate in predicates], ranks
 
 
 def _with_sums(expression: TypedExpression, extremes: Callable[[Column], tuple[int, int]]) -> TypedExpression:
@@ -211,7 +214,7 @@ class _Staged(NamedTuple):
 
     predicate: TypedExpression
     component: int = -1
-    least: int = 0
+    first_event: int = 0
 
 
 def _staged(
@@ -236,11 +239,12 @@ def _staged(
         last = max(variables.index(variable) for variable in mentioned)
         parts = [column for column in columns_in(predicate) if column.variable == variables[last]]
         whole = any(
-            found.span == "all" if isinstance(found, Aggregated) else found.index == "last" for found in parts
+            column.span == "all" if isinstance(column, Aggregated) else column.index == "last"
+            for column in parts
         )
-        initial = all(not isinstance(found, Aggregated) and found.index == "first" for found in parts)
+        initial = all(not isinstance(column, Aggregated) and column.index == "first" for column in parts)
         stage = 2 if whole else 0 if kleene[last] and initial else 1
-        numbers = [found.index for found in parts if isinstance(found.index, int)]
+        numbers = [column.index for column in parts if isinstance(column.index, int)]
         if stage == 1 and max(numbers, default=0) > 0:
             stages[3 * last + 1].append(_Staged(predicate, last, max(numbers) - 1))
             stage = 2
@@ -249,33 +253,35 @@ def _staged(
 
 
 def _mentions(columns: Iterable[Column], compiler: _ConditionCompiler) -> list[list[int]]:
-    found: dict[int, list[int]] = {}
+    rows: dict[int, list[int]] = {}
     for column in columns:
         if not isinstance(column, Aggregated):
             cell = compiler.cell(column)
             kind = column.index if isinstance(column.index, int) else _KINDS[column.index]
-            found[cell] = [cell, compiler.components[column.variable], kind]
-    return list(found.values())
+            rows[cell] = [cell, compiler.components[column.variable], kind]
+    return list(rows.values())
 
 
 def _running(
     columns: Iterable[Column], components: Mapping[str, int], kleene: Sequence[bool], condition: _Staged
 ) -> list[list[int]]:
     """Return the Kleene components that columns use event by event, and from which event on."""
-    found: dict[int, int] = {} if condition.component < 0 else {condition.component: condition.least}
+    first_events: dict[int, int] = (
+        {} if condition.component < 0 else {condition.component: condition.first_event}
+    )
     for column in columns:
         component = components[column.variable]
         if component >= len(kleene) or not kleene[component]:
             continue
         if isinstance(column, Aggregated):
-            least = 1 if column.span == "before" else None
+            first_event = 1 if column.span == "before" else None
         elif isinstance(column.index, int):
-            least = -column.index if column.index < 0 else None
+            first_event = -column.index if column.index < 0 else None
         else:
-            least = {"current": 0, "previous": 1}.get(column.index)
-        if least is not None:
-            found[component] = max(found.get(component, 0), least)
-    return [[component, least] for component, least in found.items()]
+            first_event = {"current": 0, "previous": 1}.get(column.index)
+        if first_event is not None:
+            first_events[component] = max(first_events.get(component, 0), first_event)
+    return [[component, first_event] for component, first_event in first_events.items()]
 
 
 class _Accumulators:
@@ -309,7 +315,7 @@ class _Accumulators:
 
     def table(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the rows of the accumulators in their final order, and where each component's start."""
-        rows = sorted(self._rows, key=lambda found: found[0])
+        rows = sorted(self._rows, key=lambda row: row[0])
         owners = [component for component, _ in rows]
         starts = np.searchsorted(owners, np.arange(self._components + 1)).astype(np.int64)
         return np.array([row for _, row in rows], dtype=np.int64).reshape(-1, 4), starts
@@ -317,5 +323,7 @@ class _Accumulators:
 
 def _flat(rows: Sequence[Sequence[Sequence[int]]], width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
-    table = np.array([row for found in rows for row in found], dtype=np.int64).reshape(-1, width)
+    table = np.array([row for rows_of_group in rows for row in rows_of_group], dtype=np.int64).reshape(
+        -1, width
+    )
     return starts, table

@@ -1,4 +1,4 @@
-"""What predicates equate, as numbers by which one side of a join can be looked up.
+"""Equalities of predicates, as numbers by which one side of a join can be looked up.
 
 An equality between expressions of one event each is turned into codes, equal values alike. Chains of
 equalities are followed: ``a.k = b.k AND b.k = c.k`` also tells which ``a`` go with which ``c``, and once it
@@ -107,16 +107,16 @@ class Equalities:
         self,
         left: Collection[int],
         right: Collection[int],
-        known: Known,
+        equal_nodes: Known,
         predicates: Sequence[TypedExpression],
     ) -> tuple[EqualityIndex, Known, list[TypedExpression]]:
-        """Return how to look the right side of a join up.
+        """Return an index by which a join looks up its right side.
 
         Parameters
         ----------
         left, right : collection of int
             The components of the two sides.
-        known : Known
+        equal_nodes : Known
             What holds within them.
         predicates : sequence of TypedExpression
             Those across the two sides.
@@ -124,14 +124,14 @@ class Equalities:
         Returns
         -------
         index : EqualityIndex
-        known : Known
+        equal_nodes : Known
             What holds among the rows that are joined.
-        rest : list of TypedExpression
+        remaining : list of TypedExpression
             The predicates that the index does not enforce.
         """
         chosen: list[tuple[tuple[int, int, int], tuple[int, int, int]]] = []
         size = 1
-        rest = []
+        remaining = []
 
         def use(one: Node, other: Node, members: frozenset[Node]) -> bool:
             nonlocal size
@@ -147,28 +147,28 @@ class Equalities:
         for predicate in predicates:
             sides = self._sides.get(predicate)
             if sides is None:
-                rest.append(predicate)
+                remaining.append(predicate)
             elif not _alike(*sides):
                 if not use(*sides, frozenset(sides)):
-                    rest.append(predicate)
-            elif sides[1] not in known.get(sides[0], ()):
+                    remaining.append(predicate)
+            elif sides[1] not in equal_nodes.get(sides[0], ()):
                 members = next(part for part in self._classes if sides[0] in part)
                 if not use(*sides, members):
-                    rest.append(predicate)
-                known = _equated(known, *sides)
+                    remaining.append(predicate)
+                equal_nodes = _equated(equal_nodes, *sides)
         for members in self._classes:
             for one in members:
                 for other in members:
-                    implied = one[0] in left and other[0] in right and other not in known.get(one, ())
+                    implied = one[0] in left and other[0] in right and other not in equal_nodes.get(one, ())
                     if implied and use(one, other, members):
-                        known = _equated(known, one, other)
+                        equal_nodes = _equated(equal_nodes, one, other)
         numbers = np.array(chosen, dtype=np.int64).reshape(-1, 2, 3)
         return (
             EqualityIndex(
                 np.ascontiguousarray(numbers[:, 0]), np.ascontiguousarray(numbers[:, 1]), max(size, 1)
             ),
-            known,
-            rest,
+            equal_nodes,
+            remaining,
         )
 
     def _codes(self, members: frozenset[Node]) -> tuple[dict[Node, int], int]:
@@ -188,13 +188,13 @@ class Equalities:
     def _values(self, node: Node) -> Values:
         component, expression = node
         size = int(self._first[component + 1] - self._first[component])
-        found = evaluate(expression, self._prepared.values.__getitem__)
-        valid = None if found.valid is None else np.broadcast_to(found.valid, size)
-        return Values(np.broadcast_to(found.data, size), valid)
+        values_of_node = evaluate(expression, self._prepared.values.__getitem__)
+        valid = None if values_of_node.valid is None else np.broadcast_to(values_of_node.valid, size)
+        return Values(np.broadcast_to(values_of_node.data, size), valid)
 
 
 def _sides(predicate: TypedExpression, number: Mapping[str, int]) -> tuple[Node, Node] | None:
-    """Return what a predicate equates, if it equates expressions of two events; else None."""
+    """Return the two sides of an equality between expressions of two events; None of other predicates."""
     if not isinstance(predicate, Apply) or predicate.operator != "equal":
         return None
     owners = [variables_of(operand) for operand in predicate.operands]
@@ -212,6 +212,6 @@ def _alike(one: Node, other: Node) -> bool:
     return one[1].kind == other[1].kind
 
 
-def _equated(known: Known, one: Node, other: Node) -> Known:
-    together = known.get(one, frozenset((one,))) | known.get(other, frozenset((other,)))
-    return {**known, **dict.fromkeys(together, together)}
+def _equated(equal_nodes: Known, one: Node, other: Node) -> Known:
+    together = equal_nodes.get(one, frozenset((one,))) | equal_nodes.get(other, frozenset((other,)))
+    return {**equal_nodes, **dict.fromkeys(together, together)}

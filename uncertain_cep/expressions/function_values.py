@@ -40,9 +40,9 @@ def applied(expression: Apply, parts: Sequence[Values]) -> Values:
     for part in parts:
         valid = both_valid(valid, part.valid)
     if all(is_single(part.data) for part in parts):
-        found = _known(expression, [_as_array(part) for part in parts], None)
-        single = None if found.valid is None else np.asarray(found.valid[0])
-        return Values(found.data[0], both_valid(valid, single))
+        values = _known(expression, [_as_array(part) for part in parts], None)
+        single = None if values.valid is None else np.asarray(values.valid[0])
+        return Values(values.data[0], both_valid(valid, single))
     return _known(expression, parts, valid)
 
 
@@ -64,15 +64,15 @@ def _as_array(part: Values) -> Values:
     return Values(np.asarray(data).reshape(1), None)
 
 
-def _plain(found: Any) -> Any:
-    """Return what Arrow found as text or as numbers; what is null there has any value."""
-    if isinstance(found, pa.ChunkedArray):
-        found = found.combine_chunks()
-    if pa.types.is_large_string(found.type):
-        return found
-    if pa.types.is_boolean(found.type):
-        return mask_of(found)
-    return np.asarray(found.fill_null(0).cast(pa.int64()).to_numpy())
+def _plain(result: Any) -> Any:
+    """Return an Arrow result as text or as numbers; its nulls have any value."""
+    if isinstance(result, pa.ChunkedArray):
+        result = result.combine_chunks()
+    if pa.types.is_large_string(result.type):
+        return result
+    if pa.types.is_boolean(result.type):
+        return mask_of(result)
+    return np.asarray(result.fill_null(0).cast(pa.int64()).to_numpy())
 
 
 # Functions of numbers
@@ -90,8 +90,8 @@ def _rounded(x: Any, digits: Any = None) -> Any:
         return _round(x)
     places = int(np.asarray(digits).flat[0])
     factor = 10.0 ** abs(places)
-    found = _round(x * factor) / factor if places >= 0 else _round(x / factor) * factor
-    return np.where(found - found == 0.0, found, x)
+    rounded = _round(x * factor) / factor if places >= 0 else _round(x / factor) * factor
+    return np.where(rounded - rounded == 0.0, rounded, x)
 
 
 _NUMERIC: Final[dict[str, Callable[..., Any]]] = {
@@ -103,13 +103,13 @@ _NUMERIC: Final[dict[str, Callable[..., Any]]] = {
 def _number(expression: Apply, data: list[Any], valid: Mask | None) -> Values:
     if expression.kind == "float":
         data = [np.asarray(part, dtype=np.float64) for part in data]
-    found = _NUMERIC[expression.operator](*data)
+    numbers = _NUMERIC[expression.operator](*data)
     if expression.kind != "float":
-        return Values(found, valid)
-    absent = np.isnan(found)
+        return Values(numbers, valid)
+    absent = np.isnan(numbers)
     if not absent.any():
-        return Values(found, valid)
-    return Values(np.where(absent, 0.0, found), both_valid(valid, ~absent))
+        return Values(numbers, valid)
+    return Values(np.where(absent, 0.0, numbers), both_valid(valid, ~absent))
 
 
 # Times, which are nanoseconds

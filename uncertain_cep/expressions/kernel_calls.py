@@ -23,6 +23,6 @@ def read_only(values: NDArray[Any]) -> NDArray[Any]:
     Numba types a kernel at its calls, and Arrow's memory, which cannot be written on, is of a type of its
     own: where all is of that type, a kernel is compiled once.
     """
-    found = values.view()
-    found.flags.writeable = False
-    return found
+    view = values.view()
+    view.flags.writeable = False
+    return view

@@ -29,7 +29,7 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What new values bring about.
+    """The changes that new values bring about.
 
     ``values`` are for the candidate pool; ``bytecode`` is to be used from now on, if it changed; ``ranks``,
     (r,) int64, are the new rank of each string known before, if ranks changed.
@@ -135,17 +135,17 @@ class RunPredicates:
         floats: list[Any] = []
         nulls = np.zeros((len(self.columns), count), dtype=np.bool_)
         for slot, column in enumerate(self.columns):
-            found = values[column]
+            new = values[column]
             here = spans[self._components[column.variable]]
-            data = found.data
+            data = new.data
             if column.kind == "string":
                 # The rank of a null is never looked at.
                 data = np.maximum(places_in(data, self._strings), 0)
             kept = np.zeros(count, dtype=np.float64 if column.kind == "float" else np.int64)
             kept[here] = data
             (floats if column.kind == "float" else ints).append(kept)
-            if found.valid is not None:
-                nulls[slot, here] = ~found.valid
+            if new.valid is not None:
+                nulls[slot, here] = ~new.valid
         taken = AttributeValues(
             np.array(ints, dtype=np.int64).reshape(len(ints), count),
             np.array(floats, dtype=np.float64).reshape(len(floats), count),
@@ -169,7 +169,7 @@ class RunPredicates:
         """Learn strings; return the new ranks of those known before, if there are new ones."""
         if not texts:
             return None
-        new = sorted_strings([found.unique() for found in texts])
+        new = sorted_strings([texts_of_column.unique() for texts_of_column in texts])
         if (places_in(new, self._strings) >= 0).all():
             return None
         return self._know(sorted_strings([self._strings, new]))

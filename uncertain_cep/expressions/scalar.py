@@ -31,7 +31,7 @@ class UnsureError(Exception):
 
 
 def scalar(expression: TypedExpression) -> Scalar | None:
-    """Return what evaluates an expression on one event; None if it speaks of times or aggregates.
+    """Return a function that evaluates an expression on one event; None if it has times or aggregates.
 
     Attributes are int, float, str, bool or None, of the kinds of their columns.
     """
@@ -82,25 +82,25 @@ def _constant(expression: TypedExpression) -> Values | None:
 
 
 def _function(expression: Apply, operands: list[Scalar]) -> Scalar:
-    """Return what applies a function as to the rows of a table."""
+    """Return a function that applies one of the query's functions as to the rows of a table."""
     if expression.operator == "is_null":
         return lambda row: operands[0](row) is None
     kinds = [operand.kind for operand in expression.operands]
     constants = [_constant(operand) for operand in expression.operands]
 
     def value(row: Row) -> Any:
-        given = [operand(row) for operand in operands]
-        if expression.operator == "abs" and given == [INT64.start]:
+        arguments = [operand(row) for operand in operands]
+        if expression.operator == "abs" and arguments == [INT64.start]:
             raise UnsureError
         rows = [
             constant or _row_of(kind, part)
-            for constant, kind, part in zip(constants, kinds, given, strict=True)
+            for constant, kind, part in zip(constants, kinds, arguments, strict=True)
         ]
         with np.errstate(all="ignore"):
-            found = applied(expression, rows)
-        if found.valid is not None and not np.all(found.valid):
+            values = applied(expression, rows)
+        if values.valid is not None and not np.all(values.valid):
             return None
-        data = found.data
+        data = values.data
         if isinstance(data, pa.Array | pa.Scalar):
             return (data if isinstance(data, pa.Scalar) else data[0]).as_py()
         plain = np.asarray(data).reshape(-1)[0].item()
@@ -112,8 +112,8 @@ def _function(expression: Apply, operands: list[Scalar]) -> Scalar:
 
 def _column(name: str, is_float: bool) -> Scalar:
     def value(row: Row) -> Any:
-        found = row.get(name)
-        return None if found is not None and math.isnan(found) else found
+        cell = row.get(name)
+        return None if cell is not None and math.isnan(cell) else cell
 
     return value if is_float else lambda row: row.get(name)
 
@@ -133,15 +133,15 @@ def _compared(apply: Callable[..., Any], left: Scalar, right: Scalar) -> Scalar:
 
 def _applied(apply: Callable[..., Any], operands: list[Scalar], as_float: bool) -> Scalar:
     def value(row: Row) -> Any:
-        given = [operand(row) for operand in operands]
-        if None in given:
+        arguments = [operand(row) for operand in operands]
+        if None in arguments:
             return None
-        if as_float or any(type(part) is float for part in given):
-            given = [float(part) for part in given]
-        found = apply(*given)
-        if type(found) is int and found not in INT64:
+        if as_float or any(type(part) is float for part in arguments):
+            arguments = [float(part) for part in arguments]
+        number = apply(*arguments)
+        if type(number) is int and number not in INT64:
             raise UnsureError
-        return found
+        return number
 
     return value
 
@@ -156,14 +156,14 @@ def _remainder(x: Any, y: Any) -> Any:
         return None
     if type(x) is float:
         return math.nan if math.isinf(x) or math.isnan(x) or math.isnan(y) else math.fmod(x, y)
-    rest = abs(x) % abs(y)
-    return -rest if x < 0 else rest
+    remainder = abs(x) % abs(y)
+    return -remainder if x < 0 else remainder
 
 
 def _not(part: Scalar) -> Scalar:
     def value(row: Row) -> Any:
-        found = part(row)
-        return None if found is None else not found
+        truth = part(row)
+        return None if truth is None else not truth
 
     return value
 

@@ -1,4 +1,4 @@
-"""Which texts of a column are some texts."""
+"""Equality of the texts of a column with some constants."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ def _placed(chunk: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]] | No
         return None
     _, offsets, texts = chunk.buffers()
     data = np.zeros(0, np.uint8) if texts is None else np.frombuffer(texts, np.uint8)
-    own = slice(chunk.offset, chunk.offset + len(chunk) + 1)
+    placed = slice(chunk.offset, chunk.offset + len(chunk) + 1)
     if not is_large:
-        return np.frombuffer(offsets, np.int32)[own], data
-    begin = np.frombuffer(offsets, np.int64)[own]
+        return np.frombuffer(offsets, np.int32)[placed], data
+    begin = np.frombuffer(offsets, np.int64)[placed]
     first, last = int(begin[0]), int(begin[-1])
     if last - first > _MOST_BYTES:
         return None
@@ -92,17 +92,17 @@ def _placed(chunk: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]] | No
 def _by_word(
     chunk: pa.Array, begin: NDArray[np.int32], data: NDArray[np.uint8], texts: Sequence[str]
 ) -> list[Mask]:
-    wanted = _wanted(tuple(texts))
+    words = _wanted(tuple(texts))
     begin, data = read_only(begin), read_only(data)
     block = np.empty(BLOCK, dtype=np.uint64)
-    found: Mask = empty((len(texts), len(chunk)), np.bool_)
+    equal: Mask = empty((len(texts), len(chunk)), np.bool_)
     for start in range(0, len(chunk), EXPRESSION_ROWS):
         checkpoint()
         stop = min(start + EXPRESSION_ROWS, len(chunk))
-        equal_texts(start, stop, begin, data, *wanted, block, found)
+        equal_texts(start, stop, begin, data, *words, block, equal)
     if chunk.null_count:
-        found &= mask_of(chunk.is_valid())
-    return list(found)
+        equal &= mask_of(chunk.is_valid())
+    return list(equal)
 
 
 @lru_cache(maxsize=64)

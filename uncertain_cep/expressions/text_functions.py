@@ -54,14 +54,14 @@ _LONGEST: Final = 2**40
 
 
 def _replace(text: Any, old: Any, new: Any) -> Any:
-    wanted = constant_of(old)
+    sought = constant_of(old)
     # Arrow would look for nothing for ever.
-    return pc.replace_substring(text, wanted, constant_of(new)) if wanted else text
+    return pc.replace_substring(text, sought, constant_of(new)) if sought else text
 
 
 def _extract(text: Any, pattern: Any, group: Any = 0) -> Any:
-    found = pc.extract_regex(text, extracting(constant_of(pattern), constant_of(group)))
-    return pc.struct_field(found, [0]).fill_null("")
+    groups = pc.extract_regex(text, extracting(constant_of(pattern), constant_of(group)))
+    return pc.struct_field(groups, [0]).fill_null("")
 
 
 def _matches(text: Any, pattern: Any) -> Any:

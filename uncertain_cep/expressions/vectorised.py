@@ -121,7 +121,7 @@ def within_int64(expression: TypedExpression, extremes: Extremes) -> TypedExpres
 
 @lru_cache(maxsize=256)
 def _whatever_the_columns(expression: TypedExpression) -> TypedExpression | None:
-    """Return what an expression becomes on any columns, None if that depends on them."""
+    """Return the safe form of an expression for any columns; None if it depends on them."""
     return None if _can_leave_int64(expression) else _bounded(expression, _unbounded)[0]
 
 
@@ -168,14 +168,14 @@ def _bounded(expression: TypedExpression, extremes: Extremes) -> tuple[TypedExpr
     if operator in _FIXED:
         return replace(expression, operands=operands), _FIXED[operator]
     # Conditions of CASE, and what NULLIF compares with, are no results.
-    given = parts
+    results = parts
     if operator == "case":
-        given = [*parts[1::2], parts[-1]]
+        results = [*parts[1::2], parts[-1]]
     elif operator == "nullif":
-        given = parts[:1]
-    if any(operand.kind == "float" for operand, _ in given):
+        results = parts[:1]
+    if any(operand.kind == "float" for operand, _ in results):
         return replace(expression, operands=operands, kind="float"), nothing
-    lows, highs = zip(*(bounds for _, bounds in given), strict=True)
+    lows, highs = zip(*(bounds for _, bounds in results), strict=True)
     low, high, low2, high2 = lows[0], highs[0], lows[-1], highs[-1]
     corners = {
         "add": (low + low2, high + high2),
@@ -198,12 +198,12 @@ def _remainder(left: Any, right: Any, valid: Mask | None) -> tuple[Any, Mask | N
         # signs.
         whole = np.asarray(left, dtype=np.int64)
         if not whole.size or whole.min() >= 0:
-            rest = np.asarray(whole.view(np.uint64) // np.uint64(right)).view(np.int64)
-            np.multiply(rest, right, out=rest)
-            return np.subtract(whole, rest, out=rest), valid
-        rest = whole // right
-        rest = whole - rest * right
-        return np.where((whole < 0) & (rest != 0), rest - right, rest), valid
+            remainder = np.asarray(whole.view(np.uint64) // np.uint64(right)).view(np.int64)
+            np.multiply(remainder, right, out=remainder)
+            return np.subtract(whole, remainder, out=remainder), valid
+        remainder = whole // right
+        remainder = whole - remainder * right
+        return np.where((whole < 0) & (remainder != 0), remainder - right, remainder), valid
     zero = np.asarray(right == 0)
     if zero.any():
         valid = both_valid(valid, np.broadcast_to(~zero, np.broadcast_shapes(np.shape(left), zero.shape)))
@@ -218,11 +218,11 @@ def _where_remainder(operator: str, mask: Mask, valid: Mask | None) -> Values:
 
 def _has_remainder(operator: str, dividend: Values, division: ComparedRemainder) -> Values:
     """Return where a remainder is some number, or another one."""
-    found = by_kernel(dividend.data, [division])
-    if found is not None:
-        return _where_remainder(operator, found[0], dividend.valid)
-    rest, valid = _remainder(dividend.data, division.divisor, dividend.valid)
-    return Values(compared(operator, rest, division.remainder), valid)
+    masks = by_kernel(dividend.data, [division])
+    if masks is not None:
+        return _where_remainder(operator, masks[0], dividend.valid)
+    remainder, valid = _remainder(dividend.data, division.divisor, dividend.valid)
+    return Values(compared(operator, remainder, division.remainder), valid)
 
 
 def evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> Values:
@@ -302,7 +302,7 @@ def _for_rows(values: Values, rows: int) -> Values:
 
 
 def loaded_from(get: Callable[[str], pa.ChunkedArray]) -> Callable[[Column], Values]:
-    """Return what loads an attribute, or what is computed from attributes of its event, each once.
+    """Return a loader of attributes, and of values computed from attributes of one event, each once.
 
     ``get`` returns a column of the rows by its name.
     """
@@ -316,11 +316,11 @@ def loaded_from(get: Callable[[str], pa.ChunkedArray]) -> Callable[[Column], Val
             else:
                 safe = within_int64(source, lambda part: load(part).extremes)
                 if isinstance(column, Computed) or safe.kind == source.kind:
-                    found = evaluate(safe, load)
+                    computed = evaluate(safe, load)
                 else:
                     message = "may be beyond int64: write a number of it with a decimal point"
                     raise TraceError(TraceFault(message, column=column.name))
-                loaded[source] = _for_rows(found, len(load(columns_in(source)[0]).data))
+                loaded[source] = _for_rows(computed, len(load(columns_in(source)[0]).data))
         return loaded[source]
 
     return load
@@ -371,27 +371,29 @@ def evaluate_masks(
     """
     loaded = {} if loaded is None else loaded
 
-    def column(found: Column) -> Values:
-        if found.name not in loaded:
-            loaded[found.name] = column_values(table.column(found.name), found.name)
-        return loaded[found.name]
+    def column(attribute: Column) -> Values:
+        if attribute.name not in loaded:
+            loaded[attribute.name] = column_values(table.column(attribute.name), attribute.name)
+        return loaded[attribute.name]
 
-    safe = [within_int64(expression, lambda found: column(found).extremes) for expression in expressions]
+    safe = [
+        within_int64(expression, lambda attribute: column(attribute).extremes) for expression in expressions
+    ]
     remainders = _compared_remainders(safe)
     begin, end, _ = among.indices(table.num_rows)
 
     def parts(start: int, stop: int) -> list[Mask]:
-        found: dict[int, Values] = {}
-        for dividend, wanted in remainders:
+        values_at: dict[int, Values] = {}
+        for dividend, comparisons in remainders:
             values = column(dividend).part(start, stop)
-            masks = by_kernel(values.data, [remainder for _, _, remainder in wanted])
+            masks = by_kernel(values.data, [remainder for _, _, remainder in comparisons])
             if masks is not None:
-                for mask, (place, operator, _) in zip(masks, wanted, strict=True):
-                    found[place] = _where_remainder(operator, mask, values.valid)
+                for mask, (place, operator, _) in zip(masks, comparisons, strict=True):
+                    values_at[place] = _where_remainder(operator, mask, values.valid)
         for place, expression in enumerate(safe):
-            if place not in found:
-                found[place] = evaluate(expression, lambda wanted: column(wanted).part(start, stop))
-        return [_truth(found[place]) for place in range(len(safe))]
+            if place not in values_at:
+                values_at[place] = evaluate(expression, lambda attribute: column(attribute).part(start, stop))
+        return [_truth(values_at[place]) for place in range(len(safe))]
 
     if end - begin <= EXPRESSION_ROWS:
         return [mask if mask.ndim else np.broadcast_to(mask, end - begin) for mask in parts(begin, end)]
@@ -403,10 +405,10 @@ def evaluate_masks(
     return masks
 
 
-def _truth(found: Values) -> Mask:
+def _truth(values: Values) -> Mask:
     """Return where what was found is true, and not null."""
-    truth = np.asarray(found.data, dtype=np.bool_)
-    return truth if found.valid is None else truth & found.valid
+    truth = np.asarray(values.data, dtype=np.bool_)
+    return truth if values.valid is None else truth & values.valid
 
 
 def _compared_remainders(
@@ -421,4 +423,4 @@ def _compared_remainders(
             column = compared.dividend
             columns[column.name] = column
             by_name.setdefault(column.name, []).append((place, expression.operator, compared))
-    return [(columns[name], some) for name, some in by_name.items() if len(some) > 1]
+    return [(columns[name], comparisons) for name, comparisons in by_name.items() if len(comparisons) > 1]

@@ -28,25 +28,25 @@ def exact_values(expression: TypedExpression, load: Callable[[Column], Values]) 
     if isinstance(expression, Constant):
         return Values(np.array(expression.value, dtype=object), None) if expression.kind == "int" else None
     if isinstance(expression, Column):
-        found = load(expression)
-        data = np.asarray(found.data)
-        return Values(data.astype(object), found.valid) if data.dtype.kind == "i" else None
+        values = load(expression)
+        data = np.asarray(values.data)
+        return Values(data.astype(object), values.valid) if data.dtype.kind == "i" else None
     if expression.operator not in (*_OPERATIONS, "remainder"):
         return None
     parts = [exact_values(operand, load) for operand in expression.operands]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
+    operands = [part for part in parts if part is not None]
+    if len(operands) < len(parts):
         return None
     valid = None
-    for part in known:
+    for part in operands:
         valid = both_valid(valid, part.valid)
-    given = [part.data for part in known]
+    numbers = [part.data for part in operands]
     if expression.operator != "remainder":
-        return Values(np.asarray(_OPERATIONS[expression.operator](*given), dtype=object), valid)
-    dividend, divisor = np.broadcast_arrays(*given)
+        return Values(np.asarray(_OPERATIONS[expression.operator](*numbers), dtype=object), valid)
+    dividend, divisor = np.broadcast_arrays(*numbers)
     is_zero = np.asarray(divisor == 0, dtype=np.bool_)
-    rest = np.abs(dividend) % np.where(is_zero, 1, np.abs(divisor))
-    return Values(np.where(dividend < 0, -rest, rest), both_valid(valid, ~is_zero))
+    remainder = np.abs(dividend) % np.where(is_zero, 1, np.abs(divisor))
+    return Values(np.where(dividend < 0, -remainder, remainder), both_valid(valid, ~is_zero))
 
 
 def fit_int64(values: Values) -> bool:

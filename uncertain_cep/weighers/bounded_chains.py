@@ -54,9 +54,12 @@ class BoundedChains:
             if chains is None:
                 continue
             each: float | Float64 = _EACH_EVENT * part.shape.total
+            takes = chains.fits & (part.spoilers == 0)
             if len(part.pmfs.values):
-                each = np.where(_is_uniform(part), each, _EACH_TICK * part.sizes.sum(axis=1))
-            takes = chains.fits & (part.spoilers == 0) & (each <= self._most_steps)
+                uniform = _is_uniform(part)
+                each = np.where(uniform, each, _EACH_TICK * part.sizes.sum(axis=1))
+                takes &= uniform | ~chains.window_binds(part)
+            takes &= each <= self._most_steps
             found[part.which] = np.where(takes, each, CANNOT)
         return found
 
@@ -178,6 +181,12 @@ class _Chains(NamedTuple):
             if not whole:
                 fits = np.logical_and(fits, most >= window - 1 - (behind[:, -1] - between))
         return cls(order, g, h, window, fits)
+
+    def window_binds(self, part: ExplicitMatches) -> Mask:
+        """Return in which matches, (k,), tight ticks reach over the window."""
+        reach = part.times.last[:, self.order[-1]] - part.times.first[:, self.order[0]]
+        found: Mask = reach >= self.window
+        return found
 
     def weighed(self, part: ExplicitMatches, which: Int64, wanted: bool) -> Columns:
         """Return the answers of some matches of a batch; the confidence is NaN where it has to be another."""

@@ -83,25 +83,31 @@ def _cells(part: ExplicitMatches) -> Float64:
     return cells
 
 
-def _factors(part: ExplicitMatches) -> tuple[list[frozenset[int]], Int64]:
-    """Return the times that each literal and rule ties, and in how many tables of each match, (k, f)."""
+def _factors(part: ExplicitMatches) -> tuple[list[frozenset[int]], Float64]:
+    """Return the times that each literal and rule ties, and how often tables of each match are weighed.
+
+    The numbers are (k, f), of what a cell of a table with one uniform event takes.
+    """
     times, others = part.times, part.forbidden
     scopes, uses = [], []
     for (i, j), low, high in zip(times.sides.tolist(), times.low.T, times.high.T, strict=True):
         least, most = times.first[:, i] - times.last[:, j], times.last[:, i] - times.first[:, j]
         scopes.append(frozenset((i, j)))
-        uses.append(((least < low) | (most > high)).astype(np.int64))
+        uses.append(((least < low) | (most > high)).astype(np.float64))
     match = np.repeat(np.arange(len(times.first)), part.spoilers)
     rule_scopes = [
         frozenset(time for time in sides[:count].ravel().tolist() if time >= 0)
         for sides, count in zip(others.sides, others.constraints.tolist(), strict=True)
     ]
+    # What several rules forbid, or what has a law of its own, takes a search in each cell.
+    several = np.diff(others.rule_start)
+    each = np.where((others.offset == -1) & (several == 1), 1.0, 8.0 * several)
     # An event that several rules forbid ties the times of all of them.
     kinds, kind = _rules_together(others)
     for number, rules in enumerate(kinds):
         scopes.append(frozenset[int]().union(*(rule_scopes[rule] for rule in rules)))
-        uses.append(np.bincount(match[kind == number], minlength=len(times.first)))
-    return scopes, np.stack(uses, axis=1) if uses else np.zeros((len(times.first), 0), dtype=np.int64)
+        uses.append(np.bincount(match[kind == number], each[kind == number], minlength=len(times.first)))
+    return scopes, np.stack(uses, axis=1) if uses else np.zeros((len(times.first), 0))
 
 
 def _rules_together(others: Others) -> tuple[list[list[int]], Int64]:

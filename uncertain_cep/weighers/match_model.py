@@ -29,7 +29,7 @@ class MatchModel(ChosenEvents):
     """Chosen events of some matches, and all that their confidence depends on."""
 
     def some(self, which: Int64) -> MatchModel:
-        """Return the model of some of the matches, (m,) int64, in this order."""
+        """Return the model of some of the matches, (m,) int64, each once and in this order."""
         if len(which) == self.count and (which == np.arange(self.count)).all():
             return self
         held = self.held
@@ -53,8 +53,6 @@ def _some_explicit(
     """Return the written-out form of some matches, numbered anew."""
     number = np.full(count, -1)
     number[which] = np.arange(len(which))
-    if len(np.unique(which)) < len(which):
-        raise ValueError("a match is asked for twice")
     found = []
     for part in parts:
         places = np.flatnonzero(number[part.which] >= 0)

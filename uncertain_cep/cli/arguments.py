@@ -169,13 +169,13 @@ _EVALUATION_OPTIONS: Final = (
 def _gathered(
     options: Sequence[Callable[[Any], Any]], keyword: str, gather: Callable[..., object], names: Sequence[str]
 ) -> Callable[[Callable[..., ResultT]], Callable[..., ResultT]]:
-    """Return what adds options to a command, which gets what ``gather`` makes of them as one keyword."""
+    """Return a decorator that adds options to a command, gathered by ``gather`` into one keyword argument."""
 
     def decorate(command: Callable[..., ResultT]) -> Callable[..., ResultT]:
         @functools.wraps(command)
-        def with_options(*arguments: Any, **given: Any) -> ResultT:
-            made = gather(**{name: given.pop(name) for name in names})
-            return command(*arguments, **{keyword: made}, **given)
+        def with_options(*arguments: Any, **values: Any) -> ResultT:
+            made = gather(**{name: values.pop(name) for name in names})
+            return command(*arguments, **{keyword: made}, **values)
 
         decorated: Callable[..., ResultT] = with_options
         for option in reversed(options):
@@ -185,14 +185,14 @@ def _gathered(
     return decorate
 
 
-def _match_options(time_limit: float | None, memory_limit: str | None, **given: Any) -> MatchOptions:
+def _match_options(time_limit: float | None, memory_limit: str | None, **values: Any) -> MatchOptions:
     started = time.monotonic()
     with uncollected():
         from uncertain_cep.plan import MatchOptions
         from uncertain_cep.running.limits import Limits
 
     limits = Limits.of(time_limit, memory_limit)
-    return MatchOptions(limit=limits and replace(limits, started=started), **given)
+    return MatchOptions(limit=limits and replace(limits, started=started), **values)
 
 
 evaluation_options: Final = _gathered(
@@ -214,18 +214,18 @@ evaluation_options: Final = _gathered(
 
 
 def _parameters(
-    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+    _context: click.Context, _parameter: click.Parameter, settings: tuple[str, ...]
 ) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for one in given:
+    values: dict[str, str] = {}
+    for one in settings:
         name, equals, value = one.partition("=")
         name = name.strip().removeprefix("$")
         if not equals or not name:
             raise OptionError(f"--param {one!r}: write NAME=VALUE, such as --param limit=5 for $limit")
-        if name in found:
+        if name in values:
             raise OptionError(f"--param gives {name} twice")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 parameter_option: Final = click.option(
@@ -271,10 +271,10 @@ def format_of_name(name: str) -> Format | None:
     packed = compression_of_name(name)
     if packed is not None:
         inner = Path(name).with_suffix("").suffix.lower()
-        found = _SUFFIXES.get(inner)
-        if found in (None, "parquet"):
+        format_name = _SUFFIXES.get(inner)
+        if format_name in (None, "parquet"):
             raise OptionError(f"{name}: {suffix} is for text, such as r.csv{suffix} or r.jsonl{suffix}")
-        return found
+        return format_name
     if suffix in _OTHER_SUFFIXES:
         raise OptionError(
             f"{name}: {suffix} cannot be written: name a file {', '.join(_SUFFIXES)}, or a directory"
@@ -341,10 +341,10 @@ def read_queries(arguments: Sequence[str], parameters: Mapping[str, str]) -> tup
     from uncertain_cep.query.syntax import Untyped
 
     queries = [parse(_text_of(argument)) for argument in arguments]
-    known = {name for query in queries for name in query.parameters}
+    names = {name for query in queries for name in query.parameters}
     typed = tuple(sorted((name, Untyped(value)) for name, value in parameters.items()))
     return tuple(
-        query_of(query, tuple(one for one in typed if one[0] in query.parameters or one[0] not in known))
+        query_of(query, tuple(one for one in typed if one[0] in query.parameters or one[0] not in names))
         for query in queries
     )
 
@@ -401,7 +401,7 @@ _SCHEMA_OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """What the options say.
+    """The options on traces.
 
     Without a schema the columns are type, id, lower and upper; only then there may be a tick.
     """
@@ -416,20 +416,20 @@ def _trace_options(
 ) -> TraceOptions:
     from uncertain_cep.traces import TraceSchema, load_schema
 
-    given = {name: value for name, value in flags.items() if value is not None}
+    columns = {name: value for name, value in flags.items() if value is not None}
     if schema is not None:
-        if given or tick is not None:
-            flag = next(iter(given), "tick").replace("_", "-")
+        if columns or tick is not None:
+            flag = next(iter(columns), "tick").replace("_", "-")
             raise OptionError(f"--{flag} and --schema exclude each other: write it into the schema file")
         return TraceOptions(_of_format(load_schema(schema), input_format), None, input_format)
-    if not given:
+    if not columns:
         return TraceOptions(None, tick, input_format)
-    if "uncertainty" not in given:
+    if "uncertainty" not in columns:
         raise OptionError(
             "say how uncertain the times are: --uncertainty plus_minus:500ms, granularity:1min, window:15s, "
             "columns:LOWER,UPPER, ..., or --uncertainty exact"
         )
-    made = TraceSchema.from_flags(tick=tick, **given)
+    made = TraceSchema.from_flags(tick=tick, **columns)
     return TraceOptions(_of_format(made, input_format), None, input_format)
 
 

@@ -94,10 +94,10 @@ def casestudy(
             where = f"{counts[file.stem]:,} matches in {Path(out) / 'matches' / file.stem}"
             shown.append(f"{title(text)}\n{where}, the best:\n{shown_rows(best_rows(folder))}")
         spark.catalog.clearCache()
-        most = max(files, key=lambda file: counts[file.stem])
-        asked = parse(most.read_text(encoding="utf-8"))
+        most_events = max(files, key=lambda file: counts[file.stem])
+        last_query = parse(most_events.read_text(encoding="utf-8"))
         columns = TraceOptions(load_schema(queries / "schema.toml"), None)
-        write_report(asked, [str(aside / "trace")], columns, MatchOptions(), aside / REPORT)
+        write_report(last_query, [str(aside / "trace")], columns, MatchOptions(), aside / REPORT)
         describe_result(aside, {"command": "casestudy", "minutes": minutes, "seed": seed, "matches": counts})
     show("\n\n".join(shown))
     show(f"\nTo look at: {Path(out).resolve() / REPORT}")

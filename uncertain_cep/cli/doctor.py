@@ -82,17 +82,17 @@ def _packages() -> Iterator[Finding]:
     from importlib.metadata import PackageNotFoundError, requires, version
 
     try:
-        wanted = requires(DISTRIBUTION) or []
+        requirements = requires(DISTRIBUTION) or []
     except PackageNotFoundError:
         said = f"{DISTRIBUTION} is not installed, its sources alone are on the path: versions are not checked"
         yield Finding("note", "packages", said)
         return
     fit = []
-    for text in wanted:
-        found = _REQUIREMENT.match(text)
-        if found is None or found[1] == DISTRIBUTION:
+    for text in requirements:
+        requirement = _REQUIREMENT.match(text)
+        if requirement is None or requirement[1] == DISTRIBUTION:
             continue
-        name, bounds, is_optional = found[1], found[2].strip(), "extra" in (found[3] or "")
+        name, bounds, is_optional = requirement[1], requirement[2].strip(), "extra" in (requirement[3] or "")
         try:
             there = version(name)
         except PackageNotFoundError:
@@ -185,8 +185,10 @@ def _kernels() -> Iterator[Finding]:
     compiled = [group for group in KERNELS if is_marked(group)]
     if compiled:
         yield Finding("ok", "kernels", f"compiled: {', '.join(compiled)}")
-    if left := [group for group in KERNELS if group not in compiled]:
-        said = f"not compiled yet: {', '.join(left)}; the first use does, or {DISTRIBUTION} warm-up --all"
+    if uncompiled := [group for group in KERNELS if group not in compiled]:
+        said = (
+            f"not compiled yet: {', '.join(uncompiled)}; the first use does, or {DISTRIBUTION} warm-up --all"
+        )
         yield Finding("note", "kernels", said)
 
 

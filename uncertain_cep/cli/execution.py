@@ -48,7 +48,7 @@ __all__ = ["Destination", "Matching", "check_for_spark", "deliver"]
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """What to match, and how; ``master`` is None for the in-process engine.
+    """The traces and queries to match, and how; ``master`` is None for the in-process engine.
 
     Each query ``before`` adds its matches to the events, as events of the type it is given with.
     """
@@ -63,23 +63,25 @@ class Matching:
     @property
     def used(self) -> frozenset[str] | None:
         """The attributes that the queries speak of; None if one returns them all."""
-        found = [attributes_in(query) for query in (self.query, *(query for _, query in self.before))]
-        return None if None in found else frozenset[str]().union(*(names for names in found if names))
+        attributes = [attributes_in(query) for query in (self.query, *(query for _, query in self.before))]
+        return (
+            None if None in attributes else frozenset[str]().union(*(names for names in attributes if names))
+        )
 
     @property
     def options_before(self) -> MatchOptions:
         """The options for the queries before the last one."""
-        mine = self.options
+        options = self.options
         return MatchOptions(
-            tick=mine.tick,
-            approximate=mine.approximate,
-            known_until=mine.known_until,
-            max_matches=mine.max_matches,
-            limit=mine.limit,
+            tick=options.tick,
+            approximate=options.approximate,
+            known_until=options.known_until,
+            max_matches=options.max_matches,
+            limit=options.limit,
         )
 
     def facts(self, format_name: Format, count: int) -> dict[str, object]:
-        """Return what the file about a result says."""
+        """Return the facts to write into the file about a result."""
         return {
             "program": f"uncertain-cep {VERSION}",
             "query": self.query.text,
@@ -122,20 +124,20 @@ def _deliver_in_process(matching: Matching, destination: Destination) -> int:
     if destination.out is None or destination.as_file:
         with (
             _file_or_stdout(destination) as sink,
-            _matches_in_process(matching, printed=destination.out is None) as found,
+            _matches_in_process(matching, printed=destination.out is None) as matches,
         ):
-            schema, unit = found.plan.output_schema, _unit_of_ticks(found.plan.domain)
-            count = write_batches(found.batches, schema, sink, format_name, destination.compression, unit)
-        found.explain_nothing(count, matching.options)
+            schema, unit = matches.plan.output_schema, _unit_of_ticks(matches.plan.domain)
+            count = write_batches(matches.batches, schema, sink, format_name, destination.compression, unit)
+        matches.explain_nothing(count, matching.options)
         return count
     with result_written_aside(Path(destination.out), overwrite=destination.overwrite) as aside:
         aside.mkdir()
-        with _matches_in_process(matching) as found:
-            part, schema = aside / f"part-00000.{format_name}", found.plan.output_schema
-            unit = _unit_of_ticks(found.plan.domain)
-            count = write_batches(found.batches, schema, part, format_name, unit=unit)
+        with _matches_in_process(matching) as matches:
+            part, schema = aside / f"part-00000.{format_name}", matches.plan.output_schema
+            unit = _unit_of_ticks(matches.plan.domain)
+            count = write_batches(matches.batches, schema, part, format_name, unit=unit)
         describe_result(aside, matching.facts(format_name, count))
-    found.explain_nothing(count, matching.options)
+    matches.explain_nothing(count, matching.options)
     return count
 
 
@@ -257,10 +259,10 @@ def _faults_by_file(matching: Matching, plan: EvaluationPlan) -> Iterator[None]:
 
 
 def _counted(batches: Iterable[pa.RecordBatch], update: Callable[[str], None]) -> Iterator[pa.RecordBatch]:
-    found = 0
+    match_count = 0
     for batch in batches:
-        found += batch.num_rows
-        update(f"matching: {counted(found, 'match', 'matches')}")
+        match_count += batch.num_rows
+        update(f"matching: {counted(match_count, 'match', 'matches')}")
         yield batch
 
 
@@ -363,9 +365,9 @@ def _counted_frame(frame: DataFrame, format_name: Format, unit: Unit) -> tuple[D
     from uncertain_cep.results.display import as_csv_text, as_json_text, text_batches
     from uncertain_cep.spark.dataframes import arrow_fields, from_arrow_schema, in_workers, plainly_named
 
-    given, as_csv = pa.schema(arrow_fields(frame.schema)), format_name == "csv"
-    text = (as_csv_text if as_csv else as_json_text)(given.empty_table()).schema
-    write = partial(text_batches, names=given.names, as_csv=as_csv, unit=unit)
+    schema, as_csv = pa.schema(arrow_fields(frame.schema)), format_name == "csv"
+    text = (as_csv_text if as_csv else as_json_text)(schema.empty_table()).schema
+    write = partial(text_batches, names=schema.names, as_csv=as_csv, unit=unit)
     frame = in_workers(plainly_named(frame), write, from_arrow_schema(text))
     written = Observation()
     return frame.observe(written, f.count(f.lit(1)).alias("rows")), lambda: int(written.get["rows"])

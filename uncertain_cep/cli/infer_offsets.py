@@ -51,7 +51,7 @@ def infer_offsets(
     columns: TraceOptions,
     out: str | None,
     overwrite: bool,
-    **given: Any,
+    **settings: Any,
 ) -> None:
     """Find bounds of what the clocks in traces can have been off by.
 
@@ -73,8 +73,8 @@ def infer_offsets(
     if not constraints:
         raise OptionError("say what cannot be otherwise: --causal PATTERN, or [[constraints]] in the schema")
     events = load_traces(traces, columns.schema, format=columns.format, tick=columns.tick).sound()
-    given["contradictions"] = "drop" if drop else "error"
-    bounds = infer_offsets(events, constraints, tick=columns.tick, **given)
+    settings["contradictions"] = "drop" if drop else "error"
+    bounds = infer_offsets(events, constraints, tick=columns.tick, **settings)
     unit = ""
     if format_name != "parquet":
         bounds, unit = _as_numbers(bounds)
@@ -84,10 +84,10 @@ def infer_offsets(
     else:
         with result_written_aside(Path(out), overwrite=overwrite) as aside:
             write_batches(bounds.to_batches(), bounds.schema, aside, format_name, compression_of_name(out))
-    known = bounds.select(["offset_lo", "offset_hi"]).drop_null().num_rows
+    bounded = bounds.select(["offset_lo", "offset_hi"]).drop_null().num_rows
     clocks = counted(len(bounds.column(0).unique()), "clock")
     note(f"queries for what was assumed prove nothing with these bounds: {'; '.join(map(str, constraints))}")
-    note(f"{clocks}: {known:,} of {counted(bounds.num_rows, 'row')} with both bounds{unit}")
+    note(f"{clocks}: {bounded:,} of {counted(bounds.num_rows, 'row')} with both bounds{unit}")
 
 
 def _as_numbers(bounds: pa.Table) -> tuple[pa.Table, str]:

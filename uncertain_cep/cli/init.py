@@ -53,9 +53,9 @@ def init(traces: tuple[str, ...], out: str, input_format: str | None) -> None:
     with working("looking at the files"):
         proposed = propose(traces, input_format)
         table = _fitting(proposed, input_format)
-        asked = _first_query(proposed, table)
+        query_text = _first_query(proposed, table)
     _write(schema, proposed.text)
-    _write(query, asked)
+    _write(query, query_text)
     for said in proposed.left_out:
         note(f"left out: {said}")
     note(f"{schema} and {query} are written: read the comments, and correct what you know better")
@@ -105,13 +105,13 @@ def _first_query(proposed: ProposedSchema, table: pa.Table) -> str:
     length = _length(few)
     for why, text in _queries(proposed.events, types, length):
         try:
-            wanted = {word for word in types if quote_name(word) in text}
-            some = _few(table, sorted(wanted, key=types.index))
+            words = {word for word in types if quote_name(word) in text}
+            sample = _few(table, sorted(words, key=types.index))
             with warnings.catch_warnings():
                 # Of a query that nobody asked.
                 warnings.simplefilter("ignore", UncertainCepWarning)
-                found = match(some, text, max_matches=10**6).num_rows
-            if found:
+                match_count = match(sample, text, max_matches=10**6).num_rows
+            if match_count:
                 return f"-- {why}\n{text}\n"
         except (QueryError, TraceError, OptionError):
             continue
@@ -138,10 +138,10 @@ def _length(table: pa.Table) -> str:
     bounds = [table.column(name).cast(pa.timestamp("ns")).cast(pa.int64()) for name in ("lower", "upper")]
     lower, upper = (np.asarray(bound) for bound in bounds)
     gap = float(np.median(np.diff(lower))) if len(lower) > 1 else 0.0
-    wanted = max(10 * gap, 3 * float(np.median(upper - lower)), 1e6)
+    length = max(10 * gap, 3 * float(np.median(upper - lower)), 1e6)
     units = [(name, UNIT_NANOSECONDS[name]) for name in ("ms", "s", "min", "h", "d")]
-    name, unit = next((pair for pair in reversed(units) if pair[1] <= wanted), units[0])
-    return f"{int(np.ceil(wanted / unit))} {name}"
+    name, unit = next((pair for pair in reversed(units) if pair[1] <= length), units[0])
+    return f"{int(np.ceil(length / unit))} {name}"
 
 
 def _queries(events: tuple[ProposedEvents, ...], types: list[str], length: str) -> Iterator[tuple[str, str]]:

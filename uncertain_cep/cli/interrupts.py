@@ -32,7 +32,7 @@ ENDING: Final = tuple(
 
 
 class Interrupts:
-    """Which signal came. An error after it may be of its making: some libraries turn it into one."""
+    """The signal that came. An error after it may be of its making: some libraries turn it into one."""
 
     def __init__(self) -> None:
         self.seen: int | None = None

@@ -181,16 +181,16 @@ def _rows_found(query: Query, count: int) -> str:
     """Return how many rows there are, and of what."""
     from uncertain_cep.plurals import counted
 
-    wanted = query.expected_count
-    if wanted is None:
+    clause = query.expected_count
+    if clause is None:
         return counted(count, "match", "matches")
-    if wanted.by:
+    if clause.by:
         return (
             counted(count, "group")
-            if wanted.every is None
+            if clause.every is None
             else f"{counted(count, 'row')}, one for each group and bucket"
         )
-    return "the expected count" if wanted.every is None else counted(count, "bucket")
+    return "the expected count" if clause.every is None else counted(count, "bucket")
 
 
 def inputs_of(
@@ -220,7 +220,7 @@ def named_queries(
             f"{len(queries)} such queries"
         )
     named: dict[str, Query] = {}
-    for number, (query, found) in enumerate(zip(queries, read, strict=True)):
+    for number, (query, parsed) in enumerate(zip(queries, read, strict=True)):
         if number < len(types):
             name = types[number]
         elif query.lower().endswith(QUERY_SUFFIXES):
@@ -229,8 +229,8 @@ def named_queries(
             raise OptionError("a query that is given as text has no name for its matches: add --as TYPE")
         if name in named:
             raise OptionError(f"the matches of two queries would be called {name}: name them with --as")
-        named[name] = found
-        if found.expected_count is not None:
+        named[name] = parsed
+        if parsed.expected_count is not None:
             raise OptionError(f"{name} returns expected counts, not matches that a query could go on with")
     return tuple(named.items())
 
@@ -245,17 +245,17 @@ def with_controls(query: Query, min_confidence: float | None, top: int | None) -
 
 
 def choose_engine(
-    wanted: Literal["auto", "local", "spark"], traces: tuple[str, ...], master: str | None
+    engine: Literal["auto", "local", "spark"], traces: tuple[str, ...], master: str | None
 ) -> tuple[Engine, str]:
     """Return the engine to use and, in words, why."""
     remote = [trace for trace in traces if "://" in trace]
-    if wanted == "local":
+    if engine == "local":
         if remote:
             raise OptionError(f"the in-process engine reads local files, not {remote[0]}: use --engine spark")
         if master is not None:
             raise OptionError("--master is for Spark: leave it out, or use --engine spark")
         return "local", "as --engine says"
-    if wanted == "spark":
+    if engine == "spark":
         return "spark", "as --engine says"
     if master is not None:
         return "spark", "because of --master"

@@ -24,7 +24,7 @@ def describe_result(directory: Path, facts: Mapping[str, object]) -> None:
 
 
 def result_written_aside(out: Path, *, overwrite: bool) -> AbstractContextManager[Path]:
-    """Return what `written_aside` does for a result.
+    """Return `written_aside` for a result, with a check of the place.
 
     An OptionError says that `out` is there and `overwrite` was not asked for, or that it is a directory that
     no command of ours has written.

@@ -1,4 +1,4 @@
-"""What a command says on stderr while it works."""
+"""Messages of a command on stderr while it works."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_stdout() -> None:
 
 
 def of_ticks(tick: str | None, floored: int) -> str:
-    """Return what to say behind a number of events of their tick, and of what was rounded down to it."""
+    """Return the end of a message on some events: their tick, and how many were rounded down to it."""
     if tick is None:
         return ""
     rounded = f" ({floored:,} with an offset or length rounded down to ticks)" if floored else ""

@@ -84,8 +84,8 @@ def report(
         count, said = write_report(parsed, traces, columns, options, aside, title, on_spark)
     for warning in said:
         note(f"warning: {warning}")
-    found = counted(count, "match", "matches")
-    note(f"{found} in {time.monotonic() - started:.1f} s, shown in {Path(out).resolve()}")
+    matches = counted(count, "match", "matches")
+    note(f"{matches} in {time.monotonic() - started:.1f} s, shown in {Path(out).resolve()}")
 
 
 def write_report(
@@ -119,7 +119,7 @@ def write_report(
 
 
 def _said(caught: Sequence[warnings.WarningMessage]) -> list[str]:
-    """Return what was warned of, each once."""
+    """Return the warnings, each once."""
     return list(dict.fromkeys(str(one.message) for one in caught))
 
 

@@ -1,4 +1,4 @@
-"""What a command does without, so that it starts sooner."""
+"""Imports and work that a command leaves out, so that it starts sooner."""
 
 from __future__ import annotations
 

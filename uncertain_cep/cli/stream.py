@@ -51,7 +51,7 @@ def _length(_context: click.Context, _parameter: click.Parameter, value: str | N
 @click.option(
     "--trigger", metavar="D", default="1s", show_default=True, help="Begin a batch so often at most."
 )
-@click.option("--batch", "most", type=click.IntRange(min=1), metavar="N",
+@click.option("--batch", "batch_limit", type=click.IntRange(min=1), metavar="N",
     help="Most files, or messages of Kafka, of a batch.")  # fmt: skip
 @click.option("--idle-after", metavar="D", help="Move on with the clock when nothing has come for so long.")
 @click.option(
@@ -77,9 +77,9 @@ def stream(
     once: bool,
     close: bool,
     trigger: str,
-    most: int | None,
+    batch_limit: int | None,
     master: str,
-    **given: Any,
+    **settings: Any,
 ) -> None:
     """Find the matches of QUERY in a stream, each once, whatever dies meanwhile.
 
@@ -101,10 +101,10 @@ def stream(
     if is_url(source) and not source.startswith("kafka://"):
         raise OptionError(f"--source {source}: it is a folder of this machine, or kafka://HOST:PORT/TOPIC")
     parsed = read_query(query, parameters)
-    options: StreamOptions = StreamOptions(largest_interval, **given)
+    options: StreamOptions = StreamOptions(largest_interval, **settings)
     run_stream(
         parsed,
-        Source(source, schema, tick, most),
+        Source(source, schema, tick, batch_limit),
         options,
         Path(out).absolute(),
         Path(checkpoint).absolute(),

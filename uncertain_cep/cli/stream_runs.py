@@ -35,12 +35,12 @@ __all__ = ["Source", "run_stream"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where events come from; ``most`` files or messages a batch."""
+    """Where events come from; at most ``batch_limit`` files or messages a batch."""
 
     place: str
     schema: str | None
     tick: str | None
-    most: int | None
+    batch_limit: int | None
 
 
 def run_stream(
@@ -145,8 +145,8 @@ def _events(spark: SparkSession, source: Source, columns: StructType) -> DataFra
     if (topic := _topic(source.place)) is not None:
         from uncertain_cep.spark.kafka_streams import stream_of_topic
 
-        return stream_of_topic(spark, *topic, schema, columns, source.most)
-    return stream_of_files(spark, source.place, schema, columns, source.most)
+        return stream_of_topic(spark, *topic, schema, columns, source.batch_limit)
+    return stream_of_files(spark, source.place, schema, columns, source.batch_limit)
 
 
 def _put_notice(folder: Path, columns: StructType) -> None:
@@ -162,35 +162,35 @@ def _put_notice(folder: Path, columns: StructType) -> None:
 
 
 def _follow(query: StreamingQuery, layout: StreamLayout) -> None:
-    """Say what each batch did, until the query ends."""
+    """Print a line for each batch, until the query ends."""
     from uncertain_cep.spark import worker_errors
 
-    told = -1
+    last_batch = -1
     with worker_errors():
         active = True
         while active:
             sleep(PROGRESS_SECONDS)
             active = query.isActive
             for progress in query.recentProgress:
-                found = progress["observedMetrics"].get("uncertain_cep")
-                if progress["batchId"] > told and found is not None and found["events"] is not None:
-                    told = progress["batchId"]
-                    note(_line(told, found.asDict(), layout))
+                metrics = progress["observedMetrics"].get("uncertain_cep")
+                if progress["batchId"] > last_batch and metrics is not None and metrics["events"] is not None:
+                    last_batch = progress["batchId"]
+                    note(_line(last_batch, metrics.asDict(), layout))
         query.awaitTermination()
 
 
-def _line(number: int, found: Mapping[str, int], layout: StreamLayout) -> str:
-    """Return what a batch did as a line."""
+def _line(number: int, metrics: Mapping[str, int], layout: StreamLayout) -> str:
+    """Return a line about a batch."""
     matches = "buckets" if layout.plan.counts else "matches"
     parts = [
-        f"batch {number}: {counted(found['events'], 'event')}, {found['matches']:,} {matches}, "
-        f"{found['late']:,} late",
-        f"state {found['state_rows']:,} rows, {found['state_bytes'] / 1000:,.0f} kB",
+        f"batch {number}: {counted(metrics['events'], 'event')}, {metrics['matches']:,} {matches}, "
+        f"{metrics['late']:,} late",
+        f"state {metrics['state_rows']:,} rows, {metrics['state_bytes'] / 1000:,.0f} kB",
     ]
-    if found["duplicates"]:
-        parts.insert(1, f"{found['duplicates']:,} duplicates")
-    if NOTHING_KNOWN < found["bound"] <= found["newest"]:
-        lag = found["newest"] - found["bound"]
+    if metrics["duplicates"]:
+        parts.insert(1, f"{metrics['duplicates']:,} duplicates")
+    if NOTHING_KNOWN < metrics["bound"] <= metrics["newest"]:
+        lag = metrics["newest"] - metrics["bound"]
         length = layout.plan.domain.tick_nanoseconds
         shown = f"{lag:,} ticks" if length is None else f"{lag * length / 1e9:,.3f} s"
         parts.append(f"final up to {shown} behind the newest event")

@@ -46,8 +46,8 @@ def validate(
 
     without_pandas()
     parsed = None if query is None else read_query(query, parameters)
-    found = validated(traces, columns.schema, parsed, columns.format, columns.tick)
-    report = found.report
+    checked = validated(traces, columns.schema, parsed, columns.format, columns.tick)
+    report = checked.report
     for fault in report.faults:
         show(str(fault))
     dropped = f", {report.dropped:,} dropped" if report.dropped else ""
@@ -62,5 +62,5 @@ def validate(
             show(line)
     if report.faults:
         ctx.exit(2)
-    if found.candidates is not None:
-        note(found.candidates)
+    if checked.candidates is not None:
+        note(checked.candidates)

@@ -1,1 +1,1 @@
-"""What clocks can have been off by: bounds from events, and from the logs of time services."""
+"""Offsets of clocks: their bounds from events, and from the logs of time services."""

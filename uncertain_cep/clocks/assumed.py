@@ -19,26 +19,26 @@ Order = tuple[frozenset[str], frozenset[str]]
 def assumed_in(query: Query, constraints: Sequence[Constraint]) -> list[str]:
     """Return in words which constraints a query asks about: two of its events are of the types of one."""
     items = query.pattern.items if isinstance(query.pattern, Ordered) else ()
-    asked = [item for item in items if isinstance(item, Component) and not item.negated]
-    found = []
+    components = [item for item in items if isinstance(item, Component) and not item.negated]
+    reasons = []
     for constraint in constraints:
         for first, then in _orders(constraint):
             pair = next(
                 (
                     (one, other)
-                    for one, other in combinations(asked, 2)
+                    for one, other in combinations(components, 2)
                     if not first.isdisjoint(one.types) and not then.isdisjoint(other.types)
                 ),
                 None,
             )
             if pair is not None:
-                found.append(
+                reasons.append(
                     f"{pair[0].variable} before {pair[1].variable} is what the constraint {constraint} takes "
                     "for granted: with bounds that follow from it, that its pairs are in order is certain by "
                     "assumption, and proves nothing"
                 )
                 break
-    return found
+    return reasons
 
 
 def _orders(constraint: Constraint) -> Iterator[Order]:

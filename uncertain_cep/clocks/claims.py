@@ -57,7 +57,7 @@ class Claims(NamedTuple):
 
 
 def claims_of(events: ClockedEvents, constraints: Sequence[Constraint]) -> Claims:
-    """Return what constraints claim of events, in their order, then in that of the later events' rows.
+    """Return the claims of constraints on events, in their order, then in that of the later events' rows.
 
     Raises
     ------
@@ -72,9 +72,9 @@ def claims_of(events: ClockedEvents, constraints: Sequence[Constraint]) -> Claim
     groups = 0
     for number, constraint in enumerate(constraints):
         if isinstance(constraint, AllBefore):
-            found = _grouped(events, constraint, number, groups)
-            groups = max(groups, int(found.group.max(initial=-1)) + 1)
-            parts.append(found)
+            claims = _grouped(events, constraint, number, groups)
+            groups = max(groups, int(claims.group.max(initial=-1)) + 1)
+            parts.append(claims)
             continue
         delay = ticks_in(events.domain, constraint.delay, "delay") if isinstance(constraint, Causal) else 0
         pairs = (
@@ -101,8 +101,8 @@ def ticks_in(domain: TimeDomain, length: str | int, what: str) -> int:
             f"{what} {length} is a length of time, but the times are plain ticks: give a number of ticks, "
             'or say how long a tick is, tick="1ms"'
         )
-    ticks, rest = divmod(parse_duration(length, what=what), domain.tick_nanoseconds)
-    if rest:
+    ticks, remainder = divmod(parse_duration(length, what=what), domain.tick_nanoseconds)
+    if remainder:
         raise OptionError(f"{what} {length} is not a whole number of ticks of {domain.describe()}")
     return ticks
 
@@ -110,15 +110,15 @@ def ticks_in(domain: TimeDomain, length: str | int, what: str) -> int:
 def _claims(
     first: IntArray | int, then: IntArray | int, group: IntArray | int, delay: int, number: int
 ) -> Claims:
-    given = np.broadcast_arrays(first, then, group, delay, number)
-    return Claims(*(np.array(part, np.int64) for part in given))
+    arrays = np.broadcast_arrays(first, then, group, delay, number)
+    return Claims(*(np.array(part, np.int64) for part in arrays))
 
 
 def _tells(events: ClockedEvents, first: IntArray, then: IntArray) -> BoolArray:
-    """Return which pairs can say something about offsets: not those of certain times by one clock."""
+    """Mark the pairs that can say something about offsets: not those of certain times by one clock."""
     certain = events.lower == events.upper
-    told: BoolArray = (events.source[first] != events.source[then]) | ~certain[first] | ~certain[then]
-    return told
+    tells: BoolArray = (events.source[first] != events.source[then]) | ~certain[first] | ~certain[then]
+    return tells
 
 
 def _column(events: ClockedEvents, name: str) -> pa.ChunkedArray:
@@ -158,7 +158,7 @@ def _spans(events: ClockedEvents, constraint: Encloses) -> list[tuple[IntArray, 
     begins, ends = (
         _joined(
             *(rows := _of_type(events, parent_type), parent_key[rows]),
-            *(others := _of_type(events, child_type), child_key[others]),
+            *(child_rows := _of_type(events, child_type), child_key[child_rows]),
         )
         for parent_type, child_type in zip(constraint.parent, constraint.child, strict=True)
     )
@@ -194,21 +194,25 @@ def _causal_pairs(events: ClockedEvents, constraint: Causal) -> tuple[IntArray, 
     bound = bind(constraint.query(), events.table.schema, events.names, TimeDomain("tick", 1, None))
     loaded: dict[str, Values] = {}
 
-    def column(wanted: Column) -> Values:
-        if wanted.name not in loaded:
-            loaded[wanted.name] = column_values(events.table.column(wanted.name), wanted.name)
-        return loaded[wanted.name]
+    def column(attribute: Column) -> Values:
+        if attribute.name not in loaded:
+            loaded[attribute.name] = column_values(events.table.column(attribute.name), attribute.name)
+        return loaded[attribute.name]
 
     def true_of(expression: TypedExpression, rows: dict[str, IntArray], count: int) -> IntArray:
-        safe = within_int64(expression, lambda found: column(found).extremes)
-        found = evaluate(safe, lambda found: column(found).take(rows[found.variable]))
-        truth = np.asarray(found.data, np.bool_)
-        return np.flatnonzero(np.broadcast_to(truth if found.valid is None else truth & found.valid, count))
+        safe = within_int64(expression, lambda attribute: column(attribute).extremes)
+        truth_values = evaluate(safe, lambda attribute: column(attribute).take(rows[attribute.variable]))
+        truth = np.asarray(truth_values.data, np.bool_)
+        return np.flatnonzero(
+            np.broadcast_to(truth if truth_values.valid is None else truth & truth_values.valid, count)
+        )
 
     one, two = (component.variable for component in bound.components)
     rows = {component.variable: _of_type(events, *component.types) for component in bound.components}
     across = []
-    keys = {variable: np.zeros(len(found), np.int64) for variable, found in rows.items()}
+    keys = {
+        variable: np.zeros(len(rows_of_variable), np.int64) for variable, rows_of_variable in rows.items()
+    }
 
     def equate(sides: dict[str, Values]) -> None:
         codes, _ = codes_of_values([sides[one], sides[two]])
@@ -224,7 +228,7 @@ def _causal_pairs(events: ClockedEvents, constraint: Causal) -> tuple[IntArray, 
             across.append(predicate)
     for name in bound.equivalences:
         values = column_values(events.table.column(name), name)
-        equate({variable: values.take(found) for variable, found in rows.items()})
+        equate({variable: values.take(rows_of_variable) for variable, rows_of_variable in rows.items()})
     for predicate in across:
         sides = _equated(predicate)
         if sides:
@@ -232,8 +236,8 @@ def _causal_pairs(events: ClockedEvents, constraint: Causal) -> tuple[IntArray, 
                 {
                     variable: _spread(
                         evaluate(
-                            within_int64(side, lambda found: column(found).extremes),
-                            lambda found: column(found).take(rows[found.variable]),
+                            within_int64(side, lambda attribute: column(attribute).extremes),
+                            lambda attribute: column(attribute).take(rows[attribute.variable]),
                         ),
                         len(rows[variable]),
                     )

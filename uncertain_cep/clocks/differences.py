@@ -77,8 +77,8 @@ class _Graph:
     def leaving(self, nodes: IntArray) -> IntArray:
         """Return the constraints whose tail is one of some nodes."""
         counts = self.first[nodes + 1] - self.first[nodes]
-        found: IntArray = self.edges[end_to_end(self.first[nodes], counts)[0]]
-        return found
+        edges: IntArray = self.edges[end_to_end(self.first[nodes], counts)[0]]
+        return edges
 
 
 def _raised(system: Differences, potential: IntArray) -> IntArray | None:
@@ -132,11 +132,11 @@ def _cycle(system: Differences, cause: IntArray) -> IntArray | None:
     if not len(trapped):
         return None
     start = node = int(ancestor[trapped[0]])
-    found: list[int] = []
-    while not found or node != start:
-        found.append(int(cause[node]))
+    cycle: list[int] = []
+    while not cycle or node != start:
+        cycle.append(int(cause[node]))
         node = int(parent[node])
-    return np.array(found[::-1])
+    return np.array(cycle[::-1])
 
 
 def positive_cycle(system: Differences, start: IntArray) -> tuple[IntArray | None, IntArray]:
@@ -164,24 +164,24 @@ def bounds_from_origin(system: Differences, nodes: int) -> tuple[IntArray, IntAr
 
     (k,) int64 each, `UNBOUNDED` and its complement ``~UNBOUNDED`` where there is none.
     """
-    found: list[IntArray] = []
+    bounds: list[IntArray] = []
     for part in (system, system.turned()):
         reached = np.full(nodes, UNBOUNDED)
         reached[ORIGIN] = 0
         _raised(part, reached)
-        found.append(reached)
-    lower, upper = found
+        bounds.append(reached)
+    lower, upper = bounds
     return lower, np.where(upper == UNBOUNDED, ~UNBOUNDED, -upper)
 
 
 def first_contradiction(
-    given: Differences, claimed: Differences, kept: BoolArray, start: IntArray
+    facts: Differences, claimed: Differences, kept: BoolArray, start: IntArray
 ) -> tuple[IntArray | None, IntArray]:
     """Return why the claims cannot all hold, judged by the first ones that cannot.
 
     Parameters
     ----------
-    given : Differences
+    facts : Differences
         Beyond doubt, and without contradiction.
     claimed : Differences
         The sooner the better founded.
@@ -193,22 +193,22 @@ def first_contradiction(
     Returns
     -------
     cycle : (c,) int64 or None
-        Constraints that contradict each other: claims by their places, and behind those the given ones. The
+        Constraints that contradict each other: claims by their places, and behind those the facts. The
         claims before the last of them do not contradict each other.
     solution : (k,) int64
-        Meets what is given and all claims before that one.
+        Meets the facts and all claims before that one.
     """
     places = np.arange(len(kept))
     end = len(kept)
-    found: IntArray | None = None
+    contradiction: IntArray | None = None
     # The claims before the last one of a cycle may hold another cycle, which ends sooner.
     while True:
         rows = places[kept & (places < end)]
-        system = Differences.of(claimed.those(rows), given)
+        system = Differences.of(claimed.those(rows), facts)
         cycle, solution = positive_cycle(system, start)
         if cycle is None:
-            return found, solution
+            return contradiction, solution
         is_claim = cycle < len(rows)
-        numbers = np.append(rows, len(kept) + np.arange(len(given.tail)))
-        found = numbers[cycle]
-        end = int(found[is_claim].max())
+        numbers = np.append(rows, len(kept) + np.arange(len(facts.tail)))
+        contradiction = numbers[cycle]
+        end = int(contradiction[is_claim].max())

@@ -48,7 +48,7 @@ def infer_offsets(
     names: Names | Mapping[str, str] | None = None,
     tick: Duration | None = None,
 ) -> Any:
-    """Return what the clocks of events can have been off by, from what cannot be otherwise.
+    """Return bounds of the offsets of the clocks of events, from constraints that cannot be broken.
 
     Parameters
     ----------
@@ -118,8 +118,8 @@ def infer_offsets(
     _check_options(constraints, contradictions, epochs)
     read = _events(events, Names.of(names), tick, source)
     if reference is not None and reference not in read.sources:
-        known = ", ".join(read.sources[:FAULT_LIMIT]) or "none"
-        raise OptionError(f"reference={reference!r}: no event has this clock; the clocks are {known}")
+        clocks = ", ".join(read.sources[:FAULT_LIMIT]) or "none"
+        raise OptionError(f"reference={reference!r}: no event has this clock; the clocks are {clocks}")
     claims = claims_of(read, constraints)
     texts = [str(constraint) for constraint in constraints]
     for number in np.setdiff1d(np.arange(len(texts)), claims.of).tolist():
@@ -142,12 +142,12 @@ def _check_options(constraints: Any, contradictions: str, epochs: Any) -> None:
         raise OptionError("constraints are a list of what causal, encloses and all_before return")
 
 
-def _events(given: Any, names: Names, tick: Duration | None, source: str) -> ClockedEvents:
-    if library_of(given) == "pyspark":
+def _events(frame: Any, names: Names, tick: Duration | None, source: str) -> ClockedEvents:
+    if library_of(frame) == "pyspark":
         raise OptionError(
             "infer_offsets reads frames in this process: collect what the constraints are about"
         )
-    table = event_table(given, names)
+    table = event_table(frame, names)
     domain = TimeDomain.of(table.schema, names, tick)
     absent = [name for name in (source, names.type) if name not in table.column_names]
     if absent:
@@ -181,22 +181,22 @@ def _prior(events: ClockedEvents, prior: Any, reference: str | None) -> tuple[In
     count = len(events.sources)
     if isinstance(prior, ClockOffset):
         place = places_in(pa.array(events.sources, pa.string()), prior.hosts)
-        known = place >= 0
+        has_prior = place >= 0
         scale = 1 if prior.in_ticks else events.domain.tick_nanoseconds
         if scale is None:
             raise OptionError(
                 'prior: its offsets are lengths of time, but the times are plain ticks: say tick="1ms"'
             )
         bounds = [np.full(count, UNBOUNDED), np.full(count, ~UNBOUNDED)]
-        for found, given, sign in zip(bounds, (prior.lower, prior.upper), (1, -1), strict=True):
+        for bound, prior_bound, sign in zip(bounds, (prior.lower, prior.upper), (1, -1), strict=True):
             # Outward where they are no whole ticks.
-            found[known] = sign * (sign * np.asarray(given)[place[known]] // scale)
+            bound[has_prior] = sign * (sign * np.asarray(prior_bound)[place[has_prior]] // scale)
         low, high = bounds
     elif prior is None:
         low, high = np.full(count, UNBOUNDED), np.full(count, ~UNBOUNDED)
     else:
-        most = ticks_in(events.domain, given_length(prior, "prior"), "prior")
-        low, high = np.full(count, -most), np.full(count, most)
+        largest = ticks_in(events.domain, given_length(prior, "prior"), "prior")
+        low, high = np.full(count, -largest), np.full(count, largest)
     if reference is not None:
         right = events.sources.index(reference)
         if low[right] > 0 or high[right] < 0:
@@ -236,7 +236,7 @@ class _System:
         return nodes
 
     def differences(self) -> tuple[Differences, Differences, IntArray, int]:
-        """Return what is given, what is claimed, the given ones' events (-1: none), and how many nodes."""
+        """Return the facts, the claims, the facts' events (-1: none), and the number of nodes."""
         events, claims, clock = self.events, self.claims, self.clock_nodes()
         firsts = self.first_nodes
         count = int(firsts[-1])
@@ -255,16 +255,16 @@ class _System:
         )
         epochs = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
         places = np.arange(1, count)
-        least, most = (bounds[epochs] for bounds in self.prior)
-        is_low, is_high = least != UNBOUNDED, most != ~UNBOUNDED
-        given = Differences.of(
-            (ORIGIN, places[is_low], least[is_low]),
-            (places[is_high], ORIGIN, -most[is_high]),
+        lowest, highest = (bounds[epochs] for bounds in self.prior)
+        is_low, is_high = lowest != UNBOUNDED, highest != ~UNBOUNDED
+        facts = Differences.of(
+            (ORIGIN, places[is_low], lowest[is_low]),
+            (places[is_high], ORIGIN, -highest[is_high]),
             (clock[loose], node[loose], events.lower[loose]),
             (node[loose], clock[loose], -events.upper[loose]),
         )
         about = np.concatenate([np.full(int(is_low.sum() + is_high.sum()), -1), loose, loose])
-        return given, claimed, about, groups + 1 + int(claims.group.max(initial=-1))
+        return facts, claimed, about, groups + 1 + int(claims.group.max(initial=-1))
 
     def solved(self, epochs: bool, drop: bool, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
         """Return the bounds of each epoch's offset, ticks, (e,) int64 each.
@@ -272,36 +272,36 @@ class _System:
         `UNBOUNDED` and its complement stand for none. A TraceError says what contradicts what.
         """
         kept = np.ones(len(self.claims.of), np.bool_)
-        given, claimed, about, nodes = self.differences()
+        facts, claimed, about, nodes = self.differences()
         solution = np.zeros(nodes, np.int64)
         while True:
-            cycle, solution = first_contradiction(given, claimed, kept, solution)
+            cycle, solution = first_contradiction(facts, claimed, kept, solution)
             if cycle is None:
                 break
-            if epochs and self._cut(cycle, claimed, given, about):
-                given, claimed, about, nodes = self.differences()
+            if epochs and self._cut(cycle, claimed, facts, about):
+                facts, claimed, about, nodes = self.differences()
                 solution = np.zeros(nodes, np.int64)
                 continue
             in_claims = cycle[cycle < len(kept)]
             if not drop:
-                excess = int(np.append(claimed.weight, given.weight)[cycle].sum())
+                excess = int(np.append(claimed.weight, facts.weight)[cycle].sum())
                 raise TraceError(self._faults(in_claims, excess, texts))
             kept[in_claims.max()] = False
         self._warn_of_dropped(kept, texts)
-        system = Differences.of(claimed.those(kept), given)
+        system = Differences.of(claimed.those(kept), facts)
         lower, upper = bounds_from_origin(system, nodes)
         ends = slice(1, int(self.first_nodes[-1]))
         return lower[ends], upper[ends]
 
-    def _cut(self, cycle: IntArray, claimed: Differences, given: Differences, about: IntArray) -> bool:
+    def _cut(self, cycle: IntArray, claimed: Differences, facts: Differences, about: IntArray) -> bool:
         """Begin a new epoch of each clock that a cycle enters and leaves at different times; tell if any."""
         claims, lower = self.claims, self.events.lower
         clocks = np.searchsorted(self.first_nodes, np.arange(self.first_nodes[-1]), side="right") - 1
         right = -1 if self.reference is None else self.events.sources.index(self.reference)
-        nodes = np.append(claimed.head, given.head)[cycle]
+        nodes = np.append(claimed.head, facts.head)[cycle]
         into = np.append(claims.then, about)[cycle]
         out = np.roll(np.append(claims.first, about)[cycle], -1)
-        found = False
+        is_cut = False
         for node, one, other in zip(nodes.tolist(), into.tolist(), out.tolist(), strict=True):
             if not 0 < node < len(clocks) or min(one, other) < 0 or clocks[node] == right:
                 continue
@@ -309,8 +309,8 @@ class _System:
                 times = self.cuts.setdefault(int(clocks[node]), [])
                 times.append(int(max(lower[one], lower[other])))
                 times.sort()
-                found = True
-        return found
+                is_cut = True
+        return is_cut
 
     def _faults(self, rows: IntArray, excess: int, texts: Sequence[str]) -> list[TraceFault]:
         nanoseconds = self.events.domain.tick_nanoseconds

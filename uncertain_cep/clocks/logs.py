@@ -92,8 +92,8 @@ def read_clock_log(path: str | Path, format: LogFormat, *, host: str) -> pa.Tabl
     if (kind := special_kind(path)) is not None:
         message = DOWNLOAD if kind == "a URL" else f"it is {kind}: write it to a file"
         raise TraceError(TraceFault(message, file=str(path)))
-    found = np.array(list(_READERS[format](Path(path))), np.int64).reshape(-1, 3)
-    begin, end = found[:-1], found[1:]
+    readings = np.array(list(_READERS[format](Path(path))), np.int64).reshape(-1, 3)
+    begin, end = readings[:-1], readings[1:]
     if format == "chrony":
         # A line without bounds, which are in the wrong order then, is of no use but as a beginning.
         lower, upper = end[:, 1], end[:, 2]
@@ -121,19 +121,19 @@ def _in(path: str | Path, fault: TraceFault) -> TraceFault:
 
 
 def _lines(path: Path, read: Callable[[list[str]], Bounds | None], what: str) -> Iterator[Bounds]:
-    """Yield what is read of each line, where that is anything."""
+    """Yield the bounds that the lines of a file hold."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise TraceError(TraceFault(f"this is no text: {error.reason}", file=str(path))) from None
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            found = read(line.split())
+            bounds = read(line.split())
         except (ValueError, IndexError, InvalidOperation, OverflowError):
             message = f"this is no line of {what}"
             raise TraceError(TraceFault(message, file=str(path), row=number, value=line[:80])) from None
-        if found is not None:
-            yield found
+        if bounds is not None:
+            yield bounds
 
 
 def _nanoseconds(seconds: str) -> int:

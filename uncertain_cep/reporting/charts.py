@@ -43,9 +43,9 @@ _FORMATS: Final = (
 """Longest spans of an axis, in milliseconds, and how its labels are written."""
 
 
-def bars_of_groups(altair: Any, found: pa.Table, by: str) -> Any:
+def bars_of_groups(altair: Any, matches: pa.Table, by: str) -> Any:
     """Return a bar for each value of the column ``group``, the longest first."""
-    rows = found.group_by("group").aggregate([("expected", "sum")]).rename_columns(["group", "expected"])
+    rows = matches.group_by("group").aggregate([("expected", "sum")]).rename_columns(["group", "expected"])
     return (
         altair.Chart(inline(rows.to_pylist()))
         .mark_bar(color=TEAL)
@@ -56,14 +56,16 @@ def bars_of_groups(altair: Any, found: pa.Table, by: str) -> Any:
     )
 
 
-def bars_of_time(altair: Any, found: pa.Table, times: Any, length: int, by: str | None, asked: str) -> Any:
+def bars_of_time(
+    altair: Any, matches: pa.Table, times: Any, length: int, by: str | None, quantity: str
+) -> Any:
     """Return upright bars, those of one bucket on top of each other; lengths are in units of the times."""
     kind, scale = (
         ("T", UNIT_NANOSECONDS[times.type.unit] / 1e6) if pa.types.is_timestamp(times.type) else ("Q", 1)
     )
-    found = found.append_column("begin", pa.array(as_int64(times) // length * length))
+    matches = matches.append_column("begin", pa.array(as_int64(times) // length * length))
     keys = ["begin", *([] if by is None else ["group"])]
-    summed = found.group_by(keys).aggregate([("expected", "sum")])
+    summed = matches.group_by(keys).aggregate([("expected", "sum")])
     summed = summed.sort_by([(key, "ascending") for key in keys])
     rows, tops = [], Counter[int]()
     for row in summed.to_pylist():
@@ -72,7 +74,9 @@ def bars_of_time(altair: Any, found: pa.Table, times: Any, length: int, by: str 
         tops[begin] += expected
         ends = {"begin": begin * scale, "end": (begin + length) * scale}
         rows.append({**row, **ends, "bottom": bottom, "top": tops[begin], "expected": expected})
-    begin, end = span_of(altair, kind, rows, None if asked == "expected" else "earliest possible beginning")
+    begin, end = span_of(
+        altair, kind, rows, None if quantity == "expected" else "earliest possible beginning"
+    )
     colour = {} if by is None else {"color": altair.Color("group:N", title=by)}
     return (
         altair.Chart(inline(rows))

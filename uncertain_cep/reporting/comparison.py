@@ -1,4 +1,4 @@
-"""What the answer would be if stamps were times: every interval replaced by its stamp, or by its middle."""
+"""The answer if stamps were times: every interval replaced by its stamp, or by its middle."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class Comparison:
 
 
 def keys_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> list[Key]:
-    """Return what tells matches apart."""
+    """Return the keys that tell matches apart."""
     places = {component.variable: j for j, component in enumerate(plan.components)}
     keys: list[Key] = [()] * matches.num_rows
-    for found in matched_events(plan, table, matches):
-        component = np.array([places[name] for name in found.variables])[found.component]
-        pairs = list(zip(component.tolist(), found.row.tolist(), strict=True))
-        bounds = [*found.begins.tolist(), len(pairs)]
+    for batch in matched_events(plan, table, matches):
+        component = np.array([places[name] for name in batch.variables])[batch.component]
+        pairs = list(zip(component.tolist(), batch.row.tolist(), strict=True))
+        bounds = [*batch.begins.tolist(), len(pairs)]
         for begin, end in pairwise(bounds):
-            keys[int(found.match[begin])] = tuple(pairs[begin:end])
+            keys[int(batch.match[begin])] = tuple(pairs[begin:end])
     return keys
 
 
@@ -150,12 +150,12 @@ def compared(
     best = likely.take(pa.array(np.argsort(-likely.column("confidence").to_numpy(), kind="stable")))
     absent = [key not in raw_keys for key in keys_of(plan, table, best)]
     possible = np.zeros(raw.num_rows)
-    for found, events, groups in weighed_matches(plan, table, raw):
-        number = found.match[events.start[:-1]]
-        for some, confidences in groups:
-            event = events.start[some]
-            possible[number[some]] = confidences.of(
-                Boxes(some, event, events.lower[event], events.upper[event])
+    for batch, events, groups in weighed_matches(plan, table, raw):
+        number = batch.match[events.start[:-1]]
+        for chosen, confidences in groups:
+            event = events.start[chosen]
+            possible[number[chosen]] = confidences.of(
+                Boxes(chosen, event, events.lower[event], events.upper[event])
             )
     impossible = pa.array(possible <= 0.0, pa.bool_())
     return Comparison(raw, raw_keys, best.filter(pa.array(absent, pa.bool_())), raw.filter(impossible))

@@ -1,4 +1,4 @@
-"""What a report says: everything gathered, as plain values for the page."""
+"""The facts of a report: everything gathered, as plain values for the page."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Clock:
 
     def relative(self, ticks: Int64) -> list[int]:
         """Return ticks as the page counts them."""
-        found: list[int] = (ticks - self.origin).tolist()
-        return found
+        ticks_from_origin: list[int] = (ticks - self.origin).tolist()
+        return ticks_from_origin
 
     def described(self) -> dict[str, Any]:
-        """Return what the page needs to show times."""
+        """Return the values that the page needs to show times."""
         domain = self.plan.domain
         if domain.unit == "tick" or domain.tick_nanoseconds is None:
             # As text: a script has no whole numbers beyond 2**53.
@@ -61,7 +61,7 @@ class Clock:
 
 
 def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
-    """Return what a page shows of an answer."""
+    """Return the values of an answer that a page shows."""
     plan = answer.plan
     clock = Clock(plan, answer.trace.first)
     events, places = _events(request, answer, clock)
@@ -92,8 +92,8 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
             }
             for name, distinct, groups in answer.groups
         ],
-        "compared": answer.given,
-        "raw": answer.raw if answer.given is None else answer.raw | {"stamped": answer.trace.stamped},
+        "compared": answer.in_raw,
+        "raw": answer.raw if answer.in_raw is None else answer.raw | {"stamped": answer.trace.stamped},
         "events": events,
         "plan": answer.explained,
         "assumed": _assumed(request, plan, answer.trace),
@@ -129,11 +129,11 @@ def _moments(moments: Moments | None, clock: Clock) -> dict[str, Any] | None:
 
 def _columns(plan: EvaluationPlan, rows: pa.Table, clock: Clock) -> list[dict[str, Any]]:
     """Return the columns of matches, what is asked for first."""
-    own = [component.variable for component in plan.components]
+    variables = [component.variable for component in plan.components]
     ends = ["confidence", "range_lower", "range_upper"]
-    others = [name for name in rows.column_names if name not in (*own, *ends)]
+    further = [name for name in rows.column_names if name not in (*variables, *ends)]
     columns = []
-    for name in (*ends, *others, *own):
+    for name in (*ends, *further, *variables):
         if name not in rows.column_names:
             continue
         column = rows.column(name)
@@ -143,7 +143,7 @@ def _columns(plan: EvaluationPlan, rows: pa.Table, clock: Clock) -> list[dict[st
         else:
             values = [_plain(value) for value in column.to_pylist()]
             kind = "number" if _is_number(column.type) else "text"
-        role = "event" if name in own else "end" if name in ends else "value"
+        role = "event" if name in variables else "end" if name in ends else "value"
         columns.append({"name": name, "kind": kind, "role": role, "values": values})
     return columns
 
@@ -180,7 +180,7 @@ def _events(request: ReportRequest, answer: Answer, clock: Clock) -> tuple[dict[
     attributes = [name for name in taken.column_names if name not in model]
     begin, end = plan.domain.ticks(taken.column(names.lower)), plan.domain.ticks(taken.column(names.upper))
     stamp, has = stamps_of(plan, taken, request.stamp)
-    found = {
+    columns = {
         "type": taken.column(names.type).cast(pa.string()).to_pylist(),
         "id": [_plain(value) for value in taken.column(names.id).to_pylist()],
         "lower": clock.relative(begin),
@@ -192,7 +192,7 @@ def _events(request: ReportRequest, answer: Answer, clock: Clock) -> tuple[dict[
         ],
         **_clocks(plan, taken, end - begin),
     }
-    return found, places
+    return columns, places
 
 
 def _clocks(plan: EvaluationPlan, events: pa.Table, width: Int64) -> dict[str, list[Any]]:
@@ -240,7 +240,7 @@ def _independence(plan: EvaluationPlan, trace: TraceFacts) -> str:
 
 
 def _assumed(request: ReportRequest, plan: EvaluationPlan, trace: TraceFacts) -> list[str]:
-    """Return what the answer takes for granted."""
+    """Return the assumptions of the answer."""
     lines = [*request.notes]
     tick = plan.domain.tick_nanoseconds
     lines.append("A tick has no length in time." if tick is None else f"A tick is {format_duration(tick)}.")
@@ -275,7 +275,9 @@ def _assumed(request: ReportRequest, plan: EvaluationPlan, trace: TraceFacts) ->
         doubtful = counted(trace.doubtful, "event")
         lines.append(f"{doubtful} may not have happened, each by itself, as their probabilities say.")
     if trace.stamped < trace.events:
-        rest = trace.events - trace.stamped
-        which = f"Of {counted(rest, 'event')} there is no stamp" if trace.stamped else "No event has a stamp"
+        unstamped = trace.events - trace.stamped
+        which = (
+            f"Of {counted(unstamped, 'event')} there is no stamp" if trace.stamped else "No event has a stamp"
+        )
         lines.append(f"{which}: in the comparison each stands in the middle of its interval.")
     return lines

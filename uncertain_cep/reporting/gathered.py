@@ -1,4 +1,4 @@
-"""What a report needs of an answer: what there is to say of all matches, and all of the best."""
+"""The parts of an answer that a report shows: facts about all matches, and everything about the best."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _ROUND_LENGTHS: Final[tuple[int, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
-    """What a report is to show."""
+    """The request for a report."""
 
     query: Query
     options: MatchOptions
@@ -109,7 +109,7 @@ class Kind(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Which matches begin when, by equal parts of the time that they cover; times are ticks."""
+    """The beginnings of matches, by equal parts of the time that they cover; times are ticks."""
 
     begin: int
     width: int
@@ -119,7 +119,7 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TraceFacts:
-    """What there is to say of all events."""
+    """Facts about all events."""
 
     events: int
     certain: int
@@ -155,7 +155,7 @@ class Answer:
     """Events, at least those that are drawn."""
     parts: Sequence[tuple[str, pa.Table, Pictures]]
     """``found``, the best matches, and if both answers were compared ``missed`` and ``invented``."""
-    given: list[bool] | None
+    in_raw: list[bool] | None
     """Whether raw stamps give the matches shown, if both answers were compared."""
     raw: dict[str, int | None]
     """How many matches there are on raw stamps, and how many missed and invented ones."""
@@ -179,15 +179,15 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
     plan = report_plan(request, table.schema)
     names, domain = plan.names, plan.domain
     diagnostics = Diagnostics()
-    found = finished(plan, execute_within(plan, table, options, diagnostics))
+    matches = finished(plan, execute_within(plan, table, options, diagnostics))
     begin, end = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
     stamps, has = stamps_of(plan, table, request.stamp)
     comparison = compared(plan, table, options, stamps, has)
-    confidence = np.asarray(found.column("confidence").to_numpy())
+    confidence = np.asarray(matches.column("confidence").to_numpy())
     if plan.query.is_ordered:
-        shown = found.slice(0, SHOWN_MATCHES)
+        shown = matches.slice(0, SHOWN_MATCHES)
     else:
-        shown = found.take(pa.array(np.argsort(-confidence, kind="stable")[:SHOWN_MATCHES]))
+        shown = matches.take(pa.array(np.argsort(-confidence, kind="stable")[:SHOWN_MATCHES]))
     parts = [("found", shown, pictures_of(plan, table, shown, PARTS))]
     for name, rows in (("missed", comparison.missed), ("invented", comparison.invented)):
         if rows is not None:
@@ -205,21 +205,21 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
         histogram=np.bincount(
             np.clip(np.floor(confidence * BINS), 0, BINS - 1).astype(np.int64), minlength=BINS
         ).tolist(),
-        moments=_moments(plan, found, confidence),
-        groups=_groups(plan, found),
+        moments=_moments(plan, matches, confidence),
+        groups=_groups(plan, matches),
         trace=_trace_facts(plan, table, begin, end, int(has.sum())),
         table=table,
         parts=parts,
-        given=None
+        in_raw=None
         if comparison.raw is None
         else [key in comparison.keys for key in keys_of(plan, table, shown)],
         raw=_raw(comparison),
-        nothing="" if found.num_rows else diagnostics.summary(),
+        nothing="" if matches.num_rows else diagnostics.summary(),
     )
 
 
 def totals_of(matches: int, expected: float, certain: int, likely: int) -> dict[str, float]:
-    """Return what stands in the first line; those that are certain are among those that are likely."""
+    """Return the numbers for the first line; certain matches are among the likely ones."""
     return {
         "matches": matches,
         "expected": expected,
@@ -239,10 +239,10 @@ def bars_of_time(low: int, high: int, tick: int | None) -> tuple[int, int, int]:
     return low, width, (high - low) // width + 1
 
 
-def _moments(plan: EvaluationPlan, found: pa.Table, confidence: Float64) -> Moments | None:
-    if not found.num_rows:
+def _moments(plan: EvaluationPlan, rows: pa.Table, confidence: Float64) -> Moments | None:
+    if not rows.num_rows:
         return None
-    first, last = (plan.domain.ticks(found.column(f"range_{side}")) for side in ("lower", "upper"))
+    first, last = (plan.domain.ticks(rows.column(f"range_{side}")) for side in ("lower", "upper"))
     middle = first + (last - first) // 2
     begin, width, count = bars_of_time(int(middle.min()), int(middle.max()), plan.domain.tick_nanoseconds)
     place = (middle - begin) // width
@@ -250,14 +250,14 @@ def _moments(plan: EvaluationPlan, found: pa.Table, confidence: Float64) -> Mome
     return Moments(begin, width, matches, np.bincount(place, confidence, minlength=count).astype(np.float64))
 
 
-def _round_length(least: int, tick: int | None) -> int:
+def _round_length(shortest: int, tick: int | None) -> int:
     """Return a round number of ticks of some nanoseconds, at least so many."""
     if tick is not None:
         for length in _ROUND_LENGTHS:
-            if length >= least * tick and length % tick == 0:
+            if length >= shortest * tick and length % tick == 0:
                 return int(length // tick)
     return next(
-        int(step * 10**power) for power in range(20) for step in (1, 2, 5) if step * 10**power >= least
+        int(step * 10**power) for power in range(20) for step in (1, 2, 5) if step * 10**power >= shortest
     )
 
 
@@ -274,15 +274,15 @@ def is_group(values: int, matches: int) -> bool:
     return 1 < values <= max(matches // 2, 1)
 
 
-def _groups(plan: EvaluationPlan, found: pa.Table) -> list[tuple[str, int, list[Group]]]:
+def _groups(plan: EvaluationPlan, matches: pa.Table) -> list[tuple[str, int, list[Group]]]:
     groups = []
-    for name in grouped_by(plan) if found.num_rows else ():
-        column = found.column(name)
+    for name in grouped_by(plan) if matches.num_rows else ():
+        column = matches.column(name)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        values = pa.table({"value": column, "confidence": found.column("confidence")})
+        values = pa.table({"value": column, "confidence": matches.column("confidence")})
         each = values.group_by("value").aggregate([([], "count_all"), ("confidence", "sum")])
-        if is_group(each.num_rows - each.column("value").null_count, found.num_rows):
+        if is_group(each.num_rows - each.column("value").null_count, matches.num_rows):
             best = each.sort_by([("count_all", "descending"), ("value", "ascending")]).slice(0, TOP)
             rows = best.select(["value", "count_all", "confidence_sum"]).to_pylist()
             groups.append((name, each.num_rows, [Group(*row.values()) for row in rows]))
@@ -295,8 +295,16 @@ def _trace_facts(plan: EvaluationPlan, table: pa.Table, begin: Int64, end: Int64
     kinds = []
     counts = Counter(types.to_pylist())
     for kind, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:TOP]:
-        own = lengths[np.asarray(pc.equal(types, kind))]
-        kinds.append(Kind(kind, count, int(own.min()), float(np.median(own)), int(own.max())))
+        lengths_of_kind = lengths[np.asarray(pc.equal(types, kind))]
+        kinds.append(
+            Kind(
+                kind,
+                count,
+                int(lengths_of_kind.min()),
+                float(np.median(lengths_of_kind)),
+                int(lengths_of_kind.max()),
+            )
+        )
     source = table.column(names.source) if plan.clocks else pa.nulls(0)
     exists = existence(table, names.probability)
     return TraceFacts(

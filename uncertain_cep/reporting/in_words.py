@@ -31,7 +31,7 @@ def title_of(query: Query) -> str:
 
 
 def words_of(plan: EvaluationPlan) -> list[str]:
-    """Return what a query asks, sentence by sentence."""
+    """Return the meaning of a query, sentence by sentence."""
     query, bound = plan.query, plan.bound
     assert query.window is not None
     pattern = _pattern(query.pattern)
@@ -42,12 +42,12 @@ def words_of(plan: EvaluationPlan) -> list[str]:
         conditions = " and ".join(map(format_expression, bound.predicates))
         sentences.append(f"It holds that {conditions}.")
     if bound.times:
-        conditions = " and ".join(found.text(plan.domain) for found in bound.times)
+        conditions = " and ".join(condition.text(plan.domain) for condition in bound.times)
         sentences.append(f"Of the times it holds that {conditions}.")
     sentences.append(_STRATEGIES[query.strategy])
-    for given in query.gap_strategies:
-        between = ", ".join(variable.name for variable in given.variables)
-        sentences.append(f"Between {between}: {_STRATEGIES[given.strategy]}")
+    for strategy in query.gap_strategies:
+        between = ", ".join(variable.name for variable in strategy.variables)
+        sentences.append(f"Between {between}: {_STRATEGIES[strategy.strategy]}")
     if query.having is not None:
         sentences.append(f"Only matches with {query.having.text}.")
     elif query.min_confidence is not None:

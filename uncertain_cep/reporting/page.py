@@ -69,7 +69,7 @@ def page_of(facts: dict[str, Any]) -> str:
         "script": _part("page.js"),
     }
     # In one pass: what is filled in is not looked at again.
-    return re.sub(r"\{(\w+)\}", lambda found: filled[found[1]], _part("page.html"))
+    return re.sub(r"\{(\w+)\}", lambda match: filled[match[1]], _part("page.html"))
 
 
 def summary_of(totals: dict[str, float]) -> str:

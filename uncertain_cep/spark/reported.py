@@ -152,7 +152,7 @@ def gathered_on_spark(request: ReportRequest, frame: DataFrame) -> Answer:
             trace=_trace_facts(reported),
             table=table,
             parts=[(name, rows, pictures[name]) for name, rows in {"found": shown, **tables}.items()],
-            given=given,
+            in_raw=given,
             raw=raw,
             nothing="" if totals["matches"] else diagnostics.summary(),
         )

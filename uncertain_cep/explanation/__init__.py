@@ -1,1 +1,1 @@
-"""What a query means and how it is evaluated: as text, as JSON, with the tree of joins."""
+"""The meaning of a query and its evaluation: as text, as JSON, with the tree of joins."""

@@ -1,4 +1,4 @@
-"""What a query means and how it is evaluated, as plain data for JSON."""
+"""The meaning of a query and its evaluation, as plain data for JSON."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def plan_dict(facts: Sequence[PlanFacts]) -> dict[str, Any]:
 
 def _part(facts: PlanFacts) -> dict[str, Any]:
     plan = facts.plan
-    found: dict[str, Any] = {
+    described: dict[str, Any] = {
         "strategy": plan.query.strategy,
         "components": [_component(component) for component in plan.components],
         "negations": [{**_component(part.component), "after": part.after} for part in plan.negations],
         "readings": [sorted(term.negated) for term in plan.terms if term.is_reading],
         "partition_by": [list(key.columns) for key in plan.keys],
         "predicates": [format_expression(part) for part in (*plan.joined, *plan.constant)],
-        "time_conditions": [found.text(plan.domain) for found in plan.bound.times],
+        "time_conditions": [condition.text(plan.domain) for condition in plan.bound.times],
         "window_ticks": plan.window,
         "tick": None if plan.domain.tick_nanoseconds is None else plan.domain.describe(),
         "known_until": None if plan.known_until is None else shown_tick(plan.known_until, plan.domain),
@@ -81,21 +81,21 @@ def _part(facts: PlanFacts) -> dict[str, Any]:
         "result": {field.name: str(field.type) for field in plan.output_schema},
     }
     if facts.readings > 1:
-        found["of_readings"] = facts.readings
+        described["of_readings"] = facts.readings
     if plan.clocks:
-        found["clocks"] = {"source": plan.names.source}
+        described["clocks"] = {"source": plan.names.source}
         if plan.sequences:
-            found["clocks"]["sequence"] = plan.names.sequence
+            described["clocks"]["sequence"] = plan.names.sequence
     if facts.clocks is not None:
         pairs = [{"variables": [a, b], "clocks": number} for a, b, number in facts.clocks.sharing]
-        found["clocks"] |= {"in_common": pairs, "kernel": facts.clocks.kernel}
+        described["clocks"] |= {"in_common": pairs, "kernel": facts.clocks.kernel}
     if facts.selection is not None and facts.kept is not None and facts.chosen is not None:
-        sizes = zip(found["components"], facts.selection.sizes, facts.kept.sizes, strict=True)
-        for component, size, left in sizes:
-            component |= {"candidates": size, "in_match_windows": left}
-        found["partitions"] = facts.selection.partitions
-        found["choice"] = _choice(facts.chosen)
-    return found
+        sizes = zip(described["components"], facts.selection.sizes, facts.kept.sizes, strict=True)
+        for component, size, in_windows in sizes:
+            component |= {"candidates": size, "in_match_windows": in_windows}
+        described["partitions"] = facts.selection.partitions
+        described["choice"] = _choice(facts.chosen)
+    return described
 
 
 def _component(component: PlannedComponent) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _component(component: PlannedComponent) -> dict[str, Any]:
 
 def _choice(chosen: ChosenPlan) -> dict[str, Any]:
     choice, plan = chosen.choice, chosen.plan
-    found: dict[str, Any] = {
+    described: dict[str, Any] = {
         "planner": plan.planner,
         "join": "pivot" if choice.tree is None else "tree",
         "tree": None if choice.tree is None else chosen.node(choice.tree),
@@ -121,5 +121,5 @@ def _choice(chosen: ChosenPlan) -> dict[str, Any]:
         "statistics": None if choice.statistics is None else choice.statistics.to_dict(),
     }
     if chosen.seconds is not None:
-        found["run"] = {"matches": chosen.matches, "seconds": chosen.seconds}
-    return found
+        described["run"] = {"matches": chosen.matches, "seconds": chosen.seconds}
+    return described

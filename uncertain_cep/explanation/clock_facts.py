@@ -1,4 +1,4 @@
-"""Which components of a pattern can have events of one clock, and how their matches are weighed."""
+"""The components of a pattern that can share a clock, and how their matches are weighed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ClockFacts", "clock_facts"]
 
 @dataclass(frozen=True, slots=True)
 class ClockFacts:
-    """What the candidates of a pattern have in common."""
+    """The clocks that the candidates of a pattern share."""
 
     sharing: tuple[tuple[str, str, int], ...]
     """Pairs of variables, and how many clocks of uncertain offset have candidates of both."""
@@ -53,7 +53,7 @@ class ClockFacts:
 
 
 def clock_facts(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> ClockFacts:
-    """Return what the candidates of an OR-free pattern have in common; a Kleene variable can with itself."""
+    """Return the clocks that candidates of an OR-free pattern share; a Kleene variable can with itself."""
     names, domain = plan.names, plan.domain
     (codes,), _ = codes_of([table.column(names.source)])
     low, high = domain.offsets(table, names)

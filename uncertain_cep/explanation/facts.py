@@ -1,4 +1,4 @@
-"""What there is to say of a plan on given data: gathered once, for text and for JSON."""
+"""Facts about a plan on some data: gathered once, for text and for JSON."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class ChosenPlan:
     def node(self, tree: Tree) -> dict[str, Any]:
         """Return a node of a tree: its components, estimated and actual partial matches, and children."""
         model, components = self.choice.model, components_of(tree)
-        found = self._counted(components, None if model is None else model.partial_matches(components))
+        node = self._counted(components, None if model is None else model.partial_matches(components))
         if not isinstance(tree, Leaf):
-            found["children"] = [self.node(tree.left), self.node(tree.right)]
-        return found
+            node["children"] = [self.node(tree.left), self.node(tree.right)]
+        return node
 
     def passes(self) -> list[dict[str, Any]]:
         """Return the partial matches of the join in pattern order, for each pivot by the components bound.
@@ -88,15 +88,15 @@ class ChosenPlan:
             {
                 "order": [self.variables[j] for j in order],
                 "nodes": [
-                    self._counted(tuple(order[:bound]), number) for bound, number in enumerate(found, 1)
+                    self._counted(tuple(order[:bound]), number) for bound, number in enumerate(numbers, 1)
                 ],
             }
-            for order, found in zip(expected.orders.tolist(), expected.found.tolist(), strict=True)
+            for order, numbers in zip(expected.orders.tolist(), expected.found.tolist(), strict=True)
         ]
 
     def _counted(self, components: Node, number: float | None) -> dict[str, Any]:
-        found = {"components": [self.variables[j] for j in sorted(components)], "estimated": number}
-        return {**found, "actual": self.actual.get(components, 0)} if self.actual else found
+        node = {"components": [self.variables[j] for j in sorted(components)], "estimated": number}
+        return {**node, "actual": self.actual.get(components, 0)} if self.actual else node
 
 
 @dataclass(frozen=True, slots=True)

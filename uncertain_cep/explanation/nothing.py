@@ -56,29 +56,29 @@ def conditions_that_leave_nothing(plan: EvaluationPlan, table: pa.Table, options
     that takes at most about ``SECONDS_FOR_NOTHING``, and compiles nothing.
     """
     sample = _sample(plan, table)
-    started, found, asked_all = time.monotonic(), list[str](), True
+    started, conditions, asked_all = time.monotonic(), list[str](), True
     options = replace(options, threads=1, limit=None, max_matches=None)
     with warnings.catch_warnings():
         # What there is to warn of, the query itself has warned of.
         warnings.simplefilter("ignore")
         for text, query in _variants(plan, table.schema):
-            left = started + SECONDS_FOR_NOTHING - time.monotonic()
-            if left <= 0:
+            remaining = started + SECONDS_FOR_NOTHING - time.monotonic()
+            if remaining <= 0:
                 asked_all = False
                 break
             try:
-                if _has_match(query, sample, options, left):
-                    found.append(shortened(text, _LONGEST))
+                if _has_match(query, sample, options, remaining):
+                    conditions.append(shortened(text, _LONGEST))
             except TimeLimitError:
                 asked_all = False
                 break
             except UncertainCepError:
                 # What cannot be asked in this way says nothing.
                 asked_all = False
-    if not found:
+    if not conditions:
         whole = asked_all and sample.num_rows == table.num_rows
         return "without any one of its conditions there would be no match either" if whole else ""
-    several = found[0] if len(found) == 1 else f"{', '.join(found[:-1])} or {found[-1]}"
+    several = conditions[0] if len(conditions) == 1 else f"{', '.join(conditions[:-1])} or {conditions[-1]}"
     among = "" if sample.num_rows == table.num_rows else f" among the first {sample.num_rows:,} events"
     return f"without {several} there would be matches{among}"
 
@@ -89,10 +89,10 @@ def _sample(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
         return table
     types = [part.types for part in plan.bound.components]
     if all(types) and not plan.query.strategy.endswith("contiguity"):
-        wanted = pa.array(dict.fromkeys(name for names in types for name in names), pa.string())
+        types_taken = pa.array(dict.fromkeys(name for names in types for name in names), pa.string())
         column = table.column(plan.names.type)
         plain = column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-        table = table.filter(pc.is_in(plain, wanted.cast(plain.type)))
+        table = table.filter(pc.is_in(plain, types_taken.cast(plain.type)))
     lower = ticks_of(table, plan.names.lower, plan)
     if table.num_rows > SAMPLED_FOR_NOTHING:
         first = np.argpartition(lower, SAMPLED_FOR_NOTHING)[:SAMPLED_FOR_NOTHING]
@@ -103,8 +103,8 @@ def _sample(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
 def _has_match(query: Query, sample: pa.Table, options: MatchOptions, seconds: float) -> bool:
     chosen = query.min_confidence is not None or query.having is not None
     plan = make_plan(query, sample.schema, options, confidence=chosen)
-    found = within(Limits(seconds), plainly(math.inf, execute(plan, sample, batch_rows=1)))
-    return any(batch.num_rows for batch in found)
+    batches = within(Limits(seconds), plainly(math.inf, execute(plan, sample, batch_rows=1)))
+    return any(batch.num_rows for batch in batches)
 
 
 def _variants(plan: EvaluationPlan, schema: pa.Schema) -> Iterator[tuple[str, Query]]:
@@ -121,8 +121,8 @@ def _variants(plan: EvaluationPlan, schema: pa.Schema) -> Iterator[tuple[str, Qu
         shown = query.having.text if query.having is not None else f"CONFIDENCE >= {query.min_confidence:g}"
         yield f"HAVING {shown}", replace(query, min_confidence=None, having=None)
     for number, condition in enumerate(query.where):
-        others = query.where[:number] + query.where[number + 1 :]
-        yield _text_of(plan, query, condition, schema), replace(query, where=others)
+        remaining_conditions = query.where[:number] + query.where[number + 1 :]
+        yield _text_of(plan, query, condition, schema), replace(query, where=remaining_conditions)
     for component in components_of(query.pattern):
         if component.negated:
             types = "|".join(map(quote_name, component.types)) or "ANY"
@@ -130,7 +130,7 @@ def _variants(plan: EvaluationPlan, schema: pa.Schema) -> Iterator[tuple[str, Qu
             if fewer is not None:
                 yield f"!{types} {component.variable}", fewer
     if query.strategy != "skip_till_any_match" or query.gap_strategies:
-        shown = ", ".join(given.text for given in query.gap_strategies) or query.strategy
+        shown = ", ".join(strategy.text for strategy in query.gap_strategies) or query.strategy
         skipping = replace(
             query, strategy="skip_till_any_match", strategy_position=None, strategy_variables=()
         )
@@ -150,7 +150,7 @@ def _text_of(plan: EvaluationPlan, query: Query, condition: Expression, schema: 
     if isinstance(condition, Equivalence):
         return f"[{quote_name(condition.name)}]"
     bound = bind(replace(query, where=(condition,)), schema, plan.names, plan.domain)
-    times = " AND ".join(found.text(plan.domain) for found in bound.times)
+    times = " AND ".join(condition.text(plan.domain) for condition in bound.times)
     return times or format_expression(bound.predicates[0])
 
 
@@ -160,7 +160,7 @@ def _without(query: Query, absent: Component) -> Query | None:
     def taken(pattern: Pattern) -> Pattern | None:
         if isinstance(pattern, Component):
             return None if pattern is absent else pattern
-        items = tuple(found for item in pattern.items if (found := taken(item)) is not None)
+        items = tuple(inner for item in pattern.items if (inner := taken(item)) is not None)
         return replace(pattern, items=items) if items else None
 
     pattern = taken(query.pattern)
@@ -172,5 +172,5 @@ def _without(query: Query, absent: Component) -> Query | None:
         for condition in query.where
         if not any(getattr(part, "variable", None) == name for part in expressions_in(condition))
     )
-    listed = tuple(found for found in query.strategy_variables if found.name != name)
+    listed = tuple(variable for variable in query.strategy_variables if variable.name != name)
     return replace(query, pattern=pattern, where=where, strategy_variables=listed)

@@ -1,4 +1,4 @@
-"""What a query means and how it is evaluated, in words."""
+"""The meaning of a query and its evaluation, in words."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ def _output(query: Query) -> list[Row]:
     return rows
 
 
-def _counts(wanted: ExpectedCount) -> str:
-    groups = f" by {', '.join(wanted.by)}" if wanted.by else ""
-    if wanted.every is None:
+def _counts(clause: ExpectedCount) -> str:
+    groups = f" by {', '.join(clause.by)}" if clause.by else ""
+    if clause.every is None:
         return f"expected number of matches{groups}"
     return (
-        f"expected number of matches{groups}, for every {_duration(wanted.every)} of the first event's time"
+        f"expected number of matches{groups}, for every {_duration(clause.every)} of the first event's time"
     )
 
 
@@ -104,10 +104,10 @@ def explain_query(query: Query) -> str:
     rows: list[Row] = [("strategy", query.strategy)]
     for number, component in enumerate(components_of(query.pattern), 1):
         types = " | ".join(component.types) or "any type"
-        many = f", {component.times}" if component.times else ""
+        times = f", {component.times}" if component.times else ""
         absent = "none of " if component.negated else ""
-        rows.append((f"component {number}", f"{component.variable}: {absent}{types}{many}"))
-    rows += [("gap", given.text) for given in query.gap_strategies]
+        rows.append((f"component {number}", f"{component.variable}: {absent}{types}{times}"))
+    rows += [("gap", strategy.text) for strategy in query.gap_strategies]
     if query.window is not None:
         rows.append(("window", _duration(query.window)))
     rows.append(("bound to", "nothing yet: name a trace to see keys, predicates and candidates"))
@@ -119,14 +119,14 @@ def explain_plan(facts: Sequence[PlanFacts], spark: str | None = None, no_match:
 
     ``spark`` says how Spark reads the events, if it does; ``no_match`` what leaves none.
     """
-    rest = [] if spark is None else [("on Spark", spark)]
-    rest += [("no match", no_match)] if no_match else []
+    last_rows = [] if spark is None else [("on Spark", spark)]
+    last_rows += [("no match", no_match)] if no_match else []
     if len(facts) == 1:
-        return Explanation(_aligned(_rows(facts[0]) + rest))
+        return Explanation(_aligned(_rows(facts[0]) + last_rows))
     parts = [
         f"branch {number} of {len(facts)}\n{_aligned(_rows(part))}" for number, part in enumerate(facts, 1)
     ]
-    return Explanation("\n\n".join(parts + ([_aligned(rest)] if rest else [])))
+    return Explanation("\n\n".join(parts + ([_aligned(last_rows)] if last_rows else [])))
 
 
 def _rows(facts: PlanFacts) -> list[Row]:
@@ -134,8 +134,8 @@ def _rows(facts: PlanFacts) -> list[Row]:
     counts, partitions = [""] * len(plan.components), ""
     if selection is not None and facts.kept is not None:
         counts = [
-            f"  [{_counted(size, left)}{_lengths(lower, upper)}]"
-            for size, left, lower, upper in zip(
+            f"  [{_counted(size, in_windows)}{_lengths(lower, upper)}]"
+            for size, in_windows, lower, upper in zip(
                 selection.sizes, facts.kept.sizes, selection.lower, selection.upper, strict=True
             )
         ]
@@ -146,8 +146,8 @@ def _rows(facts: PlanFacts) -> list[Row]:
         rows.append(("readings", f"{facts.readings:,} by what is left out: {how}"))
     for number, (component, count) in enumerate(zip(plan.components, counts, strict=True), 1):
         rows += _negations(plan, number - 1)
-        many = ", one or more" if component.kleene else ""
-        rows.append((f"component {number}", f"{_taken(component)}{many}{count}"))
+        times = ", one or more" if component.kleene else ""
+        rows.append((f"component {number}", f"{_taken(component)}{times}{count}"))
     rows += _negations(plan, len(plan.components))
     rows += [("readings", _readings(plan))] if plan.terms else []
     keys = ", ".join(key.name or " = ".join(key.columns) for key in plan.keys) or "none: one partition"
@@ -155,7 +155,7 @@ def _rows(facts: PlanFacts) -> list[Row]:
     rows += [("join predicate", format_expression(part)) for part in plan.joined]
     rows += [("condition", format_expression(part)) for part in plan.constant]
     domain = plan.domain
-    rows += [("time condition", found.text(domain)) for found in plan.bound.times]
+    rows += [("time condition", condition.text(domain)) for condition in plan.bound.times]
     rows.append(("tick", _tick(domain)))
     ticks = counted(plan.window, "tick")
     if domain.tick_nanoseconds is not None:
@@ -196,7 +196,7 @@ def _method(plan: EvaluationPlan, along_tree: bool) -> str:
 
 def _negations(plan: EvaluationPlan, after: int) -> list[Row]:
     """Return the negated components that stand behind ``after`` positive ones."""
-    return [("negated", _taken(found.component)) for found in plan.negations if found.after == after]
+    return [("negated", _taken(negation.component)) for negation in plan.negations if negation.after == after]
 
 
 def _readings(plan: EvaluationPlan) -> str:
@@ -247,8 +247,8 @@ def _choice_rows(chosen: ChosenPlan) -> list[Row]:
     if plan.latency_weight:
         rows.append(("latency", _latency(chosen)))
     if chosen.seconds is not None:
-        found = "" if chosen.matches is None else f"{counted(chosen.matches, 'match', 'matches')} in "
-        rows.append(("run", f"{found}{time_text(1e9 * chosen.seconds)}"))
+        result = "" if chosen.matches is None else f"{counted(chosen.matches, 'match', 'matches')} in "
+        rows.append(("run", f"{result}{time_text(1e9 * chosen.seconds)}"))
     return rows + _statistics(chosen)
 
 
@@ -261,13 +261,13 @@ def _lines(node: dict[str, Any], depth: int) -> list[str]:
     return lines + [line for child in node.get("children", ()) for line in _lines(child, depth + 1)]
 
 
-def _pass_line(found: dict[str, Any]) -> str:
+def _pass_line(counts: dict[str, Any]) -> str:
     """Return the numbers of a pivot as text; nothing if it is not to be expected, and there was none."""
-    nodes = found["nodes"]
+    nodes = counts["nodes"]
     if nodes[0]["estimated"] < 0.5 and not nodes[0].get("actual"):
         return ""
     numbers = ", ".join(_rounded(node["estimated"]) for node in nodes)
-    text = f"  {' '.join(found['order'])}: {numbers} estimated"
+    text = f"  {' '.join(counts['order'])}: {numbers} estimated"
     if "actual" in nodes[0]:
         text += f"; {', '.join(format(node['actual'], ',') for node in nodes)} actual"
     return text
@@ -277,8 +277,8 @@ def _latency(chosen: ChosenPlan) -> str:
     weight, waiting = f"{chosen.plan.latency_weight:g}", chosen.waiting
     if waiting is None:
         return f"weight {weight}"
-    many = _rounded(waiting)
-    waiting_for = f"{counted(1, 'partial match', 'partial matches', shown=many)} wait{'s' * (many == '1')}"
+    shown = _rounded(waiting)
+    waiting_for = f"{counted(1, 'partial match', 'partial matches', shown=shown)} wait{'s' * (shown == '1')}"
     return (
         f"{waiting_for} to be put together with the event of {chosen.variables[-1]}; in what is expected "
         f"each counts {weight} times"
@@ -289,7 +289,7 @@ def _statistics(chosen: ChosenPlan) -> list[Row]:
     plan, statistics, variables = chosen.plan, chosen.choice.statistics, chosen.variables
     if statistics is None:
         return []
-    components = [*plan.components, *(found.component for found in plan.negations)]
+    components = [*plan.components, *(negation.component for negation in plan.negations)]
     rows = [
         (f"statistics of {part.variable}", _component(part, [*map(format_expression, component.local)]))
         for part, component in zip((*statistics.components, *statistics.negated), components, strict=True)
@@ -298,12 +298,12 @@ def _statistics(chosen: ChosenPlan) -> list[Row]:
     for pair in statistics.pairs if plan.order is None else ():
         if pair.second == pair.first + 1:
             first, second = variables[pair.first], variables[pair.second]
-            found = (
+            shown = (
                 f"{_percent(pair.in_time)} of the pairs can be, within the window and in one partition, "
                 f"and {_percent(pair.first_met)} of {first} and {_percent(pair.second_met)} of {second} are "
                 "in one"
             )
-            rows.append((f"{first} before {second}", found))
+            rows.append((f"{first} before {second}", shown))
     rows += [
         ("selectivity", f"{format_expression(predicate)}: {_percent(part.selectivity)}")
         for predicate, part in zip(plan.joined, statistics.predicates, strict=True)
@@ -319,14 +319,14 @@ def _statistics(chosen: ChosenPlan) -> list[Row]:
 def _component(part: ComponentStatistics, local: list[str]) -> str:
     lengths = part.lengths
     tests = "".join(f", {text}: {_percent(share)}" for text, share in zip(local, part.local, strict=True))
-    found = f"{_rounded(part.rate)} a tick, type: {_percent(part.type_share)} of the events{tests}"
+    line = f"{_rounded(part.rate)} a tick, type: {_percent(part.type_share)} of the events{tests}"
     if not part.candidates:
-        return found
+        return line
     ticks = [
         _rounded(length + 1.0) for length in (lengths.mean, lengths.median, lengths.most, lengths.longest)
     ]
     return (
-        f"{found}; intervals of {counted(1, 'tick', shown=ticks[0])} on average, half up to {ticks[1]}, nine "
+        f"{line}; intervals of {counted(1, 'tick', shown=ticks[0])} on average, half up to {ticks[1]}, nine "
         f"in ten to {ticks[2]}, all to {ticks[3]}"
     )
 

@@ -1,4 +1,4 @@
-"""What weighs the matches of a plan: the weighers that can, and in a run who took how many, and why."""
+"""The weighers of a plan: those that can weigh its matches, and in a run who took how many, and why."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def weigher_rows(plan: EvaluationPlan, log: WeighingLog | None) -> list[Row]:
 
 
 def _took(use: WeigherUse) -> str:
-    """Return what a weigher took as text."""
+    """Return the work of a weigher as text."""
     each = f"{time_text(use.nanoseconds / max(use.matches, 1))} estimated for each"
     dearer = ", ".join(f"{name} {time_text(cost)}" for name, cost in use.others.items())
     beside = f"; others at least: {dearer}" if dearer else ""
@@ -61,11 +61,11 @@ def weigher_facts(plan: EvaluationPlan, log: WeighingLog | None) -> list[dict[st
 
     ``others`` has for other weighers the cheapest price of one of these matches.
     """
-    found: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
     for weigher in _weighers(plan):
         facts: dict[str, Any] = {"name": weigher.name, "why": weigher.why}
         if log is not None:
             use = log.uses.get(weigher.name, WeigherUse())
             facts |= {"matches": use.matches, "ns": use.nanoseconds, "others": dict(use.others)}
-        found.append(facts)
-    return found
+        listed.append(facts)
+    return listed

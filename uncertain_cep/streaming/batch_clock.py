@@ -1,4 +1,4 @@
-"""What a stream that is cut into batches knows of the events to come, and which events are late.
+"""The clock of a stream that is cut into batches: bounds of the events to come, and late events.
 
 The order of events within a batch is not known. So an event is late by the bounds from before the batch.
 """
@@ -27,7 +27,7 @@ _MILLISECOND: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What the rows of a part of a batch say about time, in ticks.
+    """The bounds of time that the rows of a part of a batch set, in ticks.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class News:
     of_type: Mapping[str, int] = field(default_factory=dict)
 
     def joined(self, other: News) -> News:
-        """Return what both parts say together."""
+        """Return the bounds of both parts together."""
         return News(
             _latest(self.latest, other.latest),
             max(self.said, other.said),
@@ -84,9 +84,9 @@ class BatchClock:
         return cls(largest, _MILLISECOND // length if short and length else 1)
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> BatchClock:
+    def read(cls, values: Mapping[str, Any]) -> BatchClock:
         """Return the clock that `written` has written."""
-        return cls(**given)
+        return cls(**values)
 
     def written(self) -> dict[str, Any]:
         """Return the clock as values that JSON can hold."""
@@ -119,7 +119,7 @@ class BatchClock:
         return self.has_types or lower < self.safe or upper < self._seen
 
     def late(self, lower: Int64, upper: Int64, types: pa.ChunkedArray) -> NDArray[np.bool_]:
-        """Return which events of the next batch are late, (n,) bool; intervals are (n,) int64, ticks."""
+        """Mark the late events of the next batch, (n,) bool; intervals are (n,) int64, ticks."""
         late = (lower < self.safe) | (upper < self._seen) | (upper - lower > self.largest)
         for name, said in self.of_type.items():
             if said > self.safe:

@@ -17,8 +17,8 @@ def packed(table: pa.Table, mark: bytes = b"") -> bytes:
     schema = table.schema.with_metadata({_MARK: mark})
     with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
         writer.write_table(table.replace_schema_metadata(schema.metadata))
-    found: bytes = sink.getvalue().to_pybytes()
-    return found
+    blob: bytes = sink.getvalue().to_pybytes()
+    return blob
 
 
 def unpacked(blob: bytes) -> tuple[pa.Table, bytes]:

@@ -64,16 +64,16 @@ def cut(batches: Iterable[pa.RecordBatch], layout: StreamLayout) -> Iterator[pa.
         With the events that are not sound.
     """
     news = News()
-    some = False
+    has_rows = False
     for table in _gathered(batches, layout):
-        some = True
+        has_rows = True
         events, hashes, said = _without_heartbeats(table, layout)
         news = news.joined(said)
         if events.num_rows:
             pieces, latest = _pieces(events, hashes, layout)
             news = news.joined(News(latest))
             yield from pieces
-    if some:
+    if has_rows:
         blob = json.dumps(asdict(news)).encode()
         clocks = [{"bucket": bucket, "kind": CLOCK, "blob": blob} for bucket in range(layout.buckets)]
         filled = [dict.fromkeys(PIECES.names, 0) | clock for clock in clocks]
@@ -204,10 +204,12 @@ def _cut(
 ) -> Iterator[pa.RecordBatch]:
     length, names = layout.length, layout.plan.names
     first, later, used = roles
-    own = lower // length
+    first_slice = lower // length
     # A count belongs to a slice by any time within the interval, a match by the begin of the interval.
-    begin = np.where(later, (lower - layout.reach) // length, own)
-    end = np.where(later, (upper + layout.back) // length, upper // length if layout.plan.counts else own)
+    begin = np.where(later, (lower - layout.reach) // length, first_slice)
+    end = np.where(
+        later, (upper + layout.back) // length, upper // length if layout.plan.counts else first_slice
+    )
     kept = first | later
     counts = np.where(kept, end - begin + 1, 0)
     rows = np.repeat(np.arange(len(lower)), counts)
@@ -218,17 +220,17 @@ def _cut(
     events = table.take(pa.array(rows)).combine_chunks()
     changes = np.flatnonzero((np.diff(slices) != 0) | (np.diff(buckets) != 0)) + 1
     bounds = [0, *changes.tolist(), len(rows)] if len(rows) else [0]
-    found: list[dict[str, Any]] = []
+    pieces: list[dict[str, Any]] = []
     owners = np.where(first[rows], upper[rows], NOTHING_KNOWN)
     for start, stop in pairwise(bounds):
         part = rows[start:stop]
-        found.append(
+        pieces.append(
             {
                 "bucket": int(buckets[start]),
                 "kind": EVENTS,
                 "slice": int(slices[start]),
                 "rows": stop - start,
-                "own": int((own[part] == slices[start]).sum()),
+                "own": int((first_slice[part] == slices[start]).sum()),
                 "lower": int(lower[part].min()),
                 "upper": int(upper[part].min()),
                 "owner_upper": int(owners[start:stop].max()),
@@ -237,10 +239,10 @@ def _cut(
         )
     if not kept.all():
         places = np.flatnonzero(~kept)
-        others = table.select([names.type, names.id, names.lower, names.upper]).take(pa.array(places))
-        found.append(
+        unused_events = table.select([names.type, names.id, names.lower, names.upper]).take(pa.array(places))
+        pieces.append(
             {
-                "bucket": int(own[places[0]] % layout.buckets),
+                "bucket": int(first_slice[places[0]] % layout.buckets),
                 "kind": OTHERS,
                 "slice": 0,
                 "rows": len(places),
@@ -249,10 +251,10 @@ def _cut(
                 # An event that is too long is late in any case.
                 "upper": int(np.where(upper - lower > layout.largest, NEVER, upper)[places].min()),
                 "owner_upper": NOTHING_KNOWN,
-                "blob": packed(others),
+                "blob": packed(unused_events),
             }
         )
     bounds_of_ids = {"lower": int(lower.min()), "upper": int(upper.min())}
     unused = dict.fromkeys(PIECES.names, 0) | bounds_of_ids | {"kind": IDS}
-    found += [unused | piece for piece in id_pieces(table, end, used, layout)]
-    yield pa.RecordBatch.from_pylist(found, PIECES)
+    pieces += [unused | piece for piece in id_pieces(table, end, used, layout)]
+    yield pa.RecordBatch.from_pylist(pieces, PIECES)

@@ -15,11 +15,11 @@ from uncertain_cep.traces.faulty_rows import row_faults
 __all__ = ["duplicate_error", "duplicates_in"]
 
 
-def duplicates_in(plan: EvaluationPlan, known: pa.Table, new: pa.Table) -> NDArray[np.bool_]:
-    """Return a mask, (n,) bool, of new events with the id of a known event or of an earlier new one.
+def duplicates_in(plan: EvaluationPlan, retained: pa.Table, new: pa.Table) -> NDArray[np.bool_]:
+    """Return a mask, (n,) bool, of new events with the id of a retained event or of an earlier new one.
 
-    In their partition, and of those that a component takes. The known events have ids and the attributes of
-    partitions, and are such ones. O(known + new).
+    In their partition, and of those that a component takes. The retained events have ids and the attributes
+    of partitions, and are such ones. O(retained + new).
     """
     taken = np.zeros(new.num_rows, dtype=np.bool_)
     again = taken.copy()
@@ -28,10 +28,10 @@ def duplicates_in(plan: EvaluationPlan, known: pa.Table, new: pa.Table) -> NDArr
             taken[rows_taken(branch, new, part)] = True
     rows = np.flatnonzero(taken)
     names = list(dict.fromkeys((plan.names.id, *plan.partition_attributes)))
-    both = pa.concat_tables([known.select(names), new.select(names).take(pa.array(rows))])
+    both = pa.concat_tables([retained.select(names), new.select(names).take(pa.array(rows))])
     faults = check_ids(both, plan.names, partition=plan.partition_attributes, limit=both.num_rows)
-    found = [fault.row - 1 - known.num_rows for fault in faults if fault.row is not None]
-    again[rows[[place for place in found if place >= 0]]] = True
+    places = [fault.row - 1 - retained.num_rows for fault in faults if fault.row is not None]
+    again[rows[[place for place in places if place >= 0]]] = True
     return again
 
 

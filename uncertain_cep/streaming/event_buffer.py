@@ -30,32 +30,32 @@ class UniqueIds:
         self._partition = plan.partition_attributes
         self._largest: int | None = None
 
-    def check(self, known: Callable[[], pa.Table], new: pa.Table) -> None:
-        """Check that no new event has the id of a known one in its partition.
+    def check(self, retained: Callable[[], pa.Table], new: pa.Table) -> None:
+        """Check that no new event has the id of a retained one in its partition.
 
         Parameters
         ----------
-        known : callable
-            Returns the known events; called only if the ids alone leave it open.
+        retained : callable
+            Returns the retained events; called only if the ids alone leave it open.
         new : pyarrow.Table
             Their ids are unique among themselves.
 
         Raises
         ------
         TraceError
-            With each event whose id is known.
+            With each event whose id is that of a retained one.
 
         Notes
         -----
-        O(new) for int64 ids that keep rising, else O(known + new).
+        O(new) for int64 ids that keep rising, else O(retained + new).
         """
         if self._rising(new.column(self._names.id)):
             return
         names = list(dict.fromkeys((self._names.id, *self._partition)))
-        both = pa.concat_tables([known().select(names), new.select(names)])
+        both = pa.concat_tables([retained().select(names), new.select(names)])
         faults = check_ids(both, self._names, partition=self._partition)
         if faults:
-            # The row would be that of the known event; the value says which event is meant.
+            # The row would be that of the retained event; the value says which event is meant.
             raise TraceError([replace(fault, row=None) for fault in faults])
 
     def takes(self, id: int) -> bool:
@@ -69,9 +69,11 @@ class UniqueIds:
         if not pa.types.is_int64(ids.type) or not len(ids):
             return False
         values = np.asarray(ids.to_numpy())
-        known = self._largest
-        self._largest = max(int(values.max()), int(values.max()) if known is None else known)
-        return known is None or int(values.min()) > known
+        largest_before = self._largest
+        self._largest = max(
+            int(values.max()), int(values.max()) if largest_before is None else largest_before
+        )
+        return largest_before is None or int(values.min()) > largest_before
 
 
 class RetainedEvents:
@@ -85,14 +87,14 @@ class RetainedEvents:
     """
 
     def __init__(self, plan: EvaluationPlan, schema: pa.Schema) -> None:
-        wanted = dict.fromkeys((plan.names.id, *plan.partition_attributes, *plan.bound.returned_columns))
+        names = dict.fromkeys((plan.names.id, *plan.partition_attributes, *plan.bound.returned_columns))
         if plan.bound.times:
-            wanted |= dict.fromkeys(plan.required_columns)
+            names |= dict.fromkeys(plan.required_columns)
         if plan.names.probability in schema.names:
-            wanted[plan.names.probability] = None
-        self._names = tuple(wanted)
-        self._table: pa.Table = pa.schema([schema.field(name) for name in wanted]).empty_table()
-        self._alone: tuple[list[Any], ...] = tuple([] for _ in wanted)
+            names[plan.names.probability] = None
+        self._names = tuple(names)
+        self._table: pa.Table = pa.schema([schema.field(name) for name in names]).empty_table()
+        self._alone: tuple[list[Any], ...] = tuple([] for _ in names)
         self._numbers: Int64 = np.zeros(0, dtype=np.int64)
         self._next = 0
         # Ids by number, from a first number on; None where the result shows more of an event than its id.

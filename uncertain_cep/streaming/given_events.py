@@ -38,17 +38,17 @@ def events_given(events: Any, schema: pa.Schema) -> pa.Table:
     return table
 
 
-def length_of_tick(table: pa.Table, names: Names, known: int | None) -> int | None:
+def length_of_tick(table: pa.Table, names: Names, nanoseconds: int | None) -> int | None:
     """Return the nanoseconds of a tick, as known or as the events say; a TraceError says that they differ."""
     noted = with_noted_tick(table.replace_schema_metadata(None), names).schema.metadata
     if noted is None:
-        return known
+        return nanoseconds
     tick = noted[TICK_METADATA].decode()
     length = parse_duration(tick)
-    if known is not None and length != known:
+    if nanoseconds is not None and length != nanoseconds:
         message = (
             f"the events were made with ticks of {tick}, but a tick is "
-            f'{format_duration(known)} here: give the matcher tick="{tick}"'
+            f'{format_duration(nanoseconds)} here: give the matcher tick="{tick}"'
         )
         raise TraceError(TraceFault(message, column=names.tick))
     return length

@@ -69,8 +69,8 @@ def id_pieces(
     if not len(rows):
         return []
     names = layout.plan.names
-    wanted = dict.fromkeys([names.type, names.id, names.lower, names.upper])
-    wanted |= dict.fromkeys(key for keys in used for key in keys)
+    columns = dict.fromkeys([names.type, names.id, names.lower, names.upper])
+    columns |= dict.fromkeys(key for keys in used for key in keys)
     ids = table.column(names.id).take(pa.array(rows))
     if pa.types.is_integer(ids.type):
         parts = np.asarray(pc.cast(ids, pa.int64()).to_numpy()) % layout.buckets
@@ -78,7 +78,7 @@ def id_pieces(
         parts = np.array([crc32(id.encode()) for id in ids.to_pylist()]) % layout.buckets
     order = np.argsort(parts, kind="stable")
     rows, parts = rows[order], parts[order]
-    events = table.select([*wanted]).take(pa.array(rows)).append_column(_UNTIL, pa.array(until[rows]))
+    events = table.select([*columns]).take(pa.array(rows)).append_column(_UNTIL, pa.array(until[rows]))
     for number, of in enumerate(used.values()):
         events = events.append_column(f"{_OF}{number}", pa.array(of[rows]))
     bounds = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(rows)]
@@ -117,10 +117,10 @@ class HeldIds:
             _check(every, layout)
             for place in places:
                 store.remove(0, place)
-            left = every.filter(pc.greater(every.column(_UNTIL), last))
+            remaining = every.filter(pc.greater(every.column(_UNTIL), last))
             self.parts = self.bytes = 0
-            self.least = EVER if not left.num_rows else pc.min(left.column(_UNTIL)).as_py()
-            tables = [left] if left.num_rows else []
+            self.least = EVER if not remaining.num_rows else pc.min(remaining.column(_UNTIL)).as_py()
+            tables = [remaining] if remaining.num_rows else []
         if tables:
             blob = packed(pa.concat_tables(tables), layout.mark)
             self.parts += 1
@@ -139,11 +139,11 @@ def _kept_columns(table: pa.Table, layout: StreamLayout) -> pa.Table:
 def _check(every: pa.Table, layout: StreamLayout) -> None:
     names = layout.plan.names
     for number, keys in enumerate(layout.id_keys):
-        some = every.filter(every.column(f"{_OF}{number}"))
-        faults = check_ids(some, names, partition=keys)
+        events = every.filter(every.column(f"{_OF}{number}"))
+        faults = check_ids(events, names, partition=keys)
         if faults and layout.drops:
             # Rows of the same time are in the same slices, where whole rows are compared.
             columns = dict.fromkeys([names.id, names.lower, names.upper, *keys])
-            faults = check_ids(some.group_by([*columns]).aggregate([]), names, partition=keys)
+            faults = check_ids(events.group_by([*columns]).aggregate([]), names, partition=keys)
         if faults:
             raise TraceError([replace(fault, row=None, message=used_again(keys)) for fault in faults])

@@ -166,17 +166,17 @@ def _on_time(
         counts["late"] += int(begins.sum())
         gone = table.filter(pa.array(begins))
         bounds = (("range_lower", lower), ("range_upper", upper))
-        told = {name: plan.domain.times(bound[begins]) for name, bound in bounds}
-        told |= {LATE_TYPE: gone.column(plan.names.type), LATE_ID: gone.column(plan.names.id)}
-        blobs.append(_packed_rows("late", told, gone.num_rows, layout))
+        columns = {name: plan.domain.times(bound[begins]) for name, bound in bounds}
+        columns |= {LATE_TYPE: gone.column(plan.names.type), LATE_ID: gone.column(plan.names.id)}
+        blobs.append(_packed_rows("late", columns, gone.num_rows, layout))
     if piece["kind"] != EVENTS:
         return piece
-    left = table.filter(pa.array(~late))
-    return {**piece, "rows": left.num_rows, "blob": packed(left, layout.mark)}
+    on_time = table.filter(pa.array(~late))
+    return {**piece, "rows": on_time.num_rows, "blob": packed(on_time, layout.mark)}
 
 
 def _late(table: pa.Table, clock: BatchClock, layout: StreamLayout) -> tuple[Mask, Int64, Int64]:
-    """Return which events are late, and the bounds of all, ticks."""
+    """Return a mask of the late events, and the bounds of all, ticks."""
     plan = layout.plan
     lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
     return clock.late(lower, upper, table.column(plan.names.type)), lower, upper
@@ -202,11 +202,11 @@ def _advanced(
             store.write(number, held.parts, blob)
             held.parts += 1
     for tables in _groups(layout, store, state, final, new):
-        for found in _evaluated(layout, tables, counts):
-            counts["matches"] += found.num_rows
-            if found.num_rows:
-                told = {name: found.column(name) for name in layout.plan.output_schema.names}
-                blobs.append(_packed_rows("match", told, found.num_rows, layout))
+        for matches in _evaluated(layout, tables, counts):
+            counts["matches"] += matches.num_rows
+            if matches.num_rows:
+                columns = {name: matches.column(name) for name in layout.plan.output_schema.names}
+                blobs.append(_packed_rows("match", columns, matches.num_rows, layout))
     for number in final:
         for part in range(state.slices.pop(number).parts):
             store.remove(number, part)
@@ -255,9 +255,9 @@ def _evaluated(
     try:
         if plan.counts:
             for number, table in slices.items():
-                found = finished(plan, execute(plan, table))
-                bucket = plan.domain.ticks(found.column("bucket"))
-                yield found.filter(pa.array(bucket // layout.length == number))
+                counts_of_buckets = finished(plan, execute(plan, table))
+                bucket = plan.domain.ticks(counts_of_buckets.column("bucket"))
+                yield counts_of_buckets.filter(pa.array(bucket // layout.length == number))
             return
         column = layout.slice_column
         numbered = [
@@ -295,11 +295,13 @@ def _without_copies(layout: StreamLayout, number: int, table: pa.Table, counts: 
     return table.filter(pa.array(kept))
 
 
-def _packed_rows(kind: str, told: Mapping[str, Any], rows: int, layout: StreamLayout) -> bytes:
+def _packed_rows(kind: str, columns_by_name: Mapping[str, Any], rows: int, layout: StreamLayout) -> bytes:
     """Return rows of the output schema as a blob; columns that are not given are null."""
-    told = {KIND: pa.repeat(pa.scalar(kind), rows), **told}
+    columns_by_name = {KIND: pa.repeat(pa.scalar(kind), rows), **columns_by_name}
     columns = [
-        told[field.name].cast(field.type) if field.name in told else pa.nulls(rows, field.type)
+        columns_by_name[field.name].cast(field.type)
+        if field.name in columns_by_name
+        else pa.nulls(rows, field.type)
         for field in layout.output_schema
     ]
     return packed(pa.table(columns, schema=layout.output_schema))

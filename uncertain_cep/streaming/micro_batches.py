@@ -152,8 +152,8 @@ class SlicedEvaluation:
             return
         events = _Events.joined(self._parts)
         owned = events.waits.copy() if last else events.waits & (events.upper < safe - self._reach)
-        left = events.waits & ~owned
-        self._keep(events, left, safe)
+        waiting = events.waits & ~owned
+        self._keep(events, waiting, safe)
         if owned.any():
             begin = int(events.lower[owned].min()) - self._back
             end = int(events.upper[owned].max()) + self._reach

@@ -29,19 +29,19 @@ def residual(plan: EvaluationPlan, chunk: MatchBatch, table: pa.Table) -> MatchB
     """
     rows = chunk.events
     if plan.bound.times and rows.size:
-        own = table.take(pa.array(rows.ravel()))
-        given = ticks_of(own, plan.names.lower, plan), ticks_of(own, plan.names.upper, plan)
-        pmfs, lower, upper = explicit_pmfs(own, plan.names.pmf, *given)
+        events = table.take(pa.array(rows.ravel()))
+        bounds = ticks_of(events, plan.names.lower, plan), ticks_of(events, plan.names.upper, plan)
+        pmfs, lower, upper = explicit_pmfs(events, plan.names.pmf, *bounds)
         places = np.arange(rows.size)
         span = min(plan.window, int(upper.max()) - int(lower.min()) + 1)
-        described = TimedChoices(plan, own, places, (lower, upper), pmfs, span)
+        described = TimedChoices(plan, events, places, (lower, upper), pmfs, span)
         lower, upper = np.empty((2, rows.shape[1]), dtype=np.int64)
         confidence, error = np.zeros((2, rows.shape[1]))
         described.describe(
             places.reshape(rows.shape), plan.needs_confidence, (lower, upper, confidence, error)
         )
-        found = confidence if plan.needs_confidence else None
-        chunk = MatchBatch(rows, lower, upper, found, error).keep(lower <= upper)
+        confidences = confidence if plan.needs_confidence else None
+        chunk = MatchBatch(rows, lower, upper, confidences, error).keep(lower <= upper)
     return _happened(plan, chunk, table)
 
 

@@ -54,11 +54,11 @@ class SingleEvents:
         """Return the checker of events of a schema; None if a column or a predicate needs a table."""
         kinds = {}
         for field in schema:
-            found = next((kind for is_kind, kind in _KINDS if is_kind(field.type)), None)
+            kind = next((kind for is_kind, kind in _KINDS if is_kind(field.type)), None)
             special = plan.names.pmf, plan.names.tick, plan.names.probability
-            if found is None or field.name in special:
+            if kind is None or field.name in special:
                 return None
-            kinds[field.name] = found
+            kinds[field.name] = kind
         names = plan.names
         if (kinds[names.lower], kinds[names.upper], kinds[names.id], kinds[names.type]) != (
             int,
@@ -71,7 +71,7 @@ class SingleEvents:
         if any(kinds[name] not in (int, str) for name in keys):
             return None
         local = [[scalar(predicate) for predicate in part.local] for part in plan.components]
-        if any(found is None for part in local for found in part):
+        if any(condition is None for part in local for condition in part):
             return None
         of_type = {
             name: tuple(j for j, part in enumerate(plan.components) if not part.types or name in part.types)
@@ -80,7 +80,7 @@ class SingleEvents:
         return cls(
             plan,
             kinds,
-            tuple(tuple(found for found in part if found) for part in local),
+            tuple(tuple(condition for condition in part if condition) for part in local),
             of_type,
             tuple(j for j, part in enumerate(plan.components) if not part.types),
         )
@@ -107,7 +107,7 @@ class SingleEvents:
                     if predicate(event) is not True:
                         break
                 else:
-                    key = tuple(event.get(found.columns[j]) for found in self.plan.split_keys)
+                    key = tuple(event.get(split_key.columns[j]) for split_key in self.plan.split_keys)
                     if None in key:
                         return None
                     components.append(j)

@@ -29,12 +29,12 @@ def unpacked_snapshot(fingerprint: Mapping[str, Any], snapshot: bytes) -> dict[s
     OptionError
         If it is no snapshot, or one of another matcher.
     """
-    given: Any = snapshot
-    if not isinstance(given, bytes | bytearray | memoryview) or not bytes(given).startswith(_MAGIC):
+    blob: Any = snapshot
+    if not isinstance(blob, bytes | bytearray | memoryview) or not bytes(blob).startswith(_MAGIC):
         raise OptionError("this is no snapshot of an IncrementalMatcher: give what snapshot() returned")
-    mark, _, body = bytes(given).removeprefix(_MAGIC).partition(b"\n")
-    if told := differences(json.loads(mark), fingerprint):
-        raise OptionError(f"the snapshot is of another matcher: {told}")
+    mark, _, body = bytes(blob).removeprefix(_MAGIC).partition(b"\n")
+    if difference := differences(json.loads(mark), fingerprint):
+        raise OptionError(f"the snapshot is of another matcher: {difference}")
     try:
         held: dict[str, Any] = pickle.loads(body)
     except (EOFError, pickle.UnpicklingError) as error:

@@ -85,15 +85,15 @@ class StreamOptions:
         if self.idle_after is not None and not parse_duration(self.idle_after, what="idle_after"):
             raise OptionError("idle_after must be longer than 0")
         for name in ("slice_length", "buckets"):
-            given = getattr(self, name)
-            if given is not None and (not is_whole(given) or given < 1):
-                raise OptionError(f"{name}={given!r}: it must be a whole number, at least 1")
-        given = self.largest_interval
-        if is_whole(given):
-            if not 0 <= int(given) <= 2 * MAX_TICK:  # type: ignore[arg-type]
-                raise OptionError(f"largest_interval={given}: it must be 0 or more ticks")
-        elif given is not None:
-            parse_duration(given, what="largest_interval")  # type: ignore[arg-type]
+            option = getattr(self, name)
+            if option is not None and (not is_whole(option) or option < 1):
+                raise OptionError(f"{name}={option!r}: it must be a whole number, at least 1")
+        option = self.largest_interval
+        if is_whole(option):
+            if not 0 <= int(option) <= 2 * MAX_TICK:  # type: ignore[arg-type]
+                raise OptionError(f"largest_interval={option}: it must be 0 or more ticks")
+        elif option is not None:
+            parse_duration(option, what="largest_interval")  # type: ignore[arg-type]
 
     @property
     def given(self) -> bool:
@@ -122,7 +122,7 @@ def refuse_what_needs_all(plan: EvaluationPlan) -> None:
 
 @dataclass(frozen=True)
 class StreamLayout:
-    """What all parts of the evaluation of a stream agree on.
+    """The layout that all parts of the evaluation of a stream share.
 
     Attributes
     ----------
@@ -243,22 +243,22 @@ class StreamLayout:
     def output_schema(self) -> pa.Schema:
         """The columns of the result: the kind, those of matches, and the type and id of late events."""
         names, domain = self.plan.names, self.plan.domain
-        found = self.plan.output_schema
+        schema = self.plan.output_schema
         for name in ("range_lower", "range_upper"):
-            if name not in found.names:
-                found = found.append(pa.field(name, domain.arrow_type))
-        taken = {name.lower() for name in found.names} & {KIND, LATE_TYPE, LATE_ID}
+            if name not in schema.names:
+                schema = schema.append(pa.field(name, domain.arrow_type))
+        taken = {name.lower() for name in schema.names} & {KIND, LATE_TYPE, LATE_ID}
         if taken:
             raise OptionError(
                 f"{', '.join(sorted(taken))}: the rows of a stream have columns of that name: call the "
                 "variable, the attribute or what RETURN gives otherwise"
             )
         late = [pa.field(LATE_TYPE, pa.string()), pa.field(LATE_ID, self.schema.field(names.id).type)]
-        return pa.schema([pa.field(KIND, pa.string()), *found, *late])
+        return pa.schema([pa.field(KIND, pa.string()), *schema, *late])
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
-        """What two layouts must agree on, if one is to read the state of the other."""
+        """The values that two layouts must share, if one is to read the state of the other."""
         plan = self.plan
         return {
             "format": FORMAT,
@@ -278,18 +278,18 @@ class StreamLayout:
         return json.dumps(self.fingerprint, sort_keys=True).encode()
 
 
-def differences(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+def differences(held: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
     """Return the differences between two fingerprints in words, an empty text if there are none."""
-    names = [name for name in {**held, **wanted} if held.get(name) != wanted.get(name)]
-    return "; ".join(f"{name} was {held.get(name)!r} and is {wanted.get(name)!r}" for name in names)
+    names = [name for name in {**held, **expected} if held.get(name) != expected.get(name)]
+    return "; ".join(f"{name} was {held.get(name)!r} and is {expected.get(name)!r}" for name in names)
 
 
-def check_fingerprint(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def check_fingerprint(held: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
     """Raise OptionError, with the differences, if state is that of another stream."""
-    if told := differences(held, wanted):
+    if difference := differences(held, expected):
         raise OptionError(
-            f"the checkpoint is of another stream: {told}. Go on with what it was made for, or begin with a "
-            "new checkpoint folder and a new output folder"
+            f"the checkpoint is of another stream: {difference}. Go on with what it was made for, or begin "
+            "with a new checkpoint folder and a new output folder"
         )
 
 

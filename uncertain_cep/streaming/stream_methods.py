@@ -20,16 +20,16 @@ BY_SLICES: Final = ("sliced", "point")
 def refuse(query: Query, evaluation: str) -> None:
     """Raise OptionError if a query or method is not for streams."""
     if evaluation not in INCREMENTAL_EVALUATIONS:
-        known = ", ".join(INCREMENTAL_EVALUATIONS)
-        raise OptionError(f"evaluation={evaluation!r} is unknown for streams: use one of {known}")
+        methods = ", ".join(INCREMENTAL_EVALUATIONS)
+        raise OptionError(f"evaluation={evaluation!r} is unknown for streams: use one of {methods}")
     if query.is_ordered or query.limit is not None:
         raise OptionError(
             "ORDER BY and LIMIT choose among all matches, and a stream has not had all: leave them out, "
             "use HAVING CONFIDENCE >= x, or order what the matcher returned"
         )
     if query.non_overlapping or query.expected_count is not None:
-        asked = "OUTPUT NON OVERLAPPING" if query.non_overlapping else "RETURN EXPECTED COUNT"
-        raise OptionError(f"{asked} needs all matches, and a stream has not had all: leave it out")
+        clause = "OUTPUT NON OVERLAPPING" if query.non_overlapping else "RETURN EXPECTED COUNT"
+        raise OptionError(f"{clause} needs all matches, and a stream has not had all: leave it out")
 
 
 def method_of(query: Query, evaluation: str, slice_length: int | None, clocks: bool, doubtful: bool) -> str:

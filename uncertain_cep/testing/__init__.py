@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from uncertain_cep.testing.assertions import assert_answer, assert_certain, assert_likely, assert_never, table
+from uncertain_cep.testing.counted_worlds import probabilities
 from uncertain_cep.testing.model import (
     Clock,
     Component,
@@ -57,6 +58,7 @@ __all__ = [
     "no",
     "one",
     "plus",
+    "probabilities",
     "seq",
     "strategies",
     "table",

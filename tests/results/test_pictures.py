@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,19 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
+from tests.cases.clocks import by_clocks
+from tests.cases.existence import doubtful
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
+from tests.cases.times import timed_cases, timed_nested_cases
 from uncertain_cep.executor import execute
 from uncertain_cep.plan import make_plan
 from uncertain_cep.query import parse
 from uncertain_cep.results.order import finished
 from uncertain_cep.results.pictures import Pictures, pictures_of
-from uncertain_cep.results.spoiling import Ticks, can_follow
-from uncertain_cep.testing.model import Key
-from uncertain_cep.testing.patterns import candidates
-from uncertain_cep.testing.worlds import is_inside, key_of, own_range, times_given
+from uncertain_cep.testing.model import Event, Key
+from uncertain_cep.testing.patterns import Candidate, Gap, candidates
+from uncertain_cep.testing.worlds import is_forbidden, key_of, own_range, times_given, worlds
 
 
 def drawn(case: LanguageCase | NestedCase, parts: int) -> tuple[list[dict[str, Any]], Pictures]:
@@ -58,44 +59,51 @@ def test_parts_of_one_tick_are_the_law(case: NestedCase) -> None:
         )
 
 
-@given(nested_cases("SAO"))
-def test_what_could_spoil_a_match_is_shown(case: NestedCase) -> None:
-    _check_shown(case)
+@st.composite
+def _spoiled_cases(draw: st.DrawFn) -> NestedCase | LanguageCase:
+    """Draw a case of any constructs, its events of clocks, or such that may not have happened."""
+    cases: list[st.SearchStrategy[Any]] = [
+        language_cases(),
+        nested_cases("SAO"),
+        timed_cases(),
+        timed_nested_cases(),
+    ]
+    chosen = draw(st.sampled_from(cases))
+    kind = draw(st.sampled_from(["plain", "doubtful", "clocks", "clocks"]))
+    if kind != "plain":
+        chosen = doubtful(chosen) if kind == "doubtful" else by_clocks(chosen)
+    case: NestedCase | LanguageCase = draw(chosen)
+    return case
 
 
-def _check_shown(case: LanguageCase | NestedCase) -> None:
+@given(_spoiled_cases())
+def test_what_could_spoil_a_match_is_shown_and_nothing_else(case: LanguageCase | NestedCase) -> None:
+    """By all worlds of the match's events and one other: it is inside a gap in one of them, or not shown."""
     note(case.text())
     query, events = case.query(), case.trace.events
     rows = {id(event): number for number, event in enumerate(events)}
     possible: dict[Key, set[int]] = {}
-    named: dict[Key, set[int]] = {}
     for candidate in candidates(query, events, in_order=True):
         key = key_of(candidate, query)
         for gap in candidate.gaps:
             for other in gap.forbidden:
-                named.setdefault(key, set()).add(rows[id(other)])
-                own = candidate.events
-                for choice in product(*(event.ticks() for event in own)):
-                    world = {event: tick for event, (tick, _) in zip(own, choice, strict=True)}
-                    times = own_range(candidate, query.window, world)
-                    if times is not None and any(
-                        is_inside(gap, other, tick, *times, query.window, world) for tick, _ in other.ticks()
-                    ):
-                        possible.setdefault(key, set()).add(rows[id(other)])
-                        break
+                if any(
+                    _spoils(candidate, gap, other, query.window, world)
+                    for _, world in worlds(list(dict.fromkeys([*candidate.events, other])))
+                ):
+                    possible.setdefault(key, set()).add(rows[id(other)])
     matches, pictures = drawn(case, 1)
     for number, record in enumerate(matches):
-        key = key_of_record(case, record)
         shown = set(pictures.spoiling[pictures.spoiled == number].tolist())
-        assert possible.get(key, set()) <= shown <= named.get(key, set())
-        if "AND" not in case.text():
-            assert shown == possible.get(key, set())
+        assert shown == possible.get(key_of_record(case, record), set())
 
 
-@given(st.one_of(language_cases(), nested_cases("SO")))
-def test_nothing_else_is_shown_of_a_sequence(case: LanguageCase | NestedCase) -> None:
-    """By all worlds of the match's events and one other: it is inside a gap in one of them, or not shown."""
-    _check_shown(case)
+def _spoils(candidate: Candidate, gap: Gap, other: Event, window: int, world: dict[Event, int]) -> bool:
+    """Return whether an event is where a gap forbids it in a world with the match."""
+    if not all(event in world for event in (*candidate.events, other)):
+        return False
+    times = own_range(candidate, window, world)
+    return times is not None and is_forbidden(gap, other, world[other], *times, window, world)
 
 
 def test_no_event_without_a_tick_in_between_is_shown() -> None:
@@ -150,22 +158,6 @@ def test_parts_leave_out_what_has_no_probability() -> None:
     pictures = pictures_of(plan, table, finished(plan, execute(plan, table)), 24)
     assert pictures.edges(0).tolist() == [12, 13, 14]
     assert pictures.density(0).tolist() == [1.0, 1.0]
-
-
-@given(
-    st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=5, unique=True), min_size=1, max_size=4),
-    st.booleans(),
-    st.integers(1, 13),
-)
-def test_ticks_that_can_follow_each_other(drawn: list[list[int]], holes: bool, window: int) -> None:
-    """As by going through all choices of ticks, with holes in intervals and without."""
-    sets = [sorted(ticks) if holes else list(range(min(ticks), max(ticks) + 1)) for ticks in drawn]
-    expected = any(
-        all(one < other for one, other in pairwise(choice)) and choice[-1] - choice[0] < window
-        for choice in product(*sets)
-    )
-    events = [Ticks(ticks[0], ticks[-1], np.array(ticks) if holes else None) for ticks in sets]
-    assert can_follow(events, window) == expected
 
 
 def test_what_never_happened_is_not_shown() -> None:

@@ -15,10 +15,18 @@ from confidence.budget import checkpoint, pieces
 from confidence.chain.exact import redo_exactly
 from confidence.chain.side_by_side import new_chains
 from confidence.flat_lists import taken
-from confidence.gaps.chains import Forbidden, room_for
+from confidence.gaps.chains import room_for
 from confidence.predicates.conditions import Scratch, scratch
 from eventbased import confidences_of_matches, describe_chosen, describe_uncertain
-from eventbased.gaps.gap_events import NO_BOXES, Gathered, MatchEvents, forbidden_in, take_match, unmark
+from eventbased.gaps.gap_events import (
+    NO_BOXES,
+    Gathered,
+    MatchEvents,
+    forbidden_in,
+    some_of,
+    take_match,
+    unmark,
+)
 from eventbased.gaps.set_gaps import SetConfidences
 from eventbased.search.state import FoundMatches
 from uncertain_cep.candidates.existence import Existence, existence
@@ -39,7 +47,8 @@ from uncertain_cep.results.clocked_boxes import ClockedChains, shared_and_held
 from uncertain_cep.results.matched_events import MatchedEvents, matched_events
 from uncertain_cep.results.piecewise import centres
 from uncertain_cep.results.sequenced_boxes import Confidences, MovedMatches, OrderedChains
-from uncertain_cep.results.spoiling import Ticks, can_follow
+from uncertain_cep.results.spoiling import spoilers
+from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.order_ideals import order_confidences
 
 __all__ = ["Confidences", "groups_in_order", "weighed_matches"]
@@ -347,15 +356,38 @@ class BoxedSearch(BacktrackingSearch):
         most = int(np.diff(matches.start).max()) + len(self._kleene)
         return self._described(matches, True, scratch(self._conditions, most), boxes)[2]
 
-    def forbidden(self, matches: FoundMatches, n: int, mark: Int64) -> Int64:
-        """Return the rows of the events that may be in a gap of match n and forbid it, ascending.
+    def spoilers(self, matches: FoundMatches) -> list[Int64]:
+        """Return for each match the rows of the events that may be in a gap of it and forbid it, ascending.
+
+        Where sequences order events, all that may be in a gap by their times are among them.
+        """
+        found: list[Int64] = [np.zeros(0, dtype=np.int64)] * (len(matches.start) - 1)
+        if not len(self._forbidden.events.row):
+            return found
+        if self._plan.sequences or self._context.order is not None:
+            mark = np.full(self.rows, -1, dtype=np.int64)
+            return [self._in_gaps(matches, n, mark) for n in range(len(found))]
+        events = MatchEvents(*matches)
+        for n in range(len(found)):
+            checkpoint()
+            one = some_of(events, np.array([n]))
+            work = scratch(self._conditions, len(one.place) + len(self._kleene))
+            model = MatchModel(
+                self._pattern_of, one, self._placed, self._offset, self._pmfs, self._forbidden.events, work,
+                True,
+            )  # fmt: skip
+            for _, rows in spoilers(model, self._context.clocks):
+                found[n] = rows
+        return found
+
+    def _in_gaps(self, matches: FoundMatches, n: int, mark: Int64) -> Int64:
+        """Return the rows of the events that can be in a gap of match n by their intervals, ascending.
 
         ``mark``, (rows,) int64, is -1 throughout, and so again at the end.
         """
         size = int(matches.start[n + 1] - matches.start[n])
-        if not len(self._forbidden.events.row):
-            return np.zeros(0, dtype=np.int64)
         events, gaps, most = MatchEvents(*matches), size + 4 + len(self._plan.negations), 64
+        exists = self._context.existence
         while True:
             gathered = Gathered(mark, self._offset, room_for(most, gaps))
             work = scratch(self._conditions, size + len(self._kleene))
@@ -364,30 +396,9 @@ class BoxedSearch(BacktrackingSearch):
             found = self._gather(events, n, match, work, gathered)
             unmark(events, n, self._placed, found, gathered)
             if found >= 0:
-                kept = [at for at in range(found) if self._can_spoil(match, gathered.forbidden, at)]
-                return np.sort(gathered.forbidden.event[kept])
+                rows = np.sort(gathered.forbidden.event[:found])
+                return rows if exists is None else rows[exists.probability[rows] > 0.0]
             most *= 4
-
-    def _can_spoil(self, match: Intervals, forbidden: Forbidden, at: int) -> bool:
-        """Return whether an event can be in a gap that it is forbidden in, in a world with the match.
-
-        Conditions on times and clocks may leave less. Where sets or sequences order events, all may be.
-        """
-        exists = self._context.existence
-        if exists is not None and exists.probability[forbidden.event[at]] == 0.0:
-            return False
-        if self._plan.order is not None or self._plan.sequences:
-            return True
-        values, by_clocks = self._pmfs.values, self._by_clocks is not None
-
-        def ticks(of: Intervals | Forbidden, place: int) -> Ticks:
-            offset = -1 if by_clocks else int(of.offset[place])
-            return Ticks.of(int(of.lower[place]), int(of.upper[place]), offset, values)
-
-        own = [ticks(match, place) for place in range(len(match.lower))]
-        between = ticks(forbidden, at)
-        gaps = np.flatnonzero(forbidden.gaps[at]).tolist()
-        return any(can_follow([*own[:gap], between, *own[gap:]], self._window) for gap in gaps)
 
     def _gather(
         self, events: MatchEvents, n: int, match: Intervals, work: Scratch, gathered: Gathered
@@ -470,10 +481,5 @@ class Searched:
 
     def in_between(self, match: Int64) -> tuple[Int64, Int64]:
         """Return which events could spoil matches: the matches, and the rows, both (k,)."""
-        matches = self._matches(match)[0]
-        mark = np.full(self._search.rows, -1, dtype=np.int64)
-        rows = []
-        for n in range(len(match)):
-            checkpoint()
-            rows.append(self._search.forbidden(matches, n, mark))
+        rows = self._search.spoilers(self._matches(match)[0])
         return np.repeat(match, list(map(len, rows))), np.concatenate([match[:0], *rows])

@@ -51,6 +51,10 @@ class ExplicitMatches(NamedTuple):
     forbidden : Others
         The events that may be forbidden, and the constraints of each span.
     pmfs : Pmfs
+    row : (k, l) int64
+        The events of each match.
+    spoiler_row : (n,) int64
+        The events that may be forbidden.
     """
 
     which: Int64
@@ -58,6 +62,8 @@ class ExplicitMatches(NamedTuple):
     times: SummedTimes
     forbidden: Others
     pmfs: Pmfs
+    row: Int64
+    spoiler_row: Int64
 
     @property
     def sizes(self) -> Float64:
@@ -89,7 +95,10 @@ class ExplicitMatches(NamedTuple):
             forbidden.rule[rule], forbidden.sides, forbidden.constraints, forbidden.low[rule],
             forbidden.high[rule],
         )  # fmt: skip
-        return ExplicitMatches(self.which[chosen], self.shape, times, forbidden, self.pmfs)
+        return ExplicitMatches(
+            self.which[chosen], self.shape, times, forbidden, self.pmfs, self.row[chosen],
+            self.spoiler_row[event],
+        )  # fmt: skip
 
 
 def written_out(model: ChosenEvents) -> Iterator[ExplicitMatches]:
@@ -104,8 +113,8 @@ def written_out(model: ChosenEvents) -> Iterator[ExplicitMatches]:
         checkpoint()
         shape = model.pattern.shapes.of(counts)
         rows, times = _times(model, shape, which)
-        forbidden = _forbidden(model, shape, which, rows, times)
-        yield ExplicitMatches(which, shape, times, forbidden, model.pmfs)
+        forbidden, spoiler_row = _forbidden(model, shape, which, rows, times)
+        yield ExplicitMatches(which, shape, times, forbidden, model.pmfs, rows, spoiler_row)
 
 
 def _by_counts(model: ChosenEvents) -> Iterator[tuple[tuple[int, ...], Int64]]:
@@ -166,14 +175,17 @@ def _literals(
     return np.array(list(columns), dtype=np.int64).reshape(-1, 2), bounds[0], bounds[1]
 
 
-def _forbidden(model: ChosenEvents, shape: Shape, which: Int64, rows: Int64, times: SummedTimes) -> Others:
-    """Return the events that may be forbidden the matches, with the constraints of what forbids them."""
+def _forbidden(
+    model: ChosenEvents, shape: Shape, which: Int64, rows: Int64, times: SummedTimes
+) -> tuple[Others, Int64]:
+    """Return what may be forbidden the matches, with the constraints of what forbids it, and the events."""
     sides, count, low, high = shape.constraints
     if model.pools is None or model.scratch is None or not shape.rules:
         nothing, zeros = np.zeros(0, dtype=np.int64), np.zeros(len(which) + 1, dtype=np.int64)
-        return Others(
+        nobody = Others(
             zeros, nothing, nothing, nothing, zeros[:1], nothing, sides, count, low[nothing], high[nothing]
         )
+        return nobody, nothing
     found = _gathered(model, shape, which, times)
     low, high = low[found.rule], high[found.rule]
     event = np.repeat(np.arange(len(found.row)), np.diff(found.rule_start))
@@ -184,10 +196,11 @@ def _forbidden(model: ChosenEvents, shape: Shape, which: Int64, rows: Int64, tim
             mine, other = rows[match[event[own]]], found.row[event[own]]
             for c, instance in enumerate(rule.instances, start=rule.ends):
                 low[own, c], high[own, c] = model.pattern.templates.bounds_of_all(instance, mine, other)
-    return Others(
+    others = Others(
         found.start, found.lower, found.upper, found.offset, found.rule_start, found.rule, sides, count, low,
         high,
     )  # fmt: skip
+    return others, found.row
 
 
 def _gathered(model: ChosenEvents, shape: Shape, which: Int64, times: SummedTimes) -> FoundEvents:

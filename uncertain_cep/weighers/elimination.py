@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
 import numpy as np
@@ -79,6 +80,7 @@ def _cells(part: ExplicitMatches) -> Float64:
         own = sizes[which]
         some = {scope for scope, is_used in zip(scopes, used.tolist(), strict=True) if is_used}
         for clique in _cliques(some, own.mean(axis=0)):
+            checkpoint()
             cells[which] += own[:, sorted(clique)].prod(axis=1)
     return cells
 
@@ -114,30 +116,55 @@ def _rules_together(others: Others) -> tuple[list[list[int]], Int64]:
     """Return the sets of rules that forbid some event, and for each event, (n,), which of them."""
     if not len(others.lower):
         return [], np.zeros(0, dtype=np.int64)
-    # Rules beyond 62 share bits: their scopes are taken for larger than they are.
-    bits = np.left_shift(1, others.rule % 62)
-    masks, kind = np.unique(np.bitwise_or.reduceat(bits, others.rule_start[:-1]), return_inverse=True)
-    rules = range(len(others.sides))
-    return [[rule for rule in rules if int(mask) >> rule % 62 & 1] for mask in masks], kind
+    # Sums of 64 random bits a rule stand for sets: two of a million differ but for one chance in 10^7.
+    bits = np.random.default_rng(len(others.sides)).integers(0, 2**63, len(others.sides), dtype=np.uint64)
+    sums = np.add.reduceat(bits[others.rule], others.rule_start[:-1])
+    _, event, kind = np.unique(sums, return_index=True, return_inverse=True)
+    start, end = others.rule_start[event].tolist(), others.rule_start[event + 1].tolist()
+    return [others.rule[begin:stop].tolist() for begin, stop in zip(start, end, strict=True)], kind
 
 
 def _cliques(scopes: set[frozenset[int]], sizes: Float64) -> list[frozenset[int]]:
-    """Return the times of each table on the way, where the cheapest time is always summed over first."""
-    left = {scope for scope in scopes if len(scope) > 1}
-    weight = np.log(sizes)
+    """Return the times of each table on the way, where the cheapest time is always summed over first.
+
+    O(l log l) for scopes of few times, each of which is in few of them; one more factor l for any.
+    """
+    weight = np.log(sizes).tolist()
     # Each time alone is in no table of several.
     cliques = [frozenset((time,)) for time in range(len(sizes))]
-    while left:
-        price = {}
-        for time in frozenset[int]().union(*left):
-            clique = frozenset[int]().union(*(scope for scope in left if time in scope))
-            price[time] = float(weight[sorted(clique)].sum()), clique
-        time = min(price, key=lambda each: price[each][0])
-        clique = price[time][1]
+    within: dict[int, set[frozenset[int]]] = {}
+    for scope in scopes:
+        if len(scope) > 1:
+            for time in scope:
+                within.setdefault(time, set()).add(scope)
+
+    def priced(time: int) -> tuple[float, int]:
+        checkpoint()
+        return sum(weight[other] for other in sorted(frozenset[int]().union(*within[time]))), time
+
+    price = {time: priced(time) for time in within}
+    cheapest = list(price.values())
+    heapify(cheapest)
+    while cheapest:
+        found = heappop(cheapest)
+        time = found[1]
+        if price.get(time) != found:
+            continue
+        clique = frozenset[int]().union(*within[time])
         cliques.append(clique)
-        left = {scope for scope in left if time not in scope}
-        if len(clique) > 2:
-            left.add(clique - {time})
+        left = clique - {time}
+        for scope in within.pop(time):
+            for other in scope & left:
+                within[other].discard(scope)
+        del price[time]
+        for other in left:
+            if len(left) > 1:
+                within[other].add(left)
+            if within[other]:
+                price[other] = priced(other)
+                heappush(cheapest, price[other])
+            else:
+                del within[other], price[other]
     return cliques
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate as running_totals
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint
 from confidence.predicates.conditions import Conditions
 from confidence.timed.bounds import UNBOUND, Bounds
 from confidence.timed.forbidden_spans import Span
@@ -20,6 +22,10 @@ from uncertain_cep.weighers.templates import OTHER, Instance, TimeTemplates
 __all__ = ["Rule", "Shape", "Shapes"]
 
 Int64 = NDArray[np.int64]
+
+_MOST_KNOWN: Final = 1 << 16
+"""Events of all shapes that are kept: each takes a kilobyte or so, and a Kleene component has one shape for
+each length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +95,18 @@ class Shapes:
         self._plan, self._templates, self._gaps = plan, templates, gaps
         self._conditions, self._window = conditions, window
         self._known: dict[tuple[int, ...], Shape] = {}
+        self._events = 0
 
     def of(self, counts: tuple[int, ...]) -> Shape:
         """Return the shape of matches with so many events of each component."""
-        if counts not in self._known:
-            self._known[counts] = self._shape(counts)
-        return self._known[counts]
+        known = self._known.get(counts)
+        if known is None:
+            checkpoint()
+            self._events += sum(counts)
+            if self._events > _MOST_KNOWN:
+                self._known, self._events = {}, sum(counts)
+            known = self._known[counts] = self._shape(counts)
+        return known
 
     def _shape(self, counts: tuple[int, ...]) -> Shape:
         plan, window = self._plan, self._window

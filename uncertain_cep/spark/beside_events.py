@@ -44,7 +44,7 @@ _REACHES: Final = 8
 
 
 class _Work(NamedTuple):
-    """What a worker is told."""
+    """The instructions for a worker."""
 
     plan: EvaluationPlan
     compute: Computation
@@ -57,7 +57,7 @@ class _Work(NamedTuple):
 def beside_events(
     matches: DataFrame,
     events: DataFrame,
-    wanted: pa.Schema,
+    schema: pa.Schema,
     plan: EvaluationPlan,
     compute: Computation,
     number: Column | None = None,
@@ -71,26 +71,26 @@ def beside_events(
         ``range_upper`` all matches of a key are in one part.
     events : DataFrame
         With times and ids as `whole_numbers` makes them.
-    wanted : pyarrow.Schema
+    schema : pyarrow.Schema
         The columns of events that the function gets, at least those that the plan requires.
     number : Column, optional
         The number of each match, which stands for its row in the result. Default: any numbers.
     """
     check_columns_of(plan, matches.columns)
-    check_clock_columns(plan, wanted)
+    check_clock_columns(plan, schema)
     check_offsets_agree(events, plan)
     check_orders(events, plan)
     keys = {name: column(name).cast(events.schema[name].dataType) for name in plan.partition_attributes}
-    given = [
+    columns = [
         *(key.alias(name) for name, key in keys.items()),
         *(column(component.variable) for component in plan.components),
     ]
-    named = unused_name(arrow_schema(matches.select(*given)), OWN_COLUMNS[0])
-    given.insert(0, (f.monotonically_increasing_id() if number is None else number).alias(named))
-    held = matches.select(*given)
+    named = unused_name(arrow_schema(matches.select(*columns)), OWN_COLUMNS[0])
+    columns.insert(0, (f.monotonically_increasing_id() if number is None else number).alias(named))
+    held = matches.select(*columns)
     of_matches = arrow_schema(held)
-    nothing = compute(wanted.empty_table(), of_matches.empty_table())
-    work = _Work(plan, compute, of_matches, wanted, as_spark_keeps(nothing.schema))
+    nothing = compute(schema.empty_table(), of_matches.empty_table())
+    work = _Work(plan, compute, of_matches, schema, as_spark_keeps(nothing.schema))
     parts = int(matches.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     shared = [name for name in plan.shared_keys if name in keys]
     clusters = None
@@ -98,11 +98,11 @@ def beside_events(
         events, clusters = clustered(events, plan)
         shared = [name for name in shared if name == plan.names.source]
     of_keys = {name: keys[name] for name in shared}
-    own, reached, events = _parts(matches, events, plan, of_keys, parts, clusters)
+    part, reached, events = _parts(matches, events, plan, of_keys, parts, clusters)
     none_of_matches = [f.lit(None).cast(field.dataType) for field in held.schema.fields]
-    none_of_events = [f.lit(None).cast(events.schema[name].dataType) for name in wanted.names]
-    rows = matches.select(own, f.lit(True), *given, *none_of_events).union(
-        events.select(f.explode(reached), f.lit(False), *none_of_matches, *map(column, wanted.names))
+    none_of_events = [f.lit(None).cast(events.schema[name].dataType) for name in schema.names]
+    rows = matches.select(part, f.lit(True), *columns, *none_of_events).union(
+        events.select(f.explode(reached), f.lit(False), *none_of_matches, *map(column, schema.names))
     )
     rows = plainly_named(rows)
     spread = rows.repartitionById(parts, column(rows.columns[0]))
@@ -144,8 +144,8 @@ def _parts(
     # An event in more slices than there are parts is in each part.
     slices = f.sequence(column(first), f.least(column(last), column(first) + (parts - 1)))
     each = f.transform(slices, lambda number: f.pmod(of_event + number, f.lit(parts)).cast("int"))
-    own = f.pmod(of_match + quotient(begin, length), f.lit(parts)).cast("int")
-    return own, f.array_distinct(each), events
+    part = f.pmod(of_match + quotient(begin, length), f.lit(parts)).cast("int")
+    return part, f.array_distinct(each), events
 
 
 def _computed(batches: Iterable[pa.RecordBatch], *, work: _Work) -> Iterator[pa.RecordBatch]:
@@ -163,9 +163,9 @@ def _computed(batches: Iterable[pa.RecordBatch], *, work: _Work) -> Iterator[pa.
     places = range(behind, table.num_columns)
     events = _side(table.filter(pc.invert(is_match)), places, work.events)
     check_table(work.plan, events)
-    found = work.compute(events, matches)
-    found = found.set_column(0, found.field(0), matches.column(0).take(found.column(0)))
-    yield from found.cast(work.result).to_batches()
+    result = work.compute(events, matches)
+    result = result.set_column(0, result.field(0), matches.column(0).take(result.column(0)))
+    yield from result.cast(work.result).to_batches()
 
 
 def _side(table: pa.Table, places: range, schema: pa.Schema) -> pa.Table:

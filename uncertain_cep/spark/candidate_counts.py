@@ -58,7 +58,7 @@ def counted_candidates(batches: Iterable[pa.RecordBatch], *, kinds: int) -> Iter
         times, lengths, keys = (np.asarray(pc.fill_null(part, 0)) for part in (lower, length, key))
         taken = np.logical_or.reduce(components)
         begins = times[first]
-        found = {
+        counts = {
             "faulty": int(faulty.sum()),
             "first": int(first.sum()),
             "later": int(later.sum()),
@@ -71,17 +71,17 @@ def counted_candidates(batches: Iterable[pa.RecordBatch], *, kinds: int) -> Iter
             "components": [int(rows.sum()) for rows in components],
             "ids": None if id.null_count else _range(np.asarray(id)[taken]),
         }
-        yield pa.RecordBatch.from_pylist([found], COUNTED)
+        yield pa.RecordBatch.from_pylist([counts], COUNTED)
 
 
 def _least_hashes(keys: NDArray[np.int64]) -> list[float | None]:
     """Return the least hash of each group of keys, None without any."""
     hashes = keys.view(np.uint64)
     groups = (hashes & np.uint64(GROUPS - 1)).astype(np.int64)
-    least = np.full(GROUPS, np.uint64(2**64 - 1))
-    np.minimum.at(least, groups, hashes >> np.uint64(GROUP_BITS))
+    least_hashes = np.full(GROUPS, np.uint64(2**64 - 1))
+    np.minimum.at(least_hashes, groups, hashes >> np.uint64(GROUP_BITS))
     there = np.bincount(groups, minlength=GROUPS) > 0
-    return [float(value) if found else None for value, found in zip(least, there, strict=True)]
+    return [float(value) if has_hash else None for value, has_hash in zip(least_hashes, there, strict=True)]
 
 
 def _range(ids: NDArray[np.int64]) -> list[int] | None:

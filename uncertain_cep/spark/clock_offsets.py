@@ -48,11 +48,11 @@ def knows_clock(plan: EvaluationPlan, schema: t.StructType) -> Column:
     if not bounds:
         return f.lit(True)
     low, high = map(column, bounds)
-    known = low.isNotNull() & high.isNotNull()
+    has_offset = low.isNotNull() & high.isNotNull()
     counted = plan.domain.unit == "tick"
     if all(isinstance(schema[name].dataType, t.DayTimeIntervalType) != counted for name in bounds):
-        known &= (low <= high) & (high - low <= column(names.upper) - column(names.lower))
-    return source.isNull() | known
+        has_offset &= (low <= high) & (high - low <= column(names.upper) - column(names.lower))
+    return source.isNull() | has_offset
 
 
 def check_offsets_agree(frame: DataFrame, plan: EvaluationPlan) -> None:
@@ -63,21 +63,21 @@ def check_offsets_agree(frame: DataFrame, plan: EvaluationPlan) -> None:
     if not plan.clocks:
         return
     source = column(plan.names.source)
-    told = [column(name) for name in _bounds(plan)]
+    values = [column(name) for name in _bounds(plan)]
     if plan.names.offset_pmf in plan.required_columns:
-        told.append(
+        values.append(
             f.coalesce(column(plan.names.offset_pmf).cast("array<double>"), f.array().cast("array<double>"))
         )
-    if not told:
+    if not values:
         return
     extremes = [
         take(each).alias(f"{name}{number}")
-        for number, each in enumerate(told)
+        for number, each in enumerate(values)
         for name, take in (("least", f.min), ("most", f.max))
     ]
     bounds = frame.filter(source.isNotNull()).groupBy(source.alias("source")).agg(*extremes)
     agrees = f.lit(True)
-    for number in range(len(told)):
+    for number in range(len(values)):
         agrees &= f.col(f"least{number}") == f.col(f"most{number}")
     differs = bounds.filter(~agrees).select("source")
     for row in differs.limit(1).collect():

@@ -109,9 +109,9 @@ def arrow_schema(frame: DataFrame, names: Names = _NAMES) -> pa.Schema:
     The metadata of the schema has the tick that `to_intervals` noted with the time columns. Types that no
     query can use become opaque ones; a query that names them is refused.
     """
-    given = frame.schema.fields
+    spark_fields = frame.schema.fields
     fields = arrow_fields(frame.schema)
-    times = [field.metadata for field in given if field.name in (names.lower, names.upper)]
+    times = [field.metadata for field in spark_fields if field.name in (names.lower, names.upper)]
     tick = next((metadata[_TICK] for metadata in times if _TICK in metadata), None)
     return pa.schema(fields, None if tick is None else {TICK_METADATA: str(tick).encode()})
 
@@ -181,8 +181,8 @@ def _arrow_type(spark: t.DataType) -> pa.DataType:
         return pa.decimal128(spark.precision, spark.scale)
     if isinstance(spark, t.ArrayType):
         return pa.list_(pa.field("element", _arrow_type(spark.elementType), nullable=spark.containsNull))
-    for known, arrow in _PLAIN.items():
-        if isinstance(spark, known):
+    for spark_type, arrow in _PLAIN.items():
+        if isinstance(spark, spark_type):
             return arrow
     return pa.opaque(pa.binary(), type_name=spark.simpleString(), vendor_name="Spark")
 

@@ -39,10 +39,10 @@ def files_of(frame: DataFrame, schema: pa.Schema, names: Names, columns: Sequenc
     """
     if frame.is_cached:
         return None
-    known = _KNOWN.get(frame)
-    if isinstance(known, EventFiles):
-        return known
-    paths = _scanned(frame) if known is None else known
+    remembered = _KNOWN.get(frame)
+    if isinstance(remembered, EventFiles):
+        return remembered
+    paths = _scanned(frame) if remembered is None else remembered
     if not paths:
         return None
     try:
@@ -56,15 +56,15 @@ def files_of(frame: DataFrame, schema: pa.Schema, names: Names, columns: Sequenc
 
 def _scanned(frame: DataFrame) -> tuple[Path, ...] | None:
     """Return the Parquet files that a frame scans, if it does nothing else."""
-    given = frame.inputFiles()
-    paths = [local_path(path) for path in given]
-    if not given or None in paths:
+    input_files = frame.inputFiles()
+    paths = [local_path(path) for path in input_files]
+    if not input_files or None in paths:
         return None
-    found = tuple(path for path in paths if path is not None)
+    scanned = tuple(path for path in paths if path is not None)
     reader = frame.sparkSession.read.schema(frame.schema)
-    for roots in _spellings(found):
+    for roots in _spellings(scanned):
         if frame.sameSemantics(reader.parquet(*roots)):
-            return found
+            return scanned
     return None
 
 
@@ -93,8 +93,8 @@ def _with_footers(
         kept = from_arrow_schema(pa.schema([there.field(name) for name in columns]))
         if any(frame.schema[field.name].dataType != field.dataType for field in kept.fields):
             return None
-        found = parquet_parts(number, metadata, schema, names)
-        if not found and metadata.num_rows:
+        parts_of_file = parquet_parts(number, metadata, schema, names)
+        if not parts_of_file and metadata.num_rows:
             return None
-        parts += found
+        parts += parts_of_file
     return EventFiles(tuple(map(str, paths)), tuple(parts), schema)

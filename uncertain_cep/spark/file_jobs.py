@@ -92,18 +92,18 @@ def run_on_files(
     schema = "name string, rows long, candidates string, faults string"
     plan = work.plan
     with worker_errors():
-        told = in_workers(task_numbers(frame, work), run, schema).collect()
-        faults = [TraceFault(**fault) for row in told for fault in json.loads(row["faults"])]
+        reports = in_workers(task_numbers(frame, work), run, schema).collect()
+        faults = [TraceFault(**fault) for row in reports for fault in json.loads(row["faults"])]
         if faults:
             raise TraceError(_first(faults, work.files.paths))
         needed = whole_numbers(frame, plan.names).select(*map(column, plan.required_columns))
         check_offsets_agree(needed, plan)
         if not work.files.ids_apart:
             check_unique_ids(needed, plan, candidate_filters(plan, needed.schema))
-    sizes = iter(np.sum([json.loads(row["candidates"]) for row in told], axis=0).tolist())
+    sizes = iter(np.sum([json.loads(row["candidates"]) for row in reports], axis=0).tolist())
     for branch in plan.branches or (plan,):
         diagnostics.counted(branch, [next(sizes) for _ in branch.components])
-    return {row["name"]: row["rows"] for row in told if row["name"] is not None}
+    return {row["name"]: row["rows"] for row in reports if row["name"] is not None}
 
 
 def _first(faults: list[TraceFault], paths: Sequence[str]) -> list[TraceFault]:
@@ -114,5 +114,5 @@ def _first(faults: list[TraceFault], paths: Sequence[str]) -> list[TraceFault]:
     rows = [fault for fault in faults if fault.count == 1]
     rows.sort(key=lambda fault: (places.get(fault.file or "", -1), fault.row or 0))
     more = sum(fault.count for fault in faults) - len(rows[:FAULT_LIMIT])
-    rest = [TraceFault(f"{more:,} more events have such faults", count=more)] if more else []
-    return rows[:FAULT_LIMIT] + rest
+    remainder = [TraceFault(f"{more:,} more events have such faults", count=more)] if more else []
+    return rows[:FAULT_LIMIT] + remainder

@@ -83,9 +83,9 @@ class EventFiles:
         TraceError
             With files and rows, if a row does not give an event.
         """
-        found = self._scanned(part, names, columns) if self.reading is None else self._made(part, columns)
+        batches = self._scanned(part, names, columns) if self.reading is None else self._made(part, columns)
         try:
-            yield from found
+            yield from batches
         except TraceError as error:
             path = self.paths[part.file]
             raise TraceError([replace(fault, file=fault.file or path) for fault in error.faults]) from None
@@ -94,7 +94,7 @@ class EventFiles:
         self, part: FilePart, names: Names, columns: Sequence[str]
     ) -> Iterator[tuple[pa.Table, Int64]]:
         assert part.groups is not None
-        wanted = pa.schema([self.schema.field(name) for name in columns])
+        schema = pa.schema([self.schema.field(name) for name in columns])
         begin = part.before
         with (
             Path(self.paths[part.file]).open("rb") as file,
@@ -105,14 +105,14 @@ class EventFiles:
             ):
                 table = pa.Table.from_batches([batch])
                 yield (
-                    with_types(table, wanted, encoded=names.type),
+                    with_types(table, schema, encoded=names.type),
                     np.arange(begin, begin + table.num_rows),
                 )
                 begin += table.num_rows
 
     def _made(self, part: FilePart, columns: Sequence[str]) -> Iterator[tuple[pa.Table, Int64]]:
         assert self.reading is not None
-        wanted = pa.schema([self.schema.field(name) for name in columns])
+        schema = pa.schema([self.schema.field(name) for name in columns])
         _, steps = self.reading.work[part.file]
         raw = raw_table(part.file, replace(self.reading, used=frozenset(columns)), part.groups)
         # Spans are read like files of their own.
@@ -127,7 +127,7 @@ class EventFiles:
                     renumbered(error.faults, np.arange(part.before, part.before + raw.num_rows))
                 ) from None
             rows = np.arange(raw.num_rows) if events.rows is None else events.rows
-            yield with_types(events.table, wanted), rows + part.before
+            yield with_types(events.table, schema), rows + part.before
 
 
 def described_files(
@@ -141,9 +141,11 @@ def described_files(
 
     ``days`` says whether the default tick is a day, by all files together.
     """
-    found = [one for number in range(len(reading.work)) if (one := described[number]) is not None]
+    descriptions = [one for number in range(len(reading.work)) if (one := described[number]) is not None]
     # The types of a file without events are a guess.
-    if len(found) < len(described) or any(one["parts"] and one["days"] != days for one in found):
+    if len(descriptions) < len(described) or any(
+        one["parts"] and one["days"] != days for one in descriptions
+    ):
         return None
     begins: dict[TraceFile, int] = {}
     skipped = [
@@ -159,11 +161,11 @@ def described_files(
             (earliest, latest),
             ids and tuple(ids),
         )
-        for number, one in enumerate(found)
+        for number, one in enumerate(descriptions)
         for groups, before, rows, earliest, latest, ids in one["parts"]
     ]
     paths = tuple(str(file.path) for file, _ in reading.work)
-    numbered = all(one["numbered"] for one in found)
+    numbered = all(one["numbered"] for one in descriptions)
     return EventFiles(paths, tuple(parts), schema, reading, days, firsts, numbered)
 
 
@@ -198,10 +200,10 @@ def _extremes(
             return None
         values += [statistics.min, statistics.max]
     try:
-        found = pa.array(values, dtype).cast(pa.int64()).to_pylist()
+        extremes = pa.array(values, dtype).cast(pa.int64()).to_pylist()
     except MemoryError:
         raise
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Decimals, for example, which Spark reads as whole numbers.
         return None
-    return min(found), max(found)
+    return min(extremes), max(extremes)

@@ -130,7 +130,7 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
             yield pa.RecordBatch.from_pylist([_unknown(number)], _DESCRIBED)
             continue
         noted = with_noted_tick(raw) if reading.work[number][1][0].model else raw
-        found = {
+        description = {
             "file": number,
             "rows": raw.num_rows,
             "schema": noted.schema.serialize().to_pybytes(),
@@ -141,7 +141,7 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
             "pmf": any(_NAMES.pmf in one.table.column_names for one in events),
             "zones": [one.zones for one in events],
         }
-        yield pa.RecordBatch.from_pylist([found], _DESCRIBED)
+        yield pa.RecordBatch.from_pylist([description], _DESCRIBED)
 
 
 def _unknown(number: int) -> dict[str, Any]:
@@ -193,8 +193,8 @@ def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str |
         try:
             events = step_events(raw, step, reading, days=days)
             made.append(events)
-            for found, (_, before, rows) in zip(parts, groups or (), strict=True):
-                found += _extremes(events, before, before + rows)
+            for extremes, (_, before, rows) in zip(parts, groups or (), strict=True):
+                extremes += _extremes(events, before, before + rows)
         except MemoryError:
             raise
         except (UncertainCepError, pa.ArrowException):
@@ -211,7 +211,9 @@ def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str |
         "days": days,
         "numbered": not model and all(id_source(step.events, raw) is None for step in steps),
         "zones": {} if file.span is None else zones_of(raw, steps),
-        "parts": [[*group, *_widest(found)] for group, found in zip(groups, parts, strict=True) if found],
+        "parts": [
+            [*group, *_widest(extremes)] for group, extremes in zip(groups, parts, strict=True) if extremes
+        ],
     }
     return merged, json.dumps(described), made
 
@@ -237,7 +239,7 @@ def _groups(
 
 
 def _extremes(events: Events, begin: int, end: int) -> _Extremes:
-    """Return what is known of the events of some rows; nothing if there are none."""
+    """Return the extreme times and ids of the events of some rows; nothing if there are none."""
     table = events.table
     if events.rows is not None:
         begin, end = np.searchsorted(events.rows, [begin, end]).tolist()
@@ -253,14 +255,14 @@ def _extremes(events: Events, begin: int, end: int) -> _Extremes:
     if None in times:
         raise TraceError("an event needs a time")
     ids = table.column(_NAMES.id)
-    known = pa.types.is_integer(ids.type) and not ids.null_count
-    return [(*times, tuple(pc.min_max(ids).as_py().values()) if known else None)]
+    has_ids = pa.types.is_integer(ids.type) and not ids.null_count
+    return [(*times, tuple(pc.min_max(ids).as_py().values()) if has_ids else None)]
 
 
-def _widest(found: _Extremes) -> tuple[int, int, tuple[int, int] | None]:
-    earliest, latest, ids = zip(*found, strict=True)
-    known = None if None in ids else (min(low for low, _ in ids), max(high for _, high in ids))
-    return min(earliest), max(latest), known
+def _widest(extremes: _Extremes) -> tuple[int, int, tuple[int, int] | None]:
+    earliest, latest, ids = zip(*extremes, strict=True)
+    range_of_ids = None if None in ids else (min(low for low, _ in ids), max(high for _, high in ids))
+    return min(earliest), max(latest), range_of_ids
 
 
 def row_groups(metadata: pq.FileMetaData) -> list[tuple[tuple[int, int], int, int]]:
@@ -268,17 +270,17 @@ def row_groups(metadata: pq.FileMetaData) -> list[tuple[tuple[int, int], int, in
 
     Small row groups are read together; those without rows are left out.
     """
-    found: list[tuple[tuple[int, int], int, int]] = []
+    groups: list[tuple[tuple[int, int], int, int]] = []
     before = 0
     for group in range(metadata.num_row_groups):
         rows = metadata.row_group(group).num_rows
-        if found and found[-1][2] + rows <= ROWS_PER_PART:
-            (first, _), begin, some = found.pop()
-            found.append(((first, group + 1), begin, some + rows))
+        if groups and groups[-1][2] + rows <= ROWS_PER_PART:
+            (first, _), begin, rows_before = groups.pop()
+            groups.append(((first, group + 1), begin, rows_before + rows))
         elif rows:
-            found.append(((group, group + 1), before, rows))
+            groups.append(((group, group + 1), before, rows))
         before += rows
-    return found
+    return groups
 
 
 def events_of_files(
@@ -325,10 +327,12 @@ def raw_table(
     """Return the raw rows of a file or of some of its row groups; a TraceError says why it cannot be read."""
     file, steps = reading.work[number]
     faults: list[TraceFault] = []
-    found = list(raw_tables({file: list(steps)}, reading.options, faults, uses, reading.used, groups))
+    raw_tables_of_file = list(
+        raw_tables({file: list(steps)}, reading.options, faults, uses, reading.used, groups)
+    )
     if faults:
         raise TraceError(faults)
-    return found[0][1]
+    return raw_tables_of_file[0][1]
 
 
 def with_types(table: pa.Table, schema: pa.Schema, encoded: str | None = None) -> pa.Table:

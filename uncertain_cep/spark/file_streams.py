@@ -117,8 +117,8 @@ def learned_columns(
         )
     if not files:
         raise OptionError(f"{folder} has no file yet to learn the columns from: put one there first")
-    some = [file.path for file in files[:FILES_LEARNED_FROM]]
-    columns = used_of_traces(spark, some, schema, tick, None).schema
+    first_files = [file.path for file in files[:FILES_LEARNED_FROM]]
+    columns = used_of_traces(spark, first_files, schema, tick, None).schema
     zones = () if schema is None else (events.time_zone for events in schema.events)
     if any(map(repeats_hours, zones)) and _NAMES.pmf not in columns.names:
         # Files to come may have stamps of an hour that clocks show twice.
@@ -141,13 +141,13 @@ def stream_of_files(
     root = Path(folder).absolute()
     if (link := link_in_circle(root)) is not None:
         raise OptionError(f"{link} is a link to a folder that it is in, and Spark follows links: remove it")
-    reading, known = reading_of(spark, root, schema, columns)
+    reading, event_schema = reading_of(spark, root, schema, columns)
     source = spark.readStream.format("binaryFile").schema(_FILE).option("recursiveFileLookup", True)
     source = source.option("maxFileAge", ANY_AGE)
     if files_per_batch is not None:
         source = source.option("maxFilesPerTrigger", files_per_batch)
     paths = source.load(as_spark_path(root)).select("path")
-    read = partial(_events_of_paths, reading=reading, schema=known)
+    read = partial(_events_of_paths, reading=reading, schema=event_schema)
     return in_workers(paths, read, columns)
 
 
@@ -155,9 +155,11 @@ def reading_of(
     spark: SparkSession, root: Path, schema: TraceSchema | None, columns: t.StructType
 ) -> tuple[FolderReading, pa.Schema]:
     """Return how files are read, and the columns of their events for workers."""
-    known = arrow_schema(spark.createDataFrame([], columns))
-    noted = (known.metadata or {}).get(TICK_METADATA)
-    return FolderReading(root, schema, None if noted is None else noted.decode()), known.remove_metadata()
+    event_schema = arrow_schema(spark.createDataFrame([], columns))
+    noted = (event_schema.metadata or {}).get(TICK_METADATA)
+    return FolderReading(
+        root, schema, None if noted is None else noted.decode()
+    ), event_schema.remove_metadata()
 
 
 def _events_of_paths(
@@ -184,8 +186,8 @@ def _steps(file: TraceFile, reading: FolderReading) -> list[Step]:
     schema = reading.schema
     if schema is not None:
         # A table of the schema for other files is no fault of this one.
-        mine = tuple(e for e in schema.events if e.files is None or file.matches(e.files))
-        schema = replace(schema, events=mine)
+        tables_of_file = tuple(e for e in schema.events if e.files is None or file.matches(e.files))
+        schema = replace(schema, events=tables_of_file)
     faults: list[TraceFault] = []
     steps = reading_steps([file], schema, faults).get(file, [])
     if faults:

@@ -1,4 +1,4 @@
-"""Which task reads which parts of files, and whether this is better than a shuffle."""
+"""Tasks over files: the parts that each reads, and whether this is better than a shuffle."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class FileTasks:
 
 
 def choose_tasks(plan: EvaluationPlan, files: EventFiles, cores: int) -> FileTasks:
-    """Return what each of at most so many tasks at a time owns and reads, neighbours in time together.
+    """Return the parts that each of so many tasks at a time owns and reads, neighbours in time together.
 
     An event of a part is taken to lie anywhere between the earliest and the latest time of the part.
     """
@@ -79,19 +79,21 @@ def choose_tasks(plan: EvaluationPlan, files: EventFiles, cores: int) -> FileTas
     tasks: list[tuple[Chunk, ...]] = []
     read = []
     held = 0
-    for mine in _shared(order, rows, min(count, len(rows))):
+    for parts_of_task in _shared(order, rows, min(count, len(rows))):
         chunks = []
         touched = np.zeros(len(rows), np.bool_)
-        for own in _shared(mine, rows, max(1, math.ceil(int(rows[mine].sum()) / ROWS_PER_CHUNK))):
-            begin, end = int(earliest[own].min()) - back, int(latest[own].max()) + reach
+        for parts_of_chunk in _shared(
+            parts_of_task, rows, max(1, math.ceil(int(rows[parts_of_task].sum()) / ROWS_PER_CHUNK))
+        ):
+            begin, end = int(earliest[parts_of_chunk].min()) - back, int(latest[parts_of_chunk].max()) + reach
             near = (latest >= begin) & (earliest <= end)
-            near[own] = False
-            held = max(held, int(rows[near].sum() + rows[own].sum()))
+            near[parts_of_chunk] = False
+            held = max(held, int(rows[near].sum() + rows[parts_of_chunk].sum()))
             # Without order there may be very many, and they are of no use then.
-            others = np.flatnonzero(near) if held <= MOST_ROWS_IN_REACH else np.array([], np.int64)
-            chunks.append(Chunk(tuple(own.tolist()), tuple(others.tolist())))
+            neighbours = np.flatnonzero(near) if held <= MOST_ROWS_IN_REACH else np.array([], np.int64)
+            chunks.append(Chunk(tuple(parts_of_chunk.tolist()), tuple(neighbours.tolist())))
             touched |= near
-            touched[own] = True
+            touched[parts_of_chunk] = True
         tasks.append(tuple(chunks))
         read.append(int(rows[touched].sum()))
     return FileTasks(tuple(tasks), sum(read) / total, max(read) * count / sum(read), held)

@@ -39,7 +39,7 @@ Mask = NDArray[np.bool_]
 class Chunk:
     """Parts that are matched together, by their numbers."""
 
-    own: tuple[int, ...]
+    owned: tuple[int, ...]
     """The parts whose events the matches begin with."""
     near: tuple[int, ...]
     """Other parts, with events that may be in reach of those."""
@@ -163,10 +163,10 @@ class _Evaluation:
     def matches(self, number: int) -> Iterator[pa.RecordBatch]:
         """Yield the matches of a task."""
         chunks = self._work.tasks[number]
-        last = {part: place for place, chunk in enumerate(chunks) for part in (*chunk.own, *chunk.near)}
+        last = {part: place for place, chunk in enumerate(chunks) for part in (*chunk.owned, *chunk.near)}
         for place, chunk in enumerate(chunks):
             self._own(chunk)
-            if not self.faults and any(self._part(part).first.any() for part in chunk.own):
+            if not self.faults and any(self._part(part).first.any() for part in chunk.owned):
                 yield from self._matches(chunk)
             self._held = {part: held for part, held in self._held.items() if last[part] > place}
 
@@ -178,29 +178,29 @@ class _Evaluation:
 
     def told(self, name: str | None, rows: int) -> pa.RecordBatch:
         """Return the report of a task, with the file that it has written and its number of matches."""
-        told = {
+        report = {
             "name": name,
             "rows": rows,
             "candidates": json.dumps(self.candidates.tolist()),
             "faults": json.dumps([asdict(fault) for fault in self.faults]),
         }
-        return pa.RecordBatch.from_pylist([told], _TOLD)
+        return pa.RecordBatch.from_pylist([report], _TOLD)
 
     def _own(self, chunk: Chunk) -> None:
         """Count the candidates of the parts that a chunk owns, and note their faults."""
-        for part in chunk.own:
+        for part in chunk.owned:
             held = self._part(part)
             self.faults += held.faults or self._used_twice(part, held)
             self.candidates += held.sizes
 
     def _matches(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
-        own = [held for part in chunk.own if (held := self._part(part)).first.any()]
+        held_parts = [held for part in chunk.owned if (held := self._part(part)).first.any()]
         back, reach = reach_of(self._plan)
-        begin = min(int(held.lower[held.first].min()) for held in own) - back
-        end = max(int(held.upper[held.first].max()) for held in own) + reach
+        begin = min(int(held.lower[held.first].min()) for held in held_parts) - back
+        end = max(int(held.upper[held.first].max()) for held in held_parts) + reach
         files = self._work.files
         numbers, parts = [], []
-        for number in sorted((*chunk.own, *chunk.near)):
+        for number in sorted((*chunk.owned, *chunk.near)):
             earliest, latest = self._plan.domain.ticks_of_units(np.array(files.parts[number].times))
             if latest < begin or earliest > end:
                 continue
@@ -216,7 +216,7 @@ class _Evaluation:
         paths = tuple(files.paths[files.parts[number].file] for number in numbers)
         origin = RowOrigin(paths, lengths, tuple(held.rows for held in parts))
         whole = _Held.joined(parts)
-        owned = np.repeat(np.isin(numbers, chunk.own), lengths)
+        owned = np.repeat(np.isin(numbers, chunk.owned), lengths)
         try:
             yield from self._in_turns(whole, owned)
         except TraceError as error:
@@ -232,12 +232,17 @@ class _Evaluation:
         lower = held.lower[owned & held.first]
         edges = np.quantile(lower, np.linspace(0, 1, turns + 1)[1:-1], method="lower")
         for turn in range(turns):
-            mine = owned & held.first & (np.searchsorted(edges, held.lower, side="right") == turn)
-            if mine.any():
-                begin, end = int(held.lower[mine].min()) - back, int(held.upper[mine].max()) + reach
+            first_in_turn = owned & held.first & (np.searchsorted(edges, held.lower, side="right") == turn)
+            if first_in_turn.any():
+                begin, end = (
+                    int(held.lower[first_in_turn].min()) - back,
+                    int(held.upper[first_in_turn].max()) + reach,
+                )
                 near = (held.upper >= begin) & (held.lower <= end)
                 try:
-                    yield from execute(self._plan, held.table.filter(pa.array(near)), owned=mine[near])
+                    yield from execute(
+                        self._plan, held.table.filter(pa.array(near)), owned=first_in_turn[near]
+                    )
                 except TraceError as error:
                     raise TraceError(renumbered(error.faults, np.flatnonzero(near))) from None
 
@@ -253,9 +258,9 @@ class _Evaluation:
             taken = np.zeros(len(held.rows), np.bool_)
             for component in branch.components:
                 taken[rows_taken(branch, held.table, component)] = True
-            some = held.table.filter(pa.array(taken))
-            found = check_ids(some, branch.names, partition=branch.partition_attributes)
-            faults += [replace(fault, file=path) for fault in renumbered(found, held.rows[taken])]
+            events_taken = held.table.filter(pa.array(taken))
+            faults_of_ids = check_ids(events_taken, branch.names, partition=branch.partition_attributes)
+            faults += [replace(fault, file=path) for fault in renumbered(faults_of_ids, held.rows[taken])]
         return list(dict.fromkeys(faults))
 
     def _part(self, number: int) -> _Held:
@@ -270,7 +275,7 @@ class _Evaluation:
         names = plan.names
         ticks = [names.tick] if names.tick in files.schema.names else []
         needed = list(plan.required_columns)
-        found: list[_Held] = []
+        held: list[_Held] = []
         faults: list[TraceFault] = []
         try:
             for table, rows in files.read(part, names, list(dict.fromkeys([*needed, *ticks]))):
@@ -282,12 +287,12 @@ class _Evaluation:
                 for name in ticks:
                     texts = pc.unique(table.column(name)).to_pylist()
                     check_one_tick(list(dict.fromkeys([self._work.tick, *texts])), name)
-                found.append(self._needed(table.select(needed), rows))
+                held.append(self._needed(table.select(needed), rows))
         except TraceError as error:
             faults += error.faults
-        if faults or not found:
+        if faults or not held:
             return self._nothing()._replace(faults=tuple(faults))
-        return _Held.joined(found)
+        return _Held.joined(held)
 
     def _needed(self, table: pa.Table, rows: Int64) -> _Held:
         """Return the events of a table that can take part in a match, or forbid one."""

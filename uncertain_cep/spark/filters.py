@@ -93,7 +93,9 @@ def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFi
             parts = agreed.copy()
             if component.types:
                 parts.append(column(plan.names.type).isin(*component.types))
-            parts += [found for part in component.local if (found := condition(part, types)) is not None]
+            parts += [
+                translated for part in component.local if (translated := condition(part, types)) is not None
+            ]
             made[kind(component)] = reduce(operator.and_, parts, f.lit(True))
         return made[kind(component)]
 
@@ -104,13 +106,13 @@ def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFi
     firsts: list[PlannedComponent] = []
     laters: list[PlannedComponent] = []
     for branch in branches:
-        others = list(branch.components)
-        owner = others.pop(branch.owner)
+        further = list(branch.components)
+        owner = further.pop(branch.owner)
         if owner.kleene:
-            others.append(owner)
-        others += [negation.component for negation in branch.negations]
+            further.append(owner)
+        further += [negation.component for negation in branch.negations]
         firsts.append(owner)
-        laters += others
+        laters += further
     first, later = any_takes(firsts), any_takes(laters)
     named = [component.types for component in (*firsts, *laters)]
     if plan.query.strategy in ("partition_contiguity", "strict_contiguity"):
@@ -137,10 +139,10 @@ def condition(predicate: typed.TypedExpression, types: dict[str, t.DataType]) ->
         return None
     translation = _Translation(types)
     try:
-        found = translation.value(predicate)
+        holds = translation.value(predicate)
     except _UntranslatableError:
         return None
-    return reduce(operator.or_, translation.doubts, found)
+    return reduce(operator.or_, translation.doubts, holds)
 
 
 def _size(expression: typed.TypedExpression) -> int:
@@ -177,10 +179,10 @@ class _Translation:
             left, right = (self._compared(operand) for operand in expression.operands)
             return _COMPARISONS[expression.operator](left, right)
         if expression.operator in ("in", "between"):
-            found, *others = map(self._compared, expression.operands)
+            value, *operands = map(self._compared, expression.operands)
             if expression.operator == "between":
-                return found.between(*others)
-            return reduce(operator.or_, (found == other for other in others))
+                return value.between(*operands)
+            return reduce(operator.or_, (value == other for other in operands))
         if expression.operator == "is_null" and isinstance(expression.operands[0], typed.Column):
             attribute = self._attribute(expression.operands[0])
             # For the engine NaN is null.
@@ -200,12 +202,12 @@ class _Translation:
         return self._int_arithmetic(expression.operator, expression.operands)
 
     def _attribute(self, attribute: typed.Column) -> Column:
-        found = self.types[attribute.name]
+        spark_type = self.types[attribute.name]
         if attribute.kind == "string":
             # Strings of another collation compare in another way.
-            if type(found) is not t.StringType or found != t.StringType():
+            if type(spark_type) is not t.StringType or spark_type != t.StringType():
                 raise _UntranslatableError
-        elif not isinstance(found, _KINDS.get(attribute.kind, ())):
+        elif not isinstance(spark_type, _KINDS.get(attribute.kind, ())):
             raise _UntranslatableError
         return column(attribute.name)
 
@@ -220,11 +222,11 @@ class _Translation:
         return f.lit(value)
 
     def _compared(self, operand: typed.TypedExpression) -> Column:
-        found = self.value(operand)
+        value = self.value(operand)
         if isinstance(operand, typed.Apply) and operand.kind == "float":
             # For Spark a NaN is equal to itself and above all numbers; for the engine it is neither.
-            self.doubts.append(f.isnan(found))
-        return found
+            self.doubts.append(f.isnan(value))
+        return value
 
     def _float_arithmetic(self, name: str, operands: Sequence[typed.TypedExpression]) -> Column:
         parts = [self.value(operand).cast("double") for operand in operands]
@@ -239,8 +241,8 @@ class _Translation:
             return f.try_mod(*parts)
         if name == "negate":
             name, parts = "subtract", [f.lit(0).cast("long"), *parts]
-        found = _CHECKED[name](*parts)
-        large = (found >= _EXACT_FLOAT) | (found <= -_EXACT_FLOAT)
+        result = _CHECKED[name](*parts)
+        large = (result >= _EXACT_FLOAT) | (result <= -_EXACT_FLOAT)
         # Null of operands that are not null: a number beyond int64.
         self.doubts.append(f.coalesce(large, parts[0].isNotNull() & parts[1].isNotNull()))
-        return found
+        return result

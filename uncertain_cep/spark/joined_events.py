@@ -36,13 +36,13 @@ def joined_events(
     plan = make_plan(query, schema, options)
     check_columns_of(plan, matches.columns)
     check_own_columns(events.columns, names)
-    given = (options.names.id, *plan.partition_attributes)
-    held = [unused_name(schema, f"matched {place}") for place in range(len(given))]
+    attributes = (options.names.id, *plan.partition_attributes)
+    held = [unused_name(schema, f"matched {place}") for place in range(len(attributes))]
     match, *of_event = (*names, held[0])
     # In one step with explode, Spark would number the rows that explode returns.
     numbered = matches.select(
         (f.monotonically_increasing_id() if number is None else number).alias(match),
-        *(column(name).alias(own) for name, own in zip(given[1:], held[1:], strict=True)),
+        *(column(name).alias(held_name) for name, held_name in zip(attributes[1:], held[1:], strict=True)),
         f.concat(*(_entries(part, of_event) for part in plan.components)).alias("taken"),
     ).withColumn("taken", f.explode("taken"))
     parts = (f.col("taken").getField(name).alias(name) for name in of_event)
@@ -52,8 +52,8 @@ def joined_events(
     branches = plan.branches or (plan,)
     for branch, conditions in zip(branches, candidate_filters(plan, events.schema).components, strict=True):
         named = zip((part.variable for part in branch.components), conditions, strict=False)
-        takes |= {name: (column(of_event[0]) == name) & found for name, found in named}
-    same = [column(own) == column(name) for name, own in zip(given, held, strict=True)]
+        takes |= {name: (column(of_event[0]) == name) & in_variable for name, in_variable in named}
+    same = [column(held_name) == column(name) for name, held_name in zip(attributes, held, strict=True)]
     joined = flat.join(events, reduce(and_, same, reduce(or_, takes.values())), "left")
     return joined.select(*map(column, (*names, *events.columns)))
 
@@ -70,5 +70,5 @@ def _entries(component: PlannedComponent, names: Sequence[str]) -> Column:
         named = f.lit(component.variable).alias(variable)
         return f.struct(named, (place + 1).cast("long").alias(position), event.alias(id))
 
-    found = f.transform(held if component.kleene else f.array(held), entry)
-    return f.filter(f.when(held.isNotNull(), found).otherwise(f.array()), lambda one: one.isNotNull())
+    events = f.transform(held if component.kleene else f.array(held), entry)
+    return f.filter(f.when(held.isNotNull(), events).otherwise(f.array()), lambda one: one.isNotNull())

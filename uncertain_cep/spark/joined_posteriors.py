@@ -23,8 +23,10 @@ def joined_posteriors(
     events = whole_numbers(events, options.names)
     schema = noted_schema(events, options.names)
     plan = make_plan(query, schema, options)
-    wanted = pa.schema([schema.field(name) for name in plan.required_columns])
-    return beside_events(matches, events, wanted, plan, partial(_posteriors, plan=plan, pmf_ticks=pmf_ticks))
+    event_schema = pa.schema([schema.field(name) for name in plan.required_columns])
+    return beside_events(
+        matches, events, event_schema, plan, partial(_posteriors, plan=plan, pmf_ticks=pmf_ticks)
+    )
 
 
 def _posteriors(events: pa.Table, matches: pa.Table, *, plan: EvaluationPlan, pmf_ticks: int) -> pa.Table:

@@ -98,7 +98,7 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _bounds(self._servers, self._topic)
 
 
-def _share(waiting: Iterable[int], most: int) -> int:
+def _share(waiting: Iterable[int], total: int) -> int:
     """Return how many messages each partition may give, for at most so many in all.
 
     The number is the same for all. A partition that gave fewer in each batch would fall behind, and its
@@ -106,11 +106,11 @@ def _share(waiting: Iterable[int], most: int) -> int:
     """
     sizes = sorted(waiting)
     for place, size in enumerate(sizes):
-        share = most // (len(sizes) - place)
+        share = total // (len(sizes) - place)
         if share < size:
             return share
         # The others may use what one partition leaves.
-        most -= size
+        total -= size
     return max(sizes)
 
 
@@ -131,12 +131,12 @@ def _consumer(servers: str) -> Consumer:
 def _bounds(servers: str, topic: str) -> dict[int, tuple[int, int]]:
     consumer = _consumer(servers)
     try:
-        found = consumer.list_topics(topic, timeout=KAFKA_SECONDS).topics[topic]
-        if found.error is not None or not found.partitions:
+        topic_metadata = consumer.list_topics(topic, timeout=KAFKA_SECONDS).topics[topic]
+        if topic_metadata.error is not None or not topic_metadata.partitions:
             raise RuntimeEnvironmentError(f"Kafka at {servers} has no topic {topic}")
         return {
             number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=KAFKA_SECONDS)
-            for number in sorted(found.partitions)
+            for number in sorted(topic_metadata.partitions)
         }
     except KafkaException as error:
         raise _unreachable(servers, error) from error
@@ -144,10 +144,10 @@ def _bounds(servers: str, topic: str) -> dict[int, tuple[int, int]]:
         consumer.close()
 
 
-def first_messages(servers: str, topic: str, most: int) -> pa.Table:
+def first_messages(servers: str, topic: str, count: int) -> pa.Table:
     """Return the first messages of a topic, about so many at most, to infer columns from."""
     bounds = _bounds(servers, topic)
-    each = -(-most // len(bounds))
+    each = -(-count // len(bounds))
     batches = [
         batch
         for number, (low, high) in bounds.items()
@@ -167,15 +167,15 @@ def _read(servers: str, topic: str, offsets: _OffsetRange) -> Iterator[pa.Record
         waited = 0.0
         while behind < offsets.end:
             # A poll waits for as many messages as it is asked for, and the last offsets may have none.
-            found = consumer.consume(min(KAFKA_ROWS, offsets.end - behind), timeout=KAFKA_POLL_SECONDS)
-            waited = 0.0 if found else waited + KAFKA_POLL_SECONDS
+            received = consumer.consume(min(KAFKA_ROWS, offsets.end - behind), timeout=KAFKA_POLL_SECONDS)
+            waited = 0.0 if received else waited + KAFKA_POLL_SECONDS
             if waited > KAFKA_SECONDS:
                 raise RuntimeEnvironmentError(
                     f"Kafka at {servers} gave no message of {topic}, partition {offsets.partition}, from "
                     f"offset {behind} within {KAFKA_SECONDS:g} s"
                 )
             messages = []
-            for message in found:
+            for message in received:
                 error = message.error()
                 if error is None:
                     behind = int(message.offset() or 0) + 1

@@ -37,11 +37,11 @@ def columns_of_topic(servers: str, topic: str, schema: TraceSchema | None) -> t.
         raise OptionError(
             'a stream needs ids: name a field of them, or id = "{partition}:{offset}", in the schema'
         )
-    some = first_messages(servers, topic, MESSAGES_LEARNED_FROM)
-    if not some.num_rows:
+    messages = first_messages(servers, topic, MESSAGES_LEARNED_FROM)
+    if not messages.num_rows:
         raise OptionError(f"the topic {topic} has no message yet to learn the columns from: send one first")
     with tempfile.TemporaryDirectory(prefix="uncertain-cep-") as folder:
-        file = _written(Path(folder), some)
+        file = _written(Path(folder), messages)
         return from_arrow_schema(read_traces(file, schema).schema, Names())
 
 
@@ -51,7 +51,7 @@ def stream_of_topic(
     topic: str,
     schema: TraceSchema | None,
     columns: t.StructType,
-    most: int | None = None,
+    batch_limit: int | None = None,
 ) -> DataFrame:
     """Return the events of the messages of a topic, at most so many a batch, from the first one on.
 
@@ -60,10 +60,10 @@ def stream_of_topic(
     try:
         source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
         source = source.option("subscribe", topic).option("startingOffsets", "earliest")
-        if most is not None:
-            source = source.option("maxOffsetsPerTrigger", most)
-        found = source.load()
-        messages = found.select(
+        if batch_limit is not None:
+            source = source.option("maxOffsetsPerTrigger", batch_limit)
+        records = source.load()
+        messages = records.select(
             "key", "value", "partition", "offset", f.unix_millis("timestamp").alias("timestamp")
         )
     except AnalysisException:
@@ -72,9 +72,13 @@ def stream_of_topic(
 
         spark.dataSource.register(KafkaMessages)
         plain = spark.readStream.format(KafkaMessages.name()).option("servers", servers)
-        messages = (plain if most is None else plain.option("most", most)).option("topic", topic).load()
-    reading, known = reading_of(spark, Path("/"), schema, columns)
-    read = partial(_events_of_messages, reading=reading, schema=known)
+        messages = (
+            (plain if batch_limit is None else plain.option("most", batch_limit))
+            .option("topic", topic)
+            .load()
+        )
+    reading, event_schema = reading_of(spark, Path("/"), schema, columns)
+    read = partial(_events_of_messages, reading=reading, schema=event_schema)
     return in_workers(messages, read, columns)
 
 
@@ -97,8 +101,8 @@ def _events_of_messages(
     with tempfile.TemporaryDirectory(prefix="uncertain-cep-") as folder:
         for batch in batches:
             for start in range(0, batch.num_rows, KAFKA_ROWS):
-                some = pa.Table.from_batches([batch.slice(start, KAFKA_ROWS)])
-                file = _written(Path(folder), some)
+                messages = pa.Table.from_batches([batch.slice(start, KAFKA_ROWS)])
+                file = _written(Path(folder), messages)
                 if file.stat().st_size:
                     yield from events_of_file(file, reading, schema)
 
@@ -120,12 +124,12 @@ def _written(folder: Path, messages: pa.Table) -> Path:
 
 def _object(value: bytes, message: dict[str, Any]) -> dict[str, Any]:
     try:
-        found = json.loads(value)
+        value_read = json.loads(value)
     except ValueError as error:
-        told = f"it is no JSON: {error}"
+        reason = f"it is no JSON: {error}"
     else:
-        if isinstance(found, dict):
-            return found
-        told = "it is no JSON object"
+        if isinstance(value_read, dict):
+            return value_read
+        reason = "it is no JSON object"
     where = f"the message at offset {message['offset']} of partition {message['partition']}: "
-    raise TraceError(TraceFault(where + told, value=value[:80].decode("utf-8", "replace")))
+    raise TraceError(TraceFault(where + reason, value=value[:80].decode("utf-8", "replace")))

@@ -268,10 +268,10 @@ def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
 
 def _sorted_by(plan: EvaluationPlan, key: SortKey, rank: str) -> Column:
     """Return the column by which Spark sorts for a key of ORDER BY: nulls last, NaN as null."""
-    found = column(rank if key.column == "confidence" else key.column)
+    sort_column = column(rank if key.column == "confidence" else key.column)
     if pa.types.is_floating(plan.batch_schema.field(key.column).type):
-        found = f.when(~f.isnan(found), found)
-    return found.desc_nulls_last() if key.descending else found.asc_nulls_last()
+        sort_column = f.when(~f.isnan(sort_column), sort_column)
+    return sort_column.desc_nulls_last() if key.descending else sort_column.asc_nulls_last()
 
 
 def _added_up(plan: EvaluationPlan, counts: DataFrame) -> DataFrame:
@@ -319,7 +319,7 @@ def prepare(
         raise OptionError(f"partitions must be 1 or more, not {partitions}")
     model = options.names
     parsed = query_of(query, options.parameters)
-    given, frame = frame, whole_numbers(frame, model)
+    original, frame = frame, whole_numbers(frame, model)
     schema = noted_schema(frame, model)
     plan = make_plan(parsed, schema, options)
     check_clock_columns(plan, schema)
@@ -333,7 +333,7 @@ def prepare(
     noted = (schema.metadata or {}).get(TICK_METADATA)
     tick = None if noted is None else noted.decode()
     if spread.by_files and spread.slice_length is None and not spread.prune and not plan.orders:
-        work = file_work(given, plan, schema, tick, partitions)
+        work = file_work(original, plan, schema, tick, partitions)
         if work is not None:
             return PreparedMatch(plan, task_numbers(frame, work), schema, None, work=work)
     candidates = candidate_filters(plan, frame.schema)

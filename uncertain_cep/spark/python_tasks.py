@@ -20,7 +20,7 @@ __all__ = ["leave_modules_out", "spared"]
 def spared(
     batches: Iterable[pa.RecordBatch], *, task: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield what a task yields, and spare the worker most of the search for garbage after it."""
+    """Run a task, and spare the worker most of the search for garbage after it."""
     try:
         yield from task(batches)
     finally:

@@ -125,16 +125,16 @@ def used_of_traces(
     columns.
     """
     schema = given_schema(schema)
-    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
-    if web := [TraceFault(DOWNLOAD, file=str(path)) for path in given if is_of_web(path)]:
+    path_list = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    if web := [TraceFault(DOWNLOAD, file=str(path)) for path in path_list if is_of_web(path)]:
         raise TraceError(web)
-    if schema is None and any("://" in str(path) for path in given):
-        return spark.read.parquet(*map(str, given))
+    if schema is None and any("://" in str(path) for path in path_list):
+        return spark.read.parquet(*map(str, path_list))
     # The workers may have another working folder.
     options = FileOptions() if schema is None else schema.options
     if format is not None:
         options = replace(options, format=format)
-    places = [path if str(path) == "-" or is_url(path) else Path(path).absolute() for path in given]
+    places = [path if str(path) == "-" or is_url(path) else Path(path).absolute() for path in path_list]
     files, faults = list_files(places, options.format, with_schema=schema is not None)
     if schema is None and files and not faults and _scannable([file.path for file in files]):
         scanned = [file.path for file in files]
@@ -149,21 +149,23 @@ def used_of_traces(
         # Columns that are not read could tell events apart.
         used = None if schema.options.deduplicate else used
     reading = Reading(work, options, tick, tick or reader_tick(steps), used)
-    told = _told(spark, reading)
-    if refused := files_to_read_whole(told):
-        told |= _told(spark, replace(reading, work=tuple((file, tuple(steps[file])) for file in refused)))
+    descriptions = _told(spark, reading)
+    if refused := files_to_read_whole(descriptions):
+        descriptions |= _told(
+            spark, replace(reading, work=tuple((file, tuple(steps[file])) for file in refused))
+        )
         spans |= {file: [file] for file in refused}
         work = _work(steps, spans)
         reading = replace(reading, work=work)
-    if mixed := mixed_columns(_schema(row) for row in told.values()):
+    if mixed := mixed_columns(_schema(row) for row in descriptions.values()):
         reading = replace(reading, options=replace(options, as_text=tuple(sorted(mixed))))
-        told = _told(spark, reading)
-    rows = [{**told[file], "file": number} for number, (file, _) in enumerate(work)]
+        descriptions = _told(spark, reading)
+    rows = [{**descriptions[file], "file": number} for number, (file, _) in enumerate(work)]
     numbers = _numbers(spark, reading)
     uses = ExtractionUses()
     for row in rows:
         uses.add(json.loads(row["uses"]))
-    parts = (step for some in steps.values() for step in some)
+    parts = (step for steps_of_file in steps.values() for step in steps_of_file)
     if unused := unused_keys(uses, options, parts, None if schema is None else schema.file):
         raise TraceError(unused)
     for message in dict.fromkeys(message for row in rows for message in row["said"]):
@@ -178,14 +180,14 @@ def used_of_traces(
     merged = sum(row["merged"] for row in rows)
     if merged:
         warn(merged_message(merged, reading.own_tick))
-    found = [
+    parts_with_events = [
         Part(str(file.path), step_events(table, step, reading, days=days))
         for number, table in empty.items()
         for file, parts in [work[number]]
         for step in parts
     ]
-    _warn_of_zones(rows, empty, work, found)
-    model, faults = assembled(found)
+    _warn_of_zones(rows, empty, work, parts_with_events)
+    model, faults = assembled(parts_with_events)
     if model is None:
         raise TraceError(list(dict.fromkeys(faults)))
     if any(row["pmf"] for row in rows):
@@ -196,17 +198,20 @@ def used_of_traces(
     kept = as_spark_keeps(model.schema)
     read = partial(events_of_files, reading=reading, days=days, firsts=firsts[:-1], schema=kept)
     events = in_workers(numbers, read, from_arrow_schema(model.schema, _NAMES))
-    events = noting_files(events, [str(Path(path).absolute()) for path in given])
+    events = noting_files(events, [str(Path(path).absolute()) for path in path_list])
     if reading.options.deduplicate:
         with worker_errors():
-            return _without_duplicates(events, {part.events.numbered for part in found})
+            return _without_duplicates(events, {part.events.numbered for part in parts_with_events})
     described = {row["file"]: None if row["events"] is None else json.loads(row["events"]) for row in rows}
-    known = described_files(described, kept, reading, days or reading.own_tick is not None, firsts)
-    return events if known is None else remember_files(events, known)
+    event_files = described_files(described, kept, reading, days or reading.own_tick is not None, firsts)
+    return events if event_files is None else remember_files(events, event_files)
 
 
 def _warn_of_zones(
-    rows: Sequence[Mapping[str, Any]], empty: Mapping[int, pa.Table], work: FileWork, found: Sequence[Part]
+    rows: Sequence[Mapping[str, Any]],
+    empty: Mapping[int, pa.Table],
+    work: FileWork,
+    parts_with_events: Sequence[Part],
 ) -> None:
     """Warn of time zones beside none in files that are described."""
     stamps = {
@@ -215,12 +220,12 @@ def _warn_of_zones(
         for step in work[number][1]
     }
     zones = [zone for row in rows if row["file"] in empty for zone in row["zones"]]
-    if len(zones) != len(found):
+    if len(zones) != len(parts_with_events):
         # Some have faults, which are met when the events are read.
         return
     parts = [
         replace(part, events=replace(part.events, zones=zone))
-        for part, zone in zip(found, zones, strict=True)
+        for part, zone in zip(parts_with_events, zones, strict=True)
     ]
     warn_of_zones(stamps, parts)
 
@@ -250,9 +255,9 @@ def _numbers(spark: SparkSession, reading: Reading) -> DataFrame:
 @worker_errors()
 def _told(spark: SparkSession, reading: Reading) -> dict[TraceFile, dict[str, Any]]:
     """Return the description by `describe_files` of each file."""
-    told = "file long, rows long, schema binary, merged long, events string, uses string"
-    told += ", said array<string>, pmf boolean, zones array<string>"
-    rows = in_workers(_numbers(spark, reading), partial(describe_files, reading=reading), told).collect()
+    columns = "file long, rows long, schema binary, merged long, events string, uses string"
+    columns += ", said array<string>, pmf boolean, zones array<string>"
+    rows = in_workers(_numbers(spark, reading), partial(describe_files, reading=reading), columns).collect()
     return {reading.work[row["file"]][0]: row.asDict() for row in rows}
 
 
@@ -263,16 +268,16 @@ def _without_duplicates(events: DataFrame, numbered: set[bool]) -> DataFrame:
     """
     if len(numbered) > 1:
         raise OptionError("deduplicate: on Spark all events need ids, or none: name a column with id")
-    others = [column(name) for name in events.columns if name != _NAMES.id or numbered == {False}]
-    counted = events.groupBy(*others).agg(f.count("*"))
+    compared = [column(name) for name in events.columns if name != _NAMES.id or numbered == {False}]
+    counted = events.groupBy(*compared).agg(f.count("*"))
     # An attribute may have any name.
-    counted = counted.toDF(*(f"c{place}" for place in range(len(others))), "events")
+    counted = counted.toDF(*(f"c{place}" for place in range(len(compared))), "events")
     rows, kept = counted.agg(f.sum("events"), f.count("*")).first() or (0, 0)
     if rows and rows > kept:
         warn(duplicates_message(rows - kept, kept))
     if numbered == {False}:
         return events.dropDuplicates()
-    first = events.groupBy(*others).agg(f.min(column(_NAMES.id)).alias(_NAMES.id))
+    first = events.groupBy(*compared).agg(f.min(column(_NAMES.id)).alias(_NAMES.id))
     return first.select(*(column(name) for name in events.columns))
 
 
@@ -301,8 +306,8 @@ def _scannable(paths: Sequence[Path]) -> bool:
 
 
 def _tick(schema: pa.Schema) -> bytes | None:
-    found: bytes | None = (schema.metadata or {}).get(TICK_METADATA)
-    return found
+    tick: bytes | None = (schema.metadata or {}).get(TICK_METADATA)
+    return tick
 
 
 def _scan(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
@@ -353,9 +358,9 @@ def to_intervals(
         # The rows of a frame of Spark have no order.
         "format": None if time_zone is None else TimeFormat(zone=time_zone, in_order=None),
     }
-    given = arrow_schema(frame, names)
-    warn_of_naive((name, given.field(name).type) for name in rule.stamps(time) if name in given.names)
-    made = intervals_of(given.empty_table(), **options).schema
+    schema = arrow_schema(frame, names)
+    warn_of_naive((name, schema.field(name).type) for name in rule.stamps(time) if name in schema.names)
+    made = intervals_of(schema.empty_table(), **options).schema
     if repeats_hours(time_zone) and names.pmf not in made.names:
         made = made.append(pa.field(names.pmf, pa.list_(pa.float64())))
     model = (names.lower, names.upper, names.pmf, names.tick, *names.clocks)

@@ -133,12 +133,12 @@ def gathered_on_spark(request: ReportRequest, frame: DataFrame) -> Answer:
         stamps_of(plan, schema.empty_table(), request.stamp)
         reported = _Reported(request, events, plan, schema)
         diagnostics = Diagnostics()
-        found = matches_frame(frame, request.query, options, diagnostics=diagnostics)
-        found = _kept(held, found.withColumn(reported.number, f.monotonically_increasing_id()))
-        totals, histogram, moments = _summed(plan, found)
+        matches = matches_frame(frame, request.query, options, diagnostics=diagnostics)
+        matches = _kept(held, matches.withColumn(reported.number, f.monotonically_increasing_id()))
+        totals, histogram, moments = _summed(plan, matches)
         order = () if plan.query.is_ordered else (column("confidence").desc(),)
-        shown = _here(plan, found.orderBy(*order, column(reported.number)).limit(SHOWN_MATCHES))
-        given, raw, tables = _compared(held, reported, found, shown)
+        shown = _here(plan, matches.orderBy(*order, column(reported.number)).limit(SHOWN_MATCHES))
+        in_raw, raw, tables = _compared(held, reported, matches, shown)
         table, pictures = _drawn(held, reported, {"found": shown, **tables})
         return Answer(
             plan=plan,
@@ -148,11 +148,11 @@ def gathered_on_spark(request: ReportRequest, frame: DataFrame) -> Answer:
             totals=totals,
             histogram=histogram,
             moments=moments,
-            groups=_groups(plan, found, int(totals["matches"])),
+            groups=_groups(plan, matches, int(totals["matches"])),
             trace=_trace_facts(reported),
             table=table,
             parts=[(name, rows, pictures[name]) for name, rows in {"found": shown, **tables}.items()],
-            in_raw=given,
+            in_raw=in_raw,
             raw=raw,
             nothing="" if totals["matches"] else diagnostics.summary(),
         )
@@ -182,18 +182,18 @@ def _kept(held: ExitStack, frame: DataFrame) -> DataFrame:
 
 def _here(plan: EvaluationPlan, matches: DataFrame) -> pa.Table:
     """Return matches in this process, with the columns of the result."""
-    wanted = pa.schema([field for field in plan.output_schema if field.name in matches.columns])
-    found: pa.Table = matches.select(*map(column, wanted.names)).toArrow()
-    return found.cast(wanted)
+    schema = pa.schema([field for field in plan.output_schema if field.name in matches.columns])
+    table: pa.Table = matches.select(*map(column, schema.names)).toArrow()
+    return table.cast(schema)
 
 
-def _summed(plan: EvaluationPlan, found: DataFrame) -> tuple[dict[str, float], list[int], Moments | None]:
+def _summed(plan: EvaluationPlan, frame: DataFrame) -> tuple[dict[str, float], list[int], Moments | None]:
     """Return the totals, the histogram of confidences, and the times of matches."""
     confidence = column("confidence")
-    first, last = (in_ticks(plan, found.schema, f"range_{side}") for side in ("lower", "upper"))
+    first, last = (in_ticks(plan, frame.schema, f"range_{side}") for side in ("lower", "upper"))
     middle = first + quotient(last - first, 2)
     bar = f.least(f.greatest(f.floor(confidence * BINS), f.lit(0)), f.lit(BINS - 1))
-    (counts,) = found.agg(
+    (counts,) = frame.agg(
         f.count("*"),
         f.coalesce(f.sum(confidence), f.lit(0.0)),
         f.count_if(confidence >= CERTAIN),
@@ -209,15 +209,15 @@ def _summed(plan: EvaluationPlan, found: DataFrame) -> tuple[dict[str, float], l
     begin, width, count = bars_of_time(low, high, plan.domain.tick_nanoseconds)
     place = quotient(middle - begin, width)
     moments = Moments(begin, width, np.zeros(count, np.int64), np.zeros(count))
-    for row in found.groupBy(place).agg(f.count("*"), f.sum(confidence)).collect():
+    for row in frame.groupBy(place).agg(f.count("*"), f.sum(confidence)).collect():
         moments.matches[row[0]], moments.expected[row[0]] = row[1], row[2]
     return totals, histogram, moments
 
 
-def _groups(plan: EvaluationPlan, found: DataFrame, matches: int) -> list[tuple[str, int, Sequence[Group]]]:
+def _groups(plan: EvaluationPlan, rows: DataFrame, matches: int) -> list[tuple[str, int, Sequence[Group]]]:
     groups: list[tuple[str, int, Sequence[Group]]] = []
     for name in grouped_by(plan) if matches else ():
-        each = found.groupBy(column(name).alias("value")).agg(
+        each = rows.groupBy(column(name).alias("value")).agg(
             f.count("*").alias("count"), f.sum(column("confidence")).alias("expected")
         )
         ((distinct, values),) = each.agg(f.count("*"), f.count("value")).collect()
@@ -257,9 +257,9 @@ def _trace_facts(reported: _Reported) -> TraceFacts:
 
 
 def _compared(
-    held: ExitStack, reported: _Reported, found: DataFrame, shown: pa.Table
+    held: ExitStack, reported: _Reported, matches: DataFrame, shown: pa.Table
 ) -> tuple[list[bool] | None, dict[str, int | None], dict[str, pa.Table]]:
-    """Return which matches shown raw stamps give, the counts, and the missed and invented matches to show."""
+    """Return whether each match shown is one on raw stamps, the counts, and missed and invented matches."""
     plan, options = reported.plan, reported.request.options
     query = unchosen(plan.query)
     raw_events = _at_stamps(reported)
@@ -267,24 +267,26 @@ def _compared(
     raw = _few(held, matches_frame(raw_events, query, without, diagnostics=Diagnostics()))
     if raw is None:
         return None, {"matches": None}, {}
-    likely, possible = found.filter(column("confidence") >= least_passing(LIKELY)), found
+    likely, possible = matches.filter(column("confidence") >= least_passing(LIKELY)), matches
     if query != plan.query:
         better = replace(query, min_confidence=LIKELY)
         likely = matches_frame(reported.events, better, options, diagnostics=Diagnostics())
         possible = _among(reported, raw, query)
     if _few(held, likely) is None:
         return None, {"matches": None}, {}
-    others = {name: unused_name(plan.output_schema, f"other {k}") for k, name in enumerate(reported.keys)}
-    equal = reduce(and_, (column(name).eqNullSafe(column(other)) for name, other in others.items()))
+    other_names = {
+        name: unused_name(plan.output_schema, f"other {k}") for k, name in enumerate(reported.keys)
+    }
+    equal = reduce(and_, (column(name).eqNullSafe(column(other)) for name, other in other_names.items()))
 
     def same(one: DataFrame, other: DataFrame, how: str) -> DataFrame:
-        keys = other.select(*(column(name).alias(other) for name, other in others.items()))
+        keys = other.select(*(column(name).alias(other) for name, other in other_names.items()))
         return one.join(keys, equal, how)
 
     missed, invented = same(likely, raw, "left_anti"), same(raw, possible, "left_anti")
     both = same(_numbered(reported, shown), raw, "left_semi").select(column(reported.number)).toArrow()
-    given = np.zeros(shown.num_rows, np.bool_)
-    given[np.asarray(both.column(0).to_numpy())] = True
+    in_raw = np.zeros(shown.num_rows, np.bool_)
+    in_raw[np.asarray(both.column(0).to_numpy())] = True
     best = missed.orderBy(column("confidence").desc()).limit(1)
     counts: dict[str, int | None] = {
         "matches": raw.count(),
@@ -292,13 +294,13 @@ def _compared(
         "invented": invented.count(),
     }
     tables = {"missed": _here(plan, best), "invented": _here(plan, invented.limit(INVENTED_SHOWN))}
-    return given.tolist(), counts, tables
+    return in_raw.tolist(), counts, tables
 
 
 def _few(held: ExitStack, matches: DataFrame) -> DataFrame | None:
     """Return matches, kept by Spark, or None if there are too many to be compared."""
-    some = _kept(held, matches.limit(COMPARED_MATCHES + 1))
-    return None if some.count() > COMPARED_MATCHES else some
+    kept = _kept(held, matches.limit(COMPARED_MATCHES + 1))
+    return None if kept.count() > COMPARED_MATCHES else kept
 
 
 def _among(reported: _Reported, raw: DataFrame, query: Query) -> DataFrame:
@@ -316,19 +318,19 @@ def _at_stamps(reported: _Reported) -> DataFrame:
     """Return the events with their stamps as certain times."""
     plan, stamp = reported.plan, reported.request.stamp
     names = dict.fromkeys((*plan.required_columns, *([] if stamp is None else [stamp])))
-    given = pa.schema([reported.schema.field(name) for name in names], reported.schema.metadata)
-    nothing = given.empty_table()
+    schema = pa.schema([reported.schema.field(name) for name in names], reported.schema.metadata)
+    nothing = schema.empty_table()
     made = at_stamps(plan, nothing, *stamps_of(plan, nothing, stamp)).schema
     rows = plainly_named(reported.events.select(*map(column, names)))
-    move = partial(_moved, plan=plan, stamp=stamp, given=given)
+    move = partial(_moved, plan=plan, stamp=stamp, schema=schema)
     return in_workers(rows, move, from_arrow_schema(made, plan.names))
 
 
 def _moved(
-    batches: Iterable[pa.RecordBatch], *, plan: EvaluationPlan, stamp: str | None, given: pa.Schema
+    batches: Iterable[pa.RecordBatch], *, plan: EvaluationPlan, stamp: str | None, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        table = pa.Table.from_batches([batch]).rename_columns(given.names).cast(given)
+        table = pa.Table.from_batches([batch]).rename_columns(schema.names).cast(schema)
         yield from at_stamps(plan, table, *stamps_of(plan, table, stamp)).to_batches()
 
 
@@ -364,21 +366,21 @@ def _drawn(
         matches = matches.join(ranges, number)
     matches = _kept(held, matches)
     candidates = events if plan.orders else events.filter(candidate_filters(plan, events.schema).anywhere)
-    wanted = reported.schema.append(pa.field(number, pa.int64()))
+    schema = reported.schema.append(pa.field(number, pa.int64()))
     numbered = candidates.withColumn(number, f.monotonically_increasing_id())
-    found = beside_events(
-        matches, numbered, wanted, plan, partial(_pictures, plan=plan), column(number)
+    drawn = beside_events(
+        matches, numbered, schema, plan, partial(_pictures, plan=plan), column(number)
     ).toArrow()
-    event = np.asarray(found.column(found.num_columns - 1).to_numpy())
+    event = np.asarray(drawn.column(drawn.num_columns - 1).to_numpy())
     _, first, row = np.unique(event, return_index=True, return_inverse=True)
-    table = found.select(range(len(_DRAWN), found.num_columns - 1)).take(pa.array(first))
+    table = drawn.select(range(len(_DRAWN), drawn.num_columns - 1)).take(pa.array(first))
     table = table.rename_columns(reported.schema.names).cast(reported.schema)
     begins = np.cumsum([0, *(rows.num_rows for rows in tables.values())]).tolist()
-    match = np.asarray(found.column("match").to_numpy())
+    match = np.asarray(drawn.column("match").to_numpy())
     pictures = {}
     for k, name in enumerate(tables):
-        mine = np.flatnonzero((match >= begins[k]) & (match < begins[k + 1]))
-        pictures[name] = _of_rows(plan, found.take(pa.array(mine)), match[mine] - begins[k], row[mine])
+        chosen = np.flatnonzero((match >= begins[k]) & (match < begins[k + 1]))
+        pictures[name] = _of_rows(plan, drawn.take(pa.array(chosen)), match[chosen] - begins[k], row[chosen])
     return table, pictures
 
 
@@ -387,35 +389,35 @@ def _pictures(events: pa.Table, matches: pa.Table, *, plan: EvaluationPlan) -> p
     drawn = pictures_of(plan, events, matches, PARTS)
     place = np.arange(len(drawn.spoiled)) - np.searchsorted(drawn.spoiled, drawn.spoiled)
     few = place < SPOILING_SHOWN
-    own = pa.table(
+    events_of_matches = pa.table(
         [drawn.match, drawn.variable, drawn.position, drawn.first, drawn.last,
          pa.ListArray.from_arrays(pa.array(drawn.start, pa.int32()), drawn.share)],
         schema=_DRAWN,
     )  # fmt: skip
-    others = pa.table({"match": drawn.spoiled[few]})
+    spoiling_events = pa.table({"match": drawn.spoiled[few]})
     taken = events.take(pa.array(np.concatenate((drawn.row, drawn.spoiling[few]))))
-    found = pa.concat_tables([own, others], promote_options="default")
+    drawn_events = pa.concat_tables([events_of_matches, spoiling_events], promote_options="default")
     for k, values in enumerate(taken.columns):
-        found = found.append_column(f"event {k}", values)
-    return found
+        drawn_events = drawn_events.append_column(f"event {k}", values)
+    return drawn_events
 
 
 def _of_rows(plan: EvaluationPlan, rows: pa.Table, match: Int64, row: Int64) -> Pictures:
     """Return pictures of matches, whose events are in any order, by match and row of the events."""
     places = {component.variable: j for j, component in enumerate(plan.components)}
-    own = np.asarray(rows.column("variable").is_valid())
-    mine, others = np.flatnonzero(own), np.flatnonzero(~own)
-    names = rows.column("variable").take(pa.array(mine)).to_pylist()
+    is_of_match = np.asarray(rows.column("variable").is_valid())
+    of_match, spoiling = np.flatnonzero(is_of_match), np.flatnonzero(~is_of_match)
+    names = rows.column("variable").take(pa.array(of_match)).to_pylist()
     position, first, last = (
-        np.asarray(rows.column(name).take(pa.array(mine)).to_numpy())
+        np.asarray(rows.column(name).take(pa.array(of_match)).to_numpy())
         for name in ("position", "first", "last")
     )
-    order = np.lexsort((position, np.array([places[name] for name in names]), match[mine]))
-    mine, others = mine[order], others[np.lexsort((row[others], match[others]))]
-    shares = rows.column("share").take(pa.array(mine))
+    order = np.lexsort((position, np.array([places[name] for name in names]), match[of_match]))
+    of_match, spoiling = of_match[order], spoiling[np.lexsort((row[spoiling], match[spoiling]))]
+    shares = rows.column("share").take(pa.array(of_match))
     sizes = np.asarray(pc.list_value_length(shares).to_numpy())
     return Pictures(
-        match[mine], [names[k] for k in order.tolist()], position[order], row[mine], first[order],
+        match[of_match], [names[k] for k in order.tolist()], position[order], row[of_match], first[order],
         last[order], starts_of(sizes), np.asarray(pc.list_flatten(shares).to_numpy()),
-        match[others], row[others],
+        match[spoiling], row[spoiling],
     )  # fmt: skip

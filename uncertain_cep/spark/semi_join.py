@@ -33,17 +33,17 @@ class KeySlices:
 
 
 def choose_key_slices(
-    candidates: CandidateFilters, statistics: FrameStatistics, slices: Slices | None, wanted: bool | None
+    candidates: CandidateFilters, statistics: FrameStatistics, slices: Slices | None, use_all: bool | None
 ) -> KeySlices | None:
     """Return the components by which to drop slices of keys; None if that is of no use.
 
     Slices are dropped if every OR-free pattern has rare components: spread evenly, at most a quarter of the
     slices of keys would have one. Only these components are looked for, so that other events are not read
-    again. If ``wanted`` is True, all components are used, whatever the statistics are; if it is False, none.
+    again. If ``use_all`` is True, all components are used, whatever the statistics are; if it is False, none.
     """
-    if wanted is False or not (candidates.keys or slices is not None):
+    if use_all is False or not (candidates.keys or slices is not None):
         return None
-    if wanted:
+    if use_all:
         every = tuple(tuple(range(len(branch))) for branch in candidates.components)
         return KeySlices(every) if sum(map(len, every)) <= MOST_BITS else None
     if statistics.candidates < ROWS_WORTH_A_PASS:
@@ -52,7 +52,7 @@ def choose_key_slices(
     if slices is not None:
         count *= slices.count
         copies += (slices.back + slices.reach + statistics.mean_length) / slices.length
-    shares = [[copies * found / count for found in branch] for branch in statistics.components]
+    shares = [[copies * occurrences / count for occurrences in branch] for branch in statistics.components]
     if sum(map(min, shares)) > MOST_KEPT:
         return None
     rare = tuple(tuple(j for j, share in enumerate(branch) if share <= MOST_KEPT) for branch in shares)
@@ -72,10 +72,10 @@ def pruned(
     while any(name.lower().startswith(prefix) for name in rows.columns):
         prefix += "_"
     parts = [column(name) for name in candidates.keys]
-    own = None
+    in_own_slice = None
     if slices is not None:
         parts.append(column(slices.column))
-        own = own_slice(rows, plan, slices) == column(slices.column)
+        in_own_slice = own_slice(rows, plan, slices) == column(slices.column)
     names = [f"{prefix}{number}" for number in range(len(parts))]
     masks: list[int] = []
     bits: dict[tuple[int, bool], Column] = {}
@@ -84,14 +84,16 @@ def pruned(
         masks.append(0)
         for j in looked_for:
             # There a match belongs to a slice by the event of this component.
-            is_owner = own is not None and j == owner
+            is_owner = in_own_slice is not None and j == owner
             kind = id(branch[j]), is_owner
             if kind not in bits:
-                bits[kind] = branch[j] if own is None or not is_owner else branch[j] & own
+                bits[kind] = branch[j] if in_own_slice is None or not is_owner else branch[j] & in_own_slice
             masks[-1] |= 1 << list(bits).index(kind)
-    (found,) = packed(list(bits.values()))
+    (bits_column,) = packed(list(bits.values()))
     held = (
-        rows.select(*(part.alias(name) for part, name in zip(parts, names, strict=True)), found.alias(prefix))
+        rows.select(
+            *(part.alias(name) for part, name in zip(parts, names, strict=True)), bits_column.alias(prefix)
+        )
         .filter(f.col(prefix) != 0)
         .groupBy(*names)
         .agg(f.bit_or(prefix).alias(prefix))

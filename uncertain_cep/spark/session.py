@@ -127,8 +127,8 @@ def start_session(
             settings |= _local_conf()
     for key, value in (conf or {}).items():
         # Options of the JVM add up; the later one of two holds.
-        own = settings.get(key) if key == _JVM_OPTIONS else None
-        settings[key] = f"{own} {value}" if own else value
+        options = settings.get(key) if key == _JVM_OPTIONS else None
+        settings[key] = f"{options} {value}" if options else value
     for key, value in settings.items():
         builder = builder.config(key, value)
     if not master.startswith("sc://") and "PYSPARK_GATEWAY_PORT" not in os.environ:

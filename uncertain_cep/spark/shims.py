@@ -39,8 +39,8 @@ exec {python} "$@"
 
 def python_of_workers() -> str:
     """Return the command of this Python for Spark's workers, with pyspark as it is installed here."""
-    found = find_spec("pyspark")
-    installed = found is not None and found.origin is not None and Path(found.origin).is_file()
+    spec = find_spec("pyspark")
+    installed = spec is not None and spec.origin is not None and Path(spec.origin).is_file()
     # Another Spark has its own pyspark.
     if not HAS_SHELL or not installed or os.environ.get("SPARK_HOME"):
         return sys.executable

@@ -121,7 +121,7 @@ def sliced(
         lower, upper = clusters.spans(lower, upper)
     origin, length = slices.origin, slices.length
     last = origin + slices.count * length - 1
-    own = own_slice(frame, plan, slices)
+    slice_of_event = own_slice(frame, plan, slices)
     # Clipped before the subtraction, which otherwise could leave int64 with a very long window.
     begins = f.greatest(lower, f.lit(origin)) - origin - slices.reach
     earliest = f.greatest(quotient(begins, length), f.lit(0))
@@ -130,8 +130,8 @@ def sliced(
     is_later = candidates.later
     from_tick = max(origin - slices.back, -_LARGEST_INT64)
     in_time = (upper >= from_tick) & (lower <= min(last + slices.reach, _LARGEST_INT64))
-    first_slice = f.when(is_later, earliest).otherwise(own)
-    last_slice = f.when(is_later, latest).otherwise(own)
+    first_slice = f.when(is_later, earliest).otherwise(slice_of_event)
+    last_slice = f.when(is_later, latest).otherwise(slice_of_event)
     number = f.explode(f.sequence(first_slice, last_slice)).alias(slices.column)
     return frame.filter(candidates.anywhere & in_time).select(*map(column, plan.required_columns), number)
 

@@ -59,18 +59,18 @@ def begin_output(out: Path, checkpoint: Path, fingerprint: Mapping[str, Any], co
             "together, or two new folders"
         )
     check_fingerprint(marks[1]["fingerprint"], fingerprint)
-    for left in out.parent.glob(f".{out.name}.*.batches"):
-        shutil.rmtree(left, ignore_errors=True)
+    for abandoned in out.parent.glob(f".{out.name}.*.batches"):
+        shutil.rmtree(abandoned, ignore_errors=True)
     return str(marks[1]["columns"])
 
 
 def read_note(folder: Path) -> dict[str, Any] | None:
     """Return the mark of a stream in a folder."""
     try:
-        found: dict[str, Any] = json.loads((folder / _NOTE).read_text(encoding="utf-8"))
+        note: dict[str, Any] = json.loads((folder / _NOTE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    return found
+    return note
 
 
 def _write_note(folder: Path, mark: Mapping[str, Any]) -> None:
@@ -135,12 +135,12 @@ def _put(frame: DataFrame, number: int, *, out: Path, aside: Path) -> None:
         # A run that was killed had moved it there, but had not committed the batch to Spark.
         shutil.rmtree(made)
         return
-    left = [part for part in parts if _has_rows(part)]
-    for part in set(parts) - set(left):
+    filled = [part for part in parts if _has_rows(part)]
+    for part in set(parts) - set(filled):
         part.unlink()
-    for position, part in enumerate(left):
+    for position, part in enumerate(filled):
         part.rename(made / f"part-{position:05}.parquet")
-    if left:
+    if filled:
         made.rename(place)
     else:
         made.rmdir()

@@ -27,17 +27,17 @@ class _SparkStore:
         self._timer = handle.getValueState("timer", "at bigint")
 
     def read_index(self) -> str | None:
-        found = self._index.get()
-        return None if found is None else str(found[0])
+        row = self._index.get()
+        return None if row is None else str(row[0])
 
     def write_index(self, index: str) -> None:
         self._index.update((index,))
 
     def read(self, slice: int, part: int) -> bytes:
-        found = self._blobs.getValue((slice, part))
-        if found is None:
+        row = self._blobs.getValue((slice, part))
+        if row is None:
             raise AssertionError(f"part {part} of slice {slice} is not in the state")
-        return bytes(found[0])
+        return bytes(row[0])
 
     def write(self, slice: int, part: int, blob: bytes) -> None:
         self._blobs.updateValue((slice, part), (blob,))

@@ -71,9 +71,9 @@ def _row_by_row(steps: Sequence[Step], options: FileOptions) -> bool:
         return False
     events = steps[0].events
     # A time without its year or its zone is read by means of the others.
-    told = all("%y" in form.lower() and "%z" not in form.lower() for form in events.time_format)
+    is_complete = all("%y" in form.lower() and "%z" not in form.lower() for form in events.time_format)
     timestamps = "timestamp" in (*dict(options.types).values(), *dict(events.types).values())
-    return told and not (events.base or events.as_written or timestamps or events.value_columns)
+    return is_complete and not (events.base or events.as_written or timestamps or events.value_columns)
 
 
 def lines_are_rows(file: TraceFile, rows: int, options: FileOptions) -> bool:
@@ -108,20 +108,20 @@ def zones_of(raw: pa.Table, steps: Sequence[Step]) -> dict[str, bool]:
     """Return for each column of stamps that is text whether these have a time zone, if it has any text."""
     stamps = [name for step in steps for name in step.rule.stamps(step.events.time)]
     texts = [name for name in stamps if name in raw.column_names and is_text(raw.schema.field(name).type)]
-    found = {name: pc.any(zoned_rows(raw.column(name).cast(pa.string()))).as_py() for name in texts}
-    return {name: zoned for name, zoned in found.items() if zoned is not None}
+    zoned_by_name = {name: pc.any(zoned_rows(raw.column(name).cast(pa.string()))).as_py() for name in texts}
+    return {name: zoned for name, zoned in zoned_by_name.items() if zoned is not None}
 
 
 def files_to_read_whole(described: Mapping[TraceFile, Mapping[str, Any]]) -> set[TraceFile]:
     """Return the files whose spans do not give the rows of the file, see `describe_files`."""
     seen: dict[TraceFile, dict[Any, Any]] = {}
     refused = set()
-    for span, told in described.items():
+    for span, description in described.items():
         if span.span is None:
             continue
         file = replace(span, span=None)
-        schema = pa.ipc.read_schema(pa.py_buffer(told["schema"]))
-        events = json.loads(told["events"] or "null")
+        schema = pa.ipc.read_schema(pa.py_buffer(description["schema"]))
+        events = json.loads(description["events"] or "null")
         if events is None:
             refused.add(file)
             continue
@@ -131,7 +131,7 @@ def files_to_read_whole(described: Mapping[TraceFile, Mapping[str, Any]]) -> set
             **{("type", field.name): field.type for field in schema if not pa.types.is_null(field.type)},
             **{("zone", name): zoned for name, zoned in events["zones"].items()},
         }
-        known = seen.setdefault(file, {})
-        if any(known.setdefault(name, fact) != fact for name, fact in facts.items()):
+        facts_of_file = seen.setdefault(file, {})
+        if any(facts_of_file.setdefault(name, fact) != fact for name, fact in facts.items()):
             refused.add(file)
     return refused

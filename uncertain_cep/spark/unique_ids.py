@@ -42,12 +42,12 @@ def check_unique_ids(frame: DataFrame, plan: EvaluationPlan, candidates: Candida
     """
     branches = list(zip(plan.branches or (plan,), candidates.components, strict=True))
     for keys in dict.fromkeys(branch.partition_attributes for branch, _ in branches):
-        own = [takes for branch, takes in branches if branch.partition_attributes == keys]
+        conditions = [takes for branch, takes in branches if branch.partition_attributes == keys]
         # Most often no two candidates at all share an id. Those of each branch may be apart even if some do.
-        together = {id(part): part for takes in own for part in takes}
+        together = {id(part): part for takes in conditions for part in takes}
         if not _found_twice(frame, plan.names.id, keys, together):
             continue
-        apart = {tuple(map(id, takes)): {id(part): part for part in takes} for takes in own}
+        apart = {tuple(map(id, takes)): {id(part): part for part in takes} for takes in conditions}
         for each in apart.values():
             if len(apart) == 1 or _found_twice(frame, plan.names.id, keys, each):
                 _report(_used(frame, keys, each), plan.names.id, keys)
@@ -66,9 +66,9 @@ def _used(frame: DataFrame, keys: Sequence[str], takes: Mapping[int, Column]) ->
 
 def _agrees(frame: DataFrame, name: str) -> Column:
     """Return whether the value of an attribute equals itself: null and NaN equal nothing."""
-    found = column(name)
+    value = column(name)
     is_float = isinstance(frame.schema[name].dataType, (t.FloatType, t.DoubleType))
-    return found.isNotNull() & ~f.isnan(found) if is_float else found.isNotNull()
+    return value.isNotNull() & ~f.isnan(value) if is_float else value.isNotNull()
 
 
 def _suspected(used: DataFrame, id: str, keys: Sequence[str]) -> bool:
@@ -99,12 +99,12 @@ def _report(used: DataFrame, id: str, keys: Sequence[str]) -> None:
         .filter(f.col("again") > 0)
         .orderBy("id")
     )
-    found = counted.limit(FAULT_LIMIT).collect()
-    if not found:
+    rows = counted.limit(FAULT_LIMIT).collect()
+    if not rows:
         return
     message = used_again(keys)
-    faults = [TraceFault(message, column=id, value=shown(row["id"])) for row in found]
-    more = counted.agg(f.sum("again")).collect()[0][0] - len(found)
+    faults = [TraceFault(message, column=id, value=shown(row["id"])) for row in rows]
+    more = counted.agg(f.sum("again")).collect()[0][0] - len(rows)
     if more:
         faults.append(TraceFault(f"the same in {more:,} more rows: {message}", column=id))
     raise TraceError(faults)

@@ -46,7 +46,7 @@ def match_partition(
 def non_overlapping_in_partition(
     batches: Iterable[pa.RecordBatch], *, plan: EvaluationPlan
 ) -> Iterator[pa.RecordBatch]:
-    """Yield those matches of a partition that OUTPUT NON OVERLAPPING keeps.
+    """Yield the matches of a partition that OUTPUT NON OVERLAPPING keeps.
 
     Parameters
     ----------

@@ -91,7 +91,9 @@ class ChosenPlan:
                     self._counted(tuple(order[:bound]), number) for bound, number in enumerate(numbers, 1)
                 ],
             }
-            for order, numbers in zip(expected.orders.tolist(), expected.found.tolist(), strict=True)
+            for order, numbers in zip(
+                expected.orders.tolist(), expected.partial_matches.tolist(), strict=True
+            )
         ]
 
     def _counted(self, components: Node, number: float | None) -> dict[str, Any]:

@@ -97,8 +97,8 @@ class Cardinalities:
         one = np.array([part.candidates for part in statistics.components])
         self.candidates = float(one.sum())
         self._log_one = np.log(np.maximum(one, 1e-9))
-        for j, many in enumerate(kleene):
-            if many:
+        for j, repeated in enumerate(kleene):
+            if repeated:
                 self._log_one[j] = self._log_sets(j, one[j])
         self.predicates = [(mask_of(part.components), part) for part in statistics.predicates]
         self.met = np.ones((length, length))
@@ -120,18 +120,24 @@ class Cardinalities:
 
     def _selectivities(self) -> list[tuple[int, float]]:
         """Return sets of components, and log of the share for which all their predicates are true."""
-        found = [((1 << pair.first) | (1 << pair.second), pair.joined) for pair in self.statistics.pairs]
-        found += [(mask, part.selectivity) for mask, part in self.predicates if len(part.components) != 2]
-        return [(mask, float(np.log(max(share, 1e-300)))) for mask, share in found if share < 1.0]
+        selectivities = [
+            ((1 << pair.first) | (1 << pair.second), pair.joined) for pair in self.statistics.pairs
+        ]
+        selectivities += [
+            (mask, part.selectivity) for mask, part in self.predicates if len(part.components) != 2
+        ]
+        return [(mask, float(np.log(max(share, 1e-300)))) for mask, share in selectivities if share < 1.0]
 
     def _equalities(self) -> list[Float]:
         """Return for each value log of the share of the pairs of two components that are equal in it.
 
         (l, l) each; -inf where nothing has to be equal.
         """
-        found = self.statistics.equalities
-        shares = np.full((1 + max((part.value for part in found), default=-1), *[self.length] * 2), -np.inf)
-        for part in found:
+        equalities = self.statistics.equalities
+        shares = np.full(
+            (1 + max((part.value for part in equalities), default=-1), *[self.length] * 2), -np.inf
+        )
+        for part in equalities:
             shares[part.value, part.first, part.second] = np.log(max(part.share, 1e-300))
         return list(shares)
 
@@ -143,8 +149,8 @@ class Cardinalities:
         expected = self._log_even(masks) if pairs else np.zeros(0)
         measured = np.array([pair.in_time for pair in pairs])
         places = [pair.first for pair in pairs], [pair.second for pair in pairs]
-        known = np.exp(np.clip(np.log(np.maximum(measured, 1e-300)) - expected, -300.0, 300.0))
-        ties[places] = np.where(measured > 0.0, known, 1.0)
+        ratios = np.exp(np.clip(np.log(np.maximum(measured, 1e-300)) - expected, -300.0, 300.0))
+        ties[places] = np.where(measured > 0.0, ratios, 1.0)
         return ties
 
     def _log_ties(self, bits: NDArray[np.bool_], spread: float) -> Float:
@@ -153,8 +159,8 @@ class Cardinalities:
         for j in range(1, self.length):
             ties = np.where(bits[:j], self._ties[:j, j, None], 1.0)
             more = np.maximum(ties - 1.0, 0.0)
-            most = more.max(axis=0)
-            often = most + spread * (more.sum(axis=0) - most)
+            strongest = more.max(axis=0)
+            often = strongest + spread * (more.sum(axis=0) - strongest)
             numbers += np.where(bits[j], np.log1p(often) + np.log(ties.min(axis=0, initial=1.0)), 0.0)
         return numbers
 
@@ -166,12 +172,12 @@ class Cardinalities:
         masks = np.array([mask_of(part.components) for part in triples], dtype=np.int64)
         bits, even = self._bits(masks), self._log_even(masks)
         tried = np.array([part.tried for part in triples])
-        found = tried * np.array([part.in_time for part in triples])
+        met = tried * np.array([part.in_time for part in triples])
         none, all_of = (
             tried * np.exp(np.minimum(even + self._log_ties(bits, spread), 0.0)) for spread in (0.0, 1.0)
         )
         more = float((all_of - none).sum())
-        return float(np.clip((found - none).sum() / more, 0.0, 2.0)) if more > 0.0 else 1.0
+        return float(np.clip((met - none).sum() / more, 0.0, 2.0)) if more > 0.0 else 1.0
 
     def _bits(self, masks: Int64) -> NDArray[np.bool_]:
         return np.asarray((masks[None, :] >> np.arange(self.length)[:, None]) & 1, dtype=np.bool_)
@@ -201,13 +207,13 @@ class Cardinalities:
         partitions = self.statistics.keys.partitions
         if partitions <= 1 or not len(self._shares):
             return np.zeros(bits.shape[1])
-        rest = np.maximum(0.0, 1.0 - self._shares.sum(axis=0))
-        others = max(1, partitions - len(self._shares))
-        each = np.vstack((self._shares, rest / others))
+        remainder = np.maximum(0.0, 1.0 - self._shares.sum(axis=0))
+        unlisted = max(1, partitions - len(self._shares))
+        each = np.vstack((self._shares, remainder / unlisted))
         products = np.ones((len(each), bits.shape[1]))
         for j in range(self.length):
             products *= np.where(bits[j], each[:, j, None], 1.0)
-        products[-1] *= others
+        products[-1] *= unlisted
         return np.asarray(np.log(np.maximum(products.sum(axis=0), 1e-300)))
 
     def _computed(self, masks: Int64) -> tuple[Float, Float, Float]:
@@ -240,11 +246,11 @@ class Cardinalities:
         """
         pair = mask_of((j - 1, j))
         together = self._log_one[[j - 1, j]].sum() + float(self._log_even(np.array([pair]))[0])
-        found = float(np.exp(min(together - self._log_one[j - 1], 600.0))) * self._ties[j - 1, j]
-        before, own = self.lengths[j - 1], self.lengths[j]
-        rate = found / (before + own + self.window + 1.0)
-        can_be_next = -np.expm1(-found) + rate * (before + 2.0 * own)
-        return float(np.log(min(1.0, max(can_be_next, 1e-300) / max(found, 1e-300))))
+        pairs_met = float(np.exp(min(together - self._log_one[j - 1], 600.0))) * self._ties[j - 1, j]
+        before, length = self.lengths[j - 1], self.lengths[j]
+        rate = pairs_met / (before + length + self.window + 1.0)
+        can_be_next = -np.expm1(-pairs_met) + rate * (before + 2.0 * length)
+        return float(np.log(min(1.0, max(can_be_next, 1e-300) / max(pairs_met, 1e-300))))
 
     def looked_at(self, first: int, masks: Int64) -> Float:
         """Return the share of the partial matches of sets of components that a tree makes, (m,) float64.
@@ -260,10 +266,10 @@ class Cardinalities:
 
     @cached_property
     def _table(self) -> tuple[Float, Float, Float]:
-        found = self._computed(np.arange(1 << self.length, dtype=np.int64))
-        for numbers in found:
+        tables = self._computed(np.arange(1 << self.length, dtype=np.int64))
+        for numbers in tables:
             numbers[0] = 1.0
-        return found
+        return tables
 
     def numbers(self, masks: Int64) -> tuple[Float, Float, Float]:
         """Return how many choices there are for sets of components, each (m,) float64.
@@ -282,12 +288,14 @@ class Cardinalities:
         if self.length <= MOST_TABLED:
             feasible, equal, matches = self._table
             return feasible[masks], equal[masks], matches[masks]
-        wanted = masks.tolist()
-        fresh = [mask for mask in dict.fromkeys(wanted) if mask not in self._known]
+        mask_list = masks.tolist()
+        fresh = [mask for mask in dict.fromkeys(mask_list) if mask not in self._known]
         if fresh:
-            found = self._computed(np.array(fresh, dtype=np.int64))
-            self._known.update(zip(fresh, zip(*(part.tolist() for part in found), strict=True), strict=True))
-        all_three = np.array([self._known[mask] for mask in wanted])
+            computed = self._computed(np.array(fresh, dtype=np.int64))
+            self._known.update(
+                zip(fresh, zip(*(part.tolist() for part in computed), strict=True), strict=True)
+            )
+        all_three = np.array([self._known[mask] for mask in mask_list])
         return all_three[:, 0], all_three[:, 1], all_three[:, 2]
 
     def partial_matches(self, components: Sequence[int]) -> float:

@@ -1,4 +1,4 @@
-"""Which order or tree, or the pivot join, puts the events of a pattern together on given data, and why."""
+"""The order, tree or pivot join that puts the events of a pattern together on some data, and why."""
 
 from __future__ import annotations
 
@@ -96,15 +96,15 @@ def choose(
             f"{len(plan.components)}: leave planner= out"
         )
     key = fingerprint(plan, table, selection)
-    asked = f"{key} {plan.planner} {plan.latency_weight!r} {plan.query.strategy} {search!r}"
-    choice = CHOICES.get(asked)
+    key_of_choice = f"{key} {plan.planner} {plan.latency_weight!r} {plan.query.strategy} {search!r}"
+    choice = CHOICES.get(key_of_choice)
     if choice is None:
         choice = planned(plan, remembered(plan, table, selection, key=key), search)
         sampled = max(map(len, selection.rows)) > COARSE_SAMPLE // len(plan.components)
         if sampled and min(choice.costs.values()) >= LONG_EVALUATION:
             choice = planned(plan, remembered(plan, table, selection, sampled=FINE_SAMPLE, key=key), search)
         # The tables of a model are large, and only an explanation needs them.
-        CHOICES.put(asked, replace(choice, model=None))
+        CHOICES.put(key_of_choice, replace(choice, model=None))
     return choice
 
 
@@ -169,9 +169,11 @@ def _best_trees(model: CostModel, search: SearchCost | None) -> tuple[dict[str, 
 
 
 def _with_rest(model: CostModel, tree: Tree, search: SearchCost | None) -> float:
-    """Return what a tree costs with all that is left to do then, ns."""
-    rest = 0.0 if search is None else search.after_joining(model, model.partial_matches(range(model.length)))
-    return model.cost(tree) + rest
+    """Return the cost of a tree with all steps that follow it, ns."""
+    last_steps = (
+        0.0 if search is None else search.after_joining(model, model.partial_matches(range(model.length)))
+    )
+    return model.cost(tree) + last_steps
 
 
 def _without_tree(model: CostModel, search: SearchCost | None) -> tuple[str, float]:

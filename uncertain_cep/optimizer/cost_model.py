@@ -1,4 +1,4 @@
-"""What putting partial matches together costs, in one unit for all plans.
+"""The cost of putting partial matches together, in one unit for all plans.
 
 The cost functions of Kolchinsky and Schuster (PVLDB 2018): the partial matches of all nodes (sections 4.1 and
 4.2) and latency (section 6.1), with negations where what they depend on is bound (section 5.3). Numbers are
@@ -65,14 +65,14 @@ class CostModel(Cardinalities):
         """Return the model of an OR-free plan, with its weight of latency."""
         number = {component.variable: j for j, component in enumerate(plan.components)}
         checks = []
-        for found, part in zip(plan.negations, statistics.negated, strict=True):
+        for negation, part in zip(plan.negations, statistics.negated, strict=True):
             # A negation at an end looks from one end of the window to the other.
-            inner = 0 < found.after < len(plan.components)
-            gap = (found.after - 1, found.after) if inner else (0, len(plan.components) - 1)
+            inner = 0 < negation.after < len(plan.components)
+            gap = (negation.after - 1, negation.after) if inner else (0, len(plan.components) - 1)
             named = {
                 number[variable]
                 for predicate in plan.joined
-                if found.component.variable in variables_of(predicate)
+                if negation.component.variable in variables_of(predicate)
                 for variable in variables_of(predicate)
                 if variable in number
             }
@@ -90,7 +90,7 @@ class CostModel(Cardinalities):
         )
 
     def join_costs(self, left: Int64, right: Int64) -> tuple[Float, Float]:
-        """Return what joins of disjoint sets of components cost beside making their inputs.
+        """Return the costs of joins of disjoint sets of components, without making their inputs.
 
         Sets are (m,) int64, as bits.
 
@@ -109,10 +109,12 @@ class CostModel(Cardinalities):
             # Where almost none are equal, the quotient overflows: then all pairs meet.
             meet = np.minimum(1.0, equal / equal_left / equal_right)
         pairs = left_matches * meet * right_matches
-        asked = np.zeros(len(left), dtype=np.bool_)
+        tests_needed = np.zeros(len(left), dtype=np.bool_)
         for needs in self._asked:
-            asked |= _first_bound(left, right, needs)
-        costs = self.prices.search * left_matches + (self.prices.probe + self.prices.ask * asked) * pairs
+            tests_needed |= _first_bound(left, right, needs)
+        costs = (
+            self.prices.search * left_matches + (self.prices.probe + self.prices.ask * tests_needed) * pairs
+        )
         costs += np.where(left | right == self.whole, self.prices.match, self.prices.partial) * matches
         for check in self.checks:
             step = self.prices.probe * (1.0 + check.candidates)
@@ -123,7 +125,7 @@ class CostModel(Cardinalities):
         return np.minimum(costs, LARGEST_ESTIMATE), np.minimum(sorting, LARGEST_ESTIMATE)
 
     def costs_behind(self, first: int, left: Int64, right: Int64) -> Float:
-        """Return what joins cost in a tree whose first leaf is a given component, ns.
+        """Return the costs of joins in a tree whose first leaf is this component, ns.
 
         Right subtrees are evaluated near that leaf's candidates alone, see :meth:`looked_at`. Parameters
         ``left`` and ``right`` are those of :meth:`join_costs`.
@@ -146,13 +148,13 @@ class CostModel(Cardinalities):
         return float((self.looked_at(leaves_of(tree)[0], left | right) * waiting).sum())
 
     def cost(self, tree: Tree) -> float:
-        """Return what a tree costs, ns: ``Cost_ord`` or ``Cost_tree``, with prices."""
+        """Return the cost of a tree, ns: ``Cost_ord`` or ``Cost_tree``, with prices."""
         left, right = _sides(tree)
         joins = self.costs_behind(leaves_of(tree)[0], left, right)
         return self.prices.candidate * self.candidates + float(joins.sum())
 
     def order_costs(self, orders: Int64) -> Float:
-        """Return what orders cost without their leaves, ns; ``orders`` is (m, l) int64."""
+        """Return the costs of orders without their leaves, ns; ``orders`` is (m, l) int64."""
         bits = self.singles[orders]
         bound = np.cumsum(bits, axis=1)
         if self.length == 1:

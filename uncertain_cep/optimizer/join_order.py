@@ -37,20 +37,22 @@ def _greedy_order(model: CostModel) -> list[int]:
     singles = model.singles
     order = [int(np.argmin(model.numbers(singles)[2]))]
     while len(order) < model.length:
-        rest = np.array([j for j in range(model.length) if j not in order], dtype=np.int64)
-        bound = np.full(len(rest), int(singles[order].sum()), dtype=np.int64)
-        order.append(int(rest[np.argmin(model.join_costs(bound, singles[rest])[0])]))
+        unplaced = np.array([j for j in range(model.length) if j not in order], dtype=np.int64)
+        bound = np.full(len(unplaced), int(singles[order].sum()), dtype=np.int64)
+        order.append(int(unplaced[np.argmin(model.join_costs(bound, singles[unplaced])[0])]))
     return order
 
 
 @cache
 def _moves(length: int) -> Int64:
-    """Return what swapping two places, or cycling three, makes of 0..l-1: (m, l) int64."""
-    found: list[tuple[list[int], list[int]]] = [([a, b], [b, a]) for a, b in combinations(range(length), 2)]
+    """Return 0..l-1 after each swap of two places and each cycle of three: (m, l) int64."""
+    exchanges: list[tuple[list[int], list[int]]] = [
+        ([a, b], [b, a]) for a, b in combinations(range(length), 2)
+    ]
     for a, b, c in combinations(range(length), 3):
-        found += [([a, b, c], [b, c, a]), ([a, b, c], [c, a, b])]
-    moves = np.tile(np.arange(length), (len(found), 1))
-    for move, (places, taken) in zip(moves, found, strict=True):
+        exchanges += [([a, b, c], [b, c, a]), ([a, b, c], [c, a, b])]
+    moves = np.tile(np.arange(length), (len(exchanges), 1))
+    for move, (places, taken) in zip(moves, exchanges, strict=True):
         move[places] = taken
     return moves
 
@@ -101,8 +103,8 @@ def _best_order(model: CostModel) -> list[int]:
         for j in reversed(range(length)):
             single = np.int64(1 << j)
             holding = masks[(masks & single) != 0]
-            rest = holding ^ single
-            costs = best[rest] + model.join_costs(rest, np.full(len(rest), single))[0]
+            before = holding ^ single
+            costs = best[before] + model.join_costs(before, np.full(len(before), single))[0]
             better = costs < best[holding]
             best[holding[better]] = costs[better]
             last[holding[better]] = j
@@ -118,11 +120,11 @@ def _spread(masks: Int64, size: int) -> Int64:
     """Return the proper parts, none empty, of sets of one size: (m, 2^size - 2) int64."""
     chosen = np.arange(1, (1 << size) - 1, dtype=np.int64)
     parts = np.zeros((len(masks), len(chosen)), dtype=np.int64)
-    left = masks.copy()
+    remaining = masks.copy()
     for bit in range(size):
-        lowest = left & -left
+        lowest = remaining & -remaining
         parts += lowest[:, None] * (chosen >> bit & 1)[None, :]
-        left ^= lowest
+        remaining ^= lowest
     return parts
 
 

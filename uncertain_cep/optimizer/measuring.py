@@ -54,8 +54,8 @@ def measure(
     rng = np.random.default_rng(seed)
     length = len(plan.components)
     sizes = [len(rows) for rows in selection.rows]
-    most = max(FEWEST_SAMPLED, sampled // length)
-    samples = [_sampled(selection, j, most, rng) for j in range(length)]
+    size = max(FEWEST_SAMPLED, sampled // length)
+    samples = [_sampled(selection, j, size, rng) for j in range(length)]
     filled = [(j, part) for j, part in enumerate(samples) if len(part.rows)]
     earliest = min((int(part.low.min()) + j for j, part in filled), default=0)
     latest = max((int(part.high.max()) + j for j, part in filled), default=0)
@@ -73,7 +73,7 @@ def measure(
         for j, (component, size) in enumerate(zip(plan.components, sizes, strict=True))
     )
     negated = tuple(
-        _negated(plan, found.component, shares, table.num_rows, ticks) for found in plan.negations
+        _negated(plan, negation.component, shares, table.num_rows, ticks) for negation in plan.negations
     )
     joint = JointSample(plan, table, samples, sizes, window, rng)
     pairs, equalities, predicates = joint.measured()
@@ -90,13 +90,13 @@ def measure(
     )
 
 
-def _sampled(selection: Selection, j: int, most: int, rng: np.random.Generator) -> Sample:
-    """Return at most ``most`` candidates of a component, spread evenly over its rows.
+def _sampled(selection: Selection, j: int, limit: int, rng: np.random.Generator) -> Sample:
+    """Return at most ``limit`` candidates of a component, spread evenly over its rows.
 
     Positions are subtracted as the joins do it, so that order and window become two inequalities.
     """
     size = len(selection.rows[j])
-    kept = min(size, most)
+    kept = min(size, limit)
     places = np.arange(kept)
     if kept < size:
         places = np.unique(((places + rng.random(kept)) * (size / kept)).astype(np.int64))
@@ -115,8 +115,8 @@ def _lengths(lengths: Int64) -> LengthStatistics:
         return LengthStatistics(0.0, 0.0, 0.0, 0.0)
     ascending = np.sort(lengths)
     last = len(lengths) - 1
-    median, most = np.interp((0.5 * last, 0.9 * last), np.arange(len(lengths)), ascending)
-    return LengthStatistics(float(lengths.mean()), float(median), float(most), float(ascending[-1]))
+    median, ninth_decile = np.interp((0.5 * last, 0.9 * last), np.arange(len(lengths)), ascending)
+    return LengthStatistics(float(lengths.mean()), float(median), float(ninth_decile), float(ascending[-1]))
 
 
 class _Shares:
@@ -124,11 +124,11 @@ class _Shares:
 
     def __init__(self, plan: EvaluationPlan, table: pa.Table, rng: np.random.Generator) -> None:
         size = table.num_rows
-        parts = (*plan.components, *(found.component for found in plan.negations))
-        asked = {column.name for part in parts for one in part.local for column in columns_in(one)}
+        parts = (*plan.components, *(negation.component for negation in plan.negations))
+        attributes = {column.name for part in parts for one in part.local for column in columns_in(one)}
         if plan.negations:
-            asked |= {plan.names.lower, plan.names.upper, plan.names.pmf} & {*table.column_names}
-        table = table.select([plan.names.type, *sorted(asked - {plan.names.type})])
+            attributes |= {plan.names.lower, plan.names.upper, plan.names.pmf} & {*table.column_names}
+        table = table.select([plan.names.type, *sorted(attributes - {plan.names.type})])
         self._whole = self._table = table
         if size > SAMPLED_EVENTS:
             step = size / SAMPLED_EVENTS
@@ -148,12 +148,12 @@ class _Shares:
         mask = type_mask(self._table, self._type, component.types, self._seen)
         if mask is None:
             mask = np.ones(rows, dtype=np.bool_)
-        found = int(mask.sum())
+        events = int(mask.sum())
         local = tuple(
-            int((evaluate_mask(predicate, self._table) & mask).sum()) / found if found else 1.0
+            int((evaluate_mask(predicate, self._table) & mask).sum()) / events if events else 1.0
             for predicate in component.local
         )
-        return max(found / rows, candidates / self._rows), local
+        return max(events / rows, candidates / self._rows), local
 
     def events(self, component: PlannedComponent) -> tuple[float, pa.Table]:
         """Return the share of a component's types, and a sample of their events.

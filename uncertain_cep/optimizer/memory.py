@@ -45,10 +45,10 @@ class Recent(Generic[Held]):
 
     def get(self, key: str) -> Held | None:
         """Return the value of a key; None if there is none."""
-        found = self._held.get(key)
-        if found is not None:
-            Recent.put(self, key, found)
-        return found
+        value = self._held.get(key)
+        if value is not None:
+            Recent.put(self, key, value)
+        return value
 
     def put(self, key: str, held: Held) -> None:
         """Keep the value of a key."""
@@ -76,12 +76,12 @@ class StatisticsMemory(Recent[Statistics]):
 
     def get(self, key: str) -> Statistics | None:
         """Return the statistics of a key; None if there are none."""
-        found = super().get(key)
-        if found is None and self.folder is not None:
+        statistics = super().get(key)
+        if statistics is None and self.folder is not None:
             with suppress(OSError, ValueError):
-                found = Statistics.from_json((self.folder / f"{key}.json").read_text())
-                super().put(key, found)
-        return found
+                statistics = Statistics.from_json((self.folder / f"{key}.json").read_text())
+                super().put(key, statistics)
+        return statistics
 
     def put(self, key: str, held: Statistics) -> None:
         """Keep the statistics of a key."""
@@ -123,11 +123,11 @@ def remembered(
     ``key`` is their :func:`fingerprint`, if it is known.
     """
     key = f"{fingerprint(plan, table, selection) if key is None else key}-{sampled}"
-    found = MEMORY.get(key)
-    if found is None:
-        found = measure(plan, table, selection, sampled=sampled)
-        MEMORY.put(key, found)
-    return found
+    statistics = MEMORY.get(key)
+    if statistics is None:
+        statistics = measure(plan, table, selection, sampled=sampled)
+        MEMORY.put(key, statistics)
+    return statistics
 
 
 def fingerprint(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> str:
@@ -135,7 +135,7 @@ def fingerprint(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> 
 
     O(components), whatever the number of events.
     """
-    parts = (*plan.components, *(found.component for found in plan.negations))
+    parts = (*plan.components, *(negation.component for negation in plan.negations))
     facts = [
         repr((part.variable, part.types, part.kleene, [format_expression(local) for local in part.local]))
         for part in parts
@@ -148,7 +148,10 @@ def fingerprint(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> 
     columns = [selection.rows, selection.lower, selection.upper]
     columns += [] if selection.partition is None else [selection.partition]
     sampled = [
-        np.concatenate([part[some] for part, some in zip(column, places, strict=True)]) for column in columns
+        np.concatenate(
+            [part[places_of_component] for part, places_of_component in zip(column, places, strict=True)]
+        )
+        for column in columns
     ]
     digest.update(np.concatenate(sampled).tobytes())
     names = sorted({name for predicate in plan.joined for name in attribute_names(predicate)})

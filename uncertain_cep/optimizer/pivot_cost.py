@@ -1,4 +1,4 @@
-"""What the join without a tree costs: pivoted on the component whose event ends first.
+"""The cost of the join without a tree: pivoted on the component whose event ends first.
 
 It binds the component p that attains min B first, then those before it, backwards, then those behind it. It
 keeps only partial matches that order and window let be completed, see :mod:`eventbased.joins.pivot_join`.
@@ -23,11 +23,11 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class PivotPasses:
-    """What the pivot join is expected to do, for each pivot: the component that attains min B."""
+    """The expected work of the pivot join, for each pivot: the component that attains min B."""
 
     orders: Int64
     """(l, l) int64. For each pivot the order in which components are bound."""
-    found: Float
+    partial_matches: Float
     """(l, l) float64. For each pivot the partial matches of the first component, the first two, and so on; in
     the last column the matches."""
     probes: Float
@@ -38,7 +38,7 @@ class PivotPasses:
 
 
 def pivot_passes(model: CostModel) -> PivotPasses:
-    """Return what the pivot join is expected to do. O(l^3).
+    """Return the expected work of the pivot join. O(l^3).
 
     A tree makes every partial match, whether it can be completed or not. The pivot join makes only those
     whose minimum is at the pivot and which candidates of each other component can complete in time.
@@ -65,15 +65,17 @@ def pivot_passes(model: CostModel) -> PivotPasses:
     # A partial match meets as many candidates as order and window leave, before any predicate is evaluated.
     here = feasible * share
     reach = np.minimum(here[:, 1:] / np.maximum(here[:, :-1], 1e-300), one[orders[:, 1:]])
-    found = matches * share * complete
-    waiting = found[:, max(0, length - 2)].copy()
+    partial_matches = matches * share * complete
+    waiting = partial_matches[:, max(0, length - 2)].copy()
     # Where the last component is the pivot, its event waits for candidates.
     waiting[-1] = one[:-1].sum() * share[-1, -1]
-    return PivotPasses(orders, found, matches[:, :-1] * share[:, :-1] * reach * complete[:, 1:], waiting)
+    return PivotPasses(
+        orders, partial_matches, matches[:, :-1] * share[:, :-1] * reach * complete[:, 1:], waiting
+    )
 
 
 def pivot_cost(model: CostModel, prices: Prices = PIVOT_PRICES) -> float:
-    """Return what the pivot join is expected to cost, ns. O(l^3)."""
+    """Return the expected cost of the pivot join, ns. O(l^3)."""
     passes = pivot_passes(model)
     bound = np.cumsum(model.singles[passes.orders], axis=1)
     probing = np.full(passes.probes.shape, prices.probe)
@@ -81,10 +83,12 @@ def pivot_cost(model: CostModel, prices: Prices = PIVOT_PRICES) -> float:
         probing[((bound[:, 1:] & need) == need) & ((bound[:, :-1] & need) != need)] = (
             prices.probe + prices.ask
         )
-    found = passes.found
+    partial_matches = passes.partial_matches
     cost = prices.candidate * model.candidates + float((probing * passes.probes).sum())
-    cost += prices.search * float(found[:, :-1].sum()) + prices.partial * float(found[:, 1:-1].sum())
-    cost += prices.match * float(found[:, -1].sum())
+    cost += prices.search * float(partial_matches[:, :-1].sum()) + prices.partial * float(
+        partial_matches[:, 1:-1].sum()
+    )
+    cost += prices.match * float(partial_matches[:, -1].sum())
     cost += model.alpha * prices.probe * float(passes.waiting.sum())
     return min(cost, LARGEST_ESTIMATE)
 
@@ -111,9 +115,11 @@ def _shares(model: CostModel, orders: Int64) -> Float:
         behind[:, 1:] += np.where(j > pivots, longer, 0.0)[:, None] * behind[:, :-1]
         everything[:, 1:] += longer[:, None] * everything[:, :-1]
         # Of the first so many polynomials the last one is that of all behind the pivot.
-        left = np.maximum(0, step - pivots)[:, None] - np.arange(step + 1)
-        mine = np.where(left >= 0, np.take_along_axis(behind, left, axis=1), 0.0) @ placements[: step + 1]
-        shares[:, step] = before * mine / (everything[:, step::-1] @ placements[: step + 1])
+        degrees = np.maximum(0, step - pivots)[:, None] - np.arange(step + 1)
+        behind_pivot = (
+            np.where(degrees >= 0, np.take_along_axis(behind, degrees, axis=1), 0.0) @ placements[: step + 1]
+        )
+        shares[:, step] = before * behind_pivot / (everything[:, step::-1] @ placements[: step + 1])
     return np.minimum(1.0, shares)
 
 

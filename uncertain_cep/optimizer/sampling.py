@@ -79,7 +79,7 @@ class JointSample:
         sizes = [len(part.rows) for part in self._samples]
         near = {(part.first, part.second): part.in_time for part in pairs}
         drawn_pairs: dict[tuple[int, int], tuple[Int64, Int64]] = {}
-        found = []
+        triples = []
         for i, j, k in sorted(chosen):
             tried = float(sizes[i]) * sizes[j] * sizes[k]
             pairs_of = list(combinations((i, j, k), 2))
@@ -91,13 +91,13 @@ class JointSample:
             drawn = drawn_pairs[i, j]
             if len(drawn[0]):
                 each = count_third(drawn, parts) / len(drawn[0])
-                found.append(TripleStatistics((i, j, k), near[i, j] * each / sizes[k], tried))
-        return tuple(found)
+                triples.append(TripleStatistics((i, j, k), near[i, j] * each / sizes[k], tried))
+        return tuple(triples)
 
     def measured(
         self,
     ) -> tuple[tuple[PairStatistics, ...], tuple[EqualityStatistics, ...], tuple[PredicateStatistics, ...]]:
-        """Return what pairs have in common, and how selective each predicate is."""
+        """Return the statistics of pairs, and the selectivity of each predicate."""
         predicates = [self._unmeasured(predicate) for predicate in self._plan.joined]
         pairs, equalities = [], []
         for i, j in combinations(range(len(self._samples)), 2):
@@ -112,10 +112,10 @@ class JointSample:
             for part in equal:
                 for k in self._values_equated[part.value].stated.get((i, j), ()):
                     predicates[k] = PredicateStatistics((i, j), part.share, True)
-        for k, found in enumerate(predicates):
-            if len(found.components) > 2 and found.selectivity < 1.0:
-                share = self._among_several(self._plan.joined[k], found.components)
-                predicates[k] = replace(found, selectivity=share)
+        for k, statistics in enumerate(predicates):
+            if len(statistics.components) > 2 and statistics.selectivity < 1.0:
+                share = self._among_several(self._plan.joined[k], statistics.components)
+                predicates[k] = replace(statistics, selectivity=share)
         return tuple(pairs), tuple(equalities), tuple(predicates)
 
     def _unmeasured(self, predicate: TypedExpression) -> PredicateStatistics:
@@ -162,22 +162,22 @@ class JointSample:
         reach, held = (self._lifted[i], self._lifted[j]), float(near)
         everything = all(len(self._samples[component].rows) for component in (i, j))
         values: tuple[int, ...] = ()
-        found = []
+        equalities = []
         for number, equated in enumerate(self._values_equated):
             if i not in equated.nodes or j not in equated.nodes:
                 continue
             stated = (i, j) in equated.stated
             if not held or not everything:
-                found.append(EqualityStatistics(i, j, number, 1.0, stated))
+                equalities.append(EqualityStatistics(i, j, number, 1.0, stated))
                 continue
             values = (*values, number)
             first, second = self._by_values(i, values), self._by_values(j, values)
             equal = self._counted(i, j, first, second)
-            found.append(EqualityStatistics(i, j, number, min(1.0, max(equal, 0.5) / held), stated))
+            equalities.append(EqualityStatistics(i, j, number, min(1.0, max(equal, 0.5) / held), stated))
             held = float(equal)
             if equal:
                 reach = first, second
-        return found, reach
+        return equalities, reach
 
     def _by_values(self, component: int, values: tuple[int, ...]) -> Lifted:
         """Return a component's sample, in groups of events that are equal in the equated values."""
@@ -204,15 +204,15 @@ class JointSample:
     ) -> float:
         """Return the share of pairs for which all predicates but equalities hold, and set that of each."""
         stated = {k for equated in self._values_equated for k in equated.stated.get((i, j), ())}
-        rest = [k for k, part in enumerate(predicates) if part.components == (i, j) and k not in stated]
-        rest = [k for k in rest if predicates[k].selectivity < 1.0]
-        if not rest:
+        further = [k for k, part in enumerate(predicates) if part.components == (i, j) and k not in stated]
+        further = [k for k in further if predicates[k].selectivity < 1.0]
+        if not further:
             return 1.0
         left, right = draw_pairs(*reach, SAMPLED_PAIRS, self._rng)
         if not len(left):
-            return UNKNOWN_SELECTIVITY ** len(rest)
+            return UNKNOWN_SELECTIVITY ** len(further)
         together = np.ones(len(left), dtype=np.bool_)
-        for k in rest:
+        for k in further:
             mask = self._true(self._plan.joined[k], {i: left, j: right})
             predicates[k] = PredicateStatistics((i, j), _share(mask))
             together &= mask
@@ -220,10 +220,10 @@ class JointSample:
 
     def _among_several(self, predicate: TypedExpression, components: tuple[int, ...]) -> float:
         """Return the share of the combinations in reach of each other for which a predicate holds."""
-        first, second, *others = components
+        first, second, *further = components
         left, right = draw_pairs(self._lifted[first], self._lifted[second], SAMPLED_PAIRS, self._rng)
         chosen = {first: left, second: right}
-        for j in others:
+        for j in further:
             chosen = draw_more(chosen, self._lifted, j, self._rng)
         if not len(chosen[first]):
             return UNKNOWN_SELECTIVITY
@@ -234,9 +234,9 @@ class JointSample:
         size = len(next(iter(chosen.values())))
         if any(isinstance(column, Aggregated) for column in columns_in(predicate)):
             return np.asarray(np.arange(size) % 2 == 0)
-        found = self._evaluated(predicate, chosen)
-        truth = np.broadcast_to(np.asarray(found.data, dtype=np.bool_), size)
-        return np.asarray(truth if found.valid is None else truth & found.valid)
+        values = self._evaluated(predicate, chosen)
+        truth = np.broadcast_to(np.asarray(values.data, dtype=np.bool_), size)
+        return np.asarray(truth if values.valid is None else truth & values.valid)
 
     def _evaluated(self, expression: TypedExpression, chosen: Mapping[int, Int64 | None]) -> Values:
         """Return an expression's values for choices of candidates; None for all of the sample's."""
@@ -247,8 +247,8 @@ class JointSample:
                 rows = pa.array(self._samples[component].rows)
                 self._values[component] = loaded_from(lambda name: self._table.column(name).take(rows))
             places = chosen[component]
-            found: Values = self._values[component](column)
-            return found if places is None else found.take(places)
+            values: Values = self._values[component](column)
+            return values if places is None else values.take(places)
 
         def extremes(column: Column) -> tuple[int, int]:
             data = load(column).data
@@ -268,27 +268,29 @@ class _Equated:
 
 
 def _values_equated(predicates: Sequence[TypedExpression], number: Mapping[str, int]) -> list[_Equated]:
-    """Return what predicates make equal, chains of equalities followed.
+    """Return the values that predicates make equal, chains of equalities followed.
 
     They are followed where both sides are of one kind: not from int over float to int.
     """
-    found: list[_Equated] = []
+    equated: list[_Equated] = []
     for k, predicate in enumerate(predicates):
         nodes = _sides(predicate, number)
         if nodes is None:
             continue
         (i, one), (j, other) = sorted(nodes.items())
         alike = one.kind == other.kind
-        held = [part for part in found if alike and (part.nodes.get(i) == one or part.nodes.get(j) == other)]
+        held = [
+            part for part in equated if alike and (part.nodes.get(i) == one or part.nodes.get(j) == other)
+        ]
         merged = _Equated(dict(nodes), {(i, j): [k]})
         for part in held:
             # A second expression of one component is equal within that component: no matter for pairs.
             merged.nodes = {**merged.nodes, **part.nodes}
             for pair, numbers in part.stated.items():
                 merged.stated[pair] = [*merged.stated.get(pair, []), *numbers]
-            found.remove(part)
-        found.append(merged)
-    return found
+            equated.remove(part)
+        equated.append(merged)
+    return equated
 
 
 def _sides(predicate: TypedExpression, number: Mapping[str, int]) -> dict[int, TypedExpression] | None:

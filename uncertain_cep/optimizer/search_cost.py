@@ -1,4 +1,4 @@
-"""What the backtracking search costs, where the strategy leaves few events that can be next.
+"""The cost of the backtracking search, where the strategy leaves few events that can be next.
 
 Under skip till next match, consider the events that meet a component's conditions and certainly follow. The
 search looks at none that begins after the first of them has ended. Under contiguity the same holds for all
@@ -31,7 +31,7 @@ class SearchStep:
     single: int
     """Its number among the single components; -1 for a Kleene one."""
     candidates: int
-    asked: int
+    predicates: int
     """Predicates across components that can be evaluated once it is bound."""
 
 
@@ -47,7 +47,7 @@ class SearchCost:
 
     @classmethod
     def of(cls, plan: EvaluationPlan, selection: Selection) -> SearchCost:
-        """Return what the search for the matches of a plan goes through."""
+        """Return the steps of the search for the matches of a plan."""
         number = {component.variable: j for j, component in enumerate(plan.components)}
         last = [
             max((number[variable] for variable in variables_of(predicate) if variable in number), default=0)
@@ -63,53 +63,55 @@ class SearchCost:
         return cls(steps, strategy.endswith("contiguity"), strategy == "partition_contiguity")
 
     def cost(self, model: CostModel) -> float:
-        """Return what the whole search is expected to cost, ns.
+        """Return the expected cost of the whole search, ns.
 
         ``model`` is that of the sequence of the single components, under skip till any match.
         """
-        cost, found = self._searched(model)
-        return min(cost + BACKTRACKING_PRICES.match * found, LARGEST_ESTIMATE)
+        cost, matches = self._searched(model)
+        return min(cost + BACKTRACKING_PRICES.match * matches, LARGEST_ESTIMATE)
 
     def after_joining(self, model: CostModel, joined: float) -> float:
-        """Return what the rest costs, ns, once the single components are joined to so many choices."""
+        """Return the cost of the further steps, ns, behind a join of the single components."""
         chains = [self._chain(model, step) for step in self.steps if step.single < 0]
         if not chains:
             return min(BACKTRACKING_PRICES.match * joined, LARGEST_ESTIMATE)
-        cost, found = BACKTRACKING_PRICES.partial * joined, joined
+        cost, matches = BACKTRACKING_PRICES.partial * joined, joined
         for links, looks in chains:
-            cost += found * links * (looks + BACKTRACKING_PRICES.partial)
-            found *= links
-        return min(cost + BACKTRACKING_PRICES.match * min(found, self._searched(model)[1]), LARGEST_ESTIMATE)
+            cost += matches * links * (looks + BACKTRACKING_PRICES.partial)
+            matches *= links
+        return min(
+            cost + BACKTRACKING_PRICES.match * min(matches, self._searched(model)[1]), LARGEST_ESTIMATE
+        )
 
     def _searched(self, model: CostModel) -> tuple[float, float]:
-        """Return what it costs to add events one by one, ns, and how many matches that gives."""
+        """Return the cost of adding events one by one, ns, and the number of matches."""
         bound: list[int] = []
-        found, cost = 1.0, 0.0
+        matches, cost = 1.0, 0.0
         for place, step in enumerate(self.steps):
             if place == 0:
-                found = float(step.candidates)
-                cost = BACKTRACKING_PRICES.probe * found
+                matches = float(step.candidates)
+                cost = BACKTRACKING_PRICES.probe * matches
             elif step.single >= 0:
                 seen, passing = self._continuations(model, bound, step)
                 seen, taken = self._limited(model, step, seen, passing / max(seen, 1e-300))
-                cost += found * seen * _look(step)
-                found *= taken
+                cost += matches * seen * _look(step)
+                matches *= taken
             if step.single >= 0:
                 bound.append(step.single)
             else:
                 # The search goes on from each prefix.
                 links, looks = self._chain(model, step)
-                cost += found * links * looks
-                found *= links
-            cost += BACKTRACKING_PRICES.partial * found
-        return cost, found
+                cost += matches * links * looks
+                matches *= links
+            cost += BACKTRACKING_PRICES.partial * matches
+        return cost, matches
 
     def _chain(self, model: CostModel, step: SearchStep) -> tuple[float, float]:
         """Return how many prefixes a Kleene component has, and what finding the next event costs, ns."""
         nearby = self._nearby(model, step)
-        seen, taken = self._limited(model, step, nearby, UNKNOWN_SELECTIVITY**step.asked)
-        most = min(max(nearby, taken), MOST_TAKEN)
-        links = max(taken, min(taken / (1.0 - taken), most)) if taken < 1.0 else max(1.0, most)
+        seen, taken = self._limited(model, step, nearby, UNKNOWN_SELECTIVITY**step.predicates)
+        longest = min(max(nearby, taken), MOST_TAKEN)
+        links = max(taken, min(taken / (1.0 - taken), longest)) if taken < 1.0 else max(1.0, longest)
         return links, seen * _look(step)
 
     def _continuations(self, model: CostModel, bound: list[int], step: SearchStep) -> tuple[float, float]:
@@ -134,15 +136,15 @@ class SearchCost:
         statistics = model.statistics
         length = float(model.lengths.mean())
         parts = max(1.0, statistics.keys.effective)
-        own = step.candidates / max(1.0, statistics.ticks) / parts
+        rate = step.candidates / max(1.0, statistics.ticks) / parts
         if self.adjacent:
             every = statistics.events / max(1.0, statistics.ticks) / (parts if self.by_partition else 1.0)
-            seen = min(seen, own * (2.0 * length + 1.0 / max(every, 1e-12)))
+            seen = min(seen, rate * (2.0 * length + 1.0 / max(every, 1e-12)))
             return seen, seen * share
-        looked = min(seen, 1.0 / max(share, 1e-12) + 3.0 * own * length)
-        return looked, min(seen * share, -math.expm1(-seen * share) + 3.0 * own * length * share)
+        looked = min(seen, 1.0 / max(share, 1e-12) + 3.0 * rate * length)
+        return looked, min(seen * share, -math.expm1(-seen * share) + 3.0 * rate * length * share)
 
 
 def _look(step: SearchStep) -> float:
-    """Return what it costs to look at a candidate, ns."""
-    return BACKTRACKING_PRICES.probe + (BACKTRACKING_PRICES.ask if step.asked else 0.0)
+    """Return the cost of looking at a candidate, ns."""
+    return BACKTRACKING_PRICES.probe + (BACKTRACKING_PRICES.ask if step.predicates else 0.0)

@@ -1,4 +1,4 @@
-"""What a planner knows of the data: how many candidates there are, and how many of them go together."""
+"""A planner's knowledge of the data: how many candidates there are, and how many of them go together."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LengthStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ComponentStatistics:
-    """What one component can take."""
+    """The candidates and lengths of one component."""
 
     variable: str
     candidates: float
@@ -155,11 +155,11 @@ class Statistics:
         return restored
 
 
-def _restored(kind: Any, found: Any) -> Any:
-    """Return what a type of this module, or a tuple of such, is made of as JSON."""
+def _restored(kind: Any, value: Any) -> Any:
+    """Return a value of a type of this module, or a tuple of such, from its JSON."""
     if isinstance(kind, type) and is_dataclass(kind):
         hints = get_type_hints(kind)
-        return kind(**{name: _restored(hints[name], found[name]) for name in hints})
+        return kind(**{name: _restored(hints[name], value[name]) for name in hints})
     if get_origin(kind) is tuple:
-        return tuple(_restored(get_args(kind)[0], part) for part in found)
-    return found
+        return tuple(_restored(get_args(kind)[0], part) for part in value)
+    return value

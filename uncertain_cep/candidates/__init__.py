@@ -1,1 +1,1 @@
-"""What may take part in a match: events of each component, their layout, pmfs, and what is forbidden."""
+"""The possible parts of matches: events of each component, their layout, pmfs, and forbidden events."""

@@ -47,7 +47,7 @@ class Spread(NamedTuple):
         return cls(earliest, int(upper.max()), int((upper - lower).max()), ascends)
 
     def of_stretch(self, lower: Int64) -> Spread:
-        """Return what is known of neighbours among these candidates, which ascend, at least one. O(1)."""
+        """Return the spread of these candidates, which ascend and are neighbours, at least one. O(1)."""
         latest = min(self.latest, int(lower[-1]) + self.longest)
         return Spread(int(lower[0]), latest, self.longest, True)
 
@@ -82,16 +82,21 @@ class CandidateRows(NamedTuple):
         """Gather the times of rows, ``among`` some, ascending in each component. O(n + m)."""
         begin, end = (0, len(lower)) if among is None else (among.start, among.stop)
         if not is_worth_a_kernel(end - begin):
-            found = [(lower[part], upper[part]) for part in rows]
-            spreads = [Spread.of(*times) for times in found]
-            return cls(list(rows), [low for low, _ in found], [high for _, high in found], spreads)
+            times_of_components = [(lower[part], upper[part]) for part in rows]
+            spreads = [Spread.of(*times) for times in times_of_components]
+            return cls(
+                list(rows),
+                [low for low, _ in times_of_components],
+                [high for _, high in times_of_components],
+                spreads,
+            )
         concatenated, start = _concatenated(rows), _starts(map(len, rows))
-        low, high, told = _room(len(concatenated), len(rows))
+        low, high, facts = _room(len(concatenated), len(rows))
         following = start[:-1].copy()
         times_of_rows(
-            begin, end, read_only(lower), read_only(upper), concatenated, start, following, low, high, told
+            begin, end, read_only(lower), read_only(upper), concatenated, start, following, low, high, facts
         )  # fmt: skip
-        return cls._told((concatenated, low, high), start, told)
+        return cls._told((concatenated, low, high), start, facts)
 
     @classmethod
     def where(
@@ -129,27 +134,32 @@ class CandidateRows(NamedTuple):
         begin, end = among.start, among.stop
         ids = _NONE if ids is None else ids
         if not is_worth_a_kernel(end - begin):
-            rows = [np.flatnonzero(reduce(np.logical_and, own)) + begin for own in masks]
+            rows = [
+                np.flatnonzero(reduce(np.logical_and, masks_of_component)) + begin
+                for masks_of_component in masks
+            ]
             these = ids[begin : end + 1]
             ascend = bool((these[1:] > these[:-1]).all())
             return cls(rows, [], [], []) if bounds is None else cls.of(rows, *bounds, among), ascend
         bits = np.empty((len(masks), words_for(end - begin)), dtype=np.uint64)
-        start = _starts(_packed(own, out) for own, out in zip(masks, bits, strict=True))
+        start = _starts(
+            _packed(masks_of_component, out) for masks_of_component, out in zip(masks, bits, strict=True)
+        )
         concatenated: Int64 = empty(int(start[-1]))
-        low, high, told = _room(0 if bounds is None else len(concatenated), len(masks))
+        low, high, facts = _room(0 if bounds is None else len(concatenated), len(masks))
         lower, upper = (_NONE, _NONE) if bounds is None else bounds
         ascend = bool(
             take_rows(
                 begin, end, bits, read_only(ids), read_only(lower), read_only(upper), concatenated, start,
-                start[:-1].copy(), low, high, told,
+                start[:-1].copy(), low, high, facts,
             )
         )  # fmt: skip
         if bounds is None:
             return cls(_apart(concatenated, start), [], [], []), ascend
-        return cls._told((concatenated, low, high), start, told), ascend
+        return cls._told((concatenated, low, high), start, facts), ascend
 
     def of_components(self, places: Sequence[int]) -> CandidateRows:
-        """Return what some of the components can take."""
+        """Return the candidates of some of the components."""
         rows, lower, upper = ([column[j] for j in places] for column in (self.rows, self.lower, self.upper))
         concatenated = self.concatenated
         if concatenated is not None:
@@ -160,7 +170,7 @@ class CandidateRows(NamedTuple):
 
     @classmethod
     def joined(cls, ranges: Sequence[CandidateRows]) -> CandidateRows:
-        """Return what was taken of all rows from what was taken of ranges of rows, one behind the other."""
+        """Return the candidates among all rows, joined from ranges of rows, one behind the other."""
         if len(ranges) == 1:
             return ranges[0]
         # Without times nothing is known of them.
@@ -174,9 +184,9 @@ class CandidateRows(NamedTuple):
         return cls._of_columns((rows, lower, upper), start, spreads)
 
     @classmethod
-    def _told(cls, columns: tuple[Int64, Int64, Int64], start: Int64, told: Int64) -> CandidateRows:
+    def _told(cls, columns: tuple[Int64, Int64, Int64], start: Int64, facts: Int64) -> CandidateRows:
         """Return rows and their times with what a kernel tells of them."""
-        *parts, whole = told.tolist()
+        *parts, whole = facts.tolist()
         spreads = [Spread(first, last, longest, bool(ascends)) for first, last, longest, ascends in parts]
         extremes = (whole[EARLIEST], whole[LATEST]) if whole[IN_ORDER] else None
         return cls._of_columns(columns, start, spreads, extremes)
@@ -205,13 +215,13 @@ def _packed(masks: Sequence[Mask], out: NDArray[np.uint64]) -> int:
 
 def _room(count: int, components: int) -> tuple[Int64, Int64, Int64]:
     """Return room for the times of so many rows, and for what is told of them."""
-    told = np.empty((components + 1, len(NOTHING)), dtype=np.int64)
-    told[:] = NOTHING
-    return empty(count), empty(count), told
+    facts = np.empty((components + 1, len(NOTHING)), dtype=np.int64)
+    facts[:] = NOTHING
+    return empty(count), empty(count), facts
 
 
 def _each_concatenated(ranges: Sequence[list[Int64]]) -> tuple[Int64, Int64]:
-    """Return what ranges of rows have of each component, one behind the other, and where each begins."""
+    """Return each component's parts of ranges of rows, one behind the other, and where each begins."""
     parts = list(zip(*ranges, strict=True))
     start = _starts(sum(map(len, pieces)) for pieces in parts)
     return _concatenated([piece for pieces in parts for piece in pieces]), start
@@ -231,8 +241,8 @@ def _joined(component: int, ranges: Sequence[CandidateRows]) -> Spread:
 
 
 def _concatenated(parts: Sequence[Int64]) -> Int64:
-    found: Int64 = empty(sum(map(len, parts)))
-    return np.concatenate(parts, out=found) if parts else found
+    room: Int64 = empty(sum(map(len, parts)))
+    return np.concatenate(parts, out=room) if parts else room
 
 
 def _apart(whole: Int64, start: Int64) -> list[Int64]:

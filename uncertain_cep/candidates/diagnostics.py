@@ -1,4 +1,4 @@
-"""What is sound in a query on given events, but may not be what was meant: each said once in a call."""
+"""Diagnostics of sound queries on some events that may not do what was meant: each once in a call."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ class Diagnostics:
             warn(EMPTY_TRACE)
             return
         types = table.column(plan.names.type)
-        wanted = dict.fromkeys(name for part in plan.bound.components for name in part.types)
-        missing = _missing(types, wanted)
+        types_named = dict.fromkeys(name for part in plan.bound.components for name in part.types)
+        missing = _missing(types, types_named)
         self._missing = frozenset(missing)
         if missing:
             there = _distinct(types)
@@ -118,9 +118,9 @@ class Diagnostics:
         """Learn how many candidates the components of an OR-free pattern have, in pattern order."""
         keys = [key.name or " = ".join(key.columns) for key in plan.split_keys]
         for part, size in zip(plan.components, sizes, strict=True):
-            known = self.candidates.get(part.variable)
-            self.candidates[part.variable] = max(size, known or 0)
-            if not size and known is None and not self._told(part) and not self._empty:
+            before = self.candidates.get(part.variable)
+            self.candidates[part.variable] = max(size, before or 0)
+            if not size and before is None and not self._told(part) and not self._empty:
                 warn(f"{_no_candidate(part, keys)}: check its type and conditions")
 
     def undecided(self, domain: TimeDomain, end: int, count: int) -> None:
@@ -164,7 +164,9 @@ class Diagnostics:
         if self.candidates:
             return "candidates: " + ", ".join(f"{name} {size:,}" for name, size in self.candidates.items())
         parts = plan.branches or (plan,)
-        constants = dict.fromkeys(format_expression(found) for part in parts for found in part.constant)
+        constants = dict.fromkeys(
+            format_expression(predicate) for part in parts for predicate in part.constant
+        )
         if constants:
             return f"candidates: not looked for, as this is not true of any events: {' AND '.join(constants)}"
         length = min(len(part.components) for part in parts)
@@ -174,7 +176,7 @@ class Diagnostics:
 
 @once_a_plan
 def _of_options(plan: EvaluationPlan) -> list[str]:
-    """Return what leaving out optional components silently means for predicates and partitions."""
+    """Return warnings of predicates and partitions that change silently without optional components."""
     parts = {component.variable: component for component in components_of(plan.query.pattern)}
     optional = {name for name, component in parts.items() if not component.least}
     said: dict[str, None] = {}
@@ -196,9 +198,9 @@ def _of_options(plan: EvaluationPlan) -> list[str]:
     }
     for whole, tied in keys.items():
         for name in sorted(whole & optional):
-            rest = whole - {name}
-            for key in tied if len(rest) > 1 and rest in keys else ():
-                if frozenset(node for node in key if node[0] != name) not in keys[rest]:
+            remaining = whole - {name}
+            for key in tied if len(remaining) > 1 and remaining in keys else ():
+                if frozenset(node for node in key if node[0] != name) not in keys[remaining]:
                     shown = " = ".join(f"{variable}.{column}" for variable, column in sorted(key))
                     said[
                         f"{shown} goes by way of {name}: where {name} is left out, nothing ties the others"
@@ -206,9 +208,9 @@ def _of_options(plan: EvaluationPlan) -> list[str]:
     return list(said)
 
 
-def _missing(types: pa.ChunkedArray, wanted: Iterable[str]) -> list[str]:
-    """Return those of some types that no event has."""
-    names = list(wanted)
+def _missing(types: pa.ChunkedArray, type_names: Iterable[str]) -> list[str]:
+    """Return the types that no event has."""
+    names = list(type_names)
     if len(types) <= FEW_ROWS:
         here = set(_plain(types).to_pylist())
         return [name for name in names if name not in here]
@@ -246,26 +248,26 @@ def _plain(types: pa.ChunkedArray) -> pa.ChunkedArray:
 def _distinct(types: pa.ChunkedArray) -> list[str]:
     """Return the types that events have, in order; of more than are compared, some."""
     plain = _plain(types)
-    found = set[str | None]()
+    distinct = set[str | None]()
     for start in range(0, len(plain), TYPE_ROWS):
-        found.update(plain.slice(start, TYPE_ROWS).unique().to_pylist())
-        if len(found) > MOST_COMPARED_TYPES:
+        distinct.update(plain.slice(start, TYPE_ROWS).unique().to_pylist())
+        if len(distinct) > MOST_COMPARED_TYPES:
             break
-    return sorted(name for name in found if name is not None)
+    return sorted(name for name in distinct if name is not None)
 
 
 def _instead(name: str, there: Sequence[str]) -> str:
-    """Return which types may be meant by a name that none has, as the end of a message."""
+    """Return the types that may be meant by a name that none has, as the end of a message."""
     by_letters: dict[str, str] = {}
-    for found in there[:MOST_COMPARED_TYPES]:
-        by_letters.setdefault(found.casefold().strip(), found)
+    for type_name in there[:MOST_COMPARED_TYPES]:
+        by_letters.setdefault(type_name.casefold().strip(), type_name)
     near = difflib.get_close_matches(name.casefold(), by_letters, 2)
     if near:
-        return f"; did you mean {' or '.join(quote_name(by_letters[found]) for found in near)}?"
+        return f"; did you mean {' or '.join(quote_name(by_letters[letters]) for letters in near)}?"
     if len(there) <= _MOST_SHOWN:
         return f"; the types are {', '.join(map(quote_name, there))}"
-    many = f"{len(there):,}" if len(there) <= MOST_COMPARED_TYPES else f"more than {MOST_COMPARED_TYPES:,}"
-    return f"; there are {many} types, such as {', '.join(map(quote_name, there[:_MOST_SHOWN]))}"
+    count = f"{len(there):,}" if len(there) <= MOST_COMPARED_TYPES else f"more than {MOST_COMPARED_TYPES:,}"
+    return f"; there are {count} types, such as {', '.join(map(quote_name, there[:_MOST_SHOWN]))}"
 
 
 def _has_candidate(plan: EvaluationPlan, table: pa.Table, part: PlannedComponent) -> bool:
@@ -288,14 +290,14 @@ def _compares_with_null(predicate: TypedExpression) -> bool:
 
 
 def _no_candidate(part: PlannedComponent, keys: Sequence[str]) -> str:
-    """Return what keeps every event from being taken by a component."""
-    asked = [f"meets {format_expression(predicate)}" for predicate in part.local]
-    asked += [f"has a value of {key}" for key in keys]
+    """Return the conditions that keep every event from being taken by a component."""
+    conditions_failed = [f"meets {format_expression(predicate)}" for predicate in part.local]
+    conditions_failed += [f"has a value of {key}" for key in keys]
     named = " or ".join(map(quote_name, part.types[:_MOST_SHOWN]))
     if len(part.types) > _MOST_SHOWN:
         named += f" or {len(part.types) - _MOST_SHOWN:,} more"
     types = f"of type {named}" if part.types else "of them"
-    conditions = " and ".join(asked) or "is there"
+    conditions = " and ".join(conditions_failed) or "is there"
     shown = shortened(conditions, _LONGEST)
     return f"no event can be {part.variable}: none {types} {shown}"
 
@@ -312,27 +314,27 @@ def _compared_times(plan: EvaluationPlan) -> list[list[Column]]:
     found_times = []
     pending = list(plan.bound.predicates)
     while pending:
-        found = pending.pop()
-        if not isinstance(found, Apply):
+        expression = pending.pop()
+        if not isinstance(expression, Apply):
             continue
-        pending.extend(found.operands)
-        times = [part for part in found.operands if isinstance(part, Column) and part.kind == "time"]
+        pending.extend(expression.operands)
+        times = [part for part in expression.operands if isinstance(part, Column) and part.kind == "time"]
         if len(times) == 2:
             found_times.append(times)
     return found_times
 
 
 def _percentages(plan: EvaluationPlan, table: pa.Table) -> Iterator[str]:
-    """Yield what to say of columns that are compared with a percentage and go far beyond 1."""
+    """Yield a warning for each column that is compared with a percentage and goes far beyond 1."""
     types = {part.variable: part.types for part in plan.bound.components}
     said = set[str]()
     for variable, name, share in _shares(plan):
-        most = None if name in said else _most(plan, table, types.get(variable, ()), name)
-        if most is None or not most > LARGEST_SHARE:
+        largest = None if name in said else _most(plan, table, types.get(variable, ()), name)
+        if largest is None or not largest > LARGEST_SHARE:
             continue
         said.add(name)
         yield (
-            f"{100 * share:g}% is {share:g}, but {variable}.{quote_name(name)} goes up to {most:,g}: "
+            f"{100 * share:g}% is {share:g}, but {variable}.{quote_name(name)} goes up to {largest:,g}: "
             f"if it counts in percent, compare it with {100 * share:g}"
         )
 
@@ -340,7 +342,7 @@ def _percentages(plan: EvaluationPlan, table: pa.Table) -> Iterator[str]:
 @once_a_plan
 def _shares(plan: EvaluationPlan) -> list[tuple[str, str, float]]:
     """Return variables, their attributes, and the percentages that these are compared with."""
-    found = []
+    shares = []
     for compared in (part for condition in plan.query.where for part in expressions_in(condition)):
         if not isinstance(compared, Binary) or compared.operator not in _COMPARISONS:
             continue
@@ -351,8 +353,8 @@ def _shares(plan: EvaluationPlan) -> list[tuple[str, str, float]]:
             if isinstance(value, Aggregate) and value.function not in ("avg", "min", "max"):
                 continue
             if isinstance(value, Attribute | Aggregate) and value.name is not None:
-                found.append((value.variable, value.name, float(percentage.value)))
-    return found
+                shares.append((value.variable, value.name, float(percentage.value)))
+    return shares
 
 
 def _most(plan: EvaluationPlan, table: pa.Table, types: tuple[str, ...], name: str) -> float | None:
@@ -367,5 +369,5 @@ def _most(plan: EvaluationPlan, table: pa.Table, types: tuple[str, ...], name: s
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     # NaN is no number to compare with; Arrow's maximum leaves it out.
-    most = pc.max(column).as_py()
-    return None if most is None else float(most)
+    largest = pc.max(column).as_py()
+    return None if largest is None else float(largest)

@@ -24,15 +24,17 @@ def moved(plan: EvaluationPlan, selection: Selection) -> tuple[EvaluationPlan, S
     distances = plan.distances
     if distances is None or plan.window < len(plan.components):
         return plan, selection, 0
-    moves = list(accumulate(max(least - 1, 0) for least in distances.least))
-    own = [0, *(later - earlier for earlier, later in pairwise(moves))]
-    most = tuple(high if high == FAR else high - move for high, move in zip(distances.most, own, strict=True))
-    left = replace(distances, least=(0, *[1] * (len(own) - 1)), most=most)
+    moves = list(accumulate(max(shortest - 1, 0) for shortest in distances.least))
+    own_moves = [0, *(later - earlier for earlier, later in pairwise(moves))]
+    upper_bounds = tuple(
+        high if high == FAR else high - move for high, move in zip(distances.most, own_moves, strict=True)
+    )
+    remaining_distances = replace(distances, least=(0, *[1] * (len(own_moves) - 1)), most=upper_bounds)
     inner = replace(
         plan,
         bound=replace(plan.bound, times=(), window=plan.window - moves[-1]),
         joined=tuple(part for part in plan.joined if not distances.are_all or part not in distances.implied),
-        distances=None if distances.are_all else left,
+        distances=None if distances.are_all else remaining_distances,
     )
     candidates = replace(
         selection,

@@ -30,8 +30,8 @@ class Existence:
     @property
     def is_certain(self) -> NDArray[np.bool_]:
         """(n,) bool. Which events happened for certain."""
-        found: NDArray[np.bool_] = self.probability >= 1.0
-        return found
+        is_certain: NDArray[np.bool_] = self.probability >= 1.0
+        return is_certain
 
     def possible(self, selection: Selection) -> Selection:
         """Return the candidates but for those of events that cannot have happened."""
@@ -39,9 +39,9 @@ class Existence:
         return selection if all(map(np.all, kept)) else selection.take(kept)
 
     def forbidding(
-        self, pmfs: Pmfs, offset: Int64, rows: Int64 | slice, own: Int64 | None = None
+        self, pmfs: Pmfs, offset: Int64, rows: Int64 | slice, own_laws: Int64 | None = None
     ) -> tuple[Pmfs, Int64]:
-        """Return what tells the laws of the events of some rows where they must stay out of gaps.
+        """Return the coded laws of the events of some rows that must stay out of gaps.
 
         Parameters
         ----------
@@ -49,14 +49,14 @@ class Existence:
         offset : (k,) int64
             Of these events, if they happened.
         rows : (k,) int64 or slice
-        own : (k,) int64 or None
+        own_laws : (k,) int64 or None
             The laws by their clocks.
 
         See Also
         --------
         confidence.chain.distribution.doubtful : what is returned.
         """
-        return doubtful(pmfs, offset, self.probability[rows], own)
+        return doubtful(pmfs, offset, self.probability[rows], own_laws)
 
 
 def as_evaluated(plan: EvaluationPlan, exists: Existence | None) -> EvaluationPlan:
@@ -76,6 +76,6 @@ def existence(table: pa.Table, name: str) -> Existence | None:
         return None
     column = table.column(name)
     checkpoint(16 * table.num_rows)
-    given = pc.fill_null(column.cast(pa.float64()), 1.0)
-    probability = np.asarray(given.to_numpy())
+    filled = pc.fill_null(column.cast(pa.float64()), 1.0)
+    probability = np.asarray(filled.to_numpy())
     return Existence(probability) if (probability < 1.0).any() else None

@@ -1,4 +1,4 @@
-"""Which events of a table are forbidden in the gaps of matches: pools of them, grouped by partition."""
+"""The events of a table that are forbidden in the gaps of matches: pools of them, grouped by partition."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def forbidden_events(
     index: Int64,
     offset: Int64 | None = None,
 ) -> GapConstraints:
-    """Return what the strategy and the negations of a query forbid.
+    """Return the constraints of a query's strategy and negations on the gaps of matches.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def forbidden_events(
     negated = []
     negated_rows = []
     for number, negation in enumerate(plan.negations):
-        found = rows_taken(plan, table, negation.component)
+        rows_negated = rows_taken(plan, table, negation.component)
         gaps = plan.bound.gaps
         is_tied = gaps is None or negation.component.variable not in gaps.untied
         keys = [
@@ -106,8 +106,8 @@ def forbidden_events(
             if is_tied and (name := key.negated[number]) is not None
         ]
         negated.append(len(pools))
-        negated_rows.append(found)
-        pools.append(_grouped(table, found, np.arange(len(found)), starts, keys))
+        negated_rows.append(rows_negated)
+        pools.append(_grouped(table, rows_negated, np.arange(len(rows_negated)), starts, keys))
     rules = GapRules(
         taking,
         between,
@@ -152,9 +152,9 @@ def _grouped(
     group = np.zeros(len(rows), dtype=np.int64)
     of_candidate = np.zeros(len(starts), dtype=np.int64)
     count = 1
-    for own, other in keys:
-        found = coded(table, list(dict.fromkeys((own, other))))
-        here, there = found[-1][rows], found[0][starts]
+    for own_column, other in keys:
+        codes = coded(table, list(dict.fromkeys((own_column, other))))
+        here, there = codes[-1][rows], codes[0][starts]
         size = max(int(here.max(initial=0)), int(there.max(initial=0))) + 1
         group = np.where((group >= 0) & (here >= 0), group * size + here, -1)
         of_candidate = np.where((of_candidate >= 0) & (there >= 0), of_candidate * size + there, -1)
@@ -170,8 +170,8 @@ def _numbers_of(values: Int64, distinct: Int64) -> Int64:
     """Return the place of each value among the distinct ones; -1 where it is none of them."""
     if not len(distinct):
         return np.full(len(values), -1, dtype=np.int64)
-    found = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
-    return np.where((values >= 0) & (distinct[found] == values), found, -1)
+    places = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
+    return np.where((values >= 0) & (distinct[places] == values), places, -1)
 
 
 def _laid_out(

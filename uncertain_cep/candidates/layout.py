@@ -47,15 +47,15 @@ class Layout:
     shared: SharedEvents
     w: int
 
-    def payload(self, given: Int64 | None) -> Int64:
-        """Return what to write for each candidate: (n + SPARE,) int64; its row if nothing is given."""
-        found = empty(len(self.rows) + SPARE)
-        found[len(self.rows) :] = 0
-        if given is None:
-            found[: len(self.rows)] = self.rows
+    def payload(self, values: Int64 | None) -> Int64:
+        """Return the payload of each candidate, (n + SPARE,) int64: its value, or its row without values."""
+        payload = empty(len(self.rows) + SPARE)
+        payload[len(self.rows) :] = 0
+        if values is None:
+            payload[: len(self.rows)] = self.rows
         else:
-            take_into(found[: len(self.rows)], given, self.rows)
-        return found
+            take_into(payload[: len(self.rows)], values, self.rows)
+        return payload
 
 
 def laid_out(
@@ -104,7 +104,7 @@ def layouts(plan: EvaluationPlan, selection: Selection) -> Iterator[Layout]:
 
 
 def shared_events(candidates: Candidates, rows: Int64) -> SharedEvents:
-    """Return which candidates, of rows of a table, are of the same event. O(n + the rows between them)."""
+    """Return the candidates, of rows of a table, that are of the same event. O(n + the rows between them)."""
     # Of a part of the candidates, rows are close together as a rule, and far from the first. A table takes
     # less than sorting, a small one less than a large one.
     low, length = int(rows.min()), len(candidates.first) - 1

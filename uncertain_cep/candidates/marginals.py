@@ -37,26 +37,26 @@ def with_marginals(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
     if not by_clock.any():
         return table
     rows = np.flatnonzero(by_clock)
-    some = table.take(pa.array(rows))
-    low, high = domain.offsets(some, names)
-    lower, upper = (domain.ticks(some.column(name)) for name in (names.lower, names.upper))
+    clocked = table.take(pa.array(rows))
+    low, high = domain.offsets(clocked, names)
+    lower, upper = (domain.ticks(clocked.column(name)) for name in (names.lower, names.upper))
     ticks, width = upper - lower + 1, high - low
-    given = np.asarray(pc.fill_null(pc.list_value_length(some.column(names.pmf)), 0)).astype(np.int64)
-    wanted = (width > 0) & (given == ticks - width) & (given > 0)
-    if not wanted.any():
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(clocked.column(names.pmf)), 0)).astype(np.int64)
+    is_own = (width > 0) & (lengths == ticks - width) & (lengths > 0)
+    if not is_own.any():
         return table
-    checkpoint(8 * int(ticks[wanted].sum()))
+    checkpoint(8 * int(ticks[is_own].sum()))
     pmfs = column.to_pylist()
     has_law = names.offset_pmf in table.column_names
-    offsets = some.column(names.offset_pmf).to_pylist() if has_law else [None] * len(rows)
-    for place in np.flatnonzero(wanted).tolist():
+    offsets = clocked.column(names.offset_pmf).to_pylist() if has_law else [None] * len(rows)
+    for place in np.flatnonzero(is_own).tolist():
         given_pmf: Any = pmfs[rows[place]]
-        own = _normalised(given_pmf) if _is_sound(given_pmf) else None
+        own_law = _normalised(given_pmf) if _is_sound(given_pmf) else None
         size = int(width[place]) + 1
         offset: Any = offsets[place]
         law = _normalised([1.0] * size if offset is None else offset)
-        if own is not None and law is not None and len(law) == size:
-            pmfs[rows[place]] = np.convolve(own, law)
+        if own_law is not None and law is not None and len(law) == size:
+            pmfs[rows[place]] = np.convolve(own_law, law)
     place = table.schema.get_field_index(names.pmf)
     return table.set_column(place, names.pmf, pa.array(pmfs, pa.large_list(pa.float64())))
 
@@ -68,6 +68,6 @@ def _is_sound(values: list[float]) -> bool:
 
 def _normalised(values: list[float]) -> Float64 | None:
     """Return probabilities that sum to 1; None if they are none."""
-    found = np.array(values, dtype=np.float64)
-    total = float(found.sum())
-    return found / total if (found >= 0.0).all() and 0.0 < total < np.inf else None
+    probabilities = np.array(values, dtype=np.float64)
+    total = float(probabilities.sum())
+    return probabilities / total if (probabilities >= 0.0).all() and 0.0 < total < np.inf else None

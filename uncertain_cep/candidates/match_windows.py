@@ -49,10 +49,10 @@ def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
         return selection
     earliest, latest = selection.extremes
     window = min(plan.window, latest - earliest + 1)
-    least = time_differences(plan, window)
+    lags = time_differences(plan, window)
     order = sorted(range(len(selection.rows)), key=lambda j: len(selection.rows[j]))
     rarest = order[0]
-    if not _may_be_worth_while(selection, order, least):
+    if not _may_be_worth_while(selection, order, lags):
         return selection
     shift, line, _ = partition_bases(
         selection.lower, selection.upper, selection.partition, selection.partitions, window + 2,
@@ -62,24 +62,24 @@ def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
         return selection
     parts = {rarest: _Part.of(selection, rarest, shift)}
     times = {rarest: parts[rarest].times()}
-    if not _worth_while(selection, shift, times[rarest], order, least):
+    if not _worth_while(selection, shift, times[rarest], order, lags):
         return selection
     for j in order[1:]:
         allowed = _ALWAYS
         for i in times:
-            allowed = restricted(allowed, times[i], least[i, j], -least[j, i])
+            allowed = restricted(allowed, times[i], lags[i, j], -lags[j, i])
         parts[j] = _Part.of(selection, j, shift).at(allowed)
-        own = restricted(parts[j].times(), allowed, 0, 0)
+        restricted_times = restricted(parts[j].times(), allowed, 0, 0)
         for i in times:
-            times[i] = restricted(times[i], own, least[j, i], -least[i, j])
-        times[j] = own
+            times[i] = restricted(times[i], restricted_times, lags[j, i], -lags[i, j])
+        times[j] = restricted_times
     return selection.take([parts[j].touching(times[j]) for j in range(len(order))])
 
 
 def time_differences(plan: EvaluationPlan, window: int) -> Int64:
     """Return by how many ticks the event of one component follows that of another at least, (l, l) int64.
 
-    ``t[j] - t[i] >= least[i, j]`` for any events of two components in every match within ``window`` ticks;
+    ``t[j] - t[i] >= lags[i, j]`` for any events of two components in every match within ``window`` ticks;
     negative unless i comes before j: then it is 1, and 1 more for each component that has to lie between.
     Where conditions bound the differences of neighbours, it is the longest path over all of these bounds.
     """
@@ -98,20 +98,20 @@ def time_differences(plan: EvaluationPlan, window: int) -> Int64:
     first, last = between.max(axis=0), between.max(axis=1)
     # What is before the one and what is behind the other has to fit the window too.
     reach = window - 1 - first[None, :] - last[:, None]
-    found: Int64 = np.where(between > 0, between, -reach)
+    lags: Int64 = np.where(between > 0, between, -reach)
     # Those of events that share clocks are not in the ticks of candidates.
     if plan.distances is None or plan.clocks:
-        return found
+        return lags
     for j in range(1, length):
-        found[j - 1, j] = max(found[j - 1, j], min(plan.distances.least[j], window))
-        found[j, j - 1] = max(found[j, j - 1], min(-plan.distances.most[j], window))
+        lags[j - 1, j] = max(lags[j - 1, j], min(plan.distances.least[j], window))
+        lags[j, j - 1] = max(lags[j, j - 1], min(-plan.distances.most[j], window))
     for k in range(length):
         # No path is longer, unless no match fits.
-        found = np.minimum(np.maximum(found, found[:, k, None] + found[None, k, :]), max(length, window))
-    return found
+        lags = np.minimum(np.maximum(lags, lags[:, k, None] + lags[None, k, :]), max(length, window))
+    return lags
 
 
-def _may_be_worth_while(selection: Selection, order: list[int], least: Int64) -> bool:
+def _may_be_worth_while(selection: Selection, order: list[int], lags: Int64) -> bool:
     """Return whether `_worth_while` may be true, in less time than a union of intervals takes."""
     rarest = order[0]
     if selection.partitions > 1 or not selection.spreads[rarest].ascends:
@@ -119,20 +119,20 @@ def _may_be_worth_while(selection: Selection, order: list[int], least: Int64) ->
     sampled = near = 0
     for j in order[1:]:
         part = _Part.sample(selection, j, _NONE)
-        found = part.surely_in_reach(
-            selection.lower[rarest], selection.upper[rarest], least[rarest, j], -least[j, rarest]
+        in_reach = part.surely_in_reach(
+            selection.lower[rarest], selection.upper[rarest], lags[rarest, j], -lags[j, rarest]
         )
-        sampled += len(found)
-        near += int(np.count_nonzero(found))
+        sampled += len(in_reach)
+        near += int(np.count_nonzero(in_reach))
     return sampled - near >= WORTH_DROPPING * sampled
 
 
-def _worth_while(selection: Selection, shift: Int64, times: Int64, order: list[int], least: Int64) -> bool:
+def _worth_while(selection: Selection, shift: Int64, times: Int64, order: list[int], lags: Int64) -> bool:
     """Return whether enough candidates are out of reach of some times of the rarest component."""
     rarest = order[0]
     sampled = kept = 0
     for j in order[1:]:
-        allowed = restricted(_ALWAYS, times, least[rarest, j], -least[j, rarest])
+        allowed = restricted(_ALWAYS, times, lags[rarest, j], -lags[j, rarest])
         part = _Part.sample(selection, j, shift)
         sampled += len(part.lower)
         kept += len(part.touching(allowed))
@@ -178,20 +178,20 @@ class _Part(NamedTuple):
         count = touching(self.lower, self.upper, self.partition, self.shift, times, hint, places)
         return places[:count] if self.place is None else self.place[places[:count]]
 
-    def surely_in_reach(self, lower: Int64, upper: Int64, least: int, most: int) -> Mask:
-        """Return some that can follow one of other intervals by ``least .. most`` ticks, and no others.
+    def surely_in_reach(self, lower: Int64, upper: Int64, shortest: int, longest: int) -> Mask:
+        """Mark some that can follow one of other intervals by ``shortest .. longest`` ticks, and no others.
 
         ``lower`` ascends, and partitions are not told apart. Of the intervals that begin in time for a
         candidate only the last one is looked at. Where all are equally long none ends later, and every
         candidate that can follow one is returned.
         """
-        if least > most:
+        if shortest > longest:
             return np.zeros(len(self.lower), dtype=np.bool_)
-        last = np.searchsorted(lower, self.upper - least, side="right") - 1
-        return (last >= 0) & (upper[last] + most >= self.lower)
+        last = np.searchsorted(lower, self.upper - shortest, side="right") - 1
+        return (last >= 0) & (upper[last] + longest >= self.lower)
 
     def at(self, times: Int64) -> _Part:
-        """Return those of a whole component that can happen at some times."""
+        """Return the part of a whole component that can happen at some times."""
         place = self.touching(times)
         partition = self.partition[place] if len(self.partition) else _NONE
         return _Part(place, self.lower[place], self.upper[place], partition, self.shift)

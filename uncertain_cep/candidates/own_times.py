@@ -80,10 +80,10 @@ class SharedClocks:
 
     def bounds(self) -> tuple[Int64, Int64, Int64]:
         """Return bounds of the times of events, and how much of each is not its longest uniform part."""
-        own, alone = self.own, self.own.clock < 0
+        own_times, alone = self.own, self.own.clock < 0
         none = np.array([[0], [0], [-1]])
-        low, high, law = np.where(alone, none, np.stack(self.offsets)[:, own.clock])
-        parts = ((own.upper - own.lower, own.offset), (high - low, law))
+        low, high, law = np.where(alone, none, np.stack(self.offsets)[:, own_times.clock])
+        parts = ((own_times.upper - own_times.lower, own_times.offset), (high - low, law))
         uniform = np.maximum(*(np.where(at < 0, length, 0) for length, at in parts))
         lower, upper = self.times
         return lower, upper, upper - lower - uniform
@@ -94,9 +94,11 @@ class SharedClocks:
         Events alike share theirs. ``lower`` and ``upper``, (n,) int64, are bounds of the times. The
         probabilities of times by clocks are among them.
         """
-        own, offset = self.own, self.own.offset.copy()
-        rows = np.flatnonzero(self.has_law & (own.clock >= 0))
-        kinds = np.stack((own.clock[rows], (own.upper - own.lower)[rows], own.offset[rows]))
+        own_times, offset = self.own, self.own.offset.copy()
+        rows = np.flatnonzero(self.has_law & (own_times.clock >= 0))
+        kinds = np.stack(
+            (own_times.clock[rows], (own_times.upper - own_times.lower)[rows], own_times.offset[rows])
+        )
         kinds[0] = np.where(kinds[2] < 0, self._alike()[kinds[0]], kinds[0])
         distinct, first, kind = np.unique(kinds, axis=1, return_index=True, return_inverse=True)
         sizes = (upper - lower + 1)[rows[first]]
@@ -104,14 +106,17 @@ class SharedClocks:
         checkpoint(8 * int(sizes.sum()))
         values = np.concatenate((self.values, np.zeros(int(sizes.sum()))))
         for row, start in zip(rows[first].tolist(), starts.tolist(), strict=True):
-            clock = own.clock[row]
+            clock = own_times.clock[row]
             law_of_sum(
-                own.lower[row], own.upper[row], own.offset[row], self.offsets.lower[clock],
+                own_times.lower[row], own_times.upper[row], own_times.offset[row], self.offsets.lower[clock],
                 self.offsets.upper[clock], self.offsets.offset[clock], self.values, start, values,
             )  # fmt: skip
         offset[rows] = starts[kind.reshape(-1)] if distinct.size else starts
         pmfs = Pmfs(values, np.zeros_like(values), np.zeros_like(values))
-        for low, high, start in ((own.lower, own.upper, own.offset), (lower, upper, offset)):
+        for low, high, start in (
+            (own_times.lower, own_times.upper, own_times.offset),
+            (lower, upper, offset),
+        ):
             _, first = np.unique(start, return_index=True)
             running_sums(low[first], high[first], start[first], *pmfs)
         return offset, pmfs
@@ -136,7 +141,7 @@ def with_coded_clocks(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
 
 
 def offset_bounds(plan: EvaluationPlan, table: pa.Table) -> OffsetBounds:
-    """Return what the offsets of the clocks of checked events can be."""
+    """Return the bounds and laws of the offsets of the clocks of checked events."""
     names = plan.names
     (codes,), _ = codes_of([table.column(names.source)])
     count = int(codes.max(initial=-1)) + 1
@@ -144,10 +149,10 @@ def offset_bounds(plan: EvaluationPlan, table: pa.Table) -> OffsetBounds:
     row[codes] = np.arange(len(codes))
     low, high, cut_low, cut_high = np.zeros((4, count + 1), np.int64)
     law, values = np.full(count + 1, -1), np.zeros(0)
-    some = table.take(pa.array(row[:-1]))
-    low[:-1], high[:-1] = plan.domain.offsets(some, names)
+    events_of_clocks = table.take(pa.array(row[:-1]))
+    low[:-1], high[:-1] = plan.domain.offsets(events_of_clocks, names)
     if names.offset_pmf in table.column_names and count:
-        pmfs, lower, upper = explicit_pmfs(some, names.offset_pmf, low[:-1], high[:-1])
+        pmfs, lower, upper = explicit_pmfs(events_of_clocks, names.offset_pmf, low[:-1], high[:-1])
         cut_low[:-1], cut_high[:-1] = lower - low[:-1], high[:-1] - upper
         if pmfs is not None:
             law[:-1], values = pmfs.offset, pmfs.values
@@ -201,8 +206,8 @@ def shared_clocks(
     wide = is_wide[codes]
     if pmfs is not None:
         offset = np.where(is_loose, offset, -1)
-        others = np.where(wide, -1, offset)
-        pmfs = replace(pmfs, offset=others) if (others >= 0).any() else None
+        offset_of_others = np.where(wide, -1, offset)
+        pmfs = replace(pmfs, offset=offset_of_others) if (offset_of_others >= 0).any() else None
     shared = ties[codes] | (wide & is_loose)
     if not shared.any():
         return None, pmfs
@@ -270,9 +275,9 @@ def _is_one_clock_a_match(plan: EvaluationPlan, table: pa.Table, clock: Int64) -
             return True
         if len(names) == 1:
             (values,), _ = codes_of([table.column(*names)])
-            some = values >= 0
+            has_value = values >= 0
             of_value = np.full(int(values.max(initial=-1)) + 1, -1)
-            of_value[values[some]] = clock[some]
-            if ((clock[some] >= 0) & (of_value[values[some]] == clock[some])).all():
+            of_value[values[has_value]] = clock[has_value]
+            if ((clock[has_value] >= 0) & (of_value[values[has_value]] == clock[has_value])).all():
                 return True
     return False

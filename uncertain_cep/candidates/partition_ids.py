@@ -18,12 +18,12 @@ __all__ = ["PartitionNumbers"]
 Int64 = NDArray[np.int64]
 
 
-def _plain(column: pa.ChunkedArray, wanted: pa.DataType) -> list[Any]:
+def _plain(column: pa.ChunkedArray, common_type: pa.DataType) -> list[Any]:
     """Return values that are equal, and hash alike, exactly if the attributes are equal."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if not pa.types.is_integer(column.type):
-        column = column.cast(wanted.value_type if pa.types.is_dictionary(wanted) else wanted)
+        column = column.cast(common_type.value_type if pa.types.is_dictionary(common_type) else common_type)
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.int64())
     values: list[Any] = column.to_pylist()
@@ -55,8 +55,8 @@ class PartitionNumbers:
             here = np.concatenate(selection.partition)
         _, one, inverse = np.unique(here, return_index=True, return_inverse=True)
         columns = [self._values(table, key.columns, rows[one], component[one]) for key in self._keys]
-        found = [self.number(values) for values in zip(*columns, strict=True)]
-        numbers = np.array(found, dtype=np.int64)[inverse.reshape(-1)]
+        numbers_of_values = [self.number(values) for values in zip(*columns, strict=True)]
+        numbers = np.array(numbers_of_values, dtype=np.int64)[inverse.reshape(-1)]
         return replace(
             selection,
             partition=tuple(np.split(numbers, np.cumsum(sizes)[:-1])),
@@ -66,10 +66,10 @@ class PartitionNumbers:
     def _values(self, table: pa.Table, names: tuple[str, ...], rows: Int64, component: Int64) -> list[Any]:
         """Return one attribute of some candidates, whose column depends on the component."""
         values = np.empty(len(rows), dtype=object)
-        wanted = table.schema.field(names[0]).type
+        common_type = table.schema.field(names[0]).type
         for name in dict.fromkeys(names):
-            mine = np.isin(component, [j for j, other in enumerate(names) if other == name])
-            values[mine] = _plain(table.column(name).take(pa.array(rows[mine])), wanted)
+            in_column = np.isin(component, [j for j, other in enumerate(names) if other == name])
+            values[in_column] = _plain(table.column(name).take(pa.array(rows[in_column])), common_type)
         return list(values)
 
     def number(self, values: tuple[Any, ...]) -> int:

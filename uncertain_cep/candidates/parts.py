@@ -101,12 +101,12 @@ class _InTime:
         reach = min(self.window, latest - earliest)
         first = lower[owner][edges[:-1]] - reach
         last = np.maximum.reduceat(selection.upper[owner], edges[:-1]) + reach
-        found = np.empty((len(first), 2, len(lower)), dtype=np.int64)
+        cuts = np.empty((len(first), 2, len(lower)), dtype=np.int64)
         for j, (part, spread) in enumerate(zip(lower, selection.spreads, strict=True)):
-            found[:, 0, j] = np.searchsorted(part, first - spread.longest, "left")
-            found[:, 1, j] = np.searchsorted(part, last, "right")
-        found[:, 0, owner], found[:, 1, owner] = edges[:-1], edges[1:]
-        return found[(found[:, 0] < found[:, 1]).all(axis=1)]
+            cuts[:, 0, j] = np.searchsorted(part, first - spread.longest, "left")
+            cuts[:, 1, j] = np.searchsorted(part, last, "right")
+        cuts[:, 0, owner], cuts[:, 1, owner] = edges[:-1], edges[1:]
+        return cuts[(cuts[:, 0] < cuts[:, 1]).all(axis=1)]
 
     def are_even(self, cuts: Int64) -> bool:
         """Return whether parts in which the owner has equally many events take about as long.
@@ -121,7 +121,7 @@ class _InTime:
         return bool(matches.max() < UNEVEN_PARTS * matches.mean())
 
     def parts(self, cuts: Int64) -> list[Callable[[], Selection]]:
-        """Return what returns each part."""
+        """Return a function for each part, which returns it."""
         return [
             partial(self.selection.stretch, [slice(*ends) for ends in zip(*cut, strict=True)])
             for cut in cuts.tolist()

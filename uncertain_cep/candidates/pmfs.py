@@ -52,19 +52,19 @@ def explicit_pmfs(
     lengths = lengths.astype(np.int64)
     ends = np.cumsum(lengths)
     starts = ends - lengths
-    given = lengths > 0
-    if not given.any():
+    has_pmf = lengths > 0
+    if not has_pmf.any():
         return None, lower, upper
-    total = np.add.reduceat(values, starts[given])
+    total = np.add.reduceat(values, starts[has_pmf])
     if (total != 1.0).any():
-        values /= np.repeat(total, lengths[given])
+        values /= np.repeat(total, lengths[has_pmf])
     # Every pmf has a positive probability: the first one from its start on, and the last one before its end.
     positive = np.flatnonzero(values > 0)
     behind = np.minimum(np.searchsorted(positive, starts), len(positive) - 1)
-    first = np.where(given, positive[behind], -1)
+    first = np.where(has_pmf, positive[behind], -1)
     last = positive[np.searchsorted(positive, ends) - 1]
-    trimmed_lower = np.where(given, lower + (first - starts), lower)
-    trimmed_upper = np.where(given, upper - (ends - 1 - last), upper)
+    trimmed_lower = np.where(has_pmf, lower + (first - starts), lower)
+    trimmed_upper = np.where(has_pmf, upper - (ends - 1 - last), upper)
     # What is on one tick is certain, and is not summed over as probabilities are.
     offset = np.where(trimmed_lower < trimmed_upper, first, -1).astype(np.int64)
     pmfs = ExplicitPmfs(offset, values) if (offset >= 0).any() else None

@@ -86,33 +86,35 @@ def possible_readings(plan: EvaluationPlan, readings: Readings, selection: Selec
     times = _covered(plan, selection)
     # Sequences put events of one tick in order.
     window, step = _window(plan, selection), 0 if plan.sequences else 1
-    for number, found in enumerate(readings.alternatives):
-        for choice in _Walk(found, times, window, step).onward((), _Reached([], []), None):
+    for number, alternative in enumerate(readings.alternatives):
+        for choice in _Walk(alternative, times, window, step).onward((), _Reached([], []), None):
             yield number, *choice
 
 
 def _window(plan: EvaluationPlan, selection: Selection) -> int:
-    some = [part for part in zip(selection.lower, selection.upper, strict=True) if len(part[0])]
-    if not some:
+    nonempty = [part for part in zip(selection.lower, selection.upper, strict=True) if len(part[0])]
+    if not nonempty:
         return plan.window
-    return min(plan.window, max(int(u.max()) for _, u in some) - min(int(low.min()) for low, _ in some) + 1)
+    return min(
+        plan.window, max(int(u.max()) for _, u in nonempty) - min(int(low.min()) for low, _ in nonempty) + 1
+    )
 
 
 def _covered(plan: EvaluationPlan, selection: Selection) -> dict[str, Int64]:
     """Return where the candidates of each component can be, partitions behind one another on one line."""
     names = [component.variable for component in plan.components]
     covered = dict.fromkeys(names, _ALWAYS[:, :0])
-    some = [j for j, size in enumerate(selection.sizes) if size]
-    if not some:
+    nonempty = [j for j, size in enumerate(selection.sizes) if size]
+    if not nonempty:
         return covered
-    lower, upper = ([parts[j] for j in some] for parts in (selection.lower, selection.upper))
-    partition = selection.partition and [selection.partition[j] for j in some]
+    lower, upper = ([parts[j] for j in nonempty] for parts in (selection.lower, selection.upper))
+    partition = selection.partition and [selection.partition[j] for j in nonempty]
     gap = _window(plan, selection) + 2
     shift, line, _ = partition_bases(lower, upper, partition, selection.partitions, gap)
     if line > LONGEST_LINE:
-        return covered | {names[j]: _ALWAYS for j in some}
+        return covered | {names[j]: _ALWAYS for j in nonempty}
     nothing = np.empty(0, dtype=np.int64)
-    for place, j in enumerate(some):
+    for place, j in enumerate(nonempty):
         numbers = nothing if partition is None else np.ascontiguousarray(partition[place])
         low, high = (np.ascontiguousarray(parts[place]) for parts in (lower, upper))
         lifted_low, lifted_high = np.empty_like(low), np.empty_like(high)
@@ -155,9 +157,9 @@ class _Walk:
         if not any(behind):
             return
         taken = behind if place == required else self._all_taken(place, reached)
-        for number, found in enumerate(taken):
-            if found is not None:
-                yield from self.onward((*chosen, number), found, ahead if found is reached else None)
+        for number, times in enumerate(taken):
+            if times is not None:
+                yield from self.onward((*chosen, number), times, ahead if times is reached else None)
 
     def _ahead(self, place: int, reached: _Reached) -> _Ahead:
         """Look at the next item from a place on that has to take an event; at the place behind all else."""
@@ -170,8 +172,8 @@ class _Walk:
         return [self._taken(branch, reached) for branch in self.of.items[place]]
 
     def _taken(self, branch: Branch, reached: _Reached) -> _Reached | None:
-        """Return what is reached behind an item; None if some of its components can take no event there."""
-        own: list[Int64] = []
+        """Return the times reached behind an item; None if some of its components can take no event there."""
+        times_here: list[Int64] = []
         variables = _variables(branch)
         if not variables:
             return reached
@@ -180,10 +182,10 @@ class _Walk:
             allowed = _ALWAYS
             for times in behind:
                 allowed = restricted(allowed, times, self.step, self.window - 1)
-            for k, times in enumerate(own):
-                least = self.step if earlier >> k & 1 else 1 - self.window
-                allowed = restricted(allowed, times, least, self.window - 1)
-            own.append(restricted(self.times[name], allowed, 0, 0))
-            if not own[-1].shape[1]:
+            for k, times in enumerate(times_here):
+                earliest_lag = self.step if earlier >> k & 1 else 1 - self.window
+                allowed = restricted(allowed, times, earliest_lag, self.window - 1)
+            times_here.append(restricted(self.times[name], allowed, 0, 0))
+            if not times_here[-1].shape[1]:
                 return None
-        return _Reached(reached.first or own, own)
+        return _Reached(reached.first or times_here, times_here)

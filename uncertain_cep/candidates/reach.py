@@ -1,4 +1,4 @@
-"""Which candidates of a sample can be in order within the window, counted and drawn by sorting.
+"""Candidates of a sample that can be in order within the window, counted and drawn by sorting.
 
 With positions subtracted an event can be before another within the window iff it begins before the other
 ends, and the other begins within the window of its end.
@@ -92,19 +92,19 @@ def count_pairs(first: Lifted, second: Lifted, *, shared: bool, anyhow: bool = F
     begins = np.searchsorted(second.sorted_low, first.sorted_high + first.window, side="right").sum()
     # Who ends before the other begins also begins before that.
     ends = np.searchsorted(second.sorted_high, first.sorted_low - back, side="left").sum()
-    found = int(begins - ends)
+    count = int(begins - ends)
     if shared:
         _, left, right = np.intersect1d(
             first.rows[first.by_low], second.rows[second.by_low], assume_unique=True, return_indices=True
         )
-        found -= int((first.sorted_low[left] - back <= second.high[second.by_low[right]]).sum())
-    return found
+        count -= int((first.sorted_low[left] - back <= second.high[second.by_low[right]]).sum())
+    return count
 
 
 def met_by_any(
     lower: Int64, reach: Int64, low: Int64, high: Int64, ahead: int, behind: int
 ) -> NDArray[np.bool_]:
-    """Return which intervals are in reach of at least one of some others, (n,) bool. O(n log m).
+    """Return a mask of the intervals in reach of at least one of some others, (n,) bool. O(n log m).
 
     Parameters
     ----------
@@ -127,10 +127,10 @@ def _ranges(first: Lifted, places: Int64, second: Lifted) -> tuple[Int64, Int64]
     return start, np.maximum(start, stop)
 
 
-def draw_pairs(first: Lifted, second: Lifted, most: int, rng: np.random.Generator) -> tuple[Int64, Int64]:
+def draw_pairs(first: Lifted, second: Lifted, limit: int, rng: np.random.Generator) -> tuple[Int64, Int64]:
     """Return pairs that can be in this order within the window, all if they are few.
 
-    Of ``most`` pairs that a search by the longest interval finds, those are returned that are in reach: their
+    Of ``limit`` pairs that a search by the longest interval finds, the ones in reach are returned: their
     places in the samples, each (p,) int64. Every pair is as likely to be drawn.
     """
     start, stop = _ranges(first, first.by_low, second)
@@ -139,7 +139,7 @@ def draw_pairs(first: Lifted, second: Lifted, most: int, rng: np.random.Generato
     if not total:
         return first.by_low[:0], first.by_low[:0]
     # Ascending, so that one search goes on from the other.
-    drawn = np.arange(total) if total <= most else np.sort(rng.integers(0, total, most))
+    drawn = np.arange(total) if total <= limit else np.sort(rng.integers(0, total, limit))
     owner = np.searchsorted(ends, drawn, side="right")
     place = drawn - (ends[owner] - (stop - start)[owner]) + start[owner]
     left, right = first.by_low[owner], second.by_low[place]
@@ -170,12 +170,12 @@ def draw_more(
     first, second = next(iter(chosen)), lifted[j]
     start, stop = _ranges(lifted[first], chosen[first], second)
     place = start + (rng.random(len(start)) * (stop - start)).astype(np.int64)
-    some = stop > start
-    taken = second.by_low[place[some]]
-    chosen = {component: found[some] for component, found in chosen.items()}
+    has_partner = stop > start
+    taken = second.by_low[place[has_partner]]
+    chosen = {component: places[has_partner] for component, places in chosen.items()}
     fits = np.ones(len(taken), dtype=np.bool_)
-    for i, found in chosen.items():
+    for i, places in chosen.items():
         other = lifted[i]
-        fits &= (other.low[found] <= second.high[taken]) & (other.rows[found] != second.rows[taken])
-        fits &= second.low[taken] <= other.high[found] + other.window
-    return {component: found[fits] for component, found in {**chosen, j: taken}.items()}
+        fits &= (other.low[places] <= second.high[taken]) & (other.rows[places] != second.rows[taken])
+        fits &= second.low[taken] <= other.high[places] + other.window
+    return {component: places[fits] for component, places in {**chosen, j: taken}.items()}

@@ -1,4 +1,4 @@
-"""Which events of a table each component can take: types, local predicates, partitions, slices."""
+"""Selection of the events that each component can take: types, local predicates, partitions, slices."""
 
 from __future__ import annotations
 
@@ -107,15 +107,17 @@ class Selection:
     def of_partitions(self, begin: int, end: int) -> Selection:
         """Return the candidates of the partitions from one number up to, but without, another one."""
         assert self.partition is not None
-        some = self.take([(part >= begin) & (part < end) for part in self.partition])
-        assert some.partition is not None
-        return replace(some, partition=tuple(part - begin for part in some.partition), partitions=end - begin)
+        selection = self.take([(part >= begin) & (part < end) for part in self.partition])
+        assert selection.partition is not None
+        return replace(
+            selection, partition=tuple(part - begin for part in selection.partition), partitions=end - begin
+        )
 
     def take(self, chosen: Sequence[Mask | Int64 | slice]) -> Selection:
         """Return the candidates of each component at some places, or where its mask is true."""
 
         def taken(parts: tuple[Int64, ...]) -> tuple[Int64, ...]:
-            return tuple(part[some] for part, some in zip(parts, chosen, strict=True))
+            return tuple(part[kept] for part, kept in zip(parts, chosen, strict=True))
 
         partition = None if self.partition is None else taken(self.partition)
         return replace(
@@ -124,16 +126,16 @@ class Selection:
 
     def stretch(self, ranges: Sequence[slice]) -> Selection:
         """Return neighbours among the candidates of each component, which ascend, at least one of each."""
-        some = self.take(ranges)
-        some._spreads.extend(
-            spread.of_stretch(lower) for spread, lower in zip(self.spreads, some.lower, strict=True)
+        stretch = self.take(ranges)
+        stretch._spreads.extend(
+            spread.of_stretch(lower) for spread, lower in zip(self.spreads, stretch.lower, strict=True)
         )
         if self._concatenated:
             whole = self._concatenated[0]
             begin = whole.begin + [part.start for part in ranges]
             end = whole.begin + [part.stop for part in ranges]
-            some._concatenated.append(whole._replace(begin=begin, end=end))
-        return some
+            stretch._concatenated.append(whole._replace(begin=begin, end=end))
+        return stretch
 
     def with_first(self, kept: Mask, component: int = 0) -> Selection:
         """Return the candidates with some of those of one component, as a rule the first."""
@@ -144,7 +146,7 @@ class Selection:
 
 @dataclass(slots=True)
 class ScanCache:
-    """What the branches of a pattern ask of the same table, each looked up once."""
+    """Looked-up rows of a table for the branches of a pattern, each looked up once."""
 
     threads: int = 1
     """Most threads that look at rows at once."""
@@ -173,9 +175,9 @@ class ScanCache:
             self.masks, self.ascending_ids = [{} for _ in range(count)], [False] * count
         return len(self.masks)
 
-    def _ranges(self, table: pa.Table, least: int) -> int:
+    def _ranges(self, table: pa.Table, least_rows: int) -> int:
         """Return into how many ranges of at least so many rows a table is cut."""
-        return max(min(self.threads, int(table.num_rows) // least), 1)
+        return max(min(self.threads, int(table.num_rows) // least_rows), 1)
 
     def look(
         self,
@@ -199,17 +201,17 @@ class ScanCache:
             return True
         count = self.pieces(plan, table, components)
         # Once, and not by each thread.
-        for name in (found.name for part in new for rule in part.local for found in columns_in(rule)):
+        for name in (column.name for part in new for rule in part.local for column in columns_in(rule)):
             if name not in self.values:
                 self.values[name] = column_values(table.column(name), name)
         tasks = [
             partial(self._in_range, plan, table, new, rows, number, is_sound, bounds)
             for number, rows in enumerate(equal_ranges(table.num_rows, count))
         ]
-        found = [taken for taken in side_by_side(count, tasks) if taken is not None]
-        if len(found) < count:
+        candidates = [taken for taken in side_by_side(count, tasks) if taken is not None]
+        if len(candidates) < count:
             return False
-        whole = CandidateRows.joined(found)
+        whole = CandidateRows.joined(candidates)
         for component, rows in zip(new, whole.rows, strict=True):
             self.rows.setdefault(component.variable, []).append((component, rows))
         if bounds is not None:
@@ -221,33 +223,35 @@ class ScanCache:
     ) -> list[Int64]:
         """Return of each component what `rows_taken` does."""
         self.look(plan, table, components)
-        found = [self._known(component) for component in components]
-        return [rows for rows in found if rows is not None]
+        rows_by_component = [self._known(component) for component in components]
+        return [rows for rows in rows_by_component if rows is not None]
 
     def selected(
         self, lower: Int64, upper: Int64, rows: Sequence[Int64], numbers: Sequence[Int64] | None, count: int
     ) -> Selection:
         """Return the candidates in some rows, with their times, their partitions and how many these are."""
-        found = self._with_times(lower, upper, rows)
+        candidates = self._with_times(lower, upper, rows)
         selection = Selection(
-            rows=tuple(found.rows),
-            lower=tuple(found.lower),
-            upper=tuple(found.upper),
+            rows=tuple(candidates.rows),
+            lower=tuple(candidates.lower),
+            upper=tuple(candidates.upper),
             partition=None if numbers is None or count == 1 else tuple(numbers),
             partitions=count,
         )
-        selection._spreads.extend(found.spreads)
-        if found.concatenated is not None and selection.partition is None:
-            selection._concatenated.append(found.concatenated)
+        selection._spreads.extend(candidates.spreads)
+        if candidates.concatenated is not None and selection.partition is None:
+            selection._concatenated.append(candidates.concatenated)
         return selection
 
     def _with_times(self, lower: Int64, upper: Int64, rows: Sequence[Int64]) -> CandidateRows:
         """Return rows with their times, which may have been gathered when the rows were looked up."""
         if self.gathered is not None and self.gathered[0][0] is lower and self.gathered[0][1] is upper:
-            known = self.gathered[1]
-            places = [next((j for j, other in enumerate(known.rows) if other is part), -1) for part in rows]
+            gathered_rows = self.gathered[1]
+            places = [
+                next((j for j, other in enumerate(gathered_rows.rows) if other is part), -1) for part in rows
+            ]
             if min(places) >= 0:
-                return known.of_components(places)
+                return gathered_rows.of_components(places)
         pieces = self.threads if len(lower) >= LEAST_GATHERED else 1
         if pieces == 1:
             return CandidateRows.of(rows, lower, upper)
@@ -278,14 +282,14 @@ class ScanCache:
         is_sound: Callable[[pa.Table, tuple[int, int] | None], bool] | None,
         bounds: tuple[Int64, Int64] | None,
     ) -> Iterator[CandidateRows | None]:
-        own = table.slice(rows.start, rows.stop - rows.start)
+        part = table.slice(rows.start, rows.stop - rows.start)
         masks = self._masks(plan, table, new, rows, number)
-        asked = bool(new) and not self.ascending_ids[number]
-        ids = _whole_ids(table.column(plan.names.id)) if asked else None
+        needs_ids = bool(new) and not self.ascending_ids[number]
+        ids = _whole_ids(table.column(plan.names.id)) if needs_ids else None
         taken, ascend = CandidateRows.where(masks, rows, bounds, ids)
         if ids is not None:
             self.ascending_ids[number] = ascend
-        yield taken if is_sound is None or is_sound(own, taken.extremes) else None
+        yield taken if is_sound is None or is_sound(part, taken.extremes) else None
 
     def _masks(
         self, plan: EvaluationPlan, table: pa.Table, new: list[PlannedComponent], rows: slice, number: int
@@ -299,10 +303,10 @@ class ScanCache:
         true = iter(evaluate_masks(rules, table, self.values, rows))
         masks = []
         for component in new:
-            own = list(islice(true, len(component.local)))
+            masks_of_component = list(islice(true, len(component.local)))
             if component.types:
-                own.append(reduce(np.logical_or, (seen[name] for name in component.types)))
-            masks.append(own or [np.ones(count, dtype=np.bool_)])
+                masks_of_component.append(reduce(np.logical_or, (seen[name] for name in component.types)))
+            masks.append(masks_of_component or [np.ones(count, dtype=np.bool_)])
         return masks
 
 
@@ -320,19 +324,19 @@ def looks_back(plan: EvaluationPlan) -> bool:
 
 
 def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str, Mask]) -> Mask | None:
-    """Return which rows have one of the types; None if all do, or the pattern does not say which."""
+    """Return a mask of the rows that have one of the types; None if all do, or the pattern names none."""
     if not types:
         return None
     _look_for(table, name, types, seen)
     mask = seen[types[0]]
-    for wanted in types[1:]:
-        mask = mask | seen[wanted]
+    for type_name in types[1:]:
+        mask = mask | seen[type_name]
     return None if mask.all() else mask
 
 
 def _look_for(table: pa.Table, column: str, types: Sequence[str], seen: dict[str, Mask]) -> None:
     """Have ``seen`` say which rows have each of some types, looked for together."""
-    new = [wanted for wanted in dict.fromkeys(types) if wanted not in seen]
+    new = [type_name for type_name in dict.fromkeys(types) if type_name not in seen]
     if new:
         seen.update(zip(new, equal_to_each(table.column(column), new), strict=True))
 
@@ -369,8 +373,8 @@ def rows_taken(
     """
     mask = type_mask(table, plan.names.type, component.types, {} if seen is None else seen)
     for predicate in component.local:
-        found = evaluate_mask(predicate, table, loaded)
-        mask = found if mask is None else mask & found
+        truth = evaluate_mask(predicate, table, loaded)
+        mask = truth if mask is None else mask & truth
     return np.arange(table.num_rows) if mask is None else np.flatnonzero(mask)
 
 
@@ -392,13 +396,13 @@ def partitioned(
     numbers: list[Int64] | None = None
     count = 1
     for layer in layers:
-        found = [codes[part] for codes, part in zip(layer, rows, strict=True)]
-        kept = [part >= 0 for part in found]
-        size = max((int(part.max()) for part in found if len(part)), default=0) + 1
+        codes_of_key = [codes[part] for codes, part in zip(layer, rows, strict=True)]
+        kept = [part >= 0 for part in codes_of_key]
+        size = max((int(part.max()) for part in codes_of_key if len(part)), default=0) + 1
         if numbers is not None:
-            found = [old * size + new for old, new in zip(numbers, found, strict=True)]
+            codes_of_key = [old * size + new for old, new in zip(numbers, codes_of_key, strict=True)]
         rows = [part[keep] for part, keep in zip(rows, kept, strict=True)]
-        numbers, count = dense([part[keep] for part, keep in zip(found, kept, strict=True)])
+        numbers, count = dense([part[keep] for part, keep in zip(codes_of_key, kept, strict=True)])
     return rows, numbers, count
 
 
@@ -427,10 +431,10 @@ def select(
     TraceError
         If two candidates of one partition have the same id.
     """
-    known = ScanCache() if scan_cache is None else scan_cache
-    rows = known.rows_of(plan, table, plan.components)
+    scan = ScanCache() if scan_cache is None else scan_cache
+    rows = scan.rows_of(plan, table, plan.components)
     rows, numbers, count = partitioned(plan, table, rows, slicing)
-    _check_unique(plan, table, rows, slicing, known)
+    _check_unique(plan, table, rows, slicing, scan)
     if slicing is not None:
         assert numbers is not None
         slices = np.asarray(table.column(slicing.column).to_numpy())[rows[0]]
@@ -438,28 +442,28 @@ def select(
         owned = (given_lower[rows[0]] >= begin) & (given_lower[rows[0]] < begin + slicing.length)
         rows[0], numbers[0] = rows[0][owned], numbers[0][owned]
     checkpoint(16 * sum(map(len, rows)))
-    return known.selected(lower, upper, rows, numbers, count)
+    return scan.selected(lower, upper, rows, numbers, count)
 
 
 def _check_unique(
-    plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slicing: Slicing | None, known: ScanCache
+    plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slicing: Slicing | None, scan: ScanCache
 ) -> None:
     """Raise if an id is used twice by candidates of one partition."""
-    if known.ascending_ids and all(known.ascending_ids):
+    if scan.ascending_ids and all(scan.ascending_ids):
         return
     used = np.zeros(table.num_rows, dtype=np.bool_)
     for part in rows:
         used[part] = True
-    checked = known.ids.setdefault(plan.partition_attributes, np.zeros(table.num_rows, dtype=np.bool_))
+    checked = scan.ids.setdefault(plan.partition_attributes, np.zeros(table.num_rows, dtype=np.bool_))
     if bool(checked[used].all()):
         return
     columns = list(plan.partition_attributes) + ([] if slicing is None else [slicing.column])
-    wanted = list(dict.fromkeys([plan.names.id, *columns]))
+    columns_compared = list(dict.fromkeys([plan.names.id, *columns]))
     if used.all():
-        candidates, places = table.select(wanted), None
+        candidates, places = table.select(columns_compared), None
     else:
         places = np.flatnonzero(used)
-        candidates = table.select(wanted).take(places)
+        candidates = table.select(columns_compared).take(places)
     faults = check_ids(candidates, plan.names, partition=columns)
     if faults:
         if places is not None:
@@ -470,4 +474,4 @@ def _check_unique(
         raise TraceError(faults)
     # Of those that two branches look at apart, nothing is known together.
     if used.sum() > checked.sum():
-        known.ids[plan.partition_attributes] = used
+        scan.ids[plan.partition_attributes] = used

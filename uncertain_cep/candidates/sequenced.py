@@ -33,7 +33,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class SequencedEvents:
-    """What sequences say of the events of a table, all (n,) int64 by row unless said otherwise."""
+    """The order by sequences of the events of a table, all (n,) int64 by row unless said otherwise."""
 
     source: Int64
     """-1: none."""
@@ -93,7 +93,7 @@ class SequencedEvents:
         They do where a gap ends with the window, and where there are conditions on times.
         """
         if plan.order is None:
-            at_an_end = any(found.after in (0, len(plan.components)) for found in plan.negations)
+            at_an_end = any(negation.after in (0, len(plan.components)) for negation in plan.negations)
         else:
             at_an_end = any(gap.place != "between" for gap in plan.order.gaps)
         several = len(plan.components) > 1 or plan.components[0].kleene
@@ -105,11 +105,11 @@ class SequencedEvents:
         return np.asarray(np.lexsort((self.tie[rows], self.lower[rows]), axis=0))
 
     def rises(self, rows: Int64) -> Mask:
-        """Return which neighbours in matches, (l, k) rows that are in order, may share a tick, (l - 1, k)."""
-        found: Mask = self.source[rows[1:]] == self.source[rows[:-1]]
+        """Return a mask of neighbours in matches, (l, k) rows in order, that may share a tick, (l - 1, k)."""
+        may_tie: Mask = self.source[rows[1:]] == self.source[rows[:-1]]
         if not self.is_total:
-            found &= (self.rank[rows[:-1]] >= 0) & (self.rank[rows[1:]] > self.rank[rows[:-1]])
-        return found
+            may_tie &= (self.rank[rows[:-1]] >= 0) & (self.rank[rows[1:]] > self.rank[rows[:-1]])
+        return may_tie
 
     def records(self, cluster: int) -> tuple[int, Records]:
         """Return the tick of its source at which a cluster begins, and its laws; those alike share them."""
@@ -118,8 +118,8 @@ class SequencedEvents:
         offsets = self.pmfs.offset[rows]
         alike = bool((offsets < 0).all() and (lower == lower[0]).all() and (upper == upper[0]).all())
         key: Any = (len(rows), size) if alike else cluster
-        found = self._records.get(key)
-        if found is None:
+        records = self._records.get(key)
+        if records is None:
             laws = None
             self._check_cost(cluster, size if alike else len(rows) * size)
             if not alike:
@@ -129,10 +129,10 @@ class SequencedEvents:
                         lower.tolist(), (upper - lower + 1).tolist(), offsets.tolist(), strict=True
                     )
                 ]
-            found = self._records[key] = Records(len(rows), size, laws)
-            if not found.possible:
+            records = self._records[key] = Records(len(rows), size, laws)
+            if not records.possible:
                 raise TraceError([no_time_left(int(rows[0]), int(rows[-1]), self.sequence)])
-        return first, found
+        return first, records
 
     def _check_cost(self, cluster: int, cells: int) -> None:
         if cells > MOST_RECORD_CELLS:
@@ -144,7 +144,7 @@ class SequencedEvents:
             )
 
     def name_of(self, cluster: int) -> str:
-        """Return what the source of some records is called."""
+        """Return the name of the source of some records."""
         return self.names[int(self.source[self.clusters[cluster][0][0]])]
 
 
@@ -161,7 +161,7 @@ def _refuse(events: SequencedEvents, what: str) -> None:
 def sequenced(
     plan: EvaluationPlan, table: pa.Table, pmfs: ExplicitPmfs | None, lower: Int64, upper: Int64
 ) -> SequencedEvents | None:
-    """Return what sequences say of checked events; None if nothing.
+    """Return the order by sequences of checked events; None if there is none.
 
     An OptionError says that the pattern takes no events of which they say something.
 
@@ -179,14 +179,14 @@ def sequenced(
     offsets = offset_bounds(plan, table)
     source = offsets.clock
     low, high = offsets.low[source], offsets.high[source]
-    known = np.asarray(column.is_valid().to_numpy()) & (source >= 0)
+    has_sequence = np.asarray(column.is_valid().to_numpy()) & (source >= 0)
     own_lower, own_upper = lower - low, upper - high
     sequence = np.asarray(pc.fill_null(column.cast(pa.int64()), 0).to_numpy())
     in_order = np.zeros(count, dtype=np.bool_)
     if names.ordered in table.column_names:
-        given = pc.fill_null(table.column(names.ordered).cast(pa.bool_()), False)
-        in_order = np.asarray(given.to_numpy()) & (source >= 0)
-    rows = np.flatnonzero(known)
+        ordered_column = pc.fill_null(table.column(names.ordered).cast(pa.bool_()), False)
+        in_order = np.asarray(ordered_column.to_numpy()) & (source >= 0)
+    rows = np.flatnonzero(has_sequence)
     rows = rows[np.lexsort((sequence[rows], source[rows]))]
     rank = np.full(count, -1)
     rank[rows] = np.cumsum(
@@ -202,10 +202,10 @@ def sequenced(
     if not tie.any():
         return None
     by_source = _is_by_source(plan)
-    known_order = known & (in_order | (own_lower == own_upper))
+    known_order = has_sequence & (in_order | (own_lower == own_upper))
     # With a partition for each source events without one are in no match.
     known_order |= by_source & (source < 0)
-    found = SequencedEvents(
+    events_in_order = SequencedEvents(
         source,
         tuple(by_name.take(pa.array(_first_rows(source))).cast(pa.string()).to_pylist()),
         rank,
@@ -221,8 +221,8 @@ def sequenced(
         bool(known_order.all()) and (by_source or int(source.max()) == 0),
         names.sequence,
     )
-    _check(plan, found)
-    return found
+    _check(plan, events_in_order)
+    return events_in_order
 
 
 def order_faults(plan: EvaluationPlan, table: pa.Table) -> list[TraceFault]:
@@ -235,12 +235,12 @@ def order_faults(plan: EvaluationPlan, table: pa.Table) -> list[TraceFault]:
     lower, upper = (plan.domain.ticks(table.column(name)) for name in (plan.names.lower, plan.names.upper))
     pmfs, lower, upper = times_of(plan, table, offset_bounds(plan, table), lower, upper)
     try:
-        found = sequenced(plan, table, pmfs, lower, upper)
-        for number, (rows, _, _) in enumerate(() if found is None else found.clusters):
+        events_in_order = sequenced(plan, table, pmfs, lower, upper)
+        for number, (rows, _, _) in enumerate(() if events_in_order is None else events_in_order.clusters):
             # Uniform times within bounds that leave some to each are in order in some worlds.
-            if found is not None and (found.pmfs.offset[rows] >= 0).any():
+            if events_in_order is not None and (events_in_order.pmfs.offset[rows] >= 0).any():
                 with suppress(ConfidenceCostError):
-                    found.records(number)
+                    events_in_order.records(number)
     except TraceError as error:
         return list(error.faults)
     return []
@@ -259,14 +259,14 @@ def _is_by_source(plan: EvaluationPlan) -> bool:
     return any({*key.columns, *key.negated} == {source} for key in plan.keys)
 
 
-def _check(plan: EvaluationPlan, found: SequencedEvents) -> None:
+def _check(plan: EvaluationPlan, events_in_order: SequencedEvents) -> None:
     """Refuse a pattern that takes no events that sequences put in order."""
     if plan.compressed:
-        _refuse(found, 'kleene="compressed"')
-    if not found.is_total and plan.order is not None:
-        _refuse(found, "AND(...) with events of several sources, or uncertain by theirs,")
-    if not found.is_total and plan.forbids:
-        _refuse(found, "what forbids events, some of other sources or uncertain by theirs,")
+        _refuse(events_in_order, 'kleene="compressed"')
+    if not events_in_order.is_total and plan.order is not None:
+        _refuse(events_in_order, "AND(...) with events of several sources, or uncertain by theirs,")
+    if not events_in_order.is_total and plan.forbids:
+        _refuse(events_in_order, "what forbids events, some of other sources or uncertain by theirs,")
 
 
 def _clusters(rows: Int64, source: Int64, lower: Int64, upper: Int64, sequence: str) -> list[Int64]:
@@ -275,36 +275,39 @@ def _clusters(rows: Int64, source: Int64, lower: Int64, upper: Int64, sequence: 
     ``rows`` are by source and sequence. Whatever comes first cannot be behind what comes later anyhow where
     the latest end of the one is at most the earliest begin of the other.
     """
-    found = []
-    for own in np.split(rows, np.flatnonzero(np.diff(source[rows])) + 1):
-        first, last = lower[own], upper[own]
+    clusters = []
+    for rows_of_source in np.split(rows, np.flatnonzero(np.diff(source[rows])) + 1):
+        first, last = lower[rows_of_source], upper[rows_of_source]
         ends = np.maximum.accumulate(last)
         begins = np.minimum.accumulate(first[::-1])[::-1]
-        lower[own] = np.maximum.accumulate(first)
-        upper[own] = np.minimum.accumulate(last[::-1])[::-1]
-        for at in np.flatnonzero(lower[own] > upper[own])[:1].tolist():
-            one, other = int(own[np.argmax(first[: at + 1])]), int(own[at + np.argmin(last[at:])])
+        lower[rows_of_source] = np.maximum.accumulate(first)
+        upper[rows_of_source] = np.minimum.accumulate(last[::-1])[::-1]
+        for at in np.flatnonzero(lower[rows_of_source] > upper[rows_of_source])[:1].tolist():
+            one, other = (
+                int(rows_of_source[np.argmax(first[: at + 1])]),
+                int(rows_of_source[at + np.argmin(last[at:])]),
+            )
             raise TraceError([no_time_left(one, other, sequence)])
-        parts = np.split(own, np.flatnonzero(ends[:-1] <= begins[1:]) + 1)
-        found += [part for part in parts if len(part) > 1]
-    return found
+        parts = np.split(rows_of_source, np.flatnonzero(ends[:-1] <= begins[1:]) + 1)
+        clusters += [part for part in parts if len(part) > 1]
+    return clusters
 
 
 def _ties(rows: Int64, source: Int64, rank: Int64, lower: Int64, upper: Int64) -> Int64:
     """Return the place of each event, (n,) int64, by sequence among those that may share ticks with it."""
-    found = np.zeros(len(source), dtype=np.int64)
+    ties = np.zeros(len(source), dtype=np.int64)
     if not len(rows):
-        return found
+        return ties
     rows = rows[np.lexsort((lower[rows], source[rows]))]
     group = np.zeros(len(rows), dtype=np.int64)
-    for own in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(source[rows])) + 1):
-        ends = np.maximum.accumulate(upper[rows[own]])
-        group[own[0]] = 1
-        group[own[1:]] = lower[rows[own[1:]]] > ends[:-1]
+    for rows_of_source in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(source[rows])) + 1):
+        ends = np.maximum.accumulate(upper[rows[rows_of_source]])
+        group[rows_of_source[0]] = 1
+        group[rows_of_source[1:]] = lower[rows[rows_of_source[1:]]] > ends[:-1]
     group = np.cumsum(group)
     by_rank = np.lexsort((rank[rows], group))
     rows, group = rows[by_rank], group[by_rank]
     fresh = np.diff(group, prepend=0) != 0
     steps = np.cumsum(np.diff(rank[rows], prepend=0) != 0)
-    found[rows] = steps - np.maximum.accumulate(np.where(fresh, steps, 0))
-    return found
+    ties[rows] = steps - np.maximum.accumulate(np.where(fresh, steps, 0))
+    return ties

@@ -28,7 +28,9 @@ def has_marginals(schema: pa.Schema, options: MatchOptions) -> bool:
     is_listed = pa.types.is_list(pmf) or pa.types.is_large_list(pmf) or pa.types.is_fixed_size_list(pmf)
     bounds = (schema.field(name).type for name in names.clocks[1:])
     # Otherwise they are attributes, which only happen to be called so.
-    return is_listed and all(pa.types.is_integer(found) or pa.types.is_duration(found) for found in bounds)
+    return is_listed and all(
+        pa.types.is_integer(bound_type) or pa.types.is_duration(bound_type) for bound_type in bounds
+    )
 
 
 def idle_columns(schema: pa.Schema, options: MatchOptions) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which attributes the WHERE clause equates across all components: the keys of the partitions."""
+"""Equalities of the WHERE clause across all components: the keys of the partitions."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class PartitionKey:
 
 @dataclass(frozen=True, slots=True)
 class Equivalences:
-    """What the equalities of a query say about its partitions."""
+    """The partition keys that the equalities of a query give, and the other predicates."""
 
     keys: tuple[PartitionKey, ...]
     """Those of all positive components."""
     split: tuple[PartitionKey, ...]
     """Those by which the candidates are split before anything is matched."""
-    rest: tuple[TypedExpression, ...]
+    remaining: tuple[TypedExpression, ...]
     """The predicates that splitting does not enforce."""
 
 
@@ -79,12 +79,12 @@ def holds_from_the_start(bound: BoundQuery, key: PartitionKey) -> bool:
     if variables[0] in kleene and key.columns[0] not in bound.equivalences:
         return False
     place = {variable: number for number, variable in enumerate(variables)}
-    told: list[list[tuple[Node, Node]]] = [[] for _ in variables]
+    links_of_components: list[list[tuple[Node, Node]]] = [[] for _ in variables]
     for one, other in pairs:
         if one[0] in place and other[0] in place:
-            told[max(place[one[0]], place[other[0]])].append((one, other))
+            links_of_components[max(place[one[0]], place[other[0]])].append((one, other))
     equal: dict[Node, frozenset[Node]] = {}
-    for node, links in zip(zip(variables, key.columns, strict=True), told, strict=True):
+    for node, links in zip(zip(variables, key.columns, strict=True), links_of_components, strict=True):
         for link in links:
             merged = frozenset[Node]().union(*(equal.get(end, {end}) for end in link))
             equal.update(dict.fromkeys(merged, merged))
@@ -118,10 +118,10 @@ def partition_keys(bound: BoundQuery) -> Equivalences:
     pairs = [_equated(predicate) for predicate in bound.predicates]
     for pair in pairs:
         if pair is not None:
-            known = [node for node in pair if node[0] not in negated]
+            positive_nodes = [node for node in pair if node[0] not in negated]
             # What a negated component asks of each event of a Kleene one does not make those agree.
-            if len(known) > 1 or known[0][0] not in kleene:
-                equate(known)
+            if len(positive_nodes) > 1 or positive_nodes[0][0] not in kleene:
+                equate(positive_nodes)
 
     keys: list[PartitionKey] = []
     for group in dict.fromkeys(groups.values()):
@@ -138,30 +138,33 @@ def partition_keys(bound: BoundQuery) -> Equivalences:
         ]
         for name in common:
             everywhere = name in bound.equivalences
-            columns = (name if everywhere or name in found else min(found, default=None) for found in tied)
+            columns = (
+                name if everywhere or name in names_of_component else min(names_of_component, default=None)
+                for names_of_component in tied
+            )
             keys.append(PartitionKey((name,) * len(variables), tuple(columns)))
         if not common:
-            columns = (min(found, default=None) for found in tied)
+            columns = (min(names_of_component, default=None) for names_of_component in tied)
             keys.append(PartitionKey(tuple(options[0] for options in names), tuple(columns)))
     split = keys
     if bound.query.strategy == "skip_till_next_match":
         split = [key for key in keys if holds_from_the_start(bound, key)]
-    rest = tuple(
+    other_predicates = tuple(
         predicate
         for predicate, pair in zip(bound.predicates, pairs, strict=True)
         if pair is None or not any(_enforces(key, variables, negated, pair) for key in split)
     )
-    return Equivalences(tuple(keys), tuple(split), rest)
+    return Equivalences(tuple(keys), tuple(split), other_predicates)
 
 
 def _tied(variable: str, group: frozenset[Node], pairs: Sequence[tuple[Node, Node] | None]) -> frozenset[str]:
     """Return the attributes of a negated component that are equated to an attribute of a group."""
-    found = set()
+    attributes = set()
     for pair in pairs:
-        for own, other in (pair, pair[::-1]) if pair is not None else ():
-            if own[0] == variable and other in group:
-                found.add(own[1])
-    return frozenset(found)
+        for node, other in (pair, pair[::-1]) if pair is not None else ():
+            if node[0] == variable and other in group:
+                attributes.add(node[1])
+    return frozenset(attributes)
 
 
 def _enforces(

@@ -1,4 +1,4 @@
-"""What is evaluated where: immutable, picklable, free of any data.
+"""The plan of an evaluation: immutable, picklable, free of any data.
 
 A predicate goes where it costs least. Of one variable: a mask over columns. Equality across all components: a
 partition key. The rest: bytecode that kernels interpret as soon as its variables are bound.
@@ -55,7 +55,7 @@ class PlannedNegation:
 
 
 class _Derived(dict[object, Any]):
-    """What was worked out of a plan; it does not travel with it."""
+    """Values derived from a plan; they do not travel with it."""
 
     def __reduce__(self) -> tuple[type[_Derived], tuple[()]]:
         return _Derived, ()
@@ -63,7 +63,7 @@ class _Derived(dict[object, Any]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EvaluationPlan:
-    """What is needed to evaluate a query on any table with the columns it was made for."""
+    """The plan of a query's evaluation on any table with the columns it was made for."""
 
     bound: BoundQuery
     names: Names
@@ -192,7 +192,7 @@ class EvaluationPlan:
 
     @property
     def terms(self) -> tuple[ReadingTerm, ...]:
-        """What the confidence of a signature is the sum of; empty if it is the confidence of one pattern."""
+        """The terms that add up to the confidence of a signature; empty if one pattern gives it."""
         return self.bound.terms
 
     @property
@@ -241,7 +241,7 @@ class EvaluationPlan:
         return tuple(
             name
             for name in dict.fromkeys(names[0])
-            if name is not None and all(name in others for others in names[1:])
+            if name is not None and all(name in names_of_branch for names_of_branch in names[1:])
         )
 
     @property
@@ -309,7 +309,7 @@ def once_a_plan(function: Callable[[EvaluationPlan], FoundT]) -> Callable[[Evalu
     def told(plan: EvaluationPlan) -> FoundT:
         if function not in plan.derived:
             plan.derived[function] = function(plan)
-        found: FoundT = plan.derived[function]
-        return found
+        value: FoundT = plan.derived[function]
+        return value
 
     return told

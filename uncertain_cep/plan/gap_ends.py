@@ -34,7 +34,7 @@ class GapEnd:
     """When a gap ends behind a tick: if all these conditions on a match hold."""
 
     times: tuple[TimeCondition, ...]
-    asked: tuple[TypedExpression, ...]
+    conditions: tuple[TypedExpression, ...]
     """Conditions on attributes alone."""
     is_trailing: bool
     """Whether the gap ends with the window, and not with an event."""
@@ -52,26 +52,26 @@ def ends_behind(plan: EvaluationPlan, end: int) -> tuple[GapEnd, ...]:
     readings: list[frozenset[str] | None] = [None]
     if plan.terms:
         readings = [term.negated for term in plan.terms if term.is_reading]
-    found: dict[GapEnd, None] = {}
+    gaps: dict[GapEnd, None] = {}
     for number, negation in enumerate(plan.negations):
-        own = negation.component.variable
+        negated = negation.component.variable
         for reading in readings:
-            if reading is None or own in reading:
+            if reading is None or negated in reading:
                 gap = _end_of(plan, number, end, reading)
                 if gap is not None:
-                    found[gap] = None
-    return tuple(found)
+                    gaps[gap] = None
+    return tuple(gaps)
 
 
 def _end_of(plan: EvaluationPlan, number: int, end: int, reading: frozenset[str] | None) -> GapEnd | None:
     """Return when the gap of a negation ends behind a tick; None if it never does."""
     negated = plan.negations[number].component.variable
     events, is_trailing = _ended_by(plan, number)
-    least = end + 2 - (plan.window if is_trailing else 0)
-    times = [_at_least(found, least) for found in events]
-    asked: list[TypedExpression] = []
+    first_tick = end + 2 - (plan.window if is_trailing else 0)
+    times = [_at_least(event, first_tick) for event in events]
+    conditions: list[TypedExpression] = []
     for condition in plan.bound.times:
-        cuts = any(found.variable == negated for found in condition.references)
+        cuts = any(reference.variable == negated for reference in condition.references)
         # Of an event that nobody knows the attributes may be anything.
         if not cuts or any(column.variable == negated for column in condition.columns):
             continue
@@ -86,8 +86,8 @@ def _end_of(plan: EvaluationPlan, number: int, end: int, reading: frozenset[str]
             if bounds_in_ticks(condition, None, (), plan.domain.tick_nanoseconds)[1] <= end:
                 return None
         else:
-            asked.append(_reaches(condition, end, plan.domain, strictly=strictly))
-    return GapEnd(tuple(dict.fromkeys(times)), tuple(asked), is_trailing, reading)
+            conditions.append(_reaches(condition, end, plan.domain, strictly=strictly))
+    return GapEnd(tuple(dict.fromkeys(times)), tuple(conditions), is_trailing, reading)
 
 
 def _ended_by(plan: EvaluationPlan, number: int) -> tuple[list[TimeReference], bool]:
@@ -128,7 +128,7 @@ def _cut(
         end + 1 + sign * condition.ticks,
         sign * condition.nanoseconds,
         numbers,
-        tuple((sign * own, moment) for own, moment in condition.moments),
+        tuple((sign * moment_sign, moment) for moment_sign, moment in condition.moments),
     )
 
 
@@ -169,8 +169,10 @@ def undecided_plan(plan: EvaluationPlan, gap: GapEnd, row: str, straddled: int |
     schema = _schema_of_rows(plan)
     plan = plan if gap.reading is None else _reading(plan, gap.reading)
     bound, names, domain = plan.bound, plan.names, plan.domain
-    implied = [found for condition in gap.times for found in bound_predicates(condition, names, domain)]
-    implied += gap.asked
+    implied = [
+        predicate for condition in gap.times for predicate in bound_predicates(condition, names, domain)
+    ]
+    implied += gap.conditions
     if straddled is not None:
         implied.append(_may_be_before(plan, gap.times[0].later, straddled))
     local: dict[str, list[TypedExpression]] = {part.variable: [] for part in plan.components}
@@ -218,8 +220,8 @@ def _may_be_before(plan: EvaluationPlan, event: TimeReference, tick: int) -> Typ
 
 def _reading(plan: EvaluationPlan, negated: frozenset[str]) -> EvaluationPlan:
     """Return the plan of a reading alone, by the negations that it has."""
-    kept = [n for n, found in enumerate(plan.negations) if found.component.variable in negated]
-    absent = {found.component.variable for found in plan.negations} - negated
+    kept = [n for n, negation in enumerate(plan.negations) if negation.component.variable in negated]
+    absent = {negation.component.variable for negation in plan.negations} - negated
     bound, order = plan.bound, plan.order
 
     def without(part: PlannedComponent | Any) -> bool:
@@ -230,12 +232,14 @@ def _reading(plan: EvaluationPlan, negated: frozenset[str]) -> EvaluationPlan:
         bound=replace(
             bound,
             components=tuple(filter(without, bound.components)),
-            predicates=tuple(found for found in bound.predicates if not variables_of(found) & absent),
-            times=tuple(found for found in bound.times if not found.variables & absent),
+            predicates=tuple(
+                predicate for predicate in bound.predicates if not variables_of(predicate) & absent
+            ),
+            times=tuple(condition for condition in bound.times if not condition.variables & absent),
             terms=(),
         ),
         negations=tuple(plan.negations[n] for n in kept),
-        joined=tuple(found for found in plan.joined if not variables_of(found) & absent),
+        joined=tuple(predicate for predicate in plan.joined if not variables_of(predicate) & absent),
         split_keys=tuple(replace(key, negated=_kept(key.negated, kept)) for key in plan.split_keys),
         order=None if order is None else replace(order, gaps=tuple(order.gaps[n] for n in kept)),
     )

@@ -17,7 +17,7 @@ __all__ = ["end_in_ticks", "known_end", "shown_tick"]
 _WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
 
 
-def known_end(given: Any) -> int | str | None:
+def known_end(value: Any) -> int | str | None:
     """Return the value of ``known_until`` as ticks, or as ISO 8601 text in UTC.
 
     Raises
@@ -25,25 +25,25 @@ def known_end(given: Any) -> int | str | None:
     OptionError
         If it is neither a whole number nor a time.
     """
-    if given is None:
+    if value is None:
         return None
-    if isinstance(given, str):
-        if _WHOLE.fullmatch(given):
-            return int(given)
-        moment = parse_time(given.strip())
-    elif isinstance(given, bool):
+    if isinstance(value, str):
+        if _WHOLE.fullmatch(value):
+            return int(value)
+        moment = parse_time(value.strip())
+    elif isinstance(value, bool):
         moment = None
     else:
         try:
-            ((_, found),) = values_of({"known_until": given})
+            ((_, parsed),) = values_of({"known_until": value})
         except OptionError:
-            found = None
-        if isinstance(found, int) and not isinstance(found, Instant | bool):
-            return int(found)
-        moment = found if isinstance(found, Instant) else None
+            parsed = None
+        if isinstance(parsed, int) and not isinstance(parsed, Instant | bool):
+            return int(parsed)
+        moment = parsed if isinstance(parsed, Instant) else None
     if moment is None:
         raise OptionError(
-            f"known_until={given!r}: it must be a time, such as '2026-01-05T08:00:00Z', or, where times are "
+            f"known_until={value!r}: it must be a time, such as '2026-01-05T08:00:00Z', or, where times are "
             "ticks, a whole number"
         )
     return format_time(moment)

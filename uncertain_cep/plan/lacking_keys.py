@@ -16,12 +16,12 @@ __all__ = ["warn_of_lacking_keys"]
 
 def warn_of_lacking_keys(plan: EvaluationPlan, loaded: LoadedTrace) -> None:
     """Warn of each file that has events for a variable, and not the column by which the query ties it."""
-    told = set()
+    warned = set()
     for component, column, effect in _tied(plan):
         for file, events in loaded.parts_without(column):
-            if (file, column) in told or not _are_taken(events, component, plan.names.type):
+            if (file, column) in warned or not _are_taken(events, component, plan.names.type):
                 continue
-            told.add((file, column))
+            warned.add((file, column))
             warn(
                 f"{file}: it has no column {column}, by which the query ties {component.variable}: "
                 f"its events {effect}"

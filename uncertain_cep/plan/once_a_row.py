@@ -1,4 +1,4 @@
-"""What a predicate across events asks of one event alone, computed once a row instead of for every match."""
+"""Predicates across events split: the part on one event alone is computed once a row, not per match."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def _no_column(column: Column) -> Values:
     raise AssertionError(column)
 
 
-def _constant(found: Values, expression: Apply) -> Constant:
-    if found.valid is not None and not found.valid:
+def _constant(values: Values, expression: Apply) -> Constant:
+    if values.valid is not None and not values.valid:
         return Constant(None, "null")
-    value: Any = found.data
+    value: Any = values.data
     return Constant(value.as_py() if isinstance(value, pa.Scalar) else value.item(), expression.kind)

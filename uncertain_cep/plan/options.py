@@ -72,19 +72,21 @@ class Approximation:
             raise OptionError(f"approximate: the seed is {seed!r}: it must be at least 0 and below 2**63")
 
     @classmethod
-    def of(cls, given: Approximation | float | None) -> Approximation | None:
-        """Return what a caller gave, with seed 0 for a standard error alone.
+    def of(cls, approximate: Approximation | float | None) -> Approximation | None:
+        """Return an approximation, with seed 0 for a standard error alone.
 
         Raises
         ------
         OptionError
             If it is neither.
         """
-        if given is None or isinstance(given, cls):
-            return given
-        if isinstance(given, bool) or not isinstance(given, (int, float)):
-            raise OptionError(f"approximate={given!r}: it takes a standard error, such as 0.01, or nothing")
-        return cls(float(given))
+        if approximate is None or isinstance(approximate, cls):
+            return approximate
+        if isinstance(approximate, bool) or not isinstance(approximate, (int, float)):
+            raise OptionError(
+                f"approximate={approximate!r}: it takes a standard error, such as 0.01, or nothing"
+            )
+        return cls(float(approximate))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,16 +173,16 @@ class MatchOptions:
     limit: Limits | None = None
 
     @classmethod
-    def among(cls, given: Mapping[str, Any]) -> MatchOptions:
+    def among(cls, arguments: Mapping[str, Any]) -> MatchOptions:
         """Return the options among the arguments of a public function, by name, in any form that it takes."""
         forms: dict[str, Callable[[Any], Any]] = {
             "names": Names.of,
             "approximate": Approximation.of,
             "parameters": values_of,
         }
-        options = {name: given[name] for name in cls.__slots__ if name in given}
+        options = {name: arguments[name] for name in cls.__slots__ if name in arguments}
         options |= {name: form(options[name]) for name, form in forms.items() if name in options}
-        return cls(**options, limit=Limits.of(given.get("timeout"), given.get("memory_limit")))
+        return cls(**options, limit=Limits.of(arguments.get("timeout"), arguments.get("memory_limit")))
 
     def __post_init__(self) -> None:
         self._check_values()
@@ -226,9 +228,9 @@ class MatchOptions:
             raise OptionError(f"confidence={self.confidence!r}: it must be True or False")
         if not isinstance(self.sources, bool | np.bool_):
             raise OptionError(f"sources={self.sources!r}: it must be True or False")
-        most, rows, threads = self.max_matches, self.batch_rows, self.threads
-        if most is not None and (not is_whole(most) or most < 0):
-            raise OptionError(f"max_matches={most!r}: it must be a whole number, at least 0, or None")
+        max_matches, rows, threads = self.max_matches, self.batch_rows, self.threads
+        if max_matches is not None and (not is_whole(max_matches) or max_matches < 0):
+            raise OptionError(f"max_matches={max_matches!r}: it must be a whole number, at least 0, or None")
         if not is_whole(rows) or rows < 1:
             raise OptionError(f"batch_rows={rows!r}: it must be a whole number, at least 1")
         if threads is not None and (not is_whole(threads) or threads < 1):
@@ -271,6 +273,6 @@ class MatchOptions:
             )
 
 
-def is_whole(given: Any) -> bool:
+def is_whole(value: Any) -> bool:
     """Return whether a value is a whole number, of Python or of NumPy."""
-    return isinstance(given, int | np.integer) and not isinstance(given, bool | np.timedelta64)
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)

@@ -36,8 +36,8 @@ def with_other_values(plan: PlanT, values: Mapping[str, Any]) -> PlanT | None:
 
 def _changed(part: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(part, tuple):
-        found = tuple(_changed(one, values) for one in part)
-        return part if all(map(_same, found, part)) else found
+        changed = tuple(_changed(one, values) for one in part)
+        return part if all(map(_same, changed, part)) else changed
     if isinstance(part, Constant | Literal):
         return part if part.parameter is None else replace(part, value=_fit(part, values[part.parameter]))
     if not is_dataclass(part) or isinstance(part, Names | TimeDomain):

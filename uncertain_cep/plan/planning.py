@@ -126,10 +126,10 @@ def make_plan(
         )
     if options.compressed:
         raise OptionError('kleene="compressed" needs a pattern without OR(...) and optional components')
-    found = [partition_keys(branch).keys for branch in branches]
-    shared = [key.name for key in found[0] if key.name is not None]
-    shared = [name for name in shared if all(name in [key.name for key in keys] for keys in found)]
-    if is_open and not all(_has_known_keys(found.items) for found in alternatives):
+    keys_of_branches = [partition_keys(branch).keys for branch in branches]
+    shared = [key.name for key in keys_of_branches[0] if key.name is not None]
+    shared = [name for name in shared if all(name in [key.name for key in keys] for keys in keys_of_branches)]
+    if is_open and not all(_has_known_keys(alternative.items) for alternative in alternatives):
         shared = [name for name in shared if name in bound.equivalences]
     parts = [_branch_plan(branch, schema, domain, options, shared) for branch in branches]
     negated = sum(component.negated for component in bound.components)
@@ -193,8 +193,10 @@ def plan_of_reading(plan: EvaluationPlan, choice: Choice) -> EvaluationPlan:
     """Return the plan of one reading of a plan that is open."""
     readings = plan.readings
     assert readings is not None
-    found = _branch_plan(readings.of(choice), readings.schema, plan.domain, readings.options, readings.keys)
-    return replace(found, having=plan.having, sort_keys=plan.sort_keys)
+    plan_of_branch = _branch_plan(
+        readings.of(choice), readings.schema, plan.domain, readings.options, readings.keys
+    )
+    return replace(plan_of_branch, having=plan.having, sort_keys=plan.sort_keys)
 
 
 def _with_controls(plan: EvaluationPlan) -> EvaluationPlan:
@@ -214,7 +216,7 @@ _remembered: Final[dict[object, EvaluationPlan]] = {}
 
 
 def remembered_plan(query: Query | str, schema: pa.Schema, options: MatchOptions) -> EvaluationPlan:
-    """Return what :func:`make_plan` does; a text planned with this schema before is not even read.
+    """Return the plan of :func:`make_plan`; a text planned with this schema before is not even read.
 
     With parameters the plan is that of other values of the same kinds, with these in their places.
     """
@@ -266,8 +268,8 @@ def _planned(
     keys = equivalences.keys if given_keys is None else given_keys
     local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}
     constant, joined = [], []
-    implied = [part for found in bound.times for part in bound_predicates(found, names, domain)]
-    for predicate in (*equivalences.rest, *implied):
+    implied = [part for condition in bound.times for part in bound_predicates(condition, names, domain)]
+    for predicate in (*equivalences.remaining, *implied):
         mentioned = variables_of(predicate)
         if not mentioned:
             constant.append(predicate)
@@ -288,7 +290,7 @@ def _planned(
     for key in (*keys, *equivalences.split):
         needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
     needed.update(dict.fromkeys(bound.returned_columns))
-    for expression in equivalences.rest:
+    for expression in equivalences.remaining:
         needed.update(dict.fromkeys(sorted(attribute_names(expression))))
     for condition in bound.times:
         needed.update(dict.fromkeys(sorted(condition.attributes)))
@@ -337,7 +339,7 @@ def _planned(
 
 
 def _distances(bound: BoundQuery, domain: TimeDomain, options: MatchOptions) -> Distances | None:
-    """Return what :func:`distances_of` does of a plain sequence that skips till any match."""
+    """Return the distances of :func:`distances_of` for a plain sequence that skips till any match."""
     plain = not any(part.kleene or part.negated for part in bound.components)
     if not bound.times or not plain or not is_linear(bound.pattern) or options.compressed:
         return None
@@ -388,8 +390,8 @@ def _joinable(plan: EvaluationPlan, planner: str) -> list[str]:
 
 def _plain_type(schema: pa.Schema, name: str) -> pa.DataType:
     """Return the type of a column, of its values if it is dictionary-encoded."""
-    found = schema.field(name).type
-    return found.value_type if pa.types.is_dictionary(found) else found
+    dtype = schema.field(name).type
+    return dtype.value_type if pa.types.is_dictionary(dtype) else dtype
 
 
 def _arrow_type(expression: TypedExpression, schema: pa.Schema) -> pa.DataType:
@@ -456,7 +458,7 @@ def _output_schema(
 
 
 def _counting_plan(
-    matches: EvaluationPlan, bound: BoundQuery, wanted: ExpectedCount, schema: pa.Schema
+    matches: EvaluationPlan, bound: BoundQuery, clause: ExpectedCount, schema: pa.Schema
 ) -> EvaluationPlan:
     """Return the plan that counts the matches of another.
 
@@ -465,7 +467,7 @@ def _counting_plan(
     QueryError
         If a match need not have one value of an attribute that counts are grouped by.
     """
-    place = wanted.position
+    place = clause.position
     faults = [
         Fault(
             f"BY {name}: the events of a match need not agree on {name}, so it has no one group; equate it "
@@ -491,14 +493,14 @@ def _counting_plan(
 
 def asks_of_times(query: Query) -> bool:
     """Return whether a query has conditions on times."""
-    return any(isinstance(part, Time) for found in query.where for part in expressions_in(found))
+    return any(isinstance(part, Time) for condition in query.where for part in expressions_in(condition))
 
 
 def beyond_plain(query: Query) -> str | None:
-    """Return what of a query only the default evaluation answers, in process; None if nothing."""
-    if any(isinstance(found, Conjunction) for found in patterns_in(query.pattern)):
+    """Return the part of a query that only the default evaluation answers, in process, or None."""
+    if any(isinstance(pattern, Conjunction) for pattern in patterns_in(query.pattern)):
         return "event sets, AND(...)"
-    if any(isinstance(found, Disjunction) for found in patterns_in(query.pattern)):
+    if any(isinstance(pattern, Disjunction) for pattern in patterns_in(query.pattern)):
         return "alternative patterns, OR(...)"
     if any(not component.least for component in components_of(query.pattern)):
         return "optional components"
@@ -509,10 +511,10 @@ def beyond_plain(query: Query) -> str | None:
 
 def _beyond_plain(components: Iterable[Component | BoundComponent], query: Query) -> str | None:
     """Return the same of a sequence of components under the query's strategy."""
-    found = list(components)
-    if any(component.kleene for component in found):
+    parts = list(components)
+    if any(component.kleene for component in parts):
         return "Kleene components"
-    if any(component.negated for component in found):
+    if any(component.negated for component in parts):
         return "negation"
     return query.strategy if query.strategy.endswith("contiguity") else None
 
@@ -539,7 +541,7 @@ def _check_compressed(plan: EvaluationPlan) -> None:
     elif plan.query.strategy != "skip_till_any_match":
         fault = f"skip_till_any_match, not {plan.query.strategy}"
     elif any(isinstance(column, Aggregated) or column.index != "current" for column in mentioned) or any(
-        not found.elements(kleene[0]) <= {"current"} for found in plan.bound.times
+        not condition.elements(kleene[0]) <= {"current"} for condition in plan.bound.times
     ):
         fault = f"conditions on {kleene[0]}[i] alone: a set has no first, last or aggregate"
     elif plan.approximate is not None:

@@ -41,22 +41,22 @@ class Readings:
     @property
     def count(self) -> int:
         """How many choices there are."""
-        return sum(prod(map(len, found.items)) for found in self.alternatives)
+        return sum(prod(map(len, alternative.items)) for alternative in self.alternatives)
 
     @property
     def choices(self) -> Iterator[Choice]:
-        """Those that are readings."""
-        for number, found in enumerate(self.alternatives):
-            for choice in found.choices:
+        """Yield the choices that are readings."""
+        for number, alternative in enumerate(self.alternatives):
+            for choice in alternative.choices:
                 yield number, *choice
 
     @property
     def covering(self) -> list[Choice]:
-        """Those of :func:`~uncertain_cep.query.branches.covering_choices`."""
+        """Return the choices of :func:`~uncertain_cep.query.branches.covering_choices`."""
         return [
             (number, *choice)
-            for number, found in enumerate(self.alternatives)
-            for choice in covering_choices(found)
+            for number, alternative in enumerate(self.alternatives)
+            for choice in covering_choices(alternative)
         ]
 
     @property
@@ -73,17 +73,17 @@ class Readings:
 
     def that_takes(self, variables: Sequence[str]) -> Choice | None:
         """Return the first choice that takes events for just these variables; None if there is none."""
-        for number, found in enumerate(self.alternatives):
-            wanted, choice = {*variables}, [number]
-            for item in found.items:
+        for number, alternative in enumerate(self.alternatives):
+            remaining, choice = {*variables}, [number]
+            for item in alternative.items:
                 parts = [[part for part in components_of(one.pattern) if not part.negated] for one in item]
-                taken = [{part.variable for part in own} for own in parts]
-                here = wanted & set[str]().union(*taken)
+                taken = [{part.variable for part in parts_of_branch} for parts_of_branch in parts]
+                here = remaining & set[str]().union(*taken)
                 if here not in taken:
                     break
                 choice.append(taken.index(here))
-                wanted -= here
+                remaining -= here
             else:
-                if not wanted and found.is_reading(choice[1:]):
+                if not remaining and alternative.is_reading(choice[1:]):
                     return tuple(choice)
         return None

@@ -1,4 +1,4 @@
-"""What HAVING and ORDER BY speak of: columns of the result."""
+"""Columns of the result in HAVING and ORDER BY."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def bound_having(query: Query, schema: pa.Schema) -> TypedExpression | None:
     if query.having is None:
         return None
     columns = _Columns(query, schema)
-    found: list[TypedExpression] = []
+    conditions: list[TypedExpression] = []
     for condition in query.having.conditions:
         resolved = columns.resolved(condition)
         typed = None if resolved is None else columns.binding.condition(resolved)
-        found += [] if typed is None else [typed]
+        conditions += [] if typed is None else [typed]
     columns.check()
     columns.binding.warn()
-    return reduce(_both, map(_compared, found))
+    return reduce(_both, map(_compared, conditions))
 
 
 def _both(one: TypedExpression, other: TypedExpression) -> Apply:
@@ -59,12 +59,12 @@ def _compared(expression: TypedExpression) -> TypedExpression:
     """Return a condition whose BETWEEN and IN are comparisons where they speak of the confidence."""
     if not isinstance(expression, Apply):
         return expression
-    first, *others = operands = tuple(map(_compared, expression.operands))
+    first, *operands_behind = operands = tuple(map(_compared, expression.operands))
     if first == CONFIDENCE and expression.operator == "between":
-        low, high = others
+        low, high = operands_behind
         return _both(Apply("greater_equal", (first, low), "bool"), Apply("less_equal", (first, high), "bool"))
     if first == CONFIDENCE and expression.operator == "in":
-        equal = (Apply("equal", (first, other), "bool") for other in others)
+        equal = (Apply("equal", (first, other), "bool") for other in operands_behind)
         return reduce(lambda one, other: Apply("or", (one, other), "bool"), equal)
     return replace(expression, operands=operands)
 
@@ -119,14 +119,14 @@ class _Columns:
 
     def name_of(self, expression: Expression) -> str | None:
         """Return the column that an expression names; None if none."""
-        found = self._shapes.get(_shape(expression))
+        name = self._shapes.get(_shape(expression))
         if isinstance(expression, Variable):
             folded = expression.name.lower()
-            found = expression.name if expression.name in self._names else found
-            found = folded if found is None and folded in OUTPUT_COLUMNS else found
-        if isinstance(expression, Attribute) and found is None:
-            found = f"{expression.variable}.{expression.name}"
-        return found if found in self._names else None
+            name = expression.name if expression.name in self._names else name
+            name = folded if name is None and folded in OUTPUT_COLUMNS else name
+        if isinstance(expression, Attribute) and name is None:
+            name = f"{expression.variable}.{expression.name}"
+        return name if name in self._names else None
 
     def named(self, item: OrderItem) -> Iterator[str]:
         """Yield the column that an item of ORDER BY names; note a fault if there is none."""
@@ -164,10 +164,10 @@ class _Columns:
 
 
 def _shape(part: Any) -> object:
-    """Return what an expression is, wherever in the text it stands."""
+    """Return the shape of an expression, wherever in the text it stands."""
     if isinstance(part, tuple):
         return tuple(map(_shape, part))
     if not is_dataclass(part):
         return type(part), part
-    found = [_shape(getattr(part, field.name)) for field in fields(part) if field.name not in _UNPLACED]
-    return type(part), *found
+    shape = [_shape(getattr(part, field.name)) for field in fields(part) if field.name not in _UNPLACED]
+    return type(part), *shape

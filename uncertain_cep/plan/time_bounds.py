@@ -1,4 +1,4 @@
-"""What conditions on times say of interval bounds: the predicates that every match meets.
+"""Bounds on times from conditions on times: predicates on interval bounds that every match meets.
 
 ``TIME(b) - TIME(a) <= h`` holds in no world unless ``b.lower - a.upper <= h``. Such predicates leave out
 choices of events early; what they leave is decided by the conditions themselves.
@@ -34,7 +34,7 @@ def bound_predicates(condition: TimeCondition, names: Names, domain: TimeDomain)
         return
     if condition.numbers is not None and not _is_arithmetic(condition.numbers):
         return
-    if not all(_is_arithmetic(found) for _, found in condition.moments):
+    if not all(_is_arithmetic(moment) for _, moment in condition.moments):
         return
     if condition.comparison in ("<", "<=", "="):
         yield from _implied(condition, names, domain, is_upper=True)
@@ -65,10 +65,10 @@ def _implied(
     if abs(constant) >= (2**63 if condition.is_literal else 2**53):
         # A sum with an attribute may be rounded then, and say something else than the condition.
         return
-    left: TypedExpression = _bound(condition.later, lower, "int")
+    difference: TypedExpression = _bound(condition.later, lower, "int")
     if condition.earlier is not None:
-        left = Apply("subtract", (left, _bound(condition.earlier, upper, "int")), "int")
-    yield Apply(operator, (left, whole_sum(condition, tick, slack)), "bool")
+        difference = Apply("subtract", (difference, _bound(condition.earlier, upper, "int")), "int")
+    yield Apply(operator, (difference, whole_sum(condition, tick, slack)), "bool")
 
 
 def whole_sum(condition: TimeCondition, tick: int, slack: int = 0) -> TypedExpression:
@@ -113,11 +113,11 @@ def literal_bounds(
     conditions: Sequence[TimeCondition], variables: Sequence[str | None], domain: TimeDomain
 ) -> Iterator[tuple[TimeCondition, LiteralBound]]:
     """Yield the conditions that bound a difference of two of some variables by a number of ticks."""
-    for found in conditions:
-        if found.earlier is not None and found.is_literal and found.variables <= {*variables}:
-            low, high = bounds_in_ticks(found, None, (), domain.tick_nanoseconds)
-            i, j = variables.index(found.earlier.variable), variables.index(found.later.variable)
-            yield found, LiteralBound(i, j, int(low), int(high))
+    for condition in conditions:
+        if condition.earlier is not None and condition.is_literal and condition.variables <= {*variables}:
+            low, high = bounds_in_ticks(condition, None, (), domain.tick_nanoseconds)
+            i, j = variables.index(condition.earlier.variable), variables.index(condition.later.variable)
+            yield condition, LiteralBound(i, j, int(low), int(high))
 
 
 def span_of(
@@ -134,22 +134,22 @@ def span_of(
     the order within a tick.
     """
     length = len(variables)
-    most = [[0 if i == j else FAR if i < j else -step for j in range(length)] for i in range(length)]
+    longest = [[0 if i == j else FAR if i < j else -step for j in range(length)] for i in range(length)]
     for _, (i, j, low, high) in literal_bounds(conditions, variables, domain):
-        most[i][j], most[j][i] = min(most[i][j], high), min(most[j][i], -low)
+        longest[i][j], longest[j][i] = min(longest[i][j], high), min(longest[j][i], -low)
     for k in range(length):
         for i in range(length):
             for j in range(length):
-                most[i][j] = min(most[i][j], most[i][k] + most[k][j])
-    span = min(window, most[0][-1] + 1)
+                longest[i][j] = min(longest[i][j], longest[i][k] + longest[k][j])
+    span = min(window, longest[0][-1] + 1)
     # In one tick no two events can happen one after the other.
-    possible = span > -most[-1][0] and all(most[i][i] >= 0 for i in range(length))
+    possible = span > -longest[-1][0] and all(longest[i][i] >= 0 for i in range(length))
     return max(span, 1) if possible else 1
 
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """What conditions on times say of the differences of neighbours in a sequence of single events."""
+    """Bounds of conditions on times on the differences of neighbours in a sequence of single events."""
 
     least: tuple[int, ...]
     """By how many ticks each event follows the one before at least, 0 for the first."""
@@ -164,7 +164,7 @@ class Distances:
 def distances_of(
     conditions: Sequence[TimeCondition], variables: Sequence[str], names: Names, domain: TimeDomain
 ) -> Distances:
-    """Return what literal conditions say of neighbours."""
+    """Return the bounds that literal conditions set on the differences of neighbours."""
     least = [0, *[1] * (len(variables) - 1)]
     most = [FAR] * len(variables)
     implied: set[TypedExpression] = set()

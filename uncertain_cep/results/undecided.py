@@ -124,7 +124,7 @@ class UndecidedMatches:
         """Return of matches, (k, l) rows, in which a gap can end too late, and in which it always does."""
         lower, upper = self._times
         can, must = np.ones((2, len(rows)), dtype=np.bool_)
-        must &= not gap.asked
+        must &= not gap.conditions
         for instance in templates.own(counts):
             low, high = templates.bounds_of_all(instance, rows)
             event = rows[:, instance.later]
@@ -150,7 +150,7 @@ class UndecidedMatches:
 
     def _straddled(self, gap: GapEnd) -> int | None:
         """Return the tick that a gap's only event must be able to be before, for bounds not to tell."""
-        if len(gap.times) > 1 or gap.asked:
+        if len(gap.times) > 1 or gap.conditions:
             return None
         (condition,) = gap.times
         return condition.ticks if condition.later.element == "single" and condition.is_literal else None

@@ -71,8 +71,8 @@ def _measure(module: str, options: Options, *arguments: object) -> Results:
     if module not in _AS_USERS_CALL:
         # Rounds of few events measure compiled kernels, too.
         config.FEW_EVENTS = 0
-    found: Results = import_module(f"benchmarks.{module}").measure(options, *arguments)
-    return found
+    results: Results = import_module(f"benchmarks.{module}").measure(options, *arguments)
+    return results
 
 
 def _default_core() -> int | None:
@@ -110,20 +110,20 @@ def _measured(name: str) -> Callable[[Command], Command]:
         @wraps(command)
         def job(
             rounds: int, scale: float, clock: Literal["wall", "cpu"], core: int | None, json_path: Path,
-            brief: bool, check: bool, **own: Any,
+            brief: bool, check: bool, **job_settings: Any,
         ) -> None:  # fmt: skip
             if brief:
                 rounds, scale = min(rounds, _BRIEF_ROUNDS), scale * _BRIEF_SCALE
-            command(_JobOptions(Options(rounds, scale, clock, core, brief), json_path, check), **own)
+            command(_JobOptions(Options(rounds, scale, clock, core, brief), json_path, check), **job_settings)
 
-        found: Command = job
+        decorated: Command = job
         path = click.option(
             "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path),
             default=Path(f"build/benchmarks/{name}.json"), show_default=True, help="Where the JSON goes.",
         )  # fmt: skip
         for option in reversed((*_OPTIONS, path)):
-            found = option(found)
-        return found
+            decorated = option(decorated)
+        return decorated
 
     return add
 
@@ -221,6 +221,11 @@ def _run(
         show(name, results, console)
         write_json(job_options.json_path, about, measured)
     console.print(f"results: {job_options.json_path}")
-    missed = [figure for found in measured.values() for figure in found.figures if figure.passed is False]
-    if job_options.check and (missed or any(found.failures for found in measured.values())):
+    missed = [
+        figure
+        for results_of_job in measured.values()
+        for figure in results_of_job.figures
+        if figure.passed is False
+    ]
+    if job_options.check and (missed or any(results_of_job.failures for results_of_job in measured.values())):
         sys.exit(1)

@@ -105,22 +105,22 @@ def measure(options: Options) -> Results:
     rounds = min(options.rounds, _COLD_ROUNDS)
     uc.warm_up(None)
     with tempfile.TemporaryDirectory() as folder:
-        trace, many = Path(folder, "trace.parquet"), Path(folder, "many.parquet")
+        trace, large_trace = Path(folder, "trace.parquet"), Path(folder, "many.parquet")
         pq.write_table(_trace(), trace)
-        pq.write_table(Stream(_MANY_EVENTS, 5).table(), many)
-        for name, (query, given) in _CONSTRUCTS.items():
+        pq.write_table(Stream(_MANY_EVENTS, 5).table(), large_trace)
+        for name, (query, arguments) in _CONSTRUCTS.items():
             first, later, matches = [], [], 0
             for _ in range(rounds):
                 with tempfile.TemporaryDirectory(dir=folder) as cache:
-                    elapsed, _, matches = _run([query, str(trace), *given], cache, options.clock)
+                    elapsed, _, matches = _run([query, str(trace), *arguments], cache, options.clock)
                     first.append(elapsed)
-                later.append(_run([query, str(trace), *given], None, options.clock)[0])
+                later.append(_run([query, str(trace), *arguments], None, options.clock)[0])
             note = f"{matches:,} matches"
             results.add_median(f"{name}, nothing compiled", first, "s", at_most(4.0), note)
             results.add_median(f"{name}, with compiled kernels", later, "s", at_most(2.5), note)
         with tempfile.TemporaryDirectory(dir=folder) as cache:
             query = sequence_query(THREE)
-            elapsed, said, _ = _run([query, str(many)], cache, options.clock)
+            elapsed, said, _ = _run([query, str(large_trace)], cache, options.clock)
         results.add(f"{_MANY_EVENTS:,} events, which need compiled kernels", elapsed, "s", at_most(30.0))
         results.add("says that it compiles", float("compil" in said), "1 = yes", exactly(1))
     return results

@@ -1,4 +1,4 @@
-"""What compiling costs: how many functions, for how long, and which kernels are the dearest."""
+"""The cost of compiling: how many functions, for how long, and which kernels are the dearest."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Compiled:
     """One function that Numba compiled: its own seconds on the processor, without what it calls."""
 
     name: str
-    own: bool
+    is_ours: bool
     seconds: float
 
 
@@ -65,8 +65,8 @@ class _Compiles(event.Listener):
             self.begun[-1][1] += took
         function = event.data["dispatcher"].py_func
         module = getattr(function, "__module__", None) or ""
-        own = module.partition(".")[0] in PACKAGES
-        self.done.append(_Compiled(f"{module}.{function.__qualname__}", own, took - inner))
+        is_ours = module.partition(".")[0] in PACKAGES
+        self.done.append(_Compiled(f"{module}.{function.__qualname__}", is_ours, took - inner))
 
 
 def _compiled(name: str) -> tuple[float, list[_Compiled]]:
@@ -94,7 +94,7 @@ def measure(_: Options) -> Results:
             except IsolatedError as error:
                 results.failures.append(f"{name}: {error}")
                 continue
-        variants = Counter(one.name for one in done if one.own)
+        variants = Counter(one.name for one in done if one.is_ours)
         spent: defaultdict[str, float] = defaultdict(float)
         for one in done:
             spent[one.name] += one.seconds

@@ -1,4 +1,4 @@
-"""What a benchmark reports: figures with their targets, and tables that explain them."""
+"""The report of a benchmark: figures with their targets, and tables that explain them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a figure has to reach."""
+    """The target that a figure has to reach."""
 
     bound: Literal["at least", "at most", "exactly"]
     value: float

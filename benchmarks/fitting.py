@@ -1,4 +1,4 @@
-"""What the steps of joins take on this machine: the cost model's prices, fitted to runs of random patterns.
+"""The price of each step of joins on this machine, fitted to runs of random patterns.
 
 A cost is a sum of estimated numbers of steps times prices. Each pattern runs by the pivot join and along
 random trees. The prices are those for which the squared relative errors of all costs are least.
@@ -165,14 +165,19 @@ def measure(options: Options) -> Results:
     rng = np.random.default_rng(20180)
     runs = [run for _ in range(_PATTERNS) for run in _runs(rng, options)]
     for kind, today in (("tree", TREE_PRICES), ("pivot", PIVOT_PRICES)):
-        mine = [run for run in runs if run[0] == kind]
-        steps, taken = np.array([run[1] for run in mine]), np.array([run[3] for run in mine])
+        runs_of_kind = [run for run in runs if run[0] == kind]
+        steps, taken = np.array([run[1] for run in runs_of_kind]), np.array([run[3] for run in runs_of_kind])
         prices = fitted(steps, taken)
         rows = results.breakdowns.setdefault("prices of steps, ns", [])
-        rows.append({"join": kind, "runs": len(mine), "": "in use"} | {k: getattr(today, k) for k in _KINDS})
+        rows.append(
+            {"join": kind, "runs": len(runs_of_kind), "": "in use"} | {k: getattr(today, k) for k in _KINDS}
+        )
         now = {name: round(float(price), 1) for name, price in zip(_KINDS, prices, strict=True)}
-        rows.append({"join": kind, "runs": len(mine), "": "fitted"} | now)
-        for what, expected in (("in use", np.array([run[2] for run in mine])), ("fitted", steps @ prices)):
+        rows.append({"join": kind, "runs": len(runs_of_kind), "": "fitted"} | now)
+        for what, expected in (
+            ("in use", np.array([run[2] for run in runs_of_kind])),
+            ("fitted", steps @ prices),
+        ):
             off = [float(max(e / t, t / e)) for e, t in zip(expected, taken, strict=True)]
             results.add(f"{kind}, prices {what}: cost to time, or time to cost, median", median(off), "x")
     return results

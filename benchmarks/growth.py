@@ -20,14 +20,14 @@ def measure(options: Options) -> Results:
     pin_to_one_core(options.core)
     results = Results()
     n = options.events(_EVENTS)
-    few, many = Stream(n, 5).table(), Stream(n * _FACTOR, 5).table()
+    few, large_stream = Stream(n, 5).table(), Stream(n * _FACTOR, 5).table()
     query = sequence_query(THREE)
     timings = take_turns(
         {
             "few": lambda: consume(few, query, confidence=False),
-            "many": lambda: consume(many, query, confidence=False),
+            "many": lambda: consume(large_stream, query, confidence=False),
             "few, confidence": lambda: consume(few, query, confidence=True),
-            "many, confidence": lambda: consume(many, query, confidence=True),
+            "many, confidence": lambda: consume(large_stream, query, confidence=True),
         },
         options.rounds,
     )

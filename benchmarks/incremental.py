@@ -37,12 +37,12 @@ class _Run:
         matcher = uc.IncrementalMatcher(
             query, self.events.schema, evaluation=self.evaluation, largest_interval=2 * d
         )
-        found = 0
+        matches = 0
         self.sizes.clear()
         for start in range(0, self.events.num_rows, self.batch):
-            found += matcher.push(self.events.slice(start, self.batch)).num_rows
+            matches += matcher.push(self.events.slice(start, self.batch)).num_rows
             self.sizes.append(matcher.state_size)
-        return found + int(matcher.close().num_rows)
+        return matches + int(matcher.close().num_rows)
 
 
 def measure(options: Options) -> Results:

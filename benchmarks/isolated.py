@@ -34,7 +34,7 @@ def run_isolated(
     memory_gigabytes: float | None = None,
     seconds: float | None = None,
 ) -> Result:
-    """Return what a function returns in a new process.
+    """Run a function in a new process and return its result.
 
     Parameters
     ----------

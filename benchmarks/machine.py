@@ -1,4 +1,4 @@
-"""What a figure depends on besides the code: the machine and the versions."""
+"""The environment of a figure: the machine and the versions."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def _memory() -> float | None:
 
 
 def _versions() -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
+    versions: dict[str, str | None] = {}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
-            found[package] = None
-    return found
+            versions[package] = None
+    return versions
 
 
 def _commit() -> str | None:

@@ -53,7 +53,7 @@ def measure(options: Options) -> Results:
             run_isolated(_peak, n, window, options.core, True, environment=ONE_THREAD)
             for _ in range(options.rounds)
         ]
-        mebibytes = [most / 2**20 for most, _, _ in measured]
+        mebibytes = [peak_bytes / 2**20 for peak_bytes, _, _ in measured]
         peaks[name] = median(mebibytes)
         matches = measured[0][2]
         pool = median(pool for _, pool, _ in measured) / 2**20

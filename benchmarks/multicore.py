@@ -39,7 +39,7 @@ def _count(events: pa.Table, query: str, threads: int) -> int:
 
 
 def _serial_share(events: pa.Table, query: str, threads: int) -> float:
-    """Return which share of the processor time the caller's thread takes for what others could not do."""
+    """Return the share of processor time for work that only the caller's thread can do."""
     caller, making = current_thread(), 0.0
     make = _TaskQueue.make
 
@@ -51,9 +51,9 @@ def _serial_share(events: pa.Table, query: str, threads: int) -> float:
             making += time.thread_time() - began
 
     with patch.object(_TaskQueue, "make", timed):
-        ran, own = time.process_time(), time.thread_time()
+        ran, own_began = time.process_time(), time.thread_time()
         _count(events, query, threads)
-        return (time.thread_time() - own - making) / (time.process_time() - ran)
+        return (time.thread_time() - own_began - making) / (time.process_time() - ran)
 
 
 def _answer(connection: Connection, stream: Stream, query: str) -> None:

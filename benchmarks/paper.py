@@ -252,13 +252,13 @@ _SWEEPS: Final = {
 def measure(options: Options, paper: PaperOptions, name: str) -> Results:
     """Measure one of the figures and draw it."""
     Path(paper.folder).mkdir(parents=True, exist_ok=True)
-    others: dict[str, Callable[[Options, PaperOptions], Results]] = {
+    measurements: dict[str, Callable[[Options, PaperOptions], Results]] = {
         "4f": paper_cluster.measure_methods,
         "spark": paper_cluster.measure_spark,
         "targets": paper_targets.measure,
     }
-    if name in others:
-        return others[name](options, paper)
+    if name in measurements:
+        return measurements[name](options, paper)
     pin_to_one_core(options.core)
     return _measure_sweep(_SWEEPS[name], options, paper, name)
 
@@ -299,7 +299,7 @@ def _measure_sweep(sweep: _Sweep, options: Options, paper: PaperOptions, name: s
 
 
 def _matcher(setting: _Setting, method: str) -> Callable[[int], pa.Table]:
-    """Return what matches a number of events, made beforehand."""
+    """Return a function that matches a number of events, made beforehand."""
     made: dict[int, pa.Table] = {}
     query = uc.parse(setting.query)
     evaluation = SORTED if method == DISJOINT else method

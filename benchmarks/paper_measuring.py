@@ -25,7 +25,7 @@ Matcher = Callable[[int], Sized]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What one method did at one place of the horizontal axis.
+    """The measurement of one method at one place of the horizontal axis.
 
     Attributes
     ----------

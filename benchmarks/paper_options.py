@@ -1,4 +1,4 @@
-"""Which figures of the paper to measure, and how."""
+"""The options of the figures of the paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the paper's figures show, said so that ours can be held against it."""
+"""The shapes of the paper's figures, said so that ours can be held against them."""
 
 from __future__ import annotations
 

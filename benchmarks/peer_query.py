@@ -17,7 +17,7 @@ __all__ = ["PeerQuery"]
 
 @dataclass(frozen=True, slots=True)
 class PeerQuery:
-    """What a peer's formulations need to know.
+    """The parts of a query that a peer's formulations need.
 
     Attributes
     ----------

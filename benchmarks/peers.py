@@ -104,13 +104,13 @@ def _choose(case: Case, options: Options) -> tuple[dict[str, tuple[str, float]],
     A brief run takes what an earlier run on this machine found best of the same versions.
     """
     kept = cache_folder() / "benchmarks" / "peers.json"
-    known = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
+    trials = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
     key = f"{case.name}, DuckDB {version('duckdb')}, Polars {version('polars')}"
-    if options.brief and key in known:
-        return {peer: (name, seconds) for peer, (name, seconds) in known[key].items()}, []
+    if options.brief and key in trials:
+        return {peer: (name, seconds) for peer, (name, seconds) in trials[key].items()}, []
     best, rows = _tried(case, options)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps(known | {key: best}), encoding="utf-8")
+    kept.write_text(json.dumps(trials | {key: best}), encoding="utf-8")
     return best, rows
 
 

@@ -116,8 +116,8 @@ def cluster_events(options: Options) -> pa.Table:
     with TemporaryDirectory() as folder:
         write_cluster(Path(folder) / "trace", cluster_trace(minutes, _NODES, 2010))
         schema = load_schema(_DATASETS / "cluster" / "schema.toml")
-        found: pa.Table = read_traces([Path(folder) / "trace"], schema)
-    return found
+        events: pa.Table = read_traces([Path(folder) / "trace"], schema)
+    return events
 
 
 def real_events() -> Iterator[tuple[str, pa.Table, str]]:

@@ -61,10 +61,10 @@ def measure(options: Options) -> Results:
         seconds = _methods(name, events, query, options, results)
         factors.append(min(seconds[FIXED], _longest(options)) / seconds[AUTO])
         worst.append(seconds[AUTO] / min(value for method, value in seconds.items() if method != AUTO))
-        planning.append(_planning(query, events, options, known=False))
-        again.append(_planning(query, events, options, known=True))
-    for name, found, query in () if options.brief else real_events():
-        _methods(name, found, query, options, results)
+        planning.append(_planning(query, events, options, remembered=False))
+        again.append(_planning(query, events, options, remembered=True))
+    for name, real_trace, query in () if options.brief else real_events():
+        _methods(name, real_trace, query, options, results)
     results.add(
         "cluster, fixed order to auto, median", median(factors), "x", at_least(3.0), (),
         f"{min(factors):,.1f} to {max(factors):,.1f} over {len(factors)} patterns",
@@ -132,16 +132,16 @@ def _within_limit(query: str, events: pa.Table, method: str, options: Options) -
         return None
 
 
-def _planning(query: str, events: pa.Table, options: Options, *, known: bool) -> float:
+def _planning(query: str, events: pa.Table, options: Options, *, remembered: bool) -> float:
     """Return the seconds that choosing takes: the median of several rounds.
 
-    Statistics are measured in each round, unless it is ``known`` what was chosen for the same events.
+    Statistics are measured in each round, unless the choice for the same events is ``remembered``.
     """
     plan = _planned(query, events, AUTO)
     selection = candidates(plan, events)
     spent = []
     for _ in range(options.rounds + 1):
-        if not known:
+        if not remembered:
             MEMORY.clear()
             CHOICES.clear()
         started = time.perf_counter() if options.clock == "wall" else time.process_time()

@@ -27,7 +27,7 @@ def _batches(events: pa.Table) -> list[tuple[Any, ...]]:
     for start in range(0, len(value), _BATCH):
         part = slice(start, start + _BATCH)
         rows = [start + np.flatnonzero(value[part] % divisor == 0) for divisor in KEYED]
-        component = np.repeat(np.arange(len(KEYED)), [len(found) for found in rows])
+        component = np.repeat(np.arange(len(KEYED)), [len(rows_of_component) for rows_of_component in rows])
         event = np.concatenate(rows)
         safe = int(lower[part].max() - (upper - lower).max())
         batches.append((component, np.zeros_like(event), lower[event], upper[event], event, safe))

@@ -56,16 +56,16 @@ def pruned(
 
 
 def _without_filters(plan: EvaluationPlan) -> EvaluationPlan:
-    asked: list[TypedExpression] = []
+    conditions: list[TypedExpression] = []
     for component in plan.components:
         column = Column(component.variable, plan.names.type, "string")
         tests = [Apply("equal", (column, Constant(name, "string")), "bool") for name in component.types]
         if tests:
-            asked.append(reduce(lambda left, right: Apply("or", (left, right), "bool"), tests))
+            conditions.append(reduce(lambda left, right: Apply("or", (left, right), "bool"), tests))
         # What kernels cannot work out of one event is worked out for its row.
-        asked += map(_by_row, component.local)
+        conditions += map(_by_row, component.local)
     components = tuple(replace(component, types=(), local=()) for component in plan.components)
-    return replace(plan, components=components, joined=(*plan.joined, *asked))
+    return replace(plan, components=components, joined=(*plan.joined, *conditions))
 
 
 def _by_row(test: TypedExpression) -> TypedExpression:
@@ -80,7 +80,7 @@ def _without_partitions(plan: EvaluationPlan, schema: pa.Schema) -> EvaluationPl
 
 
 def _equalities(plan: EvaluationPlan, key: PartitionKey, schema: pa.Schema) -> list[TypedExpression]:
-    """Return what ties the key of every component to that of the first."""
+    """Return the conditions that tie the key of every component to that of the first."""
     columns = []
     for component, name in zip(plan.components, key.columns, strict=True):
         kind = kind_of(schema.field(name).type)

@@ -124,9 +124,9 @@ def measure(options: Options) -> Results:
                 path = path.with_suffix(f".{name}")
                 path.write_text(TABLES[name][0] + _text(TABLES[name][1], events))
                 schema.write_text(_TABLE)
-            given = schema if schema.exists() else None
+            schema_or_none = schema if schema.exists() else None
             kind = name if name in FORMATS else None
-            read = partial(uc.read_traces, path, given, format=kind, tick="1ms" if kind else None)
+            read = partial(uc.read_traces, path, schema_or_none, format=kind, tick="1ms" if kind else None)
             timing = take_turns({name: read}, options.rounds)[name]
             results.add(
                 f"{name}, {path.stat().st_size / timing.rows:.0f} bytes an event",

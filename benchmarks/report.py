@@ -37,8 +37,8 @@ def show(name: str, results: Results, console: Console) -> None:
         table.add_column(heading)
     for figure in results.figures:
         target = figure.target
-        wanted = "" if target is None else f"{target.bound} {_number(target.value)}"
-        table.add_row(figure.name, _number(figure.value), figure.unit, wanted, _verdict(figure), figure.note)
+        bound = "" if target is None else f"{target.bound} {_number(target.value)}"
+        table.add_row(figure.name, _number(figure.value), figure.unit, bound, _verdict(figure), figure.note)
     console.print(table)
     for title, rows in results.breakdowns.items():
         if rows:
@@ -59,5 +59,7 @@ def _breakdown(title: str, rows: list[dict[str, Any]]) -> Table:
 def write_json(path: Path, facts: dict[str, Any], results: dict[str, Results]) -> None:
     """Write everything measured so far, so that an interrupted run keeps what it has."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    whole = facts | {"benchmarks": {name: found.record() for name, found in results.items()}}
+    whole = facts | {
+        "benchmarks": {name: results_of_benchmark.record() for name, results_of_benchmark in results.items()}
+    }
     path.write_text(json.dumps(whole, indent=2) + "\n", encoding="utf-8")

@@ -73,7 +73,7 @@ def _below(name: str) -> list[Path]:
 
 def _told(field: str, status: Path = _STATUS) -> int:
     text = status.read_text(encoding="utf-8", errors="replace")
-    found = re.search(rf"^{field}:\s+(\d+) kB$", text, re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^{field}:\s+(\d+) kB$", text, re.MULTILINE)
+    if match is None:
         raise RuntimeError(f"{status} does not tell {field}")
-    return int(found[1]) * 1024
+    return int(match[1]) * 1024

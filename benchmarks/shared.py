@@ -54,12 +54,12 @@ def measure(options: Options) -> Results:
     results.add("d=5, four clocks, throughput against none", ratio, "x", at_least(0.5), rounds, note)
     for ticks in (100, 1_000_000):
         for clocks, target in (*_RIGID, *_HELD):
-            own = 0 if (clocks, target) in _RIGID else ticks // 2
-            case = _matches(clocks, ticks, own)
-            weighed = partial(_held, case) if own else partial(_certain, case, _rigid(case))
+            own_ticks = 0 if (clocks, target) in _RIGID else ticks // 2
+            case = _matches(clocks, ticks, own_ticks)
+            weighed = partial(_held, case) if own_ticks else partial(_certain, case, _rigid(case))
             timing = take_turns({"": weighed}, options.rounds)[""]
             each = timing.seconds(options.clock) / _MATCHES * 1e6
-            what = f"confidence, clocks {clocks}, {ticks:,} ticks" + (", own intervals" if own else "")
+            what = f"confidence, clocks {clocks}, {ticks:,} ticks" + (", own intervals" if own_ticks else "")
             results.add(what, each, "us", target, timing.rounds(options.clock), "")
     return results
 
@@ -67,17 +67,21 @@ def measure(options: Options) -> Results:
 _Case = tuple[OwnTimes, Offsets, np.ndarray, int]
 
 
-def _matches(clocks: str, ticks: int, own: int) -> _Case:
+def _matches(clocks: str, ticks: int, own_ticks: int) -> _Case:
     """Return matches whose events follow each other by a third of a clock's bounds or so."""
     length, random = len(clocks), np.random.default_rng(1)
     named = [-1 if name == "." else ord(name) - ord("A") for name in clocks]
     apart = np.arange(length) * max(ticks // 3, 2) + random.integers(0, 2, (_MATCHES, length))
     reading = (random.integers(0, 10**6, _MATCHES)[:, None] + apart).ravel()
     clock = np.tile(named, _MATCHES)
-    upper = reading + np.where(clock < 0, ticks, own)
+    upper = reading + np.where(clock < 0, ticks, own_ticks)
     none = np.full(len(reading), -1)
-    known = np.arange(max(named) + 1)
-    offsets = Offsets(np.full_like(known, -(ticks // 2)), np.full_like(known, ticks // 2), none[: len(known)])
+    clock_numbers = np.arange(max(named) + 1)
+    offsets = Offsets(
+        np.full_like(clock_numbers, -(ticks // 2)),
+        np.full_like(clock_numbers, ticks // 2),
+        none[: len(clock_numbers)],
+    )
     events = np.arange(len(reading)).reshape(_MATCHES, length).T.copy()
     return OwnTimes(clock, reading, upper, none), offsets, events, 20 * ticks
 

@@ -48,10 +48,10 @@ def _write_stream(n: int, path: str) -> None:
     """Write the stream, some of it at a time: a number at which its values and keys begin anew."""
     from uncertain_cep.traces.streams import value_stream
 
-    some = value_stream(min(n, _AT_ONCE), half_interval=5, keys=_KEYS)
-    with pq.ParquetWriter(path, some.schema) as writer:
+    first_events = value_stream(min(n, _AT_ONCE), half_interval=5, keys=_KEYS)
+    with pq.ParquetWriter(path, first_events.schema) as writer:
         for begin in range(0, n, _AT_ONCE):
-            moved = some.slice(0, n - begin)
+            moved = first_events.slice(0, n - begin)
             for name, shift in (("id", begin), ("lower", begin // _KEYS), ("upper", begin // _KEYS)):
                 column = pc.add(moved.column(name), shift)
                 moved = moved.set_column(moved.schema.get_field_index(name), name, column)
@@ -98,8 +98,8 @@ def _on_spark(trace: str, out: str, options: Options, cores: list[int]) -> tuple
     def prepared() -> PreparedMatch:
         return prepare(frame(), _QUERY, spread=shuffle)
 
-    def nowhere(found: DataFrame) -> int:
-        found.write.format("noop").mode("overwrite").save()
+    def nowhere(rows: DataFrame) -> int:
+        rows.write.format("noop").mode("overwrite").save()
         return 0
 
     def scan() -> int:
@@ -111,16 +111,16 @@ def _on_spark(trace: str, out: str, options: Options, cores: list[int]) -> tuple
         return 0
 
     def shuffled() -> int:
-        found = prepared().candidates
-        return 0 if found is None else nowhere(found)
+        candidates = prepared().candidates
+        return 0 if candidates is None else nowhere(candidates)
 
     def matched() -> int:
         ready = prepared()
         plan, schema, slicing = ready.plan, ready.schema, ready.slicing
 
         def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            found = match_partition(batches, plan=plan, schema=schema, slicing=slicing)
-            yield pa.record_batch({"rows": [sum(batch.num_rows for batch in found)]})
+            matches = match_partition(batches, plan=plan, schema=schema, slicing=slicing)
+            yield pa.record_batch({"rows": [sum(batch.num_rows for batch in matches)]})
 
         if ready.candidates is None:
             return 0
@@ -194,7 +194,7 @@ def measure(options: Options) -> Results:
         )
         session_start, stages = run_isolated(_on_spark, trace, str(Path(folder, "spark")), options, cores)
         run_isolated(_write_stream, options.events(_MANY), trace)
-        many = {
+        timings_by_files = {
             by_files: run_isolated(_many, trace, str(Path(folder, "spark")), by_files, cores)
             for by_files in (True, False)
         }
@@ -210,7 +210,7 @@ def measure(options: Options) -> Results:
     ):
         results.add_median(f"Spark local[{_CORES}], {name}", stages[stage].wall, "s", note=note)
         results.add(f"{name}, to in process", stages[stage].seconds() / local.seconds(), "x", target)
-    for by_files, (timing, jvm, worker) in many.items():
+    for by_files, (timing, jvm, worker) in timings_by_files.items():
         how = "workers read the file" if by_files else "a shuffle"
         held = f"at most {jvm / 2**20:,.0f} MiB in the JVM, {worker / 2**20:,.0f} in a worker"
         note = f"{timing.rows:,} matches; {held}"
@@ -227,7 +227,7 @@ def measure(options: Options) -> Results:
 
 
 def _differences(stages: dict[str, Timing]) -> list[dict[str, Any]]:
-    """Return what each stage adds, from runs that stop after it."""
+    """Return the time that each stage adds, from runs that stop after it."""
     seconds = {name: timing.seconds() for name, timing in stages.items()}
     added = {
         "statistics (a scan of its own)": seconds[_STATISTICS],

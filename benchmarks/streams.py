@@ -112,10 +112,10 @@ def throughput(batches: int, rows: int, rounds: int) -> None:
                 taken = _run(made(), folder / f"{what} {turn}")
                 rates[what] += [rows / seconds for seconds in taken]
                 print(f"{what}: {', '.join(f'{seconds:.2f}' for seconds in taken)} s a batch", flush=True)
-        found = {what: statistics.median(rate) for what, rate in rates.items()}
+        medians = {what: statistics.median(rate) for what, rate in rates.items()}
         print(
-            f"{found['match']:,.0f} events/s, {found['match'] / found['store']:.0%} of the "
-            f"{found['store']:,.0f} that are stored"
+            f"{medians['match']:,.0f} events/s, {medians['match'] / medians['store']:.0%} of the "
+            f"{medians['store']:,.0f} that are stored"
         )
         spark.stop()
 
@@ -157,39 +157,39 @@ def _watched(query: StreamingQuery, minutes: float) -> list[dict[str, float]]:
     rows: list[dict[str, float]] = []
     seen = -1
     begin = time.monotonic()
-    told = 0.0
+    last_report = 0.0
     while time.monotonic() < begin + 60 * minutes:
         time.sleep(1)
         if not query.isActive:
             query.awaitTermination()
         for progress in query.recentProgress:
-            found = progress["observedMetrics"].get(METRICS)
-            if progress["batchId"] <= seen or found is None or found["events"] is None:
+            metrics = progress["observedMetrics"].get(METRICS)
+            if progress["batchId"] <= seen or metrics is None or metrics["events"] is None:
                 continue
             seen = progress["batchId"]
             java, python = _memory()
             rows.append(
                 {
                     "minute": (time.monotonic() - begin) / 60,
-                    "events": found["events"],
-                    "matches": found["matches"],
-                    "late": found["late"],
-                    "state kB": found["state_bytes"] / 1e3,
+                    "events": metrics["events"],
+                    "matches": metrics["matches"],
+                    "late": metrics["late"],
+                    "state kB": metrics["state_bytes"] / 1e3,
                     "JVM MB": java,
                     "workers MB": python,
-                    "lag s": max(time.time() - found["newest"] / 1e3, 0.0),
+                    "lag s": max(time.time() - metrics["newest"] / 1e3, 0.0),
                     "delay s": progress["durationMs"]["triggerExecution"] / 1e3,
                 }
             )
-        if rows and time.monotonic() > told + 60:
-            told = time.monotonic()
+        if rows and time.monotonic() > last_report + 60:
+            last_report = time.monotonic()
             print(", ".join(f"{name} {value:,.1f}" for name, value in rows[-1].items()), flush=True)
     return rows
 
 
 def _memory() -> tuple[float, float]:
     """Return the megabytes that the JVM holds, and those of all Python workers together."""
-    found = {"java": 0.0, "python": 0.0}
+    megabytes = {"java": 0.0, "python": 0.0}
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -209,8 +209,8 @@ def _memory() -> tuple[float, float]:
             continue
         # Workers share the pages of the process that they are forked from.
         held = next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
-        found["java" if command.endswith("java") else "python"] += held / 1e3
-    return found["java"], found["python"]
+        megabytes["java" if command.endswith("java") else "python"] += held / 1e3
+    return megabytes["java"], megabytes["python"]
 
 
 def _report(rows: list[dict[str, float]]) -> None:

@@ -105,16 +105,16 @@ def _add_whole(options: Options, results: Results) -> None:
         events = _events(options.events(20_000), longest)
         timings = take_turns(
             {
-                key: partial(uc.match, events, f"PATTERN {asked}", threads=1)
-                for key, asked in (("own", query), ("beside", beside))
+                key: partial(uc.match, events, f"PATTERN {pattern}", threads=1)
+                for key, pattern in (("own", query), ("beside", beside))
             },
             options.rounds,
         )
-        own, other = (
+        own_time, other = (
             1e6 * timings[key].seconds(options.clock) / timings[key].rows for key in ("own", "beside")
         )
-        rounds, note = timings["own"].rounds(options.clock), f"{own:.2f} us a match against {other:.2f}"
-        results.add(name, own / other, "x", target, rounds, note)
+        rounds, note = timings["own"].rounds(options.clock), f"{own_time:.2f} us a match against {other:.2f}"
+        results.add(name, own_time / other, "x", target, rounds, note)
 
 
 def _events(count: int, longest: int) -> pa.Table:
@@ -162,8 +162,8 @@ def _add_pruning(options: Options, results: Results) -> None:
     plan = make_plan(uc.parse(f"{_CHAIN} WHERE {gaps} WITHIN 1000"), events.schema)
     unpruned = replace(plan, joined=(), distances=None, bound=replace(plan.bound, window=1000))
 
-    def found(some: EvaluationPlan) -> int:
-        return sum(batch.num_rows for batch in execute(some, events))
+    def found(plan: EvaluationPlan) -> int:
+        return sum(batch.num_rows for batch in execute(plan, events))
 
     timings = take_turns({"on": partial(found, plan), "off": partial(found, unpruned)}, 1)
     on, off = (timings[name].seconds(options.clock) for name in ("on", "off"))
@@ -180,7 +180,7 @@ def _add_options(options: Options, results: Results) -> None:
         ("B{1,6}", 22, "SEQ(A a, B{1,6} b[], C c)", "SEQ(A a, B{6} b[], C c)"),
         ("four B?", 50, "SEQ(A a, B? b, B? d, B? e, B? f, C c)", "SEQ(A a, B b, B d, B e, B f, C c)"),
     )
-    for name, count, asked, longest in shapes:
+    for name, count, pattern, longest in shapes:
         lower = 5 * np.arange(count + 2)
         upper = lower + np.random.default_rng(1).integers(0, 9, count + 2)
         types = ["A", *["B"] * count, "C"]
@@ -191,7 +191,7 @@ def _add_options(options: Options, results: Results) -> None:
             return sum(batch.num_rows for batch in batches)
 
         timings = take_turns(
-            {"all": partial(found, asked), "longest": partial(found, longest)}, options.rounds
+            {"all": partial(found, pattern), "longest": partial(found, longest)}, options.rounds
         )
         whole, one = (timings[key].seconds(options.clock) for key in ("all", "longest"))
         rounds = timings["all"].rounds(options.clock)

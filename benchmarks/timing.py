@@ -79,11 +79,11 @@ def take_turns(
             while settled and time.perf_counter() - began < SETTLING:
                 contender()
             started, ran = time.perf_counter(), time.process_time()
-            found = contender()
+            result = contender()
             ran, elapsed = time.process_time() - ran, time.perf_counter() - started
             # Giving the memory of an answer back is not part of finding it.
-            count = found if isinstance(found, int) else len(found)
-            del found
+            count = result if isinstance(result, int) else len(result)
+            del result
             if rows.setdefault(name, count) != count:
                 raise RuntimeError(f"{name} found {rows[name]:,} matches, then {count:,}")
             if turn:

@@ -37,12 +37,15 @@ def measure(options: Options) -> Results:
     """Compare the top 20, and likely matches, with the full answer, all with exact confidences."""
     pin_to_one_core(options.core)
     results = Results()
-    for name, asked, count, half_interval, next_match, target in _CASES:
+    for name, clause, count, half_interval, next_match, target in _CASES:
         n = options.events(count)
         events = Stream(n, half_interval=half_interval).table()
         query = sequence_query(THREE, next_match=next_match)
         timings = take_turns(
-            {"all": partial(uc.match, events, query), "some": partial(uc.match, events, f"{query}\n{asked}")},
+            {
+                "all": partial(uc.match, events, query),
+                "some": partial(uc.match, events, f"{query}\n{clause}"),
+            },
             options.rounds,
         )
         everything, few = timings["all"].seconds(options.clock), timings["some"].seconds(options.clock)

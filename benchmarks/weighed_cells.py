@@ -47,7 +47,7 @@ class Kind(NamedTuple):
 
 
 def _sequence(*behind_first: str, where: str = "") -> Callable[[int], str]:
-    """Return what makes SEQ of so many components, with others behind the first."""
+    """Return a function that makes SEQ of so many components, with others behind the first."""
 
     def pattern(length: int) -> str:
         items = [f"T{j} v{j}" for j in range(length)]
@@ -65,8 +65,8 @@ def _strategy(name: str) -> Callable[[int], str]:
 
 
 def _distances(length: int) -> str:
-    asked = (f"TIME(v{j}) - TIME(v{j - 1}) BETWEEN $least AND $most" for j in range(1, length))
-    return f"{_sequence()(length)} WHERE {' AND '.join(asked)}"
+    conditions = (f"TIME(v{j}) - TIME(v{j - 1}) BETWEEN $least AND $most" for j in range(1, length))
+    return f"{_sequence()(length)} WHERE {' AND '.join(conditions)}"
 
 
 def _set(length: int) -> str:
@@ -93,7 +93,7 @@ def _existence(rng: np.random.Generator, _: Cell, columns: Columns) -> Columns:
 
 
 def _clocks(jitter: bool) -> Extra:
-    """Return what adds two clocks; with jitter half of an interval is an event's own."""
+    """Return a function that adds two clocks; with jitter half of an interval is an event's own."""
 
     def extra(rng: np.random.Generator, cell: Cell, columns: Columns) -> Columns:
         count = len(columns["id"])

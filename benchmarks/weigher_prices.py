@@ -1,4 +1,4 @@
-"""What the multiplications of each weigher take on this machine, by matches that it is made to take."""
+"""The time of a multiplication of each weigher on this machine, by matches that it is made to take."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SECONDS: Final = 5.0
 
 @dataclass(slots=True)
 class _Total:
-    """What one weigher did."""
+    """The total work of one weigher."""
 
     name: str = ""
     matches: float = 0.0
@@ -114,8 +114,8 @@ def measure(options: Options) -> Results:
         runs.setdefault(name, []).append([matches, steps, 1e9 * seconds])
         each = {"multiplications": round(steps / matches, 1), "ns": round(1e9 * seconds / matches, 1)}
         rows.append({"weigher": name, "cell": cell, "matches": int(matches)} | each)
-    for name, found in runs.items():
-        numbers = np.array(found)
+    for name, runs_of_weigher in runs.items():
+        numbers = np.array(runs_of_weigher)
         a_match, a_step = fitted(numbers[:, :2], numbers[:, 2]).tolist()
         results.add(f"{name}, a match", a_match, "ns")
         results.add(f"{name}, a multiplication", a_step, "ns")

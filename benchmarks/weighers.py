@@ -1,4 +1,4 @@
-"""What a match takes by what its confidence depends on: a grid of patterns, in one checkout or in two."""
+"""The time of a match by what its confidence depends on: a grid of patterns, in one checkout or in two."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class _Checkout:
         line = answer.readline()
         if not line:
             raise RuntimeError(f"the process that measures {cell} has ended")
-        found: dict[str, Any] = json.loads(line)
-        return found
+        reply: dict[str, Any] = json.loads(line)
+        return reply
 
 
 @contextmanager
@@ -73,11 +73,11 @@ def _enough(checkout: _Checkout, cell: Cell) -> tuple[int, dict[str, Any]]:
     """Return how many events make a call long enough, and the answer for them."""
     events = _FIRST_EVENTS
     # The first call compiles.
-    found = checkout.time(cell, events)
+    reply = checkout.time(cell, events)
     while True:
-        found = checkout.time(cell, events)
-        if "error" in found or found["seconds"] >= _LONG_ENOUGH or events >= _MOST_EVENTS:
-            return events, found
+        reply = checkout.time(cell, events)
+        if "error" in reply or reply["seconds"] >= _LONG_ENOUGH or events >= _MOST_EVENTS:
+            return events, reply
         events *= 2
 
 
@@ -114,12 +114,12 @@ def _add(cell: Cell, checkouts: dict[str, _Checkout], rounds: int, results: Resu
     taken: dict[str, list[float]] = {key: [] for key in checkouts}
     for turn in range(rounds + 1):
         for key, checkout in checkouts.items():
-            found = checkout.time(cell, events)
-            if found.get("matches") != first["matches"]:
-                results.failures.append(f"{name}, {key or 'here'}: {first} became {found}")
+            reply = checkout.time(cell, events)
+            if reply.get("matches") != first["matches"]:
+                results.failures.append(f"{name}, {key or 'here'}: {first} became {reply}")
                 return
             if turn:
-                taken[key].append(found["seconds"])
+                taken[key].append(reply["seconds"])
     each = 1e6 * median(taken[""]) / max(first["matches"], 1)
     note = f"{first['matches']:,} matches of {events:,} events"
     results.add(name, each, "us", None, tuple(taken[""]), note)

@@ -23,7 +23,7 @@ Int64 = NDArray[np.int64]
 
 
 class Action(enum.IntEnum):
-    """What an edge does with the event that is read.
+    """The action of an edge on the event that is read.
 
     BEGIN and TAKE consume it into the match, as the (first) event of a component or as a further one of
     the same component, which is a Kleene one. IGNORE leaves the run where it is. PROCEED consumes nothing: it
@@ -116,7 +116,7 @@ class Formulas:
 
 
 class Rules(NamedTuple):
-    """What kernels read of an automaton.
+    """The arrays of an automaton for kernels.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class Automaton:
         return bool(self.pools) or (self.next_match and any(self.kleene))
 
     def rules(self, *, merging: bool = True, nelt: bool = True) -> Rules:
-        """Return what kernels read of it; see :class:`Rules` for the options."""
+        """Return the arrays for kernels; see :class:`Rules` for the options."""
         return Rules(
             *self.moves(),
             states=self.accepting + 1,

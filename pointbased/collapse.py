@@ -186,21 +186,21 @@ def _write_sums(candidates, buffer, nodes, matches, mixed):
 
 
 @kernel
-def _is_own(row, own, event):
+def _is_own(row, matched, event):
     """Return whether an event is one of the match's own."""
-    found = False
-    for c in own:
-        found = found or row[c, col.EVENT] == event
-    return found
+    is_taken = False
+    for c in matched:
+        is_taken = is_taken or row[c, col.EVENT] == event
+    return is_taken
 
 
 @kernel(allocates=True)
-def _searches(candidates, witnesses, rules, work, length, own):
+def _searches(candidates, witnesses, rules, work, length, matched):
     """Return where witnesses are looked for: rows of pool, gap, and the span among them."""
     row = candidates.row
-    size = own.shape[0]
-    first_upper = row[own[0], col.UPPER]
-    last_lower = row[own[size - 1], col.LOWER]
+    size = matched.shape[0]
+    first_upper = row[matched[0], col.UPPER]
+    last_lower = row[matched[size - 1], col.LOWER]
     negations, window = rules.negations, rules.window
     rows = np.empty((negations.shape[0] + (size - 1 if rules.contiguous else 0), 4), np.int64)
     for k in range(rows.shape[0]):
@@ -212,9 +212,9 @@ def _searches(candidates, witnesses, rules, work, length, own):
         if gap == 0:
             above, until = last_lower - window, first_upper
         elif gap < size:
-            above, until = row[own[gap - 1], col.LOWER], row[own[gap], col.UPPER]
+            above, until = row[matched[gap - 1], col.LOWER], row[matched[gap], col.UPPER]
         rows[k, 0], rows[k, 1] = pool, gap
-        rows[k, 2], rows[k, 3] = span_of(witnesses, pool, candidates.group[own[0], pool], above, until)
+        rows[k, 2], rows[k, 3] = span_of(witnesses, pool, candidates.group[matched[0], pool], above, until)
     return rows
 
 
@@ -229,17 +229,17 @@ def _forbidden(candidates, buffer, conditions, work, witnesses, rules, path):
     node = buffer.node
     size = path.shape[0]
     length, negated = conditions.stages.shape[0], rules.negations.shape[0]
-    own = np.empty(size, np.int64)
+    matched = np.empty(size, np.int64)
     count = 0
     for d in range(size):
-        own[d] = node[path[d], col.TAKEN]
+        matched[d] = node[path[d], col.TAKEN]
         child = node[path[d], col.CHILD] if rules.next_match and d < size - 1 else NONE
         while child != NONE:
             count += 1
             child = node[child, col.SIBLING]
     if negated:
         recall(candidates, buffer, conditions, work, path[size - 1])
-    searches = _searches(candidates, witnesses, rules, work, length, own)
+    searches = _searches(candidates, witnesses, rules, work, length, matched)
     for k in range(searches.shape[0]):
         count += searches[k, 3] - searches[k, 2]
     work.steps[0] += count
@@ -252,8 +252,8 @@ def _forbidden(candidates, buffer, conditions, work, witnesses, rules, path):
         child = node[path[d - 1], col.CHILD]
         while child != NONE:
             c = node[child, col.TAKEN]
-            if row[c, col.COMPONENT] == row[own[d], col.COMPONENT]:
-                if not _is_own(row, own, row[c, col.EVENT]):
+            if row[c, col.COMPONENT] == row[matched[d], col.COMPONENT]:
+                if not _is_own(row, matched, row[c, col.EVENT]):
                     gap[n], forbidden[n], event[n] = d, c, row[c, col.EVENT]
                     n += 1
                 elif child != path[d]:
@@ -263,7 +263,7 @@ def _forbidden(candidates, buffer, conditions, work, witnesses, rules, path):
         pool, d = searches[k, 0], searches[k, 1]
         for x in range(searches[k, 2], searches[k, 3]):
             c = witnesses.row[x]
-            if _is_own(row, own, row[c, col.EVENT]):
+            if _is_own(row, matched, row[c, col.EVENT]):
                 continue
             if pool < negated:
                 begin, end = conditions.negated[pool], conditions.negated[pool + 1]
@@ -321,13 +321,17 @@ def _weigh(
                     room.gaps[count, g] = False
                 count += 1
             room.gaps[count - 1, gap[k]] = True
-        own = np.empty((3, size), np.int64)
+        matched = np.empty((3, size), np.int64)
         for d in range(size):
             c = node[path[d], col.TAKEN]
-            own[0, d], own[1, d], own[2, d] = row[c, col.LOWER], row[c, col.UPPER], row[c, col.PMF]
+            matched[0, d], matched[1, d], matched[2, d] = (
+                row[c, col.LOWER],
+                row[c, col.UPPER],
+                row[c, col.PMF],
+            )
         pmfs = Pmfs(candidates.pmf, candidates.head, candidates.tail)
         status, value, error, first, last = weighed_gaps(
-            Intervals(own[0], own[1], own[2]), pmfs, rules.window, count, room, limits, weighing
+            Intervals(matched[0], matched[1], matched[2]), pmfs, rules.window, count, room, limits, weighing
         )
         if status == NO_SPACE:
             return i, SPACE, (size, first, last, count)
@@ -414,9 +418,9 @@ class Collapse:
     ) -> PointMatches:
         """Return the matches with the ranges and confidences of the union of their readings."""
         union = Union(len(matches.lower))
-        for term, left in zip(self._automaton.terms, self._left_by(witnesses), strict=True):
+        for term, witnesses_of_term in zip(self._automaton.terms, self._left_by(witnesses), strict=True):
             part = PointMatches._make((*matches[:3], *(column.copy() for column in matches[3:])))
-            self._weigh(inputs, left, nodes, chosen, part)
+            self._weigh(inputs, witnesses_of_term, nodes, chosen, part)
             upper = np.where(part.confidence > 0.0, part.upper, part.lower - 1)
             union.add(term, (part.lower, upper), part.confidence, part.std_error)
         return PointMatches._make((*matches[:3], *union.result()))
@@ -425,11 +429,11 @@ class Collapse:
         """Return for each term the witnesses of its negations, and those of contiguity."""
         if self._split is None or self._split[0] is not witnesses:
             pools = range(len(self._automaton.negations))
-            left = [
+            witnesses_of_terms = [
                 without(witnesses, [pool for pool in pools if pool not in term.negations])
                 for term in self._automaton.terms
             ]
-            self._split = witnesses, left
+            self._split = witnesses, witnesses_of_terms
         return self._split[1]
 
     def _weigh(
@@ -449,6 +453,6 @@ class Collapse:
             )  # fmt: skip
         except CostlyMatchError as error:
             m = chosen[error.match]
-            own = slice(int(matches.start[m]), int(matches.start[m + 1]))
-            events = matches.component[own].tolist(), matches.event[own].tolist()
+            events_of_match = slice(int(matches.start[m]), int(matches.start[m + 1]))
+            events = matches.component[events_of_match].tolist(), matches.event[events_of_match].tolist()
             raise CostlySignatureError(*events, error.steps) from None

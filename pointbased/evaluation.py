@@ -160,10 +160,10 @@ class PointEvaluation:
 
     def _make_room(self, partitions: int, longest: int) -> None:
         heads = self._buffer.heads
-        known = len(heads)
-        if partitions * self._rules.states > known:
+        heads_before = len(heads)
+        if partitions * self._rules.states > heads_before:
             heads = grown(heads, partitions * self._rules.states)
-            heads[known:] = NONE
+            heads[heads_before:] = NONE
             self._buffer = self._buffer._replace(heads=heads)
         if longest > len(self._gaps.weight):
             self._gaps = gaps_for(2 * longest)
@@ -216,11 +216,11 @@ class PointEvaluation:
 
     def close(self) -> PointMatches:
         """Return all matches that are left: there are no more events."""
-        known = [tick for tick in (self._last, self._safe) if tick is not None]
-        if not known:
+        ticks = [tick for tick in (self._last, self._safe) if tick is not None]
+        if not ticks:
             return NO_MATCHES
         # What is left then waits for what could come in the gap behind its last event.
-        return PointMatches.joined([self.advance(max(known) + 1), self._release(EVER)])
+        return PointMatches.joined([self.advance(max(ticks) + 1), self._release(EVER)])
 
     def _feed(self, stop: int) -> None:
         """Expand and match the points before a tick."""
@@ -230,18 +230,18 @@ class PointEvaluation:
         partitions = len(self._buffer.heads) // self._rules.states
         points = expand(self._store.candidates, self._store.count, stop, automaton.components, partitions)
         cursor = np.array([0, 0, NONE, NONE, 0], dtype=np.int64)
-        while wanted := match_points(
+        while room_needed := match_points(
             points, cursor, self._store.candidates, self._buffer, self._rules, self._store.conditions,
             self._work, self._gaps, steps_per_call(),
         ):  # fmt: skip
             checkpoint()
-            if wanted == PAUSED:
+            if room_needed == PAUSED:
                 continue
-            if wanted == DEEPER:
+            if room_needed == DEEPER:
                 self._depth *= 2
                 self._work = scratch(self._store.conditions, self._depth)
                 continue
-            self._buffer = with_room(self._buffer, wanted)
+            self._buffer = with_room(self._buffer, room_needed)
             if self._buffer.counts[col.RUNS] > MOST_RUNS:
                 raise ValueError(f"there are more than {MOST_RUNS:,} runs at a time: intervals are too long")
             if self._buffer.counts[col.NODES] > MOST_PREFIXES:
@@ -279,7 +279,7 @@ class PointEvaluation:
         return matches
 
 
-def _latest(known: int | None, upper: Int64) -> int:
+def _latest(latest_before: int | None, upper: Int64) -> int:
     """Return the latest of a tick and some others, of at least one."""
     latest = int(upper.max())
-    return latest if known is None else max(known, latest)
+    return latest if latest_before is None else max(latest_before, latest)

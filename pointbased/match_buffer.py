@@ -316,7 +316,7 @@ def child_of(candidates, buffer, p, c):
 
 @kernel
 def new_child(candidates, buffer, p, c, refused, rules, e):
-    """Return what is from now on the child of a prefix that takes a candidate, or ``REFUSED``.
+    """Return the child of a prefix that takes a candidate from now on, or ``REFUSED``.
 
     Parameters
     ----------

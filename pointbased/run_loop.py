@@ -92,7 +92,7 @@ def match_points(points, cursor, candidates, buffer, rules, conditions, work, ga
             accepts = moves[e, col.ACCEPTS] != 0
             onward = moves[e, col.TAKES_ON] != 0 or moves[e, col.BEGINS_ON] != 0
             taking = moves[e, col.TAKING] != 0
-            asked, asked_end = moves[e, col.FORMULA], moves[e, col.FORMULA_END]
+            formula, formula_end = moves[e, col.FORMULA], moves[e, col.FORMULA_END]
             leave, leave_end = moves[e, col.LEAVE], moves[e, col.LEAVE_END]
             finish, finish_end = moves[e, col.FINISH], moves[e, col.FINISH_END]
             last = col.LAST_TAKE if taking else col.LAST_BEGIN
@@ -131,31 +131,31 @@ def match_points(points, cursor, candidates, buffer, rules, conditions, work, ga
                     if rules.weighs_runs:
                         times = gap_survival(candidates, buffer, p, now, gaps)
                     work.steps[0] += (1 + times + buffer.node[p, col.RUNS_COUNT]) * (stop - i)
-                known = buffer.counts[col.NODES]
+                nodes_before = buffer.counts[col.NODES]
                 for k in range(i + cursor[col.POINT], stop):
                     c = candidate[k]
                     full = buffer.counts[col.NODES] == buffer.node.shape[0] or table_full(
                         buffer.counts, buffer.table
                     )
-                    wanted = 1
+                    room_needed = 1
                     if not full:
                         child = child_of(candidates, buffer, p, c)
                         if child == NONE:
                             # What the conditions are read from is handed on only where it is needed.
                             refused = False
-                            if taking or asked < asked_end or row[c, col.SHARED] != 0:
+                            if taking or formula < formula_end or row[c, col.SHARED] != 0:
                                 refused = refuses(
-                                    candidates, buffer, conditions, work, p, c, taking, asked, asked_end
+                                    candidates, buffer, conditions, work, p, c, taking, formula, formula_end
                                 )
                             child = new_child(candidates, buffer, p, c, refused, rules, e)
                         if child == REFUSED:
                             continue
-                        wanted = room_wanted(buffer, p, child)
-                        full = onward and buffer.counts[col.RUNS] + wanted > buffer.run_weight.shape[0]
+                        room_needed = room_wanted(buffer, p, child)
+                        full = onward and buffer.counts[col.RUNS] + room_needed > buffer.run_weight.shape[0]
                     if full:
                         _stop(cursor, i, e - rules.first_move[component], p, previous)
                         cursor[col.POINT] = k - i
-                        return wanted
+                        return room_needed
                     complete = accepts and (
                         finish == finish_end
                         or proceeds(candidates, buffer, conditions, work, child, finish, finish_end)
@@ -167,7 +167,7 @@ def match_points(points, cursor, candidates, buffer, rules, conditions, work, ga
                     else:
                         take_weighed(
                             candidates, buffer, gaps, p, child, group, complete, onward, window, now, times,
-                            child < known, rules.merging,
+                            child < nodes_before, rules.merging,
                         )  # fmt: skip
                 cursor[col.POINT] = 0
                 if source == 0:

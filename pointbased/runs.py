@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Gaps(NamedTuple):
-    """What keeps the gaps between the runs of a node and a point free; u ticks in the longest interval.
+    """The gaps between the runs of a node and a point, which must stay free; u ticks in the longest interval.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ def _make_room(buffer, n, more):
 
 @kernel
 def room_wanted(buffer, p, n):
-    """Return what room the pool has to have for the runs of one node to move on to another, moved themselves.
+    """Return the room that the pool needs for the runs of one node to move on to another, moved themselves.
 
     Parameters
     ----------

@@ -78,16 +78,16 @@ class WaitingEvents:
     def due(self, stop: int) -> list[Arrivals]:
         """Return the rows that begin before a tick; they wait no longer. O(k + log n) a block of them."""
         due: list[Arrivals] = []
-        left: list[Arrivals] = []
+        later_blocks: list[Arrivals] = []
         while self._blocks and self._blocks[0][0] < stop:
             block: Arrivals = self._blocks.pop(0)[1]
             ready = block.lower < stop
             if not ready.all():
-                left.append(block.of(np.flatnonzero(~ready)))
+                later_blocks.append(block.of(np.flatnonzero(~ready)))
                 block = block.of(np.flatnonzero(ready))
             due.append(block)
-        self.count -= sum(len(block.lower) for block in (*due, *left))
-        for block in left:
+        self.count -= sum(len(block.lower) for block in (*due, *later_blocks))
+        for block in later_blocks:
             self.add(block)
         return due
 

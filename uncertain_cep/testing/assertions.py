@@ -1,4 +1,4 @@
-"""What has to hold of matches; a failure shows the events that it is about, and when these can have been."""
+"""Assertions on matches; a failure shows the events that it is about, and when these can have been."""
 
 from __future__ import annotations
 
@@ -207,47 +207,50 @@ def _fail(fault: str | None) -> None:
 
 @public
 def _certain(matches: Any, events: Any, columns: Mapping[str, Any]) -> str | None:
-    found, best = _best(matches, columns)
+    fitting, best = _best(matches, columns)
     if best >= CERTAIN:
-        if "exact" not in found.column_names or pc.any(found.filter(_at_least(found, 1))["exact"]).as_py():
+        if (
+            "exact" not in fitting.column_names
+            or pc.any(fitting.filter(_at_least(fitting, 1))["exact"]).as_py()
+        ):
             return None
         return _told(
-            f"{_asked(columns)} is not certain: its confidence is an estimate", found, events, columns
+            f"{_asked(columns)} is not certain: its confidence is an estimate", fitting, events, columns
         )
     said = f"is not certain: the best match has probability {percent(best)}"
-    return _told(f"{_asked(columns)} {said}", found, events, columns)
+    return _told(f"{_asked(columns)} {said}", fitting, events, columns)
 
 
 @public
 def _likely(matches: Any, at_least: float, events: Any, columns: Mapping[str, Any]) -> str | None:
     if not 0 < at_least <= 1:
         raise OptionError(f"at_least={at_least!r}: it must be above 0, and at most 1")
-    found, best = _best(matches, columns)
+    fitting, best = _best(matches, columns)
     if best >= at_least * (1 - RELATIVE_ERROR):
         return None
     said = f"does not have probability {at_least:g}: the best match has {best:.6g}"
-    return _told(f"{_asked(columns)} {said}", found, events, columns)
+    return _told(f"{_asked(columns)} {said}", fitting, events, columns)
 
 
 @public
 def _never(matches: Any, events: Any, columns: Mapping[str, Any]) -> str | None:
-    found = _fitting(as_arrow(matches), columns)
-    if not found.num_rows:
+    fitting = _fitting(as_arrow(matches), columns)
+    if not fitting.num_rows:
         return None
-    return _told(f"{_asked(columns)} is possible", found, events, columns)
+    return _told(f"{_asked(columns)} is possible", fitting, events, columns)
 
 
-def _at_least(found: pa.Table, least: float) -> pa.ChunkedArray:
-    return pc.greater_equal(found["confidence"], least * (1 - RELATIVE_ERROR))
+def _at_least(rows: pa.Table, threshold: float) -> pa.ChunkedArray:
+    return pc.greater_equal(rows["confidence"], threshold * (1 - RELATIVE_ERROR))
 
 
 def _best(matches: Any, columns: Mapping[str, Any]) -> tuple[pa.Table, float]:
     """Return the matches that fit, and the highest confidence of them; 0 if there is none."""
-    given = as_arrow(matches)
-    if "confidence" not in given.column_names:
+    table = as_arrow(matches)
+    if "confidence" not in table.column_names:
         raise OptionError("the matches have no column confidence: match without confidence=False")
-    found = _fitting(given, columns).sort_by([("confidence", "descending")])
-    return found, found["confidence"][0].as_py() if found.num_rows else 0.0
+    fitting = _fitting(table, columns).sort_by([("confidence", "descending")])
+    return fitting, fitting["confidence"][0].as_py() if fitting.num_rows else 0.0
 
 
 def _fitting(matches: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
@@ -256,34 +259,34 @@ def _fitting(matches: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
         raise OptionError(
             f"the matches have no column {unknown[0]!r}: they have {', '.join(matches.column_names)}"
         )
-    wanted = {name: list(value) if isinstance(value, tuple) else value for name, value in columns.items()}
-    rows = matches.select(list(wanted)).to_pylist()
-    return matches.filter(pa.array([row == wanted for row in rows], pa.bool_())) if wanted else matches
+    expected = {name: list(value) if isinstance(value, tuple) else value for name, value in columns.items()}
+    rows = matches.select(list(expected)).to_pylist()
+    return matches.filter(pa.array([row == expected for row in rows], pa.bool_())) if expected else matches
 
 
 def _asked(columns: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value!r}" for name, value in columns.items()) or "a match"
 
 
-def _told(said: str, found: pa.Table, events: Any, columns: Mapping[str, Any]) -> str:
-    """Return what failed, with the matches that it is about, or that there is none, and their events."""
+def _told(said: str, rows: pa.Table, events: Any, columns: Mapping[str, Any]) -> str:
+    """Return a message about a failure, with the matches in question and their events."""
     parts = [said]
-    if found.num_rows:
-        parts.append(shown_rows(found.slice(0, SHOWN)))
-        if found.num_rows > SHOWN:
-            parts.append(f"  ... and {found.num_rows - SHOWN} more")
+    if rows.num_rows:
+        parts.append(shown_rows(rows.slice(0, SHOWN)))
+        if rows.num_rows > SHOWN:
+            parts.append(f"  ... and {rows.num_rows - SHOWN} more")
     else:
         parts[0] = f"{_asked(columns)}: there is no such match"
-    if events is not None and (line := _time_line(as_arrow(events), found.slice(0, SHOWN), columns)):
+    if events is not None and (line := _time_line(as_arrow(events), rows.slice(0, SHOWN), columns)):
         parts += ["when its events can have happened:", line]
     return "\n".join(parts)
 
 
-def _time_line(events: pa.Table, found: pa.Table, columns: Mapping[str, Any]) -> str:
+def _time_line(events: pa.Table, shown: pa.Table, columns: Mapping[str, Any]) -> str:
     """Return the events that matches, or else what was asked for, name by their ids, on one time line."""
     if missing := [name for name in ("type", "id", "lower", "upper") if name not in events.column_names]:
         raise OptionError(f"the events have no column {missing[0]!r}")
-    rows = found.drop_columns([name for name in _OF_ANSWERS if name in found.column_names]).to_pylist()
+    rows = shown.drop_columns([name for name in _OF_ANSWERS if name in shown.column_names]).to_pylist()
     named: list[Mapping[str, Any]] = rows or [columns]
     bounds = ["type", "id", "lower", "upper"]
     places = [
@@ -331,13 +334,13 @@ def _other_answer(matches: Any, query: Query, events: Sequence[Event]) -> str | 
         right = {(match.partition, match.signature): match for match in answer(query, events)}
     except ValueError as error:
         raise OptionError(f"the oracle does not define this query: {error}") from error
-    found = as_arrow(matches)
+    answer_rows = as_arrow(matches)
     variables = [name for name, _ in next(iter(right))[1]] if right else []
     needed = [*query.partition, *variables, "range_lower", "range_upper", "confidence"]
-    if missing := [name for name in needed if name not in found.column_names]:
+    if missing := [name for name in needed if name not in answer_rows.column_names]:
         raise OptionError(f"the matches have no column {missing[0]!r}")
     faults = []
-    for row in found.to_pylist():
+    for row in answer_rows.to_pylist():
         partition = tuple(row[name] for name in query.partition)
         signature = tuple(
             (name, tuple(row[name]) if isinstance(row[name], list) else row[name]) for name in variables
@@ -358,8 +361,8 @@ def _other_answer(matches: Any, query: Query, events: Sequence[Event]) -> str | 
     ]
     if not faults:
         return None
-    given = table(events)
-    line = _time_line(given, pa.table({"": given["id"]}), {})
+    event_table = table(events)
+    line = _time_line(event_table, pa.table({"": event_table["id"]}), {})
     return "\n".join(
         ["the matches are not those of the possible worlds", *(f"  {fault}" for fault in faults), line]
     )

@@ -122,8 +122,8 @@ class Event:
         if self.clock is None:
             return law(self.lower, self.upper, self.pmf)
         total: dict[int, Fraction] = {}
-        for (offset, one), (own, other) in product(self.clock.offsets(), self.own_ticks()):
-            total[own + offset] = total.get(own + offset, Fraction(0)) + one * other
+        for (offset, one), (own_tick, other) in product(self.clock.offsets(), self.own_ticks()):
+            total[own_tick + offset] = total.get(own_tick + offset, Fraction(0)) + one * other
         return sorted(total.items())
 
     def is_before(self, tick: int, other: Event, other_tick: int) -> bool:
@@ -218,10 +218,10 @@ class Mention:
     @classmethod
     def read(cls, text: str) -> Mention:
         """Read a mention; a bare Kleene variable is told from a single one by the pattern."""
-        found = _MENTION.fullmatch(text)
-        if found is None:
+        match = _MENTION.fullmatch(text)
+        if match is None:
             raise ValueError(f"not a mention: {text}")
-        variable, index = found["variable"], found["index"]
+        variable, index = match["variable"], match["index"]
         if index is None:
             return cls(variable, "single")
         if index == f"{variable}.LEN":
@@ -264,7 +264,7 @@ def where(mentions: str, test: Callable[..., bool | None]) -> Predicate:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked, without output controls (those are functions in ``outputs``).
+    """A question, without output controls (those are functions in ``outputs``).
 
     Attributes
     ----------

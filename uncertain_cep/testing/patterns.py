@@ -251,8 +251,8 @@ def candidates(query: Query, events: Sequence[Event], *, in_order: bool = False)
         predicates = [predicate for predicate in query.where if predicate.variables() <= names]
         for binding in _bindings(pattern, query, predicates, events, in_order):
             gaps = tuple(_gaps(pattern, query, predicates, binding, events))
-            own = {component.variable for component in positives(pattern)}
-            times = tuple(condition for condition in query.times if condition.variables() <= own)
+            positive_names = {component.variable for component in positives(pattern)}
+            times = tuple(condition for condition in query.times if condition.variables() <= positive_names)
             yield Candidate(pattern, binding, gaps, times)
 
 
@@ -278,8 +278,8 @@ def _bindings(
         if not component.kleene:
             yield from free
             return
-        most = len(free) if component.most is None else min(component.most, len(free))
-        for count in range(component.least, most + 1):
+        upper_bound = len(free) if component.most is None else min(component.most, len(free))
+        for count in range(component.least, upper_bound + 1):
             if component.variable in sets:
                 for chosen in combinations(free, count):
                     yield tuple(sorted(chosen, key=lambda event: (event.id,)))
@@ -321,9 +321,9 @@ def _gaps(
     binding: Binding,
     events: Sequence[Event],
 ) -> Iterator[Gap]:
-    own = own_events(pattern, binding)
-    others = [event for event in events if event not in own]
-    yield from _negation_gaps(pattern, query, predicates, binding, others)
+    taken_events = own_events(pattern, binding)
+    further_events = [event for event in events if event not in taken_events]
+    yield from _negation_gaps(pattern, query, predicates, binding, further_events)
     if query.strategy == "skip_till_any_match" and not query.gaps:
         return
     named = {(one, other): strategy for one, other, strategy in query.gaps}
@@ -339,14 +339,14 @@ def _gaps(
         if strategy == "skip_till_any_match":
             continue
         if strategy == "strict_contiguity":
-            forbidden = others
+            forbidden = further_events
         elif strategy == "partition_contiguity":
-            forbidden = [x for x in others if agree((own[0], x), query.partition)]
+            forbidden = [x for x in further_events if agree((taken_events[0], x), query.partition)]
         else:
-            before = own[: own.index(taken)]
+            before = taken_events[: taken_events.index(taken)]
             forbidden = [
                 x
-                for x in others
+                for x in further_events
                 if _could_be_taken(x, component, number, pattern, query, predicates, binding, before)
             ]
             yield Gap(
@@ -378,32 +378,34 @@ def _could_be_taken(
     """
     if not is_type(component, event) or not agree((*before, event), query.agree):
         return False
-    known = _taken_instead(event, component, number, pattern, binding)
-    asked = _asked_of_next(predicates, component, number, known)
-    return all(predicate_holds(predicate, known, newest=component.variable) for predicate in asked)
+    binding_so_far = _taken_instead(event, component, number, pattern, binding)
+    conditions = _asked_of_next(predicates, component, number, binding_so_far)
+    return all(
+        predicate_holds(predicate, binding_so_far, newest=component.variable) for predicate in conditions
+    )
 
 
 def _taken_instead(
     event: Event, component: Component, number: int, pattern: Pattern, binding: Binding
 ) -> dict[str, Bound]:
-    """Return what is bound when a component takes an event as its element ``number``."""
-    known: dict[str, Bound] = {}
+    """Return the binding when a component takes an event as its element ``number``."""
+    bound: dict[str, Bound] = {}
     for earlier in positives(pattern):
         if earlier is component:
             break
-        known[earlier.variable] = binding[earlier.variable]
+        bound[earlier.variable] = binding[earlier.variable]
     name = component.variable
-    known[name] = (*as_tuple(binding[name])[:number], event) if component.kleene else event
-    return known
+    bound[name] = (*as_tuple(binding[name])[:number], event) if component.kleene else event
+    return bound
 
 
 def _asked_of_next(
-    predicates: Sequence[Predicate], component: Component, number: int, known: Binding
+    predicates: Sequence[Predicate], component: Component, number: int, bound: Binding
 ) -> Iterator[Predicate]:
     """Yield the predicates that decide whether a component could take an event as its element ``number``."""
     name = component.variable
     for predicate in predicates:
-        if name not in predicate.variables() or not predicate.variables() <= known.keys():
+        if name not in predicate.variables() or not predicate.variables() <= bound.keys():
             continue
         if component.kleene:
             indices = predicate.indices(name)
@@ -424,9 +426,9 @@ def _could_be_taken_in_time(
     """Return whether an event meets in a world the conditions on times that decide the same."""
 
     def forbids(event: Event, world: World) -> bool:
-        known = _taken_instead(event, component, number, pattern, binding)
-        asked = _asked_of_next(query.times, component, number, known)
-        return all(time_holds(condition, known, world, newest=component.variable) for condition in asked)
+        bound = _taken_instead(event, component, number, pattern, binding)
+        conditions = _asked_of_next(query.times, component, number, bound)
+        return all(time_holds(condition, bound, world, newest=component.variable) for condition in conditions)
 
     return forbids
 
@@ -436,23 +438,25 @@ def _negation_gaps(
     query: Query,
     predicates: Sequence[Predicate],
     binding: Binding,
-    others: Sequence[Event],
+    further_events: Sequence[Event],
 ) -> Iterator[Gap]:
-    own = own_events(pattern, binding)
+    taken_events = own_events(pattern, binding)
 
     def spoilers(component: Component) -> frozenset[Event]:
-        asked = [predicate for predicate in predicates if component.variable in predicate.variables()]
+        conditions = [predicate for predicate in predicates if component.variable in predicate.variables()]
         return frozenset(
             x
-            for x in others
+            for x in further_events
             if is_type(component, x)
-            and agree((*own, x), query.agree)
-            and all(predicate_holds(predicate, {**binding, component.variable: x}) for predicate in asked)
+            and agree((*taken_events, x), query.agree)
+            and all(
+                predicate_holds(predicate, {**binding, component.variable: x}) for predicate in conditions
+            )
         )
 
     def spoils_in_time(component: Component) -> Callable[[Event, World], bool]:
-        names = {found.variable for found in components(pattern)}
-        asked = [
+        names = {component_of_pattern.variable for component_of_pattern in components(pattern)}
+        conditions = [
             condition
             for condition in query.times
             if component.variable in condition.variables() and condition.variables() <= names
@@ -460,7 +464,7 @@ def _negation_gaps(
 
         def forbids(event: Event, world: World) -> bool:
             bound = {**binding, component.variable: event}
-            return all(time_holds(condition, bound, world) for condition in asked)
+            return all(time_holds(condition, bound, world) for condition in conditions)
 
         return forbids
 

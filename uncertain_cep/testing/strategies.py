@@ -96,14 +96,14 @@ def events(
     ...     uc.testing.assert_answer(matches, question.query, events)
     """
     drawn = _ATTRIBUTES if attributes is None else attributes
-    found = []
+    drawn_events = []
     for id in range(draw(st.integers(1, most))):
         lower, length = draw(st.integers(0, last)), draw(st.integers(1, longest))
         weights = draw(st.none() | st.lists(st.integers(0, 3), min_size=length, max_size=length).filter(any))
         pmf = None if weights is None else tuple(Fraction(weight, sum(weights)) for weight in weights)
         values = {name: draw(strategy) for name, strategy in drawn.items()}
-        found.append(Event(draw(st.sampled_from(types)), id, lower, lower + length - 1, pmf, values))
-    return found
+        drawn_events.append(Event(draw(st.sampled_from(types)), id, lower, lower + length - 1, pmf, values))
+    return drawn_events
 
 
 _ATTRIBUTES: Final[Mapping[str, st.SearchStrategy[Any]]] = {
@@ -169,9 +169,13 @@ def queries(
     # What equates one component alone ties nothing together, and makes no partition.
     agree = (key,) if count > 1 and shape != "OR" and draw(st.booleans()) else ()
     window = draw(st.integers(1, longest))
-    asked = " AND ".join([*(f"[{name}]" for name in agree), *(text for text, _ in conditions)])
+    conditions_text = " AND ".join([*(f"[{name}]" for name in agree), *(text for text, _ in conditions)])
     variables = ", ".join(f"{c.variable}[]" if c.kleene else c.variable for c in positive)
-    block = f"{strategy}({variables}) {{ {asked} }}" if strategy != "skip_till_any_match" else asked
+    block = (
+        f"{strategy}({variables}) {{ {conditions_text} }}"
+        if strategy != "skip_till_any_match"
+        else conditions_text
+    )
     lines = [f"PATTERN {_written(pattern)}", *([f"WHERE {block}"] if block else []), f"WITHIN {window}"]
     query = Query(pattern, window, tuple(predicate for _, predicate in conditions), strategy, agree)
     return Question("\n".join(lines), query)

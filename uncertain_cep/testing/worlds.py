@@ -54,11 +54,11 @@ def _worlds_of_all(events: Sequence[Event]) -> Iterator[tuple[Fraction, dict[Eve
     if not any(event.clock is not None and event.clock.ordered for event in events):
         yield from _unordered_worlds(events)
         return
-    left = [(weight, world) for weight, world in _unordered_worlds(events) if _is_in_order(world)]
-    total = sum((weight for weight, _ in left), Fraction(0))
-    if not left:
+    ordered_worlds = [(weight, world) for weight, world in _unordered_worlds(events) if _is_in_order(world)]
+    total = sum((weight for weight, _ in ordered_worlds), Fraction(0))
+    if not ordered_worlds:
         raise ValueError("no world is left")
-    yield from ((weight / total, world) for weight, world in left)
+    yield from ((weight / total, world) for weight, world in ordered_worlds)
 
 
 def _unordered_worlds(events: Sequence[Event]) -> Iterator[tuple[Fraction, dict[Event, int]]]:
@@ -73,8 +73,8 @@ def _offsets(events: Sequence[Event]) -> Iterator[tuple[Fraction, dict[Clock, in
     """Yield every choice of offsets of the clocks of some events, with its probability."""
     clocks = list(dict.fromkeys(event.clock for event in events if event.clock is not None))
     for choice in product(*(clock.offsets() for clock in clocks)):
-        found = {clock: offset for clock, (offset, _) in zip(clocks, choice, strict=True)}
-        yield math.prod((part for _, part in choice), start=Fraction(1)), found
+        offsets = {clock: offset for clock, (offset, _) in zip(clocks, choice, strict=True)}
+        yield math.prod((part for _, part in choice), start=Fraction(1)), offsets
 
 
 def _is_in_order(world: World) -> bool:
@@ -143,8 +143,8 @@ def is_inside(gap: Gap, event: Event, time: int, first: int, last: int, window: 
         return False
     if gap.place == "trailing" and time > first + window - 1:
         return False
-    return all(own.is_before(world[own], event, time) for own in gap.after) and all(
-        event.is_before(time, own, world[own]) for own in gap.before
+    return all(taken.is_before(world[taken], event, time) for taken in gap.after) and all(
+        event.is_before(time, taken, world[taken]) for taken in gap.before
     )
 
 
@@ -233,12 +233,12 @@ def answer_literally(query: Query, events: Sequence[Event]) -> list[Match]:
     choices = list(candidates(query, events))
     rows = _Rows()
     for probability, world in worlds(events):
-        found: dict[Key, tuple[int, int]] = {}
+        times_by_key: dict[Key, tuple[int, int]] = {}
         for candidate in choices:
             times = range_in(candidate, query.window, world)
             if times is not None:
-                found[key_of(candidate, query)] = times
-        for key, times in found.items():
+                times_by_key[key_of(candidate, query)] = times
+        for key, times in times_by_key.items():
             rows.add(key, probability, times)
     return rows.matches()
 
@@ -263,13 +263,13 @@ def _readings(query: Query, events: Sequence[Event]) -> Iterator[tuple[Key, list
     readings: dict[Key, list[Candidate]] = defaultdict(list)
     for candidate in candidates(query, events, in_order=True):
         readings[key_of(candidate, query)].append(candidate)
-    for key, found in readings.items():
+    for key, candidates_of_key in readings.items():
         forbidding: dict[Event, list[tuple[int, Gap]]] = defaultdict(list)
-        for number, candidate in enumerate(found):
+        for number, candidate in enumerate(candidates_of_key):
             for gap in candidate.gaps:
                 for event in gap.forbidden:
                     forbidding[event].append((1 << number, gap))
-        yield key, found, forbidding
+        yield key, candidates_of_key, forbidding
 
 
 Possible = tuple[tuple[int, int], tuple[int, ...], int]
@@ -285,18 +285,18 @@ def _possible(query: Query, events: Sequence[Event]) -> Iterator[tuple[Key, Frac
     if any(event.clock is not None and event.clock.ordered for event in events):
         raise ValueError("ordered clocks: ask answer_literally")
     own_ticks = {event: weighted(event.own_ticks(), event.probability) for event in events}
-    for key, found, forbidding in _readings(query, events):
-        own = found[0].events
-        scale = math.prod(own_ticks[event][0] for event in (*own, *forbidding))
-        for probability, offsets in _offsets((*own, *forbidding)):
-            ticks = {event: _moved(own_ticks[event], event, offsets) for event in (*own, *forbidding)}
+    for key, readings, forbidding in _readings(query, events):
+        taken = readings[0].events
+        scale = math.prod(own_ticks[event][0] for event in (*taken, *forbidding))
+        for probability, offsets in _offsets((*taken, *forbidding)):
+            ticks = {event: _moved(own_ticks[event], event, offsets) for event in (*taken, *forbidding)}
             possible: list[Possible] = []
-            for choice in product(*(ticks[event][1] for event in own)):
-                world = {event: tick for event, (tick, _) in zip(own, choice, strict=True)}
-                ranges = {own_range(candidate, query.window, world) for candidate in found}
+            for choice in product(*(ticks[event][1] for event in taken)):
+                world = {event: tick for event, (tick, _) in zip(taken, choice, strict=True)}
+                ranges = {own_range(candidate, query.window, world) for candidate in readings}
                 (times,) = ranges
                 if times is not None:
-                    weight = _whole(len(found), forbidding, ticks, query.window, times, world)
+                    weight = _whole(len(readings), forbidding, ticks, query.window, times, world)
                     weight *= math.prod(weight for _, weight in choice)
                     if weight:
                         possible.append((times, tuple(world.values()), weight))
@@ -340,7 +340,7 @@ def times_given(query: Query, events: Sequence[Event]) -> dict[Key, list[dict[in
         for _, ticks, weight in possible:
             for mass, tick in zip(laws.setdefault(key, [{} for _ in ticks]), ticks, strict=True):
                 mass[tick] = mass.get(tick, Fraction(0)) + unit * weight
-    for mass in (mass for found in laws.values() for mass in found):
+    for mass in (mass for laws_of_match in laws.values() for mass in laws_of_match):
         total = sum(mass.values())
         mass.update({tick: weight / total for tick, weight in mass.items()})
     return laws

@@ -174,9 +174,9 @@ def match(
     """
     options = MatchOptions.among(locals())
     stream = StreamOptions(largest_interval, idle_after, duplicates)
-    given: Any = events
+    frame: Any = events
     result: Any
-    if library_of(given) == "pyspark":
+    if library_of(frame) == "pyspark":
         if threads is not None:
             raise OptionError("threads= is for frames in this process: a task of Spark has one thread")
         if options.limit is not None:
@@ -186,19 +186,19 @@ def match(
             )
         from uncertain_cep.spark.matching import matches_frame
 
-        result = matches_frame(given, query, options, stream=stream)
+        result = matches_frame(frame, query, options, stream=stream)
         return result  # type: ignore[no-any-return]
     if stream.given:
         raise OptionError(
             "largest_interval=, idle_after= and duplicates= are for streaming frames of Spark: events that "
             "come bit by bit in this process are for IncrementalMatcher"
         )
-    plan, batches = _batches(given, query, options, widens=True)
+    plan, batches = _batches(frame, query, options, widens=True)
     batches = metered(progress, batches)
     table = finished(plan, batches, options.limit)
-    if options.limit is not None and library_of(given) == "pandas":
+    if options.limit is not None and library_of(frame) == "pandas":
         options.limit.check(table.num_rows, table.nbytes)
-    result = like(table, given)
+    result = like(table, frame)
     return result  # type: ignore[no-any-return]
 
 

@@ -99,7 +99,7 @@ def public(function: Callable[Parameters, ResultT]) -> Callable[Parameters, Resu
 
 
 def _unfit(function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
-    """Return which argument of a call is of no type that it may be of, as far as annotations tell."""
+    """Return a message about an argument whose type is none of the annotated ones, or None."""
     try:
         hints = get_type_hints(function)
     except NameError:
@@ -155,10 +155,10 @@ def _said(error: BaseException) -> str:
 
 
 def _said_by_spark(error: BaseException) -> str:
-    """Return what Spark says of an error, each line once, without the frames of Java."""
+    """Return the message of a Spark error, each line once, without the frames of Java."""
     lines = (line.strip() for line in str(error).split("\n"))
-    told = dict.fromkeys(line for line in lines if line and not _FRAME_OF_JAVA.match(line))
-    return "; ".join(told) or type(error).__name__
+    distinct_lines = dict.fromkeys(line for line in lines if line and not _FRAME_OF_JAVA.match(line))
+    return "; ".join(distinct_lines) or type(error).__name__
 
 
 def _out_of_memory(error: BaseException) -> UncertainCepError:

@@ -357,7 +357,7 @@ CLEARLY_CHEAPER: Final = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What the steps of an evaluation take, ns; measured on one machine, of which only ratios matter."""
+    """The prices of the steps of an evaluation, ns; measured on one machine, only ratios matter."""
 
     candidate: float
     """To lay a candidate out."""

@@ -121,10 +121,10 @@ class QuerySyntaxError(UncertainCepError):
         self.line = line
         self.column = column
         self.expected = tuple(expected)
-        wanted = f"\n  expected: {', '.join(self.expected)}" if self.expected else ""
+        expected_text = f"\n  expected: {', '.join(self.expected)}" if self.expected else ""
         excerpt = _excerpt(text, line, column)
         where = f"line {line}, column {column}"
-        super().__init__(f"{where}: {message}" + (f"\n{excerpt}" if excerpt else "") + wanted)
+        super().__init__(f"{where}: {message}" + (f"\n{excerpt}" if excerpt else "") + expected_text)
 
 
 class QueryError(UncertainCepError):
@@ -201,13 +201,13 @@ def absent_columns(
     ``named`` says, for a column, what names it.
     """
     has = f"the {of} has {', '.join(present)}" if present else f"the {of} has no columns"
-    told = f"; {has}. {advice}" if advice else f"; {has}"
+    ending = f"; {has}. {advice}" if advice else f"; {has}"
     last = len(absent) - 1
     return [
         TraceFault(
             "there is no such column"
             + (f", but {named[name]} names it" if name in named else "")
-            + (told if number == last else ""),
+            + (ending if number == last else ""),
             file=file,
             column=name,
         )

@@ -1,4 +1,4 @@
-"""What looks at matches that were found: their events, and when these happened."""
+"""Inspection of matches: their events, and when these happened."""
 
 from __future__ import annotations
 
@@ -90,18 +90,18 @@ def events_of(
     # Which events matches have does not depend on clocks.
     options = MatchOptions(names=Names.of(names), tick=tick, sources=False)
     parsed = query_of(query, values_of(parameters))
-    given: Any = events
-    found: Any
+    frame: Any = events
+    result: Any
     if _both_on_spark(matches, events):
         from uncertain_cep.spark.joined_events import joined_events
 
-        found = joined_events(matches, given, parsed, options)
-        return found  # type: ignore[no-any-return]
-    table = event_table(given, options.names)
+        result = joined_events(matches, frame, parsed, options)
+        return result  # type: ignore[no-any-return]
+    table = event_table(frame, options.names)
     with naming_spoiled_rows(table):
         plan = make_plan(parsed, table.schema, options)
-    found = like(events_table(plan, table, as_arrow(matches)), given)
-    return found  # type: ignore[no-any-return]
+    result = like(events_table(plan, table, as_arrow(matches)), frame)
+    return result  # type: ignore[no-any-return]
 
 
 def _both_on_spark(matches: Any, events: Any) -> bool:
@@ -182,20 +182,20 @@ def posteriors(
     parsed = query_of(query, values_of(parameters))
     if not is_whole(pmf_ticks) or pmf_ticks < 0:
         raise OptionError(f"pmf_ticks={pmf_ticks!r}: it must be a whole number, at least 0")
-    given: Any = events
+    frame: Any = events
     on_spark = _both_on_spark(matches, events)
     held = matches if on_spark else as_arrow(matches)
     if set(COMPRESSED_COLUMNS) <= set(held.columns if on_spark else held.column_names):
         raise OptionError('a row of kleene="compressed" is many matches: match without it')
-    found: Any
+    result: Any
     if on_spark:
         from uncertain_cep.spark.joined_posteriors import joined_posteriors
 
         if options.limit is not None:
             raise OptionError("timeout= and memory_limit= are for frames in this process")
-        found = joined_posteriors(held, given, parsed, options, pmf_ticks)
-        return found  # type: ignore[no-any-return]
-    table = event_table(given, options.names)
+        result = joined_posteriors(held, frame, parsed, options, pmf_ticks)
+        return result  # type: ignore[no-any-return]
+    table = event_table(frame, options.names)
     with naming_spoiled_rows(table):
         plan = make_plan(parsed, table.schema, options)
     from uncertain_cep.executor import check_table
@@ -203,8 +203,8 @@ def posteriors(
 
     check_table(plan, table)
     with looked_at(options.limit):
-        found = like(posterior_table(plan, table, held, pmf_ticks), given)
-    return found  # type: ignore[no-any-return]
+        result = like(posterior_table(plan, table, held, pmf_ticks), frame)
+    return result  # type: ignore[no-any-return]
 
 
 @public

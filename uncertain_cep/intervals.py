@@ -88,14 +88,14 @@ def to_intervals(
         )
     format = None if time_zone is None else TimeFormat(zone=time_zone)
     options = IntervalOptions(time, rule, ticks, unit, missing, Names.of(names), format=format)
-    given: Any = frame
+    input_frame: Any = frame
     result: Any
-    library = library_of(given)
+    library = library_of(input_frame)
     if library == "pyspark":
         from uncertain_cep.spark import to_intervals as spark_to_intervals
 
         result = spark_to_intervals(
-            given,
+            input_frame,
             time=time,
             uncertainty=rule,
             tick=ticks,
@@ -105,18 +105,20 @@ def to_intervals(
             time_zone=time_zone,
         )
         return result  # type: ignore[no-any-return]
-    if library == "polars" and hasattr(given, "collect"):
-        given = given.collect()
-    if library in ("pandas", "polars") and hasattr(given, "columns"):
-        _warn_of_naive(as_arrow(given.head(0), options.read), rule, time)
+    if library == "polars" and hasattr(input_frame, "collect"):
+        input_frame = input_frame.collect()
+    if library in ("pandas", "polars") and hasattr(input_frame, "columns"):
+        _warn_of_naive(as_arrow(input_frame.head(0), options.read), rule, time)
         result = (
-            _pandas_intervals(given, options) if library == "pandas" else _polars_intervals(given, options)
+            _pandas_intervals(input_frame, options)
+            if library == "pandas"
+            else _polars_intervals(input_frame, options)
         )
         return result  # type: ignore[no-any-return]
-    table = as_arrow(given)
+    table = as_arrow(input_frame)
     _warn_of_naive(table, rule, time)
     result = _table_intervals(table, options)
-    if isinstance(given, pa.RecordBatch):
+    if isinstance(input_frame, pa.RecordBatch):
         batches = result.combine_chunks().to_batches()
         result = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=result.schema)
     return result  # type: ignore[no-any-return]

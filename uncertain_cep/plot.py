@@ -300,28 +300,30 @@ def counts(
     table = as_arrow(matches)
     value = "expected_count" if "expected_count" in table.column_names else "confidence"
     _check_columns(table, value, *([] if by is None else [by]))
-    found = pa.table({"expected": table.column(value)})
+    rows = pa.table({"expected": table.column(value)})
     if by is not None:
-        found = found.append_column("group", table.column(by).cast(pa.string()))
+        rows = rows.append_column("group", table.column(by).cast(pa.string()))
     if every is None:
-        return bars_of_groups(altair, found, str(by))  # type: ignore[no-any-return]
-    asked = "expected"
+        return bars_of_groups(altair, rows, str(by))  # type: ignore[no-any-return]
+    quantity = "expected"
     if value == "expected_count":
         _check_columns(table, "bucket")
         times, length = table.column("bucket"), length_in_unit(table.column("bucket").type, every)
     elif query is None:
         _check_columns(table, "range_lower")
-        asked = "earliest"
+        quantity = "earliest"
         times, length = table.column("range_lower"), length_in_unit(table.column("range_lower").type, every)
     else:
         parsed, model = query_of(query, values_of(parameters)), Names.of(names)
-        given = event_table(events, model)
-        bound = make_plan(parsed, given.schema, MatchOptions(names=model, tick=tick, sources=sources))
+        events_read = event_table(events, model)
+        bound = make_plan(parsed, events_read.schema, MatchOptions(names=model, tick=tick, sources=sources))
         length = length_in_unit(bound.domain.arrow_type, every)
-        shares = first_times_by_bucket(bound, given, table, length_in_ticks(bound.domain, length, every))
-        found = found.take(pa.array(shares.match)).set_column(0, "expected", pa.array(shares.expected))
+        shares = first_times_by_bucket(
+            bound, events_read, table, length_in_ticks(bound.domain, length, every)
+        )
+        rows = rows.take(pa.array(shares.match)).set_column(0, "expected", pa.array(shares.expected))
         times = bound.domain.times(shares.bucket)
-    return bars_of_time(altair, found, times, length, by, asked)  # type: ignore[no-any-return]
+    return bars_of_time(altair, rows, times, length, by, quantity)  # type: ignore[no-any-return]
 
 
 @public

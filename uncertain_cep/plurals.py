@@ -19,6 +19,6 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def shortened(text: str, most: int) -> str:
-    """Return a text, or its beginning where it has more than ``most`` characters."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+def shortened(text: str, limit: int) -> str:
+    """Return a text, or its beginning where it has more than ``limit`` characters."""
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."

@@ -29,7 +29,7 @@ __all__ = ["Validation", "validate", "validated"]
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What a check of events found.
+    """The result of a check of events.
 
     ``candidates`` says in one line how many events each variable of the query can be; None without a query or
     with faults.
@@ -142,18 +142,18 @@ def _with_order_faults(report: LoadedTrace, table: pa.Table, tick: str | None) -
     domain = TimeDomain.of(table.schema, tick=tick)
     any_event = f"PATTERN SEQ(ANY e) WITHIN {'1' if domain.tick_nanoseconds is None else domain.describe()}"
     plan = make_plan(query_of(any_event, ()), table.schema, tick=tick)
-    found = tuple(report.origin.placed(fault) for fault in order_faults(plan, table))
-    if not found:
+    faults = tuple(report.origin.placed(fault) for fault in order_faults(plan, table))
+    if not faults:
         warn_of_clocks_set_back(table, plan.names, plan.domain)
-    return replace(report, faults=found)
+    return replace(report, faults=faults)
 
 
-def _loaded(given: Any, schema: GivenSchema, format: str | None, tick: str | None) -> LoadedTrace:
-    if isinstance(given, str | Path) or (
-        isinstance(given, list | tuple) and all(isinstance(one, str | Path) for one in given)
+def _loaded(source: Any, schema: GivenSchema, format: str | None, tick: str | None) -> LoadedTrace:
+    if isinstance(source, str | Path) or (
+        isinstance(source, list | tuple) and all(isinstance(one, str | Path) for one in source)
     ):
-        return load_traces(given, schema, format=format, tick=tick)
-    if library_of(given) == "pyspark":
+        return load_traces(source, schema, format=format, tick=tick)
+    if library_of(source) == "pyspark":
         raise OptionError(
             "validate reads frames in this process: a Spark frame is checked when it is matched, or give the "
             "files it is made of"
@@ -163,7 +163,7 @@ def _loaded(given: Any, schema: GivenSchema, format: str | None, tick: str | Non
             raise OptionError(
                 f"{name}= says how files are read, and a frame was given: leave it out, or give the files"
             )
-    return load_frame(given, tick=tick)
+    return load_frame(source, tick=tick)
 
 
 def _planned(query: Query, loaded: LoadedTrace, tick: str | None) -> EvaluationPlan | None:

@@ -39,10 +39,10 @@ def _alone(*queries: str, **options: Any) -> tuple[tuple[str, dict[str, Any]], .
 def _plain(*options: Mapping[str, Any]) -> tuple[tuple[str, dict[str, Any]], ...]:
     kinds = ("", " HAVING CONFIDENCE >= 0.01")
     return tuple(
-        (f"{pattern} {_ACROSS}{kind}", dict(given))
+        (f"{pattern} {_ACROSS}{kind}", dict(option))
         for pattern in (_THREE, _FOUR)
         for kind in kinds
-        for given in options
+        for option in options
     )
 
 
@@ -143,8 +143,8 @@ def _events(group: str) -> tuple[pa.Table, ...]:
         return uniform, explicit
     # Most of so many are out of reach of the others, and are left out beforehand.
     ticks, count = range(-WORTH_A_LOOK, 0), WORTH_A_LOOK
-    many = {"type": ["A"] * count, "id": ticks, "lower": ticks, "upper": ticks, "k": [0] * count}
-    return uniform, explicit, pa.concat_tables((uniform, pa.table(many)))
+    distant = {"type": ["A"] * count, "id": ticks, "lower": ticks, "upper": ticks, "k": [0] * count}
+    return uniform, explicit, pa.concat_tables((uniform, pa.table(distant)))
 
 
 @public

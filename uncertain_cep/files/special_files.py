@@ -64,21 +64,21 @@ _KERNEL: Final = frozenset(
 
 
 def special_kind(path: str | Path) -> str | None:
-    """Return what there is in place of a file or a folder, links followed; None if nothing is."""
+    """Return the kind of special file or URL at a path, links followed; None if it is none."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return "a URL" if is_url(path) else None
-    kind = next((kind for is_kind, kind in _KINDS if is_kind(found.st_mode)), None)
-    if kind is None and found.st_dev in _devices_of_the_kernel():
-        return "a folder of the kernel" if stat.S_ISDIR(found.st_mode) else "a file of the kernel"
+    kind = next((kind for is_kind, kind in _KINDS if is_kind(status.st_mode)), None)
+    if kind is None and status.st_dev in _devices_of_the_kernel():
+        return "a folder of the kernel" if stat.S_ISDIR(status.st_mode) else "a file of the kernel"
     return kind
 
 
 @cache
 def _devices_of_the_kernel() -> frozenset[int]:
     """Return the device numbers of the kernel's mounted file systems."""
-    found = set()
+    devices = set()
     with suppress(OSError):
         for line in Path("/proc/self/mounts").read_bytes().splitlines():
             _, place, kind, *_ = line.split(b" ")
@@ -86,5 +86,5 @@ def _devices_of_the_kernel() -> frozenset[int]:
                 # Spaces and the like are octal there.
                 path = re.sub(rb"\\([0-7]{3})", lambda octal: bytes([int(octal[1], 8)]), place)
                 with suppress(OSError):
-                    found.add(os.stat(path).st_dev)
-    return frozenset(found)
+                    devices.add(os.stat(path).st_dev)
+    return frozenset(devices)

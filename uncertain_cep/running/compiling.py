@@ -51,17 +51,17 @@ class _Announcer:
             self._groups = tuple(groups)
             self._loaded.clear()
 
-    def __call__(self, kernel: str, found: bool) -> None:
+    def __call__(self, kernel: str, is_cached: bool) -> None:
         self._loaded.add(kernel)
-        if found:
+        if is_cached:
             return
         _background_compiler.end()
         now = time.monotonic()
         if self._said is not None and now - self._said < config.BETWEEN_WORDS:
             return
         first, self._said = self._said is None, now
-        most = max(sum(config.KERNELS[group] for group in self._groups), len(self._loaded))
-        self.say(COMPILING.format(" and ".join(self._groups) or "a pattern", len(self._loaded), most))
+        total = max(sum(config.KERNELS[group] for group in self._groups), len(self._loaded))
+        self.say(COMPILING.format(" and ".join(self._groups) or "a pattern", len(self._loaded), total))
         if first and (reason := why_not_kept()):
             self.say(NOT_KEPT.format(reason))
 

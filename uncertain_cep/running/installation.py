@@ -78,11 +78,11 @@ def needed(part: str) -> None:
     RuntimeEnvironmentError
         With what is missing and the command that installs it.
     """
-    wanted = PARTS[part]
-    if missing := wanted.missing:
+    requirement = PARTS[part]
+    if missing := requirement.missing:
         raise RuntimeEnvironmentError(
-            f"{wanted.what} need{'' if wanted.what.endswith('s') else 's'} packages that are not installed "
-            f"({', '.join(missing)}): {wanted.command}"
+            f"{requirement.what} need{'' if requirement.what.endswith('s') else 's'} packages that are not "
+            f"installed ({', '.join(missing)}): {requirement.command}"
         )
 
 
@@ -128,24 +128,24 @@ def _overwritten(name: str, place: str) -> str:
     said = f"the package {name} at {place} is not that of {DISTRIBUTION}"
     from importlib.metadata import distributions
 
-    others = [other for other in distributions() if _name(other) != DISTRIBUTION and _has(other, name)]
-    if others:
-        other = _name(others[0])
+    owners = [other for other in distributions() if _name(other) != DISTRIBUTION and _has(other, name)]
+    if owners:
+        other = _name(owners[0])
         how = f"the distribution {other} has overwritten it. Run\n    pip uninstall -y {other}"
     else:
         how = "if it is yours, rename it or start Python in another folder. Else run"
     return f"{said}: {how}\n    {_reinstall()}"
 
 
-def _name(found: Distribution) -> str:
-    return (found.metadata["Name"] or "").lower().replace("_", "-")
+def _name(distribution: Distribution) -> str:
+    return (distribution.metadata["Name"] or "").lower().replace("_", "-")
 
 
-def _has(found: Distribution, package: str) -> bool:
+def _has(distribution: Distribution, package: str) -> bool:
     """Whether a distribution installs a package of this name."""
-    if package in (found.read_text("top_level.txt") or "").split():
+    if package in (distribution.read_text("top_level.txt") or "").split():
         return True
-    return any(file.parts[:1] in ((package,), (f"{package}.py",)) for file in found.files or ())
+    return any(file.parts[:1] in ((package,), (f"{package}.py",)) for file in distribution.files or ())
 
 
 def _reinstall() -> str:

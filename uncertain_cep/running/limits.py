@@ -59,13 +59,13 @@ class Limits:
         """
         if timeout is None and memory_limit is None:
             return None
-        given: Any = timeout
+        seconds: Any = timeout
         if timeout is not None:
-            number = isinstance(given, int | float | np.integer | np.floating)
-            if not number or isinstance(given, bool) or not 0 < given < math.inf:
+            number = isinstance(seconds, int | float | np.integer | np.floating)
+            if not number or isinstance(seconds, bool) or not 0 < seconds < math.inf:
                 raise OptionError(f"timeout={timeout!r}: it must be a number of seconds above 0, or None")
-            given = float(given)
-        return cls(given, None if memory_limit is None else parse_size(memory_limit, what="memory_limit"))
+            seconds = float(seconds)
+        return cls(seconds, None if memory_limit is None else parse_size(memory_limit, what="memory_limit"))
 
     @property
     def left(self) -> float:
@@ -74,27 +74,27 @@ class Limits:
             return math.inf
         return max(0.0, self.started + self.seconds - time.monotonic())
 
-    def check(self, found: int | None = None, needed: int = 0) -> None:
+    def check(self, matches: int | None = None, needed: int = 0) -> None:
         """Raise an error of ours if the time is over, or the process holds too much.
 
         Parameters
         ----------
-        found : int, optional
+        matches : int, optional
             Matches found so far.
         needed : int
             Bytes that are about to be held besides.
         """
         if self.seconds is not None and time.monotonic() - self.started > self.seconds:
-            raise TimeLimitError(self.seconds, found)
+            raise TimeLimitError(self.seconds, matches)
         if self.memory is not None:
             held = held_memory()
             if held + needed > self.memory:
-                raise MemoryLimitError(self.memory, held, needed, found)
+                raise MemoryLimitError(self.memory, held, needed, matches)
 
     @contextmanager
-    def looked_at(self, found: int | None = None) -> Iterator[None]:
+    def looked_at(self, matches: int | None = None) -> Iterator[None]:
         """Look at the limits now and at every checkpoint of this thread while the context lasts."""
-        self.check(found)
+        self.check(matches)
         seen = time.monotonic()
 
         def look(needed: int) -> None:
@@ -102,7 +102,7 @@ class Limits:
             now = time.monotonic()
             if needed or self.memory is None or now - seen > _BETWEEN_LOOKS:
                 seen = now
-                self.check(found, needed)
+                self.check(matches, needed)
 
         with looking_at(look):
             yield
@@ -129,13 +129,13 @@ def within(limits: Limits | None, batches: Iterator[pa.RecordBatch]) -> Iterator
     if limits is None:
         yield from batches
         return
-    found = 0
+    matches = 0
     while True:
-        with limits.looked_at(found):
+        with limits.looked_at(matches):
             batch = next(batches, None)
         if batch is None:
             return
-        found += batch.num_rows
+        matches += batch.num_rows
         yield batch
 
 
@@ -170,13 +170,13 @@ def parse_size(size: str | int, *, what: str) -> int:
     OptionError
         If it is neither, or not above 0.
     """
-    given: Any = size
-    found = _SIZE.fullmatch(given) if isinstance(given, str) else None
-    if found is not None:
-        base = 1024 if found[3] else 1000
-        given = int(float(found[1]) * base ** _POWERS.index(found[2].lower()))
-    if not isinstance(given, int | np.integer) or isinstance(given, bool) or given < 1:
+    value: Any = size
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if match is not None:
+        base = 1024 if match[3] else 1000
+        value = int(float(match[1]) * base ** _POWERS.index(match[2].lower()))
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         raise OptionError(
             f"{what}={size!r}: it must be a size above 0, such as 4GB, 512MiB or a number of bytes"
         )
-    return int(given)
+    return int(value)

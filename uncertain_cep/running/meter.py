@@ -22,7 +22,7 @@ _meter: Final[ContextVar[Meter | None]] = ContextVar("meter", default=None)
 
 
 class Meter:
-    """What a call has done, and the line that says so: after each batch, and while threads compute one."""
+    """The meter of a call, and its line of progress: after each batch, and while threads compute one."""
 
     def __init__(self, after: float) -> None:
         self.found: int | None = 0
@@ -59,15 +59,15 @@ class Meter:
             self._write(self.line(now - self._started))
 
     def line(self, seconds: float) -> str:
-        """Return what there is to say after so many seconds."""
+        """Return the line of progress after so many seconds."""
         if self.found is None:
             said = [f"{self._done:,} of {counted(self._parts, 'task')} done"]
         else:
             rate = self.found / max(seconds, 1e-9)
             said = [counted(self.found, "match", "matches"), f"{rate:,.0f} a second"]
         if 0 < self._done < self._parts:
-            left = seconds * (self._parts - self._done) / self._done
-            said += [f"{100 * self._done // self._parts}%", f"about {left:,.0f} s left"]
+            remaining = seconds * (self._parts - self._done) / self._done
+            said += [f"{100 * self._done // self._parts}%", f"about {remaining:,.0f} s left"]
         return ", ".join(said)
 
     def close(self) -> None:
@@ -82,12 +82,12 @@ class Meter:
 
 
 def current_meter() -> Meter | None:
-    """Return what measures this call; None if nobody does."""
+    """Return the meter of this call; None if nobody measures."""
     return _meter.get()
 
 
 def meter_for(progress: bool | None) -> Meter | None:
-    """Return what measures a call for which ``progress`` is asked, see `metered`; None if nobody sees it."""
+    """Return the meter of a call by its option ``progress``, see `metered`; None if nobody sees it."""
     if progress is not None and not isinstance(progress, bool):
         raise OptionError(f"progress={progress!r}: it must be True, False or None")
     if progress or (progress is None and _is_watched()):

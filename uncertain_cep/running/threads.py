@@ -51,7 +51,7 @@ def equal_ranges(total: int, count: int) -> list[slice]:
 
 
 def side_by_side(threads: int, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -> Iterator[ItemT]:
-    """Yield what tasks yield, computed by several threads, of which the caller's is one.
+    """Yield the items of tasks, computed by several threads, of which the caller's is one.
 
     Tasks lie in as many queues: the tasks t, t + threads and so on, one after the other, in queue t. Items
     come in turn: one of each queue that has some left. So their order is the same in every run. The caller's
@@ -93,7 +93,7 @@ def side_by_side(threads: int, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -
 
 
 def waited_for(work: Callable[[], ItemT]) -> ItemT:
-    """Return what some work returns, done in a thread; meanwhile interrupts and limits are minded.
+    """Do some work in a thread and return its result; meanwhile interrupts and limits are minded.
 
     It is for one call of another library that takes seconds and that nothing ends. If an interrupt or a limit
     ends the caller, the thread goes on for nobody until the call is over.
@@ -259,12 +259,12 @@ class _WorkerPool(Generic[ItemT]):
                         self._callers.is_busy = False
                         self._callers = None
                     self._share_out()
-                left = perf_counter()
+                left_at = perf_counter()
                 yield item
                 # Its memory may be wanted for the next one.
                 del item
                 now = perf_counter()
-                away += now - left
+                away += now - left_at
                 if self._helps and away > max(WORTH_A_THREAD, AWAY_SHARE * (now - began)) and self._hire():
                     self._helps = False
                     self._give_back()
@@ -284,23 +284,23 @@ class _WorkerPool(Generic[ItemT]):
                     return True
                 if queue.is_over:
                     return False
-                mine = self._queue_for_caller(queue, last) if self._helps else None
-                if mine is None:
+                callers_queue = self._queue_for_caller(queue, last) if self._helps else None
+                if callers_queue is None:
                     self._awaited = queue
-            if mine is None:
+            if callers_queue is None:
                 with suppress(Empty):
                     self._there.get(timeout=_WAIT_SECONDS)
             else:
-                last = mine
+                last = callers_queue
                 if meter is None:
-                    mine.make()
+                    callers_queue.make()
                 else:
                     with self._telling(meter):
-                        mine.make()
-                if mine is queue and queue.ready:
+                        callers_queue.make()
+                if callers_queue is queue and queue.ready:
                     self._callers = queue
                 else:
-                    self._announce(mine)
+                    self._announce(callers_queue)
         return True
 
     def _check_running(self) -> None:
@@ -330,17 +330,17 @@ class _WorkerPool(Generic[ItemT]):
     ) -> _TaskQueue[ItemT] | None:
         """Return the queue that the caller works on now, if there is one. Needs the lock."""
         kept = self._release_reserved()
-        mine = awaited if awaited.is_open else self._open_queue(kept or last)
-        if mine is not None:
-            mine.is_busy = True
+        callers_queue = awaited if awaited.is_open else self._open_queue(kept or last)
+        if callers_queue is not None:
+            callers_queue.is_busy = True
         if kept is not None:
             self._share_out()
-        return mine
+        return callers_queue
 
     def _open_queue(self, last: _TaskQueue[ItemT] | None) -> _TaskQueue[ItemT] | None:
         """Return the open queue whose item is wanted first; rather the last one, whose data is at hand."""
-        least = min((queue.made for queue in self._queues if not queue.is_over), default=0)
-        if last is not None and last.is_open and last.made <= least + 1:
+        fewest_made = min((queue.made for queue in self._queues if not queue.is_over), default=0)
+        if last is not None and last.is_open and last.made <= fewest_made + 1:
             return last
         return min(
             (queue for queue in self._queues if queue.is_open), key=lambda queue: queue.made, default=None

@@ -127,13 +127,13 @@ class Names:
             return cls()
         if isinstance(names, Names):
             return names
-        given: Any = names
-        known = ", ".join(cls.__dataclass_fields__)
-        if not isinstance(given, Mapping) or not cls.__dataclass_fields__.keys() >= given.keys():
+        mapping: Any = names
+        parts = ", ".join(cls.__dataclass_fields__)
+        if not isinstance(mapping, Mapping) or not cls.__dataclass_fields__.keys() >= mapping.keys():
             raise OptionError(
-                f"names={given!r}: it maps parts of the model to columns, and its keys are among {known}"
+                f"names={mapping!r}: it maps parts of the model to columns, and its keys are among {parts}"
             )
-        return cls(**given)
+        return cls(**mapping)
 
 
 MODEL_COLUMNS: Final = tuple(Names.__dataclass_fields__)
@@ -171,7 +171,7 @@ def check_one_tick(texts: Sequence[str | None], name: str) -> str | None:
     Each value is given once, None where an event has none. A TraceError says that they are no lengths of
     time, or several, or that there are events with and without.
     """
-    found: dict[int, str] = {}
+    tick_texts: dict[int, str] = {}
     for text in texts:
         if text is None:
             continue
@@ -182,21 +182,21 @@ def check_one_tick(texts: Sequence[str | None], name: str) -> str | None:
         if not length:
             message = f"it says how long a tick is, such as 100ms, and this is no such length: {_RENAMED}"
             raise TraceError(TraceFault(message, column=name, value=text[:80]))
-        found.setdefault(length, text)
-    if len(found) > 1:
-        first, second = list(found.values())[:2]
+        tick_texts.setdefault(length, text)
+    if len(tick_texts) > 1:
+        first, second = list(tick_texts.values())[:2]
         message = (
             f"the events were made with several ticks, such as {first} and {second}: make the intervals of "
             "all with one tick"
         )
         raise TraceError(TraceFault(message, column=name))
-    if not found:
+    if not tick_texts:
         return None
     if None in texts:
-        tick = next(iter(found.values()))
+        tick = next(iter(tick_texts.values()))
         message = f"some events have no tick, and others {tick}: fill it in, or make their intervals with it"
         raise TraceError(TraceFault(message, column=name))
-    return format_duration(next(iter(found)))
+    return format_duration(next(iter(tick_texts)))
 
 
 def with_noted_tick(table: pa.Table, names: Names = Names()) -> pa.Table:
@@ -403,14 +403,14 @@ def as_int64(column: pa.ChunkedArray | pa.Array) -> Int64:
 
 def _named_tick(schema: pa.Schema, tick: Duration | None) -> int | None:
     """Return the nanoseconds of the tick that the caller or the schema's metadata name."""
-    given = None if tick is None else parse_duration(tick, what="tick")
-    if given == 0:
+    nanoseconds = None if tick is None else parse_duration(tick, what="tick")
+    if nanoseconds == 0:
         raise OptionError("tick must be longer than 0")
     noted = (schema.metadata or {}).get(TICK_METADATA)
     if noted is None:
-        return given
+        return nanoseconds
     length = parse_duration(noted.decode(), what="tick")
-    if given is not None and given != length:
+    if nanoseconds is not None and nanoseconds != length:
         raise OptionError(
             f"tick={tick!r}: the intervals of these events were made with ticks of {noted.decode()}, as "
             "their tick column or metadata say: leave tick out, or make them with that tick"

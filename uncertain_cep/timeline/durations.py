@@ -112,8 +112,10 @@ def _exact(length: Any, what: str) -> Fraction:
 
 def falls(units: Sequence[int | None]) -> bool:
     """Return whether units of time are known, and go from the longest to the shortest, each once."""
-    known = [unit for unit in units if unit is not None]
-    return len(known) == len(units) and all(longer > shorter for longer, shorter in pairwise(known))
+    units_known = [unit for unit in units if unit is not None]
+    return len(units_known) == len(units) and all(
+        longer > shorter for longer, shorter in pairwise(units_known)
+    )
 
 
 def format_duration(nanoseconds: int) -> str:

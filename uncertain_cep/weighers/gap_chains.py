@@ -40,10 +40,11 @@ class GapChains:
         """
         if model.pools is None or model.scratch is None:
             return np.full(model.count, CANNOT)
-        matches, candidates = model.matches, model.candidates
-        place = matches.place
-        base = candidates.base[place]
-        lower, upper = candidates.lower[place] - base, candidates.upper[place] - base
+        if len(model.held.start):
+            # For each choice of offsets anew; given these, times have few ticks.
+            return np.ones(model.count)
+        matches = model.matches
+        lower, upper = model.bounds()
         ticks = (upper - lower + 1).astype(np.float64)
         pairs = ticks.copy()
         pairs[1:] *= np.where(upper[:-1] >= lower[1:], ticks[:-1], 1.0)

@@ -62,8 +62,12 @@ class Ideals:
         """Return the ticks of all events, (k,) float64: what one step of a sweep costs, at least."""
         if model.pools is None or model.scratch is None:
             return np.full(model.count, CANNOT)
-        matches, candidates = model.matches, model.candidates
-        ticks = (candidates.upper - candidates.lower + 1)[matches.place].astype(np.float64)
+        if len(model.held.start):
+            # For each choice of offsets anew; given these, times have few ticks.
+            return np.ones(model.count)
+        matches = model.matches
+        lower, upper = model.bounds()
+        ticks = (upper - lower + 1).astype(np.float64)
         found: Float64 = np.add.reduceat(ticks, matches.start[:-1]) if len(ticks) else np.zeros(0)
         return found
 

@@ -146,3 +146,9 @@ class ChosenEvents:
     def count(self) -> int:
         """How many matches there are."""
         return len(self.matches.start) - 1
+
+    def bounds(self) -> tuple[Int64, Int64]:
+        """Return first and last ticks of all events of matches, (m,) int64 each, whatever is held."""
+        place, candidates = self.matches.place, self.candidates
+        base = candidates.base[place]
+        return candidates.lower[place] - base, candidates.upper[place] - base

@@ -132,7 +132,7 @@ def validated(
         return Validation(report, None)
     diagnostics = Diagnostics()
     diagnostics.about(plan)
-    for branch in plan.branches or (plan,):
+    for branch in plan.or_free:
         candidates(branch, loaded.table, diagnostics)
     return Validation(report, diagnostics.summary())
 

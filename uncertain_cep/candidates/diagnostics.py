@@ -105,7 +105,7 @@ class Diagnostics:
     def _look_at_negations(self, plan: EvaluationPlan, table: pa.Table) -> None:
         """Warn of negated variables that no event can be; nobody else counts these beforehand."""
         seen = set[str]()
-        for branch in plan.branches or (plan,):
+        for branch in plan.or_free:
             for negation in branch.negations:
                 part = negation.component
                 if part.variable in seen or not part.local or self._told(part) or "(" in part.variable:
@@ -163,7 +163,7 @@ class Diagnostics:
             return "candidates: none, for the trace has no events"
         if self.candidates:
             return "candidates: " + ", ".join(f"{name} {size:,}" for name, size in self.candidates.items())
-        parts = plan.branches or (plan,)
+        parts = plan.or_free
         constants = dict.fromkeys(
             format_expression(predicate) for part in parts for predicate in part.constant
         )

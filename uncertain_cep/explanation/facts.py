@@ -135,7 +135,7 @@ def plan_facts(
             longest = plan_of_reading(plan, plan.readings.longest)
             facts = _facts(longest, table, diagnostics, plan if analyze else None)
             return [replace(facts, readings=plan.readings.count)]
-        parts = plan.branches or (plan,)
+        parts = plan.or_free
         return [_facts(part, table, diagnostics, part if analyze else None) for part in parts]
 
 

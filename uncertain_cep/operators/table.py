@@ -213,7 +213,7 @@ def operator_of(plan: EvaluationPlan) -> Operator:
 @once_a_plan
 def kernels_of(plan: EvaluationPlan) -> tuple[str, ...]:
     """Return the groups of kernels that a plan needs, see :data:`uncertain_cep.config.KERNELS`."""
-    branches = plan.branches or (plan,)
+    branches = plan.or_free
     groups = {operator_of(branch).kernels for branch in branches} - {None}
     if "joins" in groups and plan.query.strategy == "skip_till_next_match":
         groups.add("joins with skip till next match")

@@ -155,6 +155,11 @@ class EvaluationPlan:
             )
 
     @property
+    def or_free(self) -> tuple[EvaluationPlan, ...]:
+        """The plans without OR that stand for this one: its branches, or itself."""
+        return self.branches or (self,)
+
+    @property
     def sequences(self) -> bool:
         """Whether there are sequences that may tell the order of events of one source."""
         return self.clocks and self.names.sequence in self.required_columns
@@ -237,7 +242,7 @@ class EvaluationPlan:
         if self.query.strategy == "strict_contiguity":
             # An event of any other key is forbidden as well.
             return ()
-        names = [[key.name for key in branch.split_keys] for branch in self.branches or (self,)]
+        names = [[key.name for key in branch.split_keys] for branch in self.or_free]
         return tuple(
             name
             for name in dict.fromkeys(names[0])

@@ -30,7 +30,7 @@ def warn_of_lacking_keys(plan: EvaluationPlan, loaded: LoadedTrace) -> None:
 
 def _tied(plan: EvaluationPlan) -> Iterator[tuple[PlannedComponent, str, str]]:
     """Yield the components, each with a column of a key, and what becomes of events without it."""
-    for branch in plan.branches or (plan,):
+    for branch in plan.or_free:
         for key in branch.keys:
             for component, column in zip(branch.components, key.columns, strict=False):
                 yield component, column, "are in no match"

@@ -95,7 +95,7 @@ def matched_events(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> 
         component.variable: _is_there(matches.column(component.variable)) for component in plan.components
     }
     left = np.ones(matches.num_rows, dtype=np.bool_)
-    for branch in _readings(plan, present) if plan.is_open else plan.branches or (plan,):
+    for branch in _readings(plan, present) if plan.is_open else plan.or_free:
         own = {component.variable for component in branch.components}
         mine = left.copy()
         for variable, there in present.items():

@@ -101,7 +101,7 @@ def run_on_files(
         if not work.files.ids_apart:
             check_unique_ids(needed, plan, candidate_filters(plan, needed.schema))
     sizes = iter(np.sum([json.loads(row["candidates"]) for row in reports], axis=0).tolist())
-    for branch in plan.branches or (plan,):
+    for branch in plan.or_free:
         diagnostics.counted(branch, [next(sizes) for _ in branch.components])
     return {row["name"]: row["rows"] for row in reports if row["name"] is not None}
 

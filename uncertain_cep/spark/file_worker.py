@@ -156,7 +156,7 @@ class _Evaluation:
     def __init__(self, work: FileWork) -> None:
         self.faults: list[TraceFault] = []
         self._work, self._plan = work, work.plan
-        self._branches = self._plan.branches or (self._plan,)
+        self._branches = self._plan.or_free
         self.candidates = self._nothing().sizes
         self._held: dict[int, _Held] = {}
 

@@ -78,7 +78,7 @@ class CandidateFilters:
 def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFilters:
     """Return the conditions of a plan's components on a frame of this schema."""
     types = {part.name: part.dataType for part in schema.fields}
-    branches = plan.branches or (plan,)
+    branches = plan.or_free
     keys = plan.shared_keys
     agreed = [column(name).isNotNull() for name in keys]
     nothing = f.lit(False)

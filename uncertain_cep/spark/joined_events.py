@@ -49,7 +49,7 @@ def joined_events(
     flat = numbered.select(match, *map(column, held[1:]), *parts)
     # Events that the variable cannot take may have the same id.
     takes: dict[str, Column] = {}
-    branches = plan.branches or (plan,)
+    branches = plan.or_free
     for branch, conditions in zip(branches, candidate_filters(plan, events.schema).components, strict=True):
         named = zip((part.variable for part in branch.components), conditions, strict=False)
         takes |= {name: (column(of_event[0]) == name) & in_variable for name, in_variable in named}

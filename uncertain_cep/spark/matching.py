@@ -289,7 +289,7 @@ def _in_one_place(plan: EvaluationPlan, matches: DataFrame) -> DataFrame:
 
 def _warn_of_uncounted(plan: EvaluationPlan) -> None:
     """Say that matches with a gap that can end too late are not counted: they are found in the workers."""
-    parts = plan.branches or (plan,)
+    parts = plan.or_free
     if plan.known_until is not None:
         if any(part.forbids for part in parts):
             warn("matches that are undecided at known_until are left out, and Spark does not count them")
@@ -346,7 +346,7 @@ def prepare(
     needed = checked.select(*map(column, (*plan.required_columns, *(clusters or ()))))
     check_offsets_agree(needed, plan)
     check_orders(needed, plan)
-    for branch, sizes in zip(plan.branches or (plan,), statistics.components, strict=True):
+    for branch, sizes in zip(plan.or_free, statistics.components, strict=True):
         diagnostics.counted(branch, sizes)
     arrow = pa.schema([schema.field(name) for name in plan.required_columns])
     if not statistics.first:

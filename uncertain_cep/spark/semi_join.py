@@ -79,7 +79,7 @@ def pruned(
     names = [f"{prefix}{number}" for number in range(len(parts))]
     masks: list[int] = []
     bits: dict[tuple[int, bool], Column] = {}
-    owners = [branch.owner for branch in plan.branches or (plan,)]
+    owners = [branch.owner for branch in plan.or_free]
     for owner, branch, looked_for in zip(owners, candidates.components, kept.looked_for, strict=True):
         masks.append(0)
         for j in looked_for:

@@ -40,7 +40,7 @@ def check_unique_ids(frame: DataFrame, plan: EvaluationPlan, candidates: Candida
     TraceError
         As in this process, but without the numbers of rows, which Spark does not have.
     """
-    branches = list(zip(plan.branches or (plan,), candidates.components, strict=True))
+    branches = list(zip(plan.or_free, candidates.components, strict=True))
     for keys in dict.fromkeys(branch.partition_attributes for branch, _ in branches):
         conditions = [takes for branch, takes in branches if branch.partition_attributes == keys]
         # Most often no two candidates at all share an id. Those of each branch may be apart even if some do.

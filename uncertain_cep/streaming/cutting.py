@@ -177,7 +177,7 @@ def _roles(table: pa.Table, layout: StreamLayout) -> _Roles:
     roles = _Roles(nobody(), nobody(), {keys: nobody() for keys in layout.id_keys})
     seen: dict[str, Mask] = {}
     loaded: dict[str, Values] = {}
-    for branch in plan.branches or (plan,):
+    for branch in plan.or_free:
         if not constants_hold(branch):
             continue
         for j, component in enumerate(branch.components):

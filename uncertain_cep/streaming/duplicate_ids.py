@@ -23,7 +23,7 @@ def duplicates_in(plan: EvaluationPlan, retained: pa.Table, new: pa.Table) -> ND
     """
     taken = np.zeros(new.num_rows, dtype=np.bool_)
     again = taken.copy()
-    for branch in plan.branches or (plan,):
+    for branch in plan.or_free:
         for part in branch.components:
             taken[rows_taken(branch, new, part)] = True
     rows = np.flatnonzero(taken)

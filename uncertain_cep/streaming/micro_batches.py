@@ -92,7 +92,7 @@ class SlicedEvaluation:
         has_sequences = plan.clocks and plan.names.sequence in schema.names
         self._branches = [
             branch
-            for branch in plan.branches or (plan,)
+            for branch in plan.or_free
             if constants_hold(branch)
             and (branch.order is not None or has_sequences or branch.window >= len(branch.components))
         ]

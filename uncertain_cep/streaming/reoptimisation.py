@@ -79,7 +79,7 @@ class Replanning:
 
     def __init__(self, plan: EvaluationPlan) -> None:
         self._plan = plan
-        self._states = [_State() for _ in plan.branches or (plan,)]
+        self._states = [_State() for _ in plan.or_free]
         self._first_events = 0
         self.used: deque[UsedPlan] = deque(maxlen=PLANS_LISTED)
 
@@ -102,7 +102,7 @@ class Replanning:
 
     @property
     def _branches(self) -> tuple[EvaluationPlan, ...]:
-        return self._plan.branches or (self._plan,)
+        return self._plan.or_free
 
     def _spend(self, seconds: float) -> None:
         for state in self._states:

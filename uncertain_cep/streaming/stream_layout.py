@@ -193,7 +193,7 @@ class StreamLayout:
     @property
     def back(self) -> int:
         """How many ticks before its slice an event that matters to its matches can end."""
-        looks = any(map(looks_back, self.plan.branches or (self.plan,)))
+        looks = any(map(looks_back, self.plan.or_free))
         return min(self.plan.window - 1, 2 * MAX_TICK) if looks else 0
 
     @property
@@ -237,7 +237,7 @@ class StreamLayout:
     @property
     def id_keys(self) -> tuple[tuple[str, ...], ...]:
         """The attributes within which ids are unique, of each branch."""
-        return tuple({branch.partition_attributes: None for branch in self.plan.branches or (self.plan,)})
+        return tuple({branch.partition_attributes: None for branch in self.plan.or_free})
 
     @cached_property
     def output_schema(self) -> pa.Schema:

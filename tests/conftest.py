@@ -1,4 +1,4 @@
-"""What every test shares: the quick and the thorough profile, and where the real traces lie."""
+"""The common part of all tests: the quick and the thorough profile, and the place of the real traces."""
 
 from __future__ import annotations
 

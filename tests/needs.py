@@ -1,4 +1,4 @@
-"""What some tests need and a machine may lack: they are skipped there, unless the run demands it.
+"""Needs of tests that a machine may lack: they are skipped there, unless the run demands them.
 
 Whoever starts the tests knows what is there, and says so in a variable of the environment: ``.ci/run`` does.
 A need that is demanded and not met is a failure.

@@ -1,4 +1,4 @@
-"""What callers have is taken; what cannot be is refused by an error of ours that says what to do."""
+"""The boundary takes all that callers have; else it raises an error of ours that says what to do."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_files_with_times_and_ids_of_any_exact_type(tmp_path: Path) -> None:
 
 
 def calls(frame: Callable[[], Any], **options: Any) -> Iterator[Any]:
-    """Yield what every function returns for a frame."""
+    """Yield the result of every function for a frame."""
     tick = {name: value for name, value in options.items() if name == "tick"}
     names = {name: value for name, value in options.items() if name == "names"}
     yield uc.match(frame(), QUERY, **options)

@@ -1,4 +1,4 @@
-"""What is sound but may not be what was meant is said, once in a call, and nothing else is."""
+"""Diagnostics: sound queries that may not be meant so get one warning a call, and others none."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TRACE = pa.table(
 
 
 def said(ask: Callable[..., object], *arguments: object, **options: object) -> list[str]:
-    """Return what a call warns of, line by line."""
+    """Return the warnings of a call, line by line."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         ask(*arguments, **options)
@@ -258,7 +258,7 @@ def test_a_large_table_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @given(st.data(), st.lists(st.sampled_from(["A", "B", "C"]), max_size=12))
 def test_a_candidate_is_found_wherever_it_is(data: st.DataObject, types: list[str]) -> None:
-    """What is said does not depend on how many rows are looked at first."""
+    """Diagnostics do not depend on how many rows are looked at first."""
     n = len(types)
     values = [data.draw(st.sampled_from([1, 2, None])) for _ in types]
     table = pa.table(

@@ -1,4 +1,4 @@
-"""Whatever unit and zone times have, and whatever a tick is: all that shows times says what ticks give."""
+"""Times of any unit and zone, with any tick: all that shows times agrees with the ticks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def events_of(times: Callable[[list[int]], pa.Array]) -> pa.Table:
 
 
 def stamps(unit: str, zone: str | None = None) -> Callable[[list[int]], pa.Array]:
-    """Return what makes timestamps of times in nanoseconds since 1970."""
+    """Return a function that makes timestamps of times in nanoseconds since 1970."""
     kind = pa.timestamp(unit, zone)
     return lambda times: pa.array([time // UNITS[unit] for time in times]).cast(kind)
 
@@ -80,7 +80,7 @@ def matched(table: pa.Table, tick: str) -> list[Any]:
 
 
 def of_report(events: pa.Table, tick: str) -> Any:
-    """Return what the script of a page is handed, with its origin in ticks."""
+    """Return the data of a page's script, with its origin in ticks."""
     facts = data_of(str(uc.report(events, QUERY, stamp="at", tick=tick)))
     clock = facts.pop("clock")
     if clock["kind"] == "stamp":

@@ -1,4 +1,4 @@
-"""Which rows a component can take, whatever columns are made of."""
+"""Selection of the rows that a component can take, with columns of every kind."""
 
 from __future__ import annotations
 

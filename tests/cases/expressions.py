@@ -138,7 +138,7 @@ _WRITTEN = {
 
 
 def _function(name: str, values: list[Value]) -> Value:
-    """Return what a function comes to."""
+    """Return the value of a function."""
     given: list[Any] = [value for value in values if value is not None]
     first: Any = values[0]
     if name == "is null":

@@ -17,7 +17,7 @@ Int64 = NDArray[np.int64]
 
 @dataclass(slots=True)
 class EmitRule:
-    """What has arrived, and the emit time that follows from it.
+    """The events that have arrived, and the emit time that follows from them.
 
     An event that arrives later has ``upper >= now.lower``, so it happens at ``now.lower - U_max`` or later
     if no interval is longer than ``U_max``: the points before that tick, ``t_emit``, are complete.

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a file, each command names it."""
+"""Damaged files: each command names the file."""
 
 from __future__ import annotations
 

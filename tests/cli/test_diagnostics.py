@@ -1,4 +1,4 @@
-"""What the commands say on stderr of what may not be what was meant."""
+"""Diagnostics of commands on stderr: queries that may not be meant so."""
 
 from __future__ import annotations
 

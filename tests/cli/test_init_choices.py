@@ -1,4 +1,4 @@
-"""What is proposed for files that nobody has described: the right reading, and a comment on each choice."""
+"""Proposals for files that nobody has described: the right reading, and a comment on each choice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def table(proposed: ProposedSchema) -> dict[str, Any]:
 
 
 def comments(proposed: ProposedSchema) -> str:
-    """Return what comments say, in one line."""
+    """Return the comments in one line."""
     return " ".join(line.removeprefix("# ") for line in proposed.text.splitlines() if line.startswith("#"))
 
 

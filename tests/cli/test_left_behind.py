@@ -1,4 +1,4 @@
-"""What a killed process leaves behind goes with the next run, and two runs to one place leave one result."""
+"""Remains of a killed process go with the next run, and two runs to one place leave one result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command for streams refuses, before Spark is started or anything is written."""
+"""Refusals of the command for streams, before Spark is started or anything is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a column holds that nobody asks for is no fault of a trace."""
+"""Columns that no query uses may hold anything: they are no fault of a trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which constraints a query asks about."""
+"""Constraints that a query asks about."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _shift(value: Any, places: Any) -> Any:
 
 
 def _empty(*arguments: Any, **named: Any) -> Any:
-    """Return what ``np.empty`` does, filled with what no result holds."""
+    """Return an array like ``np.empty``, filled with values that no result holds."""
     array = np.empty(*arguments, **named)
     if array.dtype.kind == "f":
         array.fill(np.nan)

@@ -11,7 +11,7 @@ from tests.confidence.checked import checked_code, checks
 
 
 def run(body: str, **names: Any) -> Any:
-    """Return what a kernel with this body returns."""
+    """Return the result of a kernel with this body."""
     lines = "".join(f"    {line}\n" for line in body.splitlines())
     source = f"@kernel\ndef function({', '.join(names)}):\n{lines}"
     given: dict[str, Any] = {**checks, "np": np, "kernel": lambda function: function}

@@ -59,7 +59,7 @@ def environment(checkout: Path, cache: Path) -> dict[str, str]:
 
 
 def stirred(checkout: Path, cache: Path) -> tuple[int, int]:
-    """Return what a kernel of the checkout computes in a new process, and how many were compiled for it."""
+    """Return the result of a kernel of the checkout in a new process, and how many were compiled for it."""
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
         cwd=checkout,
@@ -185,7 +185,7 @@ def open_to_all(folder: Path) -> str:
 
 @pytest.mark.parametrize("give", [owned_by_another, open_to_all])
 def test_code_of_others_is_never_run(tmp_path: Path, give: Callable[[Path], str]) -> None:
-    """What all users can write, or another one has written, is neither read nor added to."""
+    """A cache that all users can write, or that is another user's, is neither read nor added to."""
     here, cache = checkout(tmp_path / "here"), tmp_path / "cache"
     state, compiles = stirred(here, cache)
     folder = cache / "uncertain-cep"

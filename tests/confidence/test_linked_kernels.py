@@ -1,4 +1,4 @@
-"""What other kernels call is compiled once for each type, and only for them."""
+"""Kernels that other kernels call are compiled once for each type, and only for them."""
 
 from __future__ import annotations
 

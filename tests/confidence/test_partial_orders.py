@@ -67,7 +67,7 @@ class Match:
         return total, first, last
 
     def arguments(self, most_steps: float) -> tuple[Any, ...] | None:
-        """Return what `order_confidence` takes; None if order and window leave no times."""
+        """Return the arguments of `order_confidence`; None if order and window leave no times."""
         before = [bits([i for i, later in self.order if later == j]) for j in range(len(self.events))]
         order = Order.of(
             before, [(place, bits(list(after)), bits(list(behind))) for place, after, behind in self.gaps]

@@ -1,4 +1,4 @@
-"""What plain kernels have spent is the time of their threads, and not what these waited for each other."""
+"""Plain kernels count the time of their threads, and not the time that these waited for each other."""
 
 from __future__ import annotations
 

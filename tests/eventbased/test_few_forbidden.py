@@ -21,7 +21,7 @@ _EVENTS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3)), min_size=2,
 def described(
     events: Intervals, taken: list[list[int]], matches: list[tuple[int, ...]], w: int
 ) -> tuple[list[bool], list[int], list[int], list[float]]:
-    """Return which matches, by numbers of events, are described, their ranges and confidences."""
+    """Return the numbers of events of matches that are described, their ranges and confidences."""
     lower = [np.array([events[e][0] for e in part]) for part in taken]
     upper = [np.array([events[e][1] for e in part]) for part in taken]
     candidates = candidates_of(lower, upper)

@@ -45,7 +45,7 @@ def laid_out(components: list[Intervals]) -> Candidates:
 
 
 def likely(candidates: Candidates, w: int, least: float) -> Narrowed | None:
-    """Return what a join takes to find the matches of some confidence, None if there are none."""
+    """Return the arguments of a join for the matches of some confidence, None if there are none."""
     distance = least_distances(candidates, w, least)
     return None if distance is None else narrowed(candidates, w, distance)
 

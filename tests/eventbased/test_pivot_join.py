@@ -51,7 +51,7 @@ def feasible(chosen: tuple[Event, ...], window: int, most: Sequence[int] = ()) -
 
 
 def no_predicates(length: int) -> JoinBytecode:
-    """Return what asks nothing."""
+    """Return empty predicates."""
     none = np.zeros(0, np.int64)
     return JoinBytecode(
         np.zeros((length, length + 1), np.int64), np.zeros((0, 2), np.int64), none, np.zeros(0),

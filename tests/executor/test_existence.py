@@ -36,7 +36,7 @@ def test_every_method_is_the_oracle(case: Case, evaluation: str, strategy: Strat
     st.sampled_from([{"evaluation": name} for name in EVALUATIONS] + [{"approximate": 0.01}]),
 )
 def test_every_method_is_the_oracle_by_clocks(case: Case, way: dict[str, Any]) -> None:
-    """What a clock makes impossible is dropped before probabilities to have happened are looked up."""
+    """A match that clocks make impossible is dropped before probabilities to have happened are looked up."""
     note(case.script())
     strategy: Strategy = "skip_till_any_match"
     found = uc.match(case.trace.table(), text_of(case, strategy), **way)

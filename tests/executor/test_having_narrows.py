@@ -72,7 +72,7 @@ def test_the_same_matches(
 
 
 def test_a_join_that_is_narrowed_much_looks_at_little() -> None:
-    """Which way is taken shows in what is weighed by itself."""
+    """The matches that are weighed by themselves show the way that is taken."""
     count = 3000
     events = pa.table(
         {"type": ["A", "B", "C"] * count, "id": range(3 * count), "lower": range(3 * count),

@@ -231,7 +231,7 @@ IN_ORDER: dict[str, Pattern] = {
 def test_times_where_the_order_is_known(
     pattern: str, strategy: Any, window: int, events: list[Event], data: st.DataObject
 ) -> None:
-    """What forbids at an end of a match, or as conditions on times say, is known by the order in part."""
+    """The order is known in part to gaps at an end of a match and to conditions on times."""
     names = [name.replace("[]", "[i]") for name in re.findall(r"[vnm]\d?(?:\[])?(?=[,)]|$)", pattern)]
     spoken = [name for name in names if name != "m"]
     drawn = data.draw(st.lists(_conditions(spoken), max_size=2))

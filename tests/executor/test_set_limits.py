@@ -1,4 +1,4 @@
-"""What AND and OR refuse, with what words, and how they are explained."""
+"""Refusals of AND and OR, their words, and how plans with them are explained."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Drawn:
 
 
 def same(text: str) -> Drawn:
-    """Return what both write alike."""
+    """Return the part that both write alike."""
     return Drawn(text, text)
 
 

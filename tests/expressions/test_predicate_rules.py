@@ -1,4 +1,4 @@
-"""What predicates, aggregates and first times mean where it is easily taken for something else."""
+"""Predicates, aggregates and first times where their meaning is easily mistaken."""
 
 from __future__ import annotations
 

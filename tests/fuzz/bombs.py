@@ -121,12 +121,12 @@ def trace(
 
 
 def of(**options: Any) -> Events:
-    """Return what makes events of a kind."""
+    """Return a function that makes events of a kind."""
     return lambda count: trace(count, **options)
 
 
 def in_turn(types: str, length: int = 5) -> Events:
-    """Return what makes events of some types one after the other."""
+    """Return a function that makes events of some types one after the other."""
 
     def made(count: int) -> pa.Table:
         kinds = np.array(list(types))[np.arange(count) * len(types) // count]

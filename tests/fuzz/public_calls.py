@@ -26,7 +26,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Result:
-    """What an earlier call of a program returned; None if there is none."""
+    """The result of an earlier call of a program; None if there is none."""
 
     number: int
 

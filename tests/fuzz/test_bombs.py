@@ -1,4 +1,4 @@
-"""Whatever is asked of whatever events: a call ends within its limits, with an answer or an error of ours."""
+"""Any query on any events: a call ends within its limits, with an answer or an error of ours."""
 
 from __future__ import annotations
 

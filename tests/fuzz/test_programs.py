@@ -135,7 +135,7 @@ def performed(case: Program) -> None:
 
 
 def _result(call: Callable[[], object]) -> Any:
-    """Return what a call returns; None if it ends with an error of ours."""
+    """Return the result of a call; None if it ends with an error of ours."""
     found: list[object] = []
     allowed(lambda: found.append(call()))
     return found[0] if found else None

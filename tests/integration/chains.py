@@ -21,7 +21,7 @@ Signature = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a match must look like: its confidence and its tightest range of times (ticks)."""
+    """The expected form of a match: its confidence and its tightest range of times (ticks)."""
 
     confidence: Fraction
     lower: int

@@ -168,7 +168,7 @@ def with_interval(table: pa.Table, lower: Ints, upper: Ints) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the engine said of its matches, and which of them happened in each world.
+    """The matches of the engine, and which of them happened in each world.
 
     Attributes
     ----------
@@ -252,7 +252,7 @@ LONGEST_TICKS = 8
 
 @cache
 def drawn(pattern: Pattern, strategy: str) -> Outcome:
-    """Return what becomes of the cluster as it is when every true time is drawn from its interval."""
+    """Return the outcome of the cluster as it is when every true time is drawn from its interval."""
     events = interval_events(cluster_trace(2, 3, seed=5))
     lower, upper = np.asarray(events["lower"]), np.asarray(events["upper"])
     draws = np.random.default_rng(1).integers(lower, upper, size=(WORLDS, len(lower)), endpoint=True)
@@ -261,7 +261,7 @@ def drawn(pattern: Pattern, strategy: str) -> Outcome:
 
 @cache
 def simulated(strategy: str) -> tuple[Outcome, ...]:
-    """Return what became of several clusters by their own hidden times, with intervals put around these."""
+    """Return the outcome of several clusters by their own hidden times, with intervals put around these."""
     outcomes = []
     for seed in range(SEEDS):
         rng = np.random.default_rng(seed)

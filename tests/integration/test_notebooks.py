@@ -13,7 +13,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 
 
 def printed(notebook: Any) -> list[str]:
-    """Return what each cell of a notebook prints, in however many pieces it came."""
+    """Return the output of each cell of a notebook, in however many pieces it came."""
     return [
         "".join(
             output["text"]

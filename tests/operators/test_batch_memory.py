@@ -136,7 +136,7 @@ def values(held: Any) -> list[Any]:
 def test_batches_stay_as_they_were(
     threads: int, batch_rows: int, ways: list[Callable[[pa.RecordBatch], Any] | None]
 ) -> None:
-    """Whatever a caller holds of batches, in whatever turn, later ones do not write on it."""
+    """A batch that a caller holds is never overwritten by later ones."""
     held = []
     with always_compiled():
         for number, batch in enumerate(

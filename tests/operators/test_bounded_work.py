@@ -170,7 +170,7 @@ def test_one_match_that_many_events_forbid_can_be_ended(clause: str, probability
 
 
 def test_plain_kernels_end_within_a_match() -> None:
-    """What is raised comes from within a kernel, which Python alone cannot end."""
+    """The error comes from within a kernel, which Python alone cannot end."""
     query = "PATTERN SEQ(A a, !N n, B b) WITHIN 100"
     with running("plain"), pytest.raises(TimeLimitError) as ended, ending_after(200):
         uc.match(one_match(), query)

@@ -179,7 +179,7 @@ _PAIR: dict[str, list[Any]] = {"type": ["C", "B"], "id": [8, 19], "lower": [3, 4
 
 
 def _as_tables(columns: Mapping[str, Sequence[Any]], text: str, **options: Any) -> list[pa.Table]:
-    """Return what a query finds in a table, and in a stream of its events."""
+    """Return the answer of a query in a table, and in a stream of its events."""
     table = pa.table({name: list(values) for name, values in columns.items()})
     matcher = uc.IncrementalMatcher(text, table.schema, **options)
     streamed = pa.Table.from_batches([matcher.push(table), matcher.close()])

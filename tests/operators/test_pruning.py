@@ -1,4 +1,4 @@
-"""What is pruned while matches grow: bounds on confidences, and negated events that are there for certain."""
+"""Pruning while matches grow: bounds on confidences, and negated events that are there for certain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operator takes a plan, by golden pairs of a query and the operator that takes it."""
+"""Golden pairs of a query and the operator that takes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is chosen: queries and statistics in, plans out, and the reasons given."""
+"""Choices of plans: queries and statistics in, plans out, and the reasons given."""
 
 from __future__ import annotations
 

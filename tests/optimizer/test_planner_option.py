@@ -1,4 +1,4 @@
-"""What the option ``planner`` takes, and what it says of what it does not."""
+"""Values of the option ``planner``, and the errors of others."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def _nothing_remembered() -> Iterator[None]:
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[Selected]:
-    """What was measured."""
+    """The statistics that were measured."""
     found: list[Selected] = []
 
     def noted(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, sampled: int) -> Statistics:

@@ -64,7 +64,7 @@ UNSEEN = (
 
 @pytest.fixture(scope="module")
 def unseen(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Selected, CostModel]]:
-    """What is selected for each pattern, and the cost model of it by the sample that plans rest on."""
+    """The selection of each pattern, and the cost model of it by the sample that plans rest on."""
     folder = tmp_path_factory.mktemp("cluster")
     write_cluster(folder / "trace", cluster_trace(6, 4, 77))
     found = []

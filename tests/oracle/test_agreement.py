@@ -109,7 +109,7 @@ def test_the_worlds_of_clocks_have_probability_one(events: list[Event]) -> None:
 
 @given(queries(), clocked())
 def test_clocks_only_take_combinations_of_times_away(query: Query, events: list[Event]) -> None:
-    """What is an answer with clocks is one without, but for ties that sequences break."""
+    """An answer with clocks is one without, but for ties that sequences break."""
     apart = [
         replace(event, clock=None, sequence=None, pmf=_weights(event.ticks(), event)) for event in events
     ]

@@ -61,7 +61,7 @@ def test_figure_3c_the_window_prunes(upper_of_a: int) -> None:
 
 
 def test_figure_2c_next_events_latest_time() -> None:
-    """What can be next to a1 is what starts by NELT, the upper bound of b5; b6 starts after it."""
+    """The events next to a1 start by NELT, the upper bound of b5; b6 starts after it."""
     events = (
         event("A", 1, 1, 4),
         event("B", 2, 2, 4),

@@ -99,7 +99,7 @@ def test_only_the_entry_points_import_the_command_line() -> None:
 
 
 def loaded_by(statement: str, modules: tuple[str, ...]) -> str:
-    """Return which of the modules a fresh interpreter has loaded after a statement."""
+    """Return the modules among some that a fresh interpreter has loaded after a statement."""
     code = f"import sys\n{statement}\nprint(*sorted(set({modules!r}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     return done.stdout.splitlines()[-1]

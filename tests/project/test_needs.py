@@ -1,4 +1,4 @@
-"""What a machine lacks is skipped, and the run says so; it fails if whoever started it demands it."""
+"""Needs that a machine lacks are skipped, and the run says so; it fails if its caller demands them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def bare(tmp_path: Path) -> Path:
 
 
 def ran(checkout: Path) -> tuple[str, dict[str, list[str]]]:
-    """Return what pytest says at last in a checkout, on a machine of a CI, and what it notes as skipped."""
+    """Return the last lines of pytest in a checkout, on a machine of a CI, and the skips that it notes."""
     noted = checkout.parent / "noted"
     shutil.rmtree(noted, ignore_errors=True)
     noted.mkdir()

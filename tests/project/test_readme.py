@@ -1,4 +1,4 @@
-"""What the README and the pages of docs say is so: code runs, commands, options and files are there."""
+"""The README and the pages of docs are right: code runs, commands, options and files are there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which room may import which, and that nothing imports in a circle, lazily and for types included."""
+"""Imports between rooms: which may import which, and none in a circle, lazily and for types included."""
 
 from __future__ import annotations
 

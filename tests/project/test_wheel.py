@@ -1,4 +1,4 @@
-"""What is shipped: the wheel's contents, and that it works in an environment that has nothing else."""
+"""The wheel's contents, and that it works in an environment that has nothing else."""
 
 from __future__ import annotations
 

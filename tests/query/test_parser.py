@@ -1,4 +1,4 @@
-"""What a query text means, as goldens, and how large a text may be."""
+"""The meaning of query texts, as goldens, and how large a text may be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report says is so: totals, charts, the comparison with raw stamps, and that values stay values."""
+"""Reports are right: totals, charts, the comparison with raw stamps, and values that stay values."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_expected_counts(
 def test_expected_counts_where_components_share_events(
     data: st.DataObject, case: Case, every: int | None, threads: int, repeated: float
 ) -> None:
-    """What an event counts with itself is taken off, unless hardly anything is left."""
+    """The pairs of an event with itself are taken off, unless hardly anything is left."""
     types = data.draw(st.sampled_from([("A",), ("A", "B"), ()]))
     others = data.draw(st.sampled_from([types, ("B",), ("B", "D")]))
     components = tuple(

@@ -1,4 +1,4 @@
-"""What is made of matches of events that may not have happened: the oracle's, by every way there is."""
+"""Results of matches of events that may not have happened: the oracle's, by every way there is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What drawings of matches show: when each event happened, part by part, and what could spoil the match."""
+"""Drawings of matches: when each event happened, part by part, and events that could spoil the match."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def drawn(case: LanguageCase | NestedCase, parts: int) -> tuple[list[dict[str, A
 
 
 def key_of_record(case: LanguageCase | NestedCase, record: dict[str, Any]) -> Key:
-    """Return what the oracle calls a match."""
+    """Return the oracle's key of a match."""
     held = {found.variable: record[found.variable] for found in case.positives}
     signature = tuple((name, tuple(ids) if isinstance(ids, list) else ids) for name, ids in held.items())
     return tuple(record[name] for name in case.query().partition), signature

@@ -102,7 +102,7 @@ def test_every_clause_in_its_order(data: st.DataObject, case: Case, limit: int, 
 
 @given(cases(), st.sampled_from(_PMF_SCALES), EVALUATIONS)
 def test_no_confidence_exceeds_one(case: Case, scale: float, evaluation: str) -> None:
-    """What a pmf has too much or too little is taken from all its ticks."""
+    """A pmf's surplus or deficit is taken from all its ticks."""
     note(case.script())
     table = scaled_pmfs(case, scale)
     found = uc.match(table, case.text(), evaluation=evaluation)

@@ -61,7 +61,7 @@ def lingering(batches: Iterable[pa.RecordBatch], *, seen: str, run: Any, **optio
 
 
 def killed_meanwhile(seen: Path, call: Callable[[], pa.Table]) -> pa.Table:
-    """Return what a call does, and kill the executor that is the first to do a task, before it says so."""
+    """Return the result of a call, and kill the executor that is the first to do a task, before that."""
     seen.mkdir()
     over, killed = Event(), Event()
 

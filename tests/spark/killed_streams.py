@@ -63,7 +63,7 @@ def trace(events: int, seed: int) -> pa.Table:
 
 
 def written(out: Path) -> pa.Table | None:
-    """Return what any reader of Parquet finds in the output folder, None if there is nothing yet."""
+    """Return the content of the output folder as any reader of Parquet reads it, or None."""
     files = sorted(str(path) for path in out.rglob("*.parquet"))
     return ds.dataset(files, format="parquet").to_table() if files else None
 
@@ -220,7 +220,7 @@ class _Running:
 
     @property
     def said(self) -> str:
-        """What it has said since it was started the last time."""
+        """Its output since it was started the last time."""
         return self._log.read_bytes()[self.begins :].decode()
 
     def victims(self, kind: str) -> list[int]:
@@ -261,7 +261,7 @@ def _are_done(folder: Path, batches: int) -> bool:
 
 
 def _waited(condition: Callable[[], T], running: _Running, until: float) -> T:
-    """Return what a condition says once it is something, and start the command again whenever it is dead."""
+    """Return the value of a condition once it has one, and start the command again when it is dead."""
     while True:
         assert time.monotonic() < until, running.said[-3000:]
         if running.process.poll() is not None:

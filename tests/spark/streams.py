@@ -61,7 +61,7 @@ TOO_BUSY: Final = "the machine is too busy. Start again"
 
 
 def patiently(run: Callable[[], T]) -> T:
-    """Return what some work on a stream returns, done again while Spark finds the machine too busy."""
+    """Return the result of some work on a stream, done again while Spark finds the machine too busy."""
     while True:
         try:
             with worker_errors():

@@ -1,4 +1,4 @@
-"""What workers count of candidates adds up to the statistics of the frame, however it is cut into batches."""
+"""Counts of candidates by workers add up to the statistics of the frame, however it is cut into batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark chooses and adds up among matches is what the in-process engine does."""
+"""Spark chooses and adds up among matches as the in-process engine does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark's Python workers are spared after their tasks."""
+"""Savings of Spark's Python workers after their tasks."""
 
 from __future__ import annotations
 

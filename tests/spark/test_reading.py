@@ -310,7 +310,7 @@ def test_a_type_of_a_user_is_what_it_is_stored_as(spark: SparkSession, tmp_path:
 
 
 def test_hours_that_clocks_showed_twice_and_days_that_change(spark: SparkSession, tmp_path: Path) -> None:
-    """What rows tell each other, and the pmf of those with two possible times, is the same on Spark."""
+    """Rows tell each other the same on Spark, and so are the pmfs of those with two possible times."""
     (tmp_path / "schema.toml").write_text(
         'tick = "1min"\n[[events]]\nfiles = "[ab].*"\ntype_column = "what"\ntime = "at"\n'
         'time_zone = "Europe/Berlin"\nuncertainty = { kind = "exact" }\n[[events]]\nfiles = "c.csv"\n'

@@ -60,7 +60,7 @@ def trace(seed: int, count: int) -> pa.Table:
 
 
 def found_of(spark: SparkSession, folder: Path, table: pa.Table, names: list[str]) -> dict[str, pa.Table]:
-    """Return what streams of a folder find, by query."""
+    """Return the answers of streams of a folder, by query."""
     found = {}
     for number, name in enumerate(names):
         text = QUERIES[name]

@@ -1,4 +1,4 @@
-"""What a user of the incremental matcher meets besides matches: faults, late events, times, bounded state."""
+"""The incremental matcher for its users, besides matches: faults, late events, times, bounded state."""
 
 from __future__ import annotations
 

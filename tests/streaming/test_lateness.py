@@ -1,4 +1,4 @@
-"""Which events are late, and the answer without them, does not depend on the calls that events come in."""
+"""Late events, and the answer without them, do not depend on the calls that events come in."""
 
 from __future__ import annotations
 

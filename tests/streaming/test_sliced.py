@@ -28,7 +28,7 @@ _LENGTHS = st.sampled_from([None, 1, 1, 2, 3, 7, 1000])
 def streamed(
     trace: Trace, stream: Stream, text: str, slice_length: int | None, evaluation: str = "sliced"
 ) -> pa.Table:
-    """Return what a matcher says of a stream that is evaluated slice by slice."""
+    """Return the output of a matcher for a stream that is evaluated slice by slice."""
     found, matcher = pushed(stream, trace.types, text, evaluation=evaluation, slice_length=slice_length)
     assert not matcher.late_count
     return found

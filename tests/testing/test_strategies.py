@@ -1,4 +1,4 @@
-"""What is drawn for users' tests: both forms of a query ask the same, and every construct occurs."""
+"""Draws for users' tests: both forms of a query ask the same, and every construct occurs."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 
 
 def read_elsewhere(*files: Path) -> tuple[list[str], int]:
-    """Return what a process of its own says of each file, and by how many MiB its memory grew."""
+    """Return the output of a new process for each file, and by how many MiB its memory grew."""
     done = subprocess.run(
         [sys.executable, "-c", _PEAK, *map(str, files)],
         capture_output=True,

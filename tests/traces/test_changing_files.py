@@ -95,7 +95,7 @@ def test_one_that_is_cut_off(path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("path", ["csv", "jsonl"], indirect=True)
 def test_one_that_grows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is appended by whole rows is read or not; a row that is written in part is a fault."""
+    """Whole rows that are appended are read or not; a row that is written in part is a fault."""
     row = {".csv": f'"A",{COUNT},1,1\n', ".jsonl": '{"type":"A","id":-1,"lower":1,"upper":1}\n'}[path.suffix]
 
     def append(text: str) -> None:

@@ -230,7 +230,7 @@ class _Slow:
 
 
 def test_no_read_goes_on_when_a_stream_is_closed() -> None:
-    """What reads ahead would take the bytes of the file that is opened next."""
+    """A thread that reads ahead would take the bytes of the file that is opened next."""
     done: list[str] = []
     slow = _Slow(done)
     stream = WatchedStream(slow, ",")

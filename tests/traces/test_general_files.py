@@ -1,4 +1,4 @@
-"""What schema files can say of any file: fields within fields, lists, wide rows, forms of times, copies."""
+"""Schema files describe any file: fields within fields, lists, wide rows, forms of times, copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a sound trace, against what its rows say one by one."""
+"""The profile of a sound trace, against its rows one by one."""
 
 from __future__ import annotations
 

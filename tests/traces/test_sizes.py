@@ -1,4 +1,4 @@
-"""What the choice of an engine goes by: the bytes of traces once they are unpacked."""
+"""The choice of an engine depends on the bytes of traces once they are unpacked."""
 
 from __future__ import annotations
 

@@ -54,20 +54,20 @@ def probabilities(
     for candidate in candidates(query, events):
         group = tuple(_value(name, candidate, variables) for name in by)
         members[group].append((key_of(candidate, query), candidate))
-    found: dict[Group, Fraction] = {}
+    probability_of_group: dict[Group, Fraction] = {}
     for group, choices in members.items():
         for bucket, mass in _of_group(query, _that_matter(choices, events), choices, every, at_least).items():
-            found[group, bucket] = mass
-    return found
+            probability_of_group[group, bucket] = mass
+    return probability_of_group
 
 
 def _that_matter(choices: Sequence[tuple[Key, Candidate]], events: Sequence[Event]) -> list[Event]:
     """Return the events that some matches depend on; an ordered clock ties all events."""
     if any(event.clock is not None and event.clock.ordered for event in events):
         return list(events)
-    own = {event for _, found in choices for event in found.events}
-    forbidden = {event for _, found in choices for gap in found.gaps for event in gap.forbidden}
-    return [event for event in events if event in own or event in forbidden]
+    taken = {event for _, candidate in choices for event in candidate.events}
+    forbidden = {event for _, candidate in choices for gap in candidate.gaps for event in gap.forbidden}
+    return [event for event in events if event in taken or event in forbidden]
 
 
 def _of_group(
@@ -78,7 +78,7 @@ def _of_group(
     at_least: int,
 ) -> Mapping[int | None, Fraction]:
     """Return the probability of enough matches in each bucket."""
-    found: dict[int | None, Fraction] = defaultdict(Fraction)
+    probability_of_bucket: dict[int | None, Fraction] = defaultdict(Fraction)
     for probability, world in worlds(events):
         signatures: dict[int | None, set[Key]] = defaultdict(set)
         for key, candidate in choices:
@@ -87,12 +87,12 @@ def _of_group(
                 signatures[None if every is None else times[0] // every * every].add(key)
         for bucket, keys in signatures.items():
             if len(keys) >= at_least:
-                found[bucket] += probability
-    return found
+                probability_of_bucket[bucket] += probability
+    return probability_of_bucket
 
 
 def _value(name: str, candidate: Candidate, variables: set[str]) -> Value | Identifier:
-    """Return what one name of BY says of a match; a variable hides an attribute of its name."""
+    """Return the value of one name of BY for a match; a variable hides an attribute of its name."""
     variable, _, attribute = name.partition(".")
     if variable not in variables:
         return candidate.events[0][name]

@@ -194,7 +194,7 @@ class Decoding:
 
 @pytest.mark.parametrize("within", [b"x" * 3, b"} {", b"}{\n"])
 def test_one_long_object_is_read_in_linear_time(within: bytes) -> None:
-    """What was read is copied, and decoded in vain, a few times altogether: not once a block or a border."""
+    """A reader copies and decodes data a few times altogether: not once a block or a border."""
     text = b'{"a": "' + within.replace(b"\n", b" ") * 2**22 + b'"}'
     stream, decoder = Counting(text + b"\n" + b'{"a": "b"}  \n{}'), Decoding()
     source = Source(cast(BinaryIO, stream), "file")

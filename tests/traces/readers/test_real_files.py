@@ -1,4 +1,4 @@
-"""What readers make of real files: how many events of each type, the columns, and a digest of all values."""
+"""Readers on real files: how many events of each type, the columns, and a digest of all values."""
 
 from __future__ import annotations
 

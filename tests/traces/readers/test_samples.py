@@ -1,4 +1,4 @@
-"""What readers make of a small file of each format, looked through against its specification."""
+"""Readers on a small file of each format, looked through against its specification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels ask of whole arrays, as plain loops: NumPy's own functions take far longer to compile."""
+"""Functions of whole arrays for kernels, as plain loops: NumPy's own take far longer to compile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def smallest(values):
 
 @kernel
 def count_below(values, start, stop, x):
-    """Return how many of the ascending values start..stop-1 are smaller than x. O(log n)."""
+    """Return the number of the ascending values start..stop-1 that are smaller than x. O(log n)."""
     low = start
     high = stop
     while low < high:
@@ -43,7 +43,7 @@ def count_below(values, start, stop, x):
 
 @kernel
 def count_up_to(values, start, stop, x):
-    """Return how many of the ascending values start..stop-1 are at most x. O(log n)."""
+    """Return the number of the ascending values start..stop-1 that are at most x. O(log n)."""
     low = start
     high = stop
     while low < high:

@@ -33,7 +33,7 @@ def grown(array: NDArray[Any], size: int, axis: int = -1) -> NDArray[Any]:
 
 
 def repeated(values: Int64) -> Mask:
-    """Return which values stand there more than once, (k,) bool. O(k log k)."""
+    """Return a mask, (k,) bool, of the values that stand there more than once. O(k log k)."""
     if len(values) < 2:
         return np.zeros(len(values), dtype=np.bool_)
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
@@ -109,7 +109,7 @@ class AttributeValues(NamedTuple):
     nulls: Mask
 
     def of(self, chosen: slice | Int64) -> AttributeValues:
-        """Return those of some of the candidates."""
+        """Return the values of some of the candidates."""
         return AttributeValues._make(array[:, chosen] for array in self)
 
 

@@ -30,7 +30,7 @@ class Abandoned(BaseException):
 
 
 class Failure:
-    """What a call raised."""
+    """The error of a call."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -52,7 +52,7 @@ def ending_when(ends: Callable[[], bool]) -> Iterator[None]:
 def in_a_thread(
     call: Callable[[], ResultT], *, daemon: bool, meanwhile: Callable[[], object] = lambda: None
 ) -> ResultT:
-    """Return what a call returns, made in a thread of its own and in this context.
+    """Return the result of a call, made in a thread of its own and in this context.
 
     Parameters
     ----------

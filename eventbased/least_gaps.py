@@ -78,7 +78,7 @@ def least_gap(length: int, size: int, w: int, need: float) -> int | None:
 
 
 def best_of(gaps: Int64, length: int, size: int, w: int) -> Float64:
-    """Return what a match with some first gap has as its confidence at most, (k,), for the parameters above.
+    """Return the largest confidence of a match with some first gap, (k,), for the parameters above.
 
     The gaps, (k,), are at most ``w / length``.
     """

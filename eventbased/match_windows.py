@@ -53,7 +53,7 @@ def _fill_union(lower, upper, times):
 
 @kernel(allocates=True)
 def restricted(times, others, least, most):
-    """Return those of some times that follow one of other times by ``least .. most`` ticks.
+    """Return the times that follow one of other times by ``least .. most`` ticks.
 
     Parameters
     ----------

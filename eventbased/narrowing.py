@@ -28,7 +28,7 @@ Int64 = NDArray[np.int64]
 
 
 class Narrowed(NamedTuple):
-    """What a join takes instead of its candidates: the same ones in the same order."""
+    """Narrowed candidates of a join: the same ones in the same order."""
 
     candidates: Candidates
     w: int

@@ -10,7 +10,7 @@ __all__ = ["needed"]
 
 @kernel(inline=True)
 def needed(least):
-    """Return what an upper bound has to reach for a match not to be left out.
+    """Return the smallest upper bound for which a match is kept.
 
     Every search that leaves out matches because of their confidence compares its bounds with this number, and
     with nothing else.

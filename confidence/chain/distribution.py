@@ -94,7 +94,7 @@ def running_sums(lower, upper, offset, pmf, head, tail):
 
 
 def doubtful(pmfs: Pmfs, offset: Int64, probability: Float64, own: Int64 | None = None) -> tuple[Pmfs, Int64]:
-    """Return what tells the laws of events that happened with some probability, if at all.
+    """Return the laws of events that happened with some probability, if at all.
 
     Parameters
     ----------

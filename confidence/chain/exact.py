@@ -1,4 +1,4 @@
-"""What float64 cannot be trusted with: when that is so, and the same sums in whole numbers.
+"""Sums that float64 cannot be trusted with: when that is so, and the same sums in whole numbers.
 
 The confidence of a chain of uniform intervals is a sum of terms of both signs
 (:mod:`confidence.chain.uniform`). Where they cancel, kernels give NaN, and Python redoes the sum. All other

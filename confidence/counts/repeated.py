@@ -1,4 +1,4 @@
-"""What is counted too much where one event is a candidate of several components: its uses with itself.
+"""The surplus of counts where one event is a candidate of several components: its uses with itself.
 
 With rates (:mod:`confidence.counts.expected`) every choice of one candidate a component counts, those with an
 event in two places too. By Moebius inversion over the partitions of the components into blocks of one event

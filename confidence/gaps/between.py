@@ -1,4 +1,4 @@
-"""How many of some events happen in one gap of a match, and how likely it is that any does.
+"""The number of events that happen in one gap of a match, and the probability that any does.
 
 Given the times of the match the events are independent, so with ``q_x = P(x in the gap)`` none is in the gap
 with probability ``prod (1 - q_x)``, and the expected number of sets of them is ``prod (1 + q_x)``: no set is

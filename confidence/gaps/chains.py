@@ -106,7 +106,7 @@ class Forbidden(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What one match may cost.
+    """Limits on the cost of one match.
 
     Attributes
     ----------
@@ -326,7 +326,7 @@ def _first_time(chain, start):
 
 @kernel
 def _three_events(chain, window):
-    """Return what :func:`chain_weight` does for three events. O(U^2).
+    """Return the weight as :func:`chain_weight` does, for three events. O(U^2).
 
     The later the first time, the more times the last one has: what comes behind each time in the middle grows
     by as many. All inner loops are vectors over the times in the middle.
@@ -383,7 +383,7 @@ def _three_events(chain, window):
 
 @kernel
 def _two_events(chain, window):
-    """Return what :func:`chain_weight` does for two events. O(U^2)."""
+    """Return the weight as :func:`chain_weight` does, for two events. O(U^2)."""
     bounds, node, edge, _ = chain
     a, b = bounds[0], bounds[1]
     width = b[1] - a[1] + 1

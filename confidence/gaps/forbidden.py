@@ -116,7 +116,7 @@ def _weigh_place(chain, kind, at, low, high, offset, pmfs):
 
 @kernel
 def _over_places(count, forbidden, pmfs, window, chain, edges, work):
-    """Return what :func:`chain_weight` does, over all choices of places of the events that couple gaps.
+    """Return the weight over all choices of places of the events that couple gaps.
 
     Groups of places (:mod:`confidence.gaps.places`) are fewer, and take far longer to compile.
     """

@@ -248,7 +248,7 @@ def weigh_group(k, group, forbidden, pmfs, window, chain, work):
 
 @kernel
 def sum_over_groups(count, forbidden, pmfs, window, length, edges, work):
-    """Return what :func:`chain_weight` does, over all choices of groups of the events that couple gaps."""
+    """Return the weight over all choices of groups of the events that couple gaps."""
     chain = Chain(work.bounds, work.node[:length], work.edge, work.front)
     spare = chain
     if count > 0:

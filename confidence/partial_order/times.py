@@ -39,7 +39,7 @@ TOTAL: Final = 2
 
 
 class OrderWork(NamedTuple):
-    """What the confidence of a match of at most n events goes on with that is not finished.
+    """The state of an unfinished confidence of a match of at most n events.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class OrderWork(NamedTuple):
 
     @classmethod
     def of(cls, events: int) -> OrderWork:
-        """Return what matches of so many events take."""
+        """Return the state for matches of so many events."""
         return cls(
             np.zeros(3), np.zeros(4, dtype=np.int64), np.zeros((2, events), dtype=np.int64),
             np.zeros(events + 1),
@@ -120,7 +120,7 @@ def _outside(low, high, offset, pmfs, forbidden, inside):
 
 @kernel(allocates=True)
 def confidence_by_times(match, pmfs, window, order, a, b, others, forbidden, most_steps, work):
-    """Return what ``order_confidence`` does, by trying every choice of times. O(U^n k).
+    """Return the confidence as ``order_confidence`` does, by trying every choice of times. O(U^n k).
 
     Parameters
     ----------

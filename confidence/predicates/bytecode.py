@@ -40,7 +40,7 @@ SECOND_SLOT: Final = (1 << SLOT_BITS) - 1
 
 
 class Opcode(enum.IntEnum):
-    """What a row of bytecode does; ``_F`` works on float64, the others on int64."""
+    """The instructions of bytecode; ``_F`` works on float64, the others on int64."""
 
     LOAD = 0
     LOAD_F = 1
@@ -93,7 +93,7 @@ class Opcode(enum.IntEnum):
 
 
 class Function(enum.IntEnum):
-    """What a row with FUNCTION_F applies to a float64."""
+    """The functions of float64 that FUNCTION_F applies."""
 
     FLOOR = 0
     ROUND = 1
@@ -187,7 +187,7 @@ def related(relation, real, at, null_at, ints, floats, nulls, y, q):
 
 @kernel
 def leading_comparison(code, row, row_stop, slots, component):
-    """Return what the first of some rows compares, if that is a column of a component with one of another.
+    """Return the comparison of the first row, if that is of columns of two components.
 
     Returns
     -------

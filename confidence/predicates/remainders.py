@@ -1,4 +1,4 @@
-"""Which of many whole numbers leave some remainders by constant divisors, without a division."""
+"""Tests of many whole numbers for remainders by constant divisors, without a division."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLOCK: Final = 2048
 
 
 class Divisions(NamedTuple):
-    """What :func:`leave_remainders` multiplies by and compares with, for each of k remainders."""
+    """The multipliers and bounds of :func:`leave_remainders`, for each of k remainders."""
 
     inverse: NDArray[np.uint64]
     offset: NDArray[np.uint64]
@@ -36,7 +36,7 @@ class Divisions(NamedTuple):
 
 
 def divisions_of(wanted: Sequence[tuple[int, int]]) -> Divisions:
-    """Return what tells the numbers v with ``v - divisor * trunc(v / divisor) == remainder``. O(k).
+    """Return a test for the numbers v with ``v - divisor * trunc(v / divisor) == remainder``. O(k).
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ _TYPES: Final = (*[np.uint64] * 5, *[np.int64] * 2)
 
 
 def _division_of(divisor: int, remainder: int) -> tuple[int, int, int, int, int, int, int]:
-    """Return what :class:`Divisions` holds of one remainder."""
+    """Return the entry of :class:`Divisions` for one remainder."""
     if abs(remainder) >= divisor:
         return 1, 0, 0, 0, 0, 1, 0
     zeros = (divisor & -divisor).bit_length() - 1

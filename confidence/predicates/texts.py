@@ -1,4 +1,4 @@
-"""Which of many texts are one of a few texts, eight bytes at a time."""
+"""Search of many texts for a few texts, eight bytes at a time."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Apart(NamedTuple):
 
 
 def without_implied(nodes: Sequence[Node], window: int, kept: Collection[int] = ()) -> list[int]:
-    """Return which events decide whether a match of events in this order is one, those ``kept`` among them.
+    """Return the events that decide whether a match in this order is one, those ``kept`` among them.
 
     Of records that come one after the other those in between follow from the first and the last one. Where
     the window does not bind, an event at either end that can be nowhere else says nothing.

@@ -27,7 +27,7 @@ _TWO_CLOCKS: Final[dict[int, Any]] = {
 
 
 def share_a_clock(clock: Int64) -> NDArray[np.bool_]:
-    """Return which matches, whose events have these clocks, (l, m), -1 for none, have two of one clock."""
+    """Return a mask of the matches with two events of one clock; clocks are (l, m), -1 for none."""
     clock = np.sort(clock, axis=0)
     shares: NDArray[np.bool_] = ((clock[1:] == clock[:-1]) & (clock[1:] >= 0)).any(axis=0)
     return shares

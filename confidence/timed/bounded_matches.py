@@ -15,7 +15,7 @@ __all__ = ["describe_bounded"]
 
 @kernel
 def _shifted(lower, upper, size, g, window, integers, floats):
-    """Return what ``bounded_probability`` does where nothing bounds a difference from above.
+    """Return the probability where nothing bounds a difference from above.
 
     With the least differences taken off, the times are in weakly ascending order: the chain of a pattern
     without conditions on times, whose positions are such differences. The bounds are tight.
@@ -42,7 +42,7 @@ def _shifted(lower, upper, size, g, window, integers, floats):
 
 @kernel
 def _by_exclusion(lower, upper, size, g, h, window, binding, integers, floats):
-    """Return what ``bounded_probability`` does as a signed sum; NaN where that cancels.
+    """Return the probability as a signed sum; NaN where that cancels.
 
     Over the sets of differences that are above their bounds: those are bound from below by one more, the
     others as before. ``binding`` of them, in ``integers[8]``, can be above. O(2^binding) chains.

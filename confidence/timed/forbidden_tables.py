@@ -1,4 +1,4 @@
-"""What an event that must stay out of spans of ticks leaves of the worlds of a match, as tables.
+"""Tables of the worlds of a match that an event leaves which must stay out of spans of ticks.
 
 A rule forbids an event where all of its constraints hold. Those on the event's own time say where its span
 begins and ends, given the match's times; the others, on the match's own times alone, whether there is one.

@@ -1,4 +1,4 @@
-"""How many of some events happen in spans of ticks of a match, and how likely it is that any does.
+"""The number of events in spans of ticks of a match, and the probability that any is there.
 
 As :mod:`confidence.gaps.between`, for spans whose ends depend on any of the match's times. Nothing is
 subtracted, so that small probabilities keep their digits.
@@ -35,7 +35,7 @@ class Member(NamedTuple):
 
 
 class Members(NamedTuple):
-    """What the sum over the times of a match says of events in their spans.
+    """Sums over the times of a match for events in their spans.
 
     Attributes
     ----------

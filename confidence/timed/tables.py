@@ -127,7 +127,7 @@ def tables(times: int, most_tables: int, cells: int, ticks: int) -> Tables:
 
 @kernel
 def _key(tables, axes, count):
-    """Return what tables over other times as a rule do not share, and none over one or two of them."""
+    """Return a key that differs for tables over one or two other times, and mostly for more."""
     times = tables.size.shape[0]
     return (count * times + axes[0]) * times + axes[count - 1] if count > 0 else 0
 

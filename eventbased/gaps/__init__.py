@@ -1,1 +1,1 @@
-"""What lies in the gaps of matches, and the confidences that follow."""
+"""Events in the gaps of matches, and the confidences that follow."""

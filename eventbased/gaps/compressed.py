@@ -1,4 +1,4 @@
-"""What may stand for a Kleene component between the events of the others, without writing out any subset."""
+"""Events that may stand for a Kleene component between those of others, without writing out subsets."""
 
 from __future__ import annotations
 

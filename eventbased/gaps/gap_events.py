@@ -1,4 +1,4 @@
-"""Which events must stay out of the gaps of matches.
+"""Events that must stay out of the gaps of matches.
 
 One condition a gap (Zhang, Diao, Immerman, PVLDB 3(1), 2010, section 2; negation as in SASE+, Agrawal et al.,
 SIGMOD 2008): under skip till next match no event that could have been taken there, under contiguity no event
@@ -213,7 +213,7 @@ class ForbiddenEvents(NamedTuple):
 
 
 class GapRules(NamedTuple):
-    """Which pools are forbidden in which gaps.
+    """The pools that are forbidden in each gap.
 
     Attributes
     ----------

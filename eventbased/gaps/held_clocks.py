@@ -378,7 +378,7 @@ class HeldConfidences:
     def _given(
         self, match: int, clocks: Int64, values: Int64, matches: MatchEvents, now: Int64, inner: Inner
     ) -> list[tuple[NDArray[Any], ...]]:
-        """Return what is found of a match given offsets of some clocks, (n, c), a part at a time."""
+        """Return the answers of a match given offsets of some clocks, (n, c), a part at a time."""
         found = []
         step = _at_once(matches)
         for begin in range(0, len(values), step):

@@ -55,7 +55,7 @@ class GapCandidates(NamedTuple):
 
 
 class InReach(NamedTuple):
-    """What decides on some matches: their events, and those that may lie in their gaps."""
+    """The deciding events of some matches: their own, and those that may lie in their gaps."""
 
     start: Int64
     """(k + 1,) int64. Where the clocks of each match begin."""

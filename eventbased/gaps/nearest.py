@@ -34,7 +34,7 @@ ROUNDING: Final = 1e-10
 def filter_gaps(
     chosen: Int64, candidates: Candidates, rows: Int64, w: int, plain: NDArray[np.bool_], need: float
 ) -> Int64:
-    """Return those of some matches, (l, m) int64 candidates, that can reach a confidence.
+    """Return the matches, (l, m) int64 candidates, that can reach a confidence.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ Int64 = NDArray[np.int64]
 
 
 class ShapeRules(NamedTuple):
-    """What forbids events in gaps of matches with the same numbers of events.
+    """Rules that forbid events in gaps of matches with the same numbers of events.
 
     Attributes
     ----------

@@ -184,7 +184,7 @@ class CandidatePool:
         return self._attributes.values.ints[number, : self.count]
 
     def _of_component(self, slot: int) -> Mask:
-        """Return which candidates are of the slot's component."""
+        """Return a mask of the candidates of the slot's component."""
         return np.asarray(self.arrays.component[: self.count] == self._compiled.component[slot])
 
     def compact(self, used: Mask) -> Int64:

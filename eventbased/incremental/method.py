@@ -1,4 +1,4 @@
-"""What the incremental methods share: candidates in, an order of feeding, runs, finality, compaction.
+"""The common part of incremental methods: candidates, order of feeding, runs, finality, compaction.
 
 A method is an order in which candidates are fed to the runs (:class:`AnyState`: as they arrive;
 `selectivity`: held back until every component has some, the rarest first; `query_order`: sorted). All else is

@@ -72,7 +72,7 @@ NEXT_LEFT: Final = 3
 
 
 class RightSide(NamedTuple):
-    """What left rows are joined with: candidates of a component, or partial matches; n rows."""
+    """The right side of a join: candidates of a component, or partial matches; n rows."""
 
     components: Int64
     """(t,) int64."""

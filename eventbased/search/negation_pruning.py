@@ -25,7 +25,7 @@ Int64 = NDArray[np.int64]
 
 
 class NegationPruning(NamedTuple):
-    """What negations forbid between two components, or sets of them."""
+    """Events that negations forbid between two components, or sets of them."""
 
     events: ForbiddenEvents
     soonest: Int64

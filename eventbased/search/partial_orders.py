@@ -1,4 +1,4 @@
-"""What a backtracking search asks of the events of partially ordered components: sets, sequences of sets.
+"""Conditions of a backtracking search on partially ordered components: sets, sequences of sets.
 
 Of the events taken so far the search knows the earliest time of each (the forward bound of Zhang, Diao,
 Immerman, PVLDB 3(1), 2010, section 4.1, along every path of the order) and the latest one: order and window

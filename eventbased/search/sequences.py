@@ -1,4 +1,4 @@
-"""What a backtracking search asks of the events of a sequence: each comes behind the one before.
+"""Conditions of a backtracking search on a sequence: each event comes behind the one before.
 
 The events taken so far leave four numbers behind: the earliest time of the last one (the paper's forward
 bound, section 4.1), ``max(lower_i - i)``, ``min(upper_i - i)``, and how many they are. With them, order and

@@ -1,4 +1,4 @@
-"""What a backtracking search reads, where it stands, and what it writes."""
+"""The input, the state and the output of a backtracking search."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class SearchCandidates(NamedTuple):
 
 
 class SequenceLimits(NamedTuple):
-    """What follows from the candidates of later components of a sequence, ticks."""
+    """Limits that follow from the candidates of later components of a sequence, ticks."""
 
     latest: Int64
     """(n,) int64. The latest time at which a candidate can happen and the components behind its own still be
@@ -83,7 +83,7 @@ class SequenceLimits(NamedTuple):
 
 
 class SearchPattern(NamedTuple):
-    """What the search asks of a match besides the conditions and the order of components."""
+    """The shape of a match besides the conditions and the order of components."""
 
     kleene: NDArray[np.bool_]
     """(l,) bool. Whether a component takes one event or more."""
@@ -96,7 +96,7 @@ class SearchPattern(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Which matches need to be found."""
+    """The matches that are wanted."""
 
     least: float
     """Those of a smaller confidence need not be."""

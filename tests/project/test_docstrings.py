@@ -31,12 +31,8 @@ RELATIVE: Final = re.compile(
 )
 """The start of a first line with a clause in place of a noun, such as "Return what makes of matches"."""
 STILL_RELATIVE: Final[Mapping[str, int]] = {
-    "confidence": 41,
-    "eventbased": 22,
+    "confidence": 6,
     "uncertain_cep/executor.py": 4,
-    "uncertain_cep/operators": 43,
-    "uncertain_cep/results": 19,
-    "uncertain_cep/weighers": 14,
 }
 """At most so many first lines of these folders and modules begin with a clause, and none of others.
 

@@ -55,6 +55,8 @@ def test_it_speaks_of_itself_where_it_is_watched(
     monkeypatch.setattr(meters, "BETWEEN_LINES", 0.0)
     monkeypatch.setattr(meters, "LONG_CALL", seconds)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: watched)
+    # In a notebook somebody always watches; tests of notebooks may have run in this process.
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     uc.match(EVENTS, QUERY)
     assert ("matches" in capsys.readouterr().err) is says
 

@@ -162,7 +162,7 @@ class BacktrackingSearch:
         self._pruning = self._negation_pruning()
 
     def _weighers(self) -> Weighing:
-        """Return what weighs the matches."""
+        """Return the weighing of the matches."""
         context, clocks = self._context, self._context.clocks
         limits = Limits(float(MOST_CONFIDENCE_STEPS), *self._plan.estimates)
         self._pattern_of = MatchPattern(
@@ -207,7 +207,7 @@ class BacktrackingSearch:
                 yield chunk
 
     def _promising(self, chosen: Int64, threshold: Threshold) -> NDArray[np.bool_]:
-        """Return which matches of single events, (l, m) int64 candidates, can be wanted."""
+        """Return a mask of the matches of single events, (l, m) int64 candidates, that can be wanted."""
         found = np.empty(chosen.shape[1], dtype=np.bool_)
         length = len(chosen)
         promising(
@@ -309,7 +309,7 @@ class BacktrackingSearch:
     def _weighed(
         self, matches: FoundMatches, events: ForbiddenEvents, wanted: bool, work: Scratch, boxes: Int64
     ) -> tuple[Int64, Int64, Float64, Float64 | None]:
-        """Return what :meth:`_described` does, if ``events`` are forbidden."""
+        """Return ranges, confidences and errors as :meth:`_described` does, if ``events`` are forbidden."""
         answers = Columns.empty(len(matches.start) - 1)
         some = MatchEvents(*matches, boxes)
         with self._priced(matches):
@@ -354,7 +354,7 @@ class BacktrackingSearch:
         return [(1 << after - 1, 1 << after) if 0 < after < length else (0, 0) for after in gaps]
 
     def _negation_pruning(self) -> NegationPruning:
-        """Return what negations forbid in gaps between components, and from when on that can be told."""
+        """Return the pruning by negations in gaps between components, and the stage of each."""
         plan, events = self._plan, self._forbidden.events
         # What is asked of a Kleene component is known with the first event of the next one.
         bound = {part.variable: j + part.kleene for j, part in enumerate(plan.components)}
@@ -399,7 +399,7 @@ def _too_many_events() -> ConfidenceCostError:
 
 
 def _spared(forbidden: GapConstraints, term: Term) -> ForbiddenEvents:
-    """Return what is forbidden without the negations that a term does not speak of."""
+    """Return the forbidden events without the negations that a term does not speak of."""
     group_of = forbidden.events.group_of.copy()
     for number, pool in enumerate(forbidden.rules.negated.tolist()):
         if number not in term.negations:

@@ -34,16 +34,16 @@ class Series:
     """(m,) int64. As in :class:`MatchBatch`."""
 
     def keep(self, mask: NDArray[np.bool_]) -> Series:
-        """Return those of the matches where a mask is true."""
+        """Return the matches where a mask is true."""
         return self.take(np.flatnonzero(mask))
 
     def take(self, matches: Int64) -> Series:
-        """Return those of some matches, in this order."""
+        """Return the series of some matches, in this order."""
         places, start = taken(self.start, matches)
         return Series(start, self.events[places])
 
     def followed_by(self, other: Series) -> Series:
-        """Return those of the matches, and behind them those of others."""
+        """Return the series of the matches, and behind them the series of others."""
         start = np.concatenate((self.start, other.start[1:] + self.start[-1]))
         return Series(start, np.concatenate((self.events, other.events)))
 
@@ -75,7 +75,7 @@ class Packed(NamedTuple):
         ]
 
     def confidences(self) -> pa.Array:
-        """Return those that there are."""
+        """Return the series that are present."""
         count, before = len(self.columns[1]), len(self.columns[0]) + 2
         own = self.memory.slice(_ITEM * self.places * before, _ITEM * count)
         return pa.Array.from_buffers(_FLOAT64, count, [None, own], 0)

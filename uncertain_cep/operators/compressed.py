@@ -30,7 +30,7 @@ Int64 = NDArray[np.int64]
 
 
 def compressed_search(context: ExecutionContext) -> Iterator[MatchBatch]:
-    """Yield what :func:`uncertain_cep.operators.backtracking.backtracking_search` yields, compressed.
+    """Yield the matches of a backtracking search, compressed.
 
     The events of the Kleene component are gathered as those of a negated one would be that are forbidden in
     its gap: they have to satisfy the same conditions.
@@ -63,7 +63,7 @@ class _CompressedSearch(BacktrackingSearch):
 
     @cached_property
     def _timed_lists(self) -> TimedLists:
-        """What lists events under conditions on times."""
+        """The lists of events under conditions on times."""
         return TimedLists(
             self._plan, self._table, self._forbidden.rules, self._conditions, self._window,
             self._context.existence,

@@ -1,4 +1,4 @@
-"""What every operator is given: the plan, the candidates, and how the matches are to be returned."""
+"""The input of every operator: the plan, the candidates, and how the matches are to be returned."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Int64 = NDArray[np.int64]
 
 @dataclass(slots=True)
 class Threshold:
-    """What a match must have to be of interest; it rises while matches are enumerated.
+    """The smallest confidence still wanted; it rises while matches are enumerated.
 
     Searches leave out only matches whose bounds stay below :func:`eventbased.thresholds.needed` of ``least``,
     which leaves room for all that HAVING and rankings take for equal to it.

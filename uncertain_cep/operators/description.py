@@ -117,7 +117,7 @@ class MatchDescription:
         self._even = np.logical_and.reduceat(equally_long, candidates.first_class[:-1]) & (pmfs is None)
 
     def _least(self, threshold: Threshold) -> tuple[float, Int64, int]:
-        """Return what is asked for now: the least confidence, ranks, and the last of them."""
+        """Return the threshold as it is now: the least confidence, ranks, and the last of them."""
         last = np.iinfo(np.int64).max if threshold.last_rank is None else threshold.last_rank
         return threshold.least, self._ranks, last
 
@@ -148,13 +148,13 @@ class MatchDescription:
         return self._likely(chosen[:, :size], threshold)
 
     def _likely(self, chosen: Int64, threshold: Threshold) -> Int64:
-        """Return those of some matches that can pass a threshold, as what they forbid leaves it possible."""
+        """Return the matches that can pass a threshold in spite of what they forbid."""
         # One layout, so that the kernels it is handed to are compiled once.
         chosen = np.ascontiguousarray(chosen)
         return chosen if self._next is None else self._next.likely(chosen, needed(threshold.least))
 
     def filtered(self, chosen: Int64) -> Int64:
-        """Return those of some matches, (l, m) int64, that can pass the threshold, if there is one."""
+        """Return the matches, (l, m) int64, that can pass the threshold, if there is one."""
         if self._threshold is None:
             return chosen
         candidates = self._layout.candidates

@@ -187,7 +187,7 @@ class RunEvaluation:
 
 
 def run_pool(context: ExecutionContext) -> Iterator[MatchBatch]:
-    """Yield what :func:`uncertain_cep.operators.pivot_join.pivot_join` yields, by way of runs.
+    """Yield the matches of a join by way of runs.
 
     The events are fed by ascending lower bound, so that runs are forgotten as soon as they can be;
     memory is O(candidates + runs in reach of the window + batch_rows).

@@ -1,4 +1,4 @@
-"""What the joins of a tree look at: equalities to look rows up by, pairs of components, predicates."""
+"""Conditions of the joins of a tree: equalities to look rows up by, pairs of components, predicates."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def joined_predicates(plan: EvaluationPlan) -> tuple[TypedExpression, ...]:
 
 
 def largest_distances(plan: EvaluationPlan) -> Int64:
-    """Return what :func:`eventbased.join` takes of the distances of a plan without least ones."""
+    """Return the distances of a plan as :func:`eventbased.join` takes them."""
     if plan.distances is None or min(plan.distances.most) == FAR:
         return np.zeros(0, dtype=np.int64)
     return np.array([min(most - 1, UNBOUND_GAP) for most in plan.distances.most], dtype=np.int64)
@@ -119,7 +119,7 @@ def _step(
 
 
 class JoinConditions:
-    """What the joins of trees over one layout have to look at.
+    """The conditions of joins of trees over one layout.
 
     ``distance`` is that of :func:`distances` with the positions of the layout taken off. The bytecode of the
     joins is compiled with the predicates. ``limited`` says whether an event limits how late the next starts.
@@ -173,7 +173,7 @@ class JoinConditions:
     def _predicates(
         self, left: tuple[int, ...], right: tuple[int, ...], known: Known
     ) -> tuple[EqualityIndex, Known, tuple[int, int]]:
-        """Return what looks the right side up, what is known then, and the rows of bytecode for the rest."""
+        """Return the equalities that look the right side up, and the rows of bytecode for the rest."""
         one = {self._variables[j] for j in left}
         other = {self._variables[j] for j in right}
         across = [

@@ -89,7 +89,7 @@ def plan_of_singles(plan: EvaluationPlan) -> EvaluationPlan:
 
 
 def search_cost_of(plan: EvaluationPlan, selection: Selection) -> SearchCost | None:
-    """Return what a join prefix has to be better than; None if the strategy does not limit what is next.
+    """Return the bound that a join prefix has to beat; None if the strategy does not limit what is next.
 
     Then the search goes through all choices of the single components too, and costs what the join in pattern
     order does.

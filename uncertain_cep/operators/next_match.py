@@ -31,7 +31,7 @@ Int64 = NDArray[np.int64]
 
 
 class NextMatches:
-    """What the candidates of one layout say about matches under skip till next match.
+    """Matches under skip till next match among the candidates of one layout.
 
     The first order of the bytecode is that of the pattern; the table is for error messages.
     """
@@ -87,7 +87,7 @@ class NextMatches:
         return likely_limits(self._candidates, self._shared, self._plain, need, self.limit)
 
     def likely(self, matches: Int64, need: float) -> Int64:
-        """Return those of some matches, (l, m) int64 candidates, that can reach a confidence.
+        """Return the matches, (l, m) int64 candidates, that can reach a confidence.
 
         They are those of a join with :meth:`likely_limits`.
         """

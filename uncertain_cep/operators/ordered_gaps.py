@@ -310,7 +310,7 @@ class OrderedGaps(TimedLists):
 
 
 def _rule_rows(rules: Sequence[Rule], at: Sequence[int]) -> Int64:
-    """Return what :func:`eventbased.gaps.shape_rules.forbidden_by_rule` takes, by places in the order."""
+    """Return rules as :func:`eventbased.gaps.shape_rules.forbidden_by_rule` takes them, by places."""
     found = np.empty((len(rules), 9), dtype=np.int64)
     for k, rule in enumerate(rules):
         above = max(at[event] + offset for event, offset in rule.span.lowers) - 1

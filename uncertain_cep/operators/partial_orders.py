@@ -1,4 +1,4 @@
-"""What AND adds to a backtracking search: gaps between sets, and sets by their ids."""
+"""Gaps between sets, and sets by their ids, for backtracking searches of AND."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def point_candidates(
     ticks: tuple[Int64, Int64],
     pmfs: ExplicitPmfs | None,
 ) -> PointCandidates:
-    """Return what a point-based evaluation of a table is fed with, for a sequence of components."""
+    """Return the input of a point-based evaluation of a table, for a sequence of components."""
     unsorted = _rows(plan, table, selection, ticks)
     order = np.lexsort((unsorted.row, unsorted.lower))
     rows = PointRows(*(column[order] for column in unsorted))
@@ -160,7 +160,7 @@ def _witnesses(forbidden: GapConstraints, pool: int, component: int, pools: int)
 
 
 def point_based_search(context: ExecutionContext) -> Iterator[MatchBatch]:
-    """Yield what ``backtracking_search`` yields, by way of point events; see :func:`point_matches`."""
+    """Yield the matches of a pattern by way of point events; see :func:`point_matches`."""
     for found in point_matches(context):
         yield _chunk(context, found)
 

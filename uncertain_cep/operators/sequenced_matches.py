@@ -54,7 +54,7 @@ _MOST_REMEMBERED = 100_000
 def sequence_weigher(
     events: SequencedEvents, plan: EvaluationPlan, table: pa.Table
 ) -> Callable[[MatchBatch], MatchBatch]:
-    """Return what makes of matches, whose events are rows, what their sequences let them be.
+    """Return a weigher for matches whose events have a known order.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ Counts = tuple[int, ...]
 
 
 def _by_counts(chunk: MatchBatch) -> Iterator[tuple[Int64, Int64, Counts]]:
-    """Yield which matches have so many events, (k,) int64, the rows of these, (l, k) int64, and how many."""
+    """Yield matches of equal numbers of events, (k,) int64, their rows, (l, k) int64, and the numbers."""
     sizes, rows = chunk.by_match()
     start = starts_of(sizes.sum(axis=0))
     kinds, kind = np.unique(sizes, axis=1, return_inverse=True)
@@ -129,7 +129,7 @@ Described = tuple[float, int, int]
 
 
 class Asked(NamedTuple):
-    """What conditions on times ask of the events of a match."""
+    """Bounds that conditions on times put on the events of a match."""
 
     apart: tuple[Apart, ...] = ()
     within: tuple[tuple[int, int, int], ...] = ()
@@ -145,7 +145,7 @@ _NOTHING: Final = Asked()
 
 
 class SequenceWeigher:
-    """What gives ranges and confidences of matches of one length, whose events come one after the other.
+    """Ranges and confidences of matches of one length, whose events come one after the other.
 
     Where the order of all events is known, an event at either end may be left out, and those in between.
     """
@@ -465,7 +465,7 @@ class SequenceWeigher:
 
 
 def _backward(cluster: Int64, place: Int64) -> Mask:
-    """Return which matches, (l, k), have records in another order than theirs, (k,) bool."""
+    """Return a mask, (k,) bool, of the matches, (l, k), whose records are in another order."""
     found = np.zeros(cluster.shape[1], np.bool_)
     for apart in range(1, len(cluster)):
         backward = (cluster[apart:] == cluster[:-apart]) & (place[apart:] <= place[:-apart])

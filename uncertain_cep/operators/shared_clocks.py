@@ -33,18 +33,18 @@ Mask = NDArray[np.bool_]
 
 
 class LikelyMatches:
-    """What tells which sequences of events that share clocks can reach a confidence."""
+    """A filter of sequences, whose events share clocks, by the confidence that they can reach."""
 
     def __init__(self, clocks: SharedClocks, window: int) -> None:
         self._arguments = clocks.own.clock, *clocks.bounds(), window
 
     def __call__(self, chunk: MatchBatch, threshold: Threshold) -> Mask:
-        """Return which matches of single events, which are rows, are of interest."""
+        """Return a mask of the matches of single events, which are rows, that are of interest."""
         length, count = chunk.events.shape
         return self.among(threshold, np.arange(count + 1) * length, chunk.events.T.ravel())
 
     def among(self, threshold: Threshold, start: Int64, rows: Int64) -> Mask:
-        """Return which matches, whose rows begin at ``start``, (k + 1,) int64, are of interest."""
+        """Return a mask of matches of interest; their rows begin at ``start``, (k + 1,) int64."""
         found = np.empty(len(start) - 1)
         bounds_by_clocks(start, rows, *self._arguments, found)
         return np.asarray(found >= needed(threshold.least))
@@ -53,7 +53,7 @@ class LikelyMatches:
 def weigher(
     clocks: SharedClocks, window: int, wanted: bool, ids: Int64 | None = None
 ) -> Callable[[MatchBatch], MatchBatch]:
-    """Return what makes of matches, whose events are rows, what their clocks let them be.
+    """Return a weigher for matches whose events share clocks.
 
     It takes over batches without confidences, whose ranges are those of independent times.
 

@@ -1,4 +1,4 @@
-"""Which operator takes a plan, in one table: the first row that takes it."""
+"""The operators in one table: a plan is taken by the first row that takes it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ Int64 = NDArray[np.int64]
 
 
 def timed_choices(context: ExecutionContext) -> Iterator[MatchBatch]:
-    """Yield what :func:`~uncertain_cep.operators.backtracking.backtracking_search` does, as the plan names.
+    """Yield the matches of a plan by the evaluation that it names.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What may lie in a gap of a match with conditions on times, one match after the other."""
+"""Events that may lie in a gap of a match with conditions on times, one match after the other."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class TimedLists:
         held: HeldOffsets,
         rule_rows: Int64,
     ) -> tuple[list[tuple[int, int, int, int]], NDArray[np.bool_]]:
-        """Return what :data:`uncertain_cep.weighers.one_match.Gather` does, for match n."""
+        """Return the forbidden events of match n, see :data:`uncertain_cep.weighers.one_match.Gather`."""
         size = int(matches.start[n + 1] - matches.start[n])
         # Behind the events, as all_hold has the negated ones.
         start = len(scratch.element) - len(self._plan.negations)

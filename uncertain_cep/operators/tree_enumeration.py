@@ -124,7 +124,7 @@ class TreeSearch:
             begin += len(part)
 
     def _around(self, component: int, chosen: Int64) -> Bounds:
-        """Return what can be in a match with one of some candidates of a component."""
+        """Return the candidates that can be in a match with one of some candidates of a component."""
         earliest = int(self._inputs.lower[chosen].min())
         latest = int(self._inputs.upper[chosen].max())
         first, last = self._anywhere
@@ -132,7 +132,7 @@ class TreeSearch:
         return [(max(earliest + ahead[j], first), min(latest - behind[j], last)) for j in range(self._length)]
 
     def _meeting(self, component: int, chosen: Int64, begin: int, stop: int) -> NDArray[np.bool_]:
-        """Return which candidates can be in time with one of the first leaf's, begin <= its rank < stop."""
+        """Return the candidates that can be in time with one of the first leaf's, begin <= rank < stop."""
         reach = self._first_reach
         if begin:
             reach = np.maximum.accumulate(self._first_upper[begin:stop])

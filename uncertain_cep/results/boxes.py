@@ -417,7 +417,7 @@ class BoxedSearch(BacktrackingSearch):
 
     @cached_property
     def _orders(self) -> SetConfidences | None:
-        """What knows the gaps between sets; None for sequences."""
+        """The engine that knows the gaps between sets; None for sequences."""
         order = self._plan.order
         return None if order is None else order_confidences(order, self._kleene, self._window, self.rows, 0.0)
 
@@ -480,6 +480,6 @@ class Searched:
         return found
 
     def in_between(self, match: Int64) -> tuple[Int64, Int64]:
-        """Return which events could spoil matches: the matches, and the rows, both (k,)."""
+        """Return the events that could spoil matches: the matches, and the rows, both (k,)."""
         rows = self._search.spoilers(self._matches(match)[0])
         return np.repeat(match, list(map(len, rows))), np.concatenate([match[:0], *rows])

@@ -24,7 +24,7 @@ Float64 = NDArray[np.float64]
 
 
 def shared_and_held(clocks: SharedClocks, rows: Int64) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which matches have several certain events of a clock, and which need offsets held, (n,) bool.
+    """Return masks, (n,) bool: several certain events of a clock, and offsets to be held.
 
     Held are those of events that are uncertain by their clocks, too, or that clocks tie to events with
     probabilities. ``rows``, (l, n), are the events of the matches.

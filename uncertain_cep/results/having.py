@@ -35,7 +35,7 @@ _TYPES: Final[dict[Kind, pa.DataType]] = {
 
 
 def kept_by_having(plan: EvaluationPlan, batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Return which matches of a batch, of the plan's batch schema, HAVING keeps: (n,) bool.
+    """Return a mask, (n,) bool, of the matches of a batch of the plan's schema that HAVING keeps.
 
     ``CONFIDENCE >= x``, where it is joined to the rest by AND, is not looked at.
     """

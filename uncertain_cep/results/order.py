@@ -89,7 +89,7 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _of_all(limits: Limits | None, matches: pa.Table, made: Callable[[], pa.Table]) -> pa.Table:
-    """Return what is made of some matches, of which it makes sorted copies, within limits."""
+    """Return the result of a step that makes sorted copies of matches, within limits."""
     if matches.num_rows <= SORTED_AT_ONCE:
         return made()
     with looked_at(limits):

@@ -87,7 +87,7 @@ def _refused(relation: str, why: str = "the result would take its place") -> Opt
 
 
 def _identity(path: Path) -> _Identity | None:
-    """Return what the file system knows a file by, links followed, or None if there is none."""
+    """Return the identity of a file in the file system, links followed, or None if there is none."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What a drawing of matches shows besides their events: when these happened, and what could spoil them."""
+"""The drawn facts of matches: when their events happened, and what could spoil them."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ QUANTILES: Final = {"q025": 0.025, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q975":
 
 @dataclass(frozen=True, slots=True)
 class Laws:
-    """What is known of the times of the events of some matches; all by event, (m,)."""
+    """Facts about the times of the events of some matches; all by event, (m,)."""
 
     mean: Float64
     """Ticks behind the first tick of the event."""

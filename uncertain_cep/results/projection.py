@@ -60,7 +60,7 @@ class _Bound:
 
 
 def _named(bound: _Bound) -> pa.Array:
-    """Return what is bound to a variable, a list for a Kleene one."""
+    """Return the event bound to a variable, a list for a Kleene one."""
     return as_array(bound.rows) if bound.series is None else bound.series.lists(as_array(bound.series.events))
 
 

@@ -31,7 +31,7 @@ def least_passing(threshold: float) -> float:
 
 
 def passing(confidence: Float64, threshold: float) -> NDArray[np.bool_]:
-    """Return which confidences ``HAVING CONFIDENCE >= threshold`` keeps, (n,) bool."""
+    """Return a mask, (n,) bool, of the confidences that ``HAVING CONFIDENCE >= threshold`` keeps."""
     kept: NDArray[np.bool_] = confidence >= least_passing(threshold)
     return kept
 

@@ -1,4 +1,4 @@
-"""What expected counts hold too much where components share events, and how it is taken off again."""
+"""The surplus of expected counts where components share events, and how it is taken off again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Counts(NamedTuple):
     value: Float64
 
     def keep(self, mask: NDArray[np.bool_]) -> Counts:
-        """Return those where a mask is true."""
+        """Return the uses where a mask is true."""
         return Counts(self.part[mask], self.bucket[mask], self.value[mask])
 
     def summed(self) -> Counts:
@@ -146,7 +146,7 @@ def repeated_counts(
     pmfs: ExplicitPmfs | None,
     whole: float,
 ) -> Counts | None:
-    """Return what the uses of one event in several places count, by partition and bucket.
+    """Return the count of the uses of one event in several places, by partition and bucket.
 
     None if that takes too many steps, or longer than looking at the matches.
 

@@ -35,7 +35,7 @@ class Confidences(Protocol):
         """Return P(match) times the mean of an event's time given the match, less its first tick, (n,)."""
 
     def in_between(self, match: Int64) -> tuple[Int64, Int64]:
-        """Return which events could spoil matches: the matches, and the rows, both (k,)."""
+        """Return the events that could spoil matches: the matches, and the rows, both (k,)."""
 
 
 class OrderedChains:
@@ -130,7 +130,7 @@ class MovedMatches:
         )
 
     def back(self, confidences: Confidences) -> Confidences:
-        """Return what is known of the matches as they are by what is known of those moved."""
+        """Return confidences of matches by those of the matches moved."""
         return _Unshifted(confidences, self)
 
     def moved(self, match: Int64, event: Int64) -> tuple[Int64, Int64, Int64]:

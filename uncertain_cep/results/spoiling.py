@@ -1,4 +1,4 @@
-"""Which events can spoil a match: those that can lie in a forbidden span in a world that has the rest of it.
+"""Events that can spoil a match: in some world with the rest of it they lie in a forbidden span.
 
 What a match asks are bounds on differences of times, and so is that an event lies in a span; an event of a
 clock is within its own bounds of the clock's offset. Whether all can hold at once is whether a system of such
@@ -97,7 +97,7 @@ def spoilers(model: MatchModel, clocks: SharedClocks | None) -> Iterator[tuple[i
 def _match_system(
     part: ExplicitMatches, k: int, model: MatchModel, clocks: SharedClocks | None
 ) -> _System | None:
-    """Return what a match asks of its times and of clocks; None if it cannot be."""
+    """Return the bounds of the times of a match and of clocks; None if it cannot be."""
     times = part.times
     first, last = times.first[k].tolist(), times.last[k].tolist()
     if first[0] > last[0]:

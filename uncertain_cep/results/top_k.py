@@ -73,7 +73,7 @@ def best_chunk(
 
 @dataclass(slots=True)
 class RisingThreshold:
-    """What the k best confidences seen ask of those to come, where all that tie with the k-th are wanted."""
+    """The threshold that the k best confidences so far set, where all that tie with the k-th are wanted."""
 
     limit: int
     threshold: Threshold
@@ -128,7 +128,7 @@ class _Best:
                 self.threshold.last_rank = int(self.ranks[self.chunk.events[0, -1]])
 
     def _not_beaten(self, chunk: MatchBatch) -> Mask:
-        """Return which matches can be among the best by confidence and first id: few more than k."""
+        """Return the matches that can be among the best by confidence and first id: few more than k."""
         assert chunk.confidence is not None
         confidence = ranked(chunk.confidence)
         least = np.partition(confidence, len(confidence) - self.limit)[len(confidence) - self.limit]

@@ -1,4 +1,4 @@
-"""Which weigher takes a match: the cheapest, match by match."""
+"""The choice of a weigher: the cheapest one, match by match."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Weighing:
 
 
 class _Prices:
-    """What matches cost, about a nanosecond each, computed as far as it can decide."""
+    """Estimated cost of matches by weigher, in ns, computed as far as it can decide."""
 
     def __init__(self, weighers: Sequence[Weigher], count: int, is_logged: bool) -> None:
         self._weighers, self._count, self._is_logged = weighers, count, is_logged
@@ -169,7 +169,7 @@ class _Prices:
         return chosen
 
     def _prices_of(self, k: int, model: MatchModel, numbers: Int64) -> Float64:
-        """Return what matches cost by a weigher, (m,), computed once."""
+        """Return the cost of matches by a weigher, (m,) float64 ns, computed once."""
         known = self._price.get(k)
         if known is None or np.isnan(known[numbers]).any():
             a_match, a_step = WEIGHER_PRICES.get(self._weighers[k].name, (0.0, 1.0))

@@ -178,7 +178,7 @@ def _literals(
 def _forbidden(
     model: ChosenEvents, shape: Shape, which: Int64, rows: Int64, times: SummedTimes
 ) -> tuple[Others, Int64]:
-    """Return what may be forbidden the matches, with the constraints of what forbids it, and the events."""
+    """Return the events that may be forbidden, with the constraints of their spans, and their rows."""
     sides, count, low, high = shape.constraints
     if model.pools is None or model.scratch is None or not shape.rules:
         nothing, zeros = np.zeros(0, dtype=np.int64), np.zeros(len(which) + 1, dtype=np.int64)

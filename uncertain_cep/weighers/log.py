@@ -1,4 +1,4 @@
-"""Which weighers took how many matches, at which estimated cost."""
+"""Counts of the matches that each weigher took, and their estimated cost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Float64 = NDArray[np.float64]
 
 @dataclass(slots=True)
 class WeigherUse:
-    """What one weigher took."""
+    """The matches that one weigher took."""
 
     matches: int = 0
     nanoseconds: float = 0.0

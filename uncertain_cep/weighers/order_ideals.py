@@ -24,7 +24,7 @@ _PLACES: Final = {"leading": LEADING, "between": BETWEEN, "trailing": TRAILING}
 def order_confidences(
     order: PartialOrder, kleene: NDArray[np.bool_], window: int, rows: int, most_steps: float
 ) -> SetConfidences:
-    """Return what computes the confidences of partially ordered components."""
+    """Return the engine for confidences of partially ordered components."""
     gaps = list(dict.fromkeys(order.gaps))
     return SetConfidences(
         order.before,

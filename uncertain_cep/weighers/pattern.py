@@ -1,4 +1,4 @@
-"""What all matches of a search have in common, and the events that a finder chose for some of them."""
+"""The common part of all matches of a search, and the events that a finder chose for some of them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Columns(NamedTuple):
 
 
 class MatchPattern:
-    """What all matches of one search have in common.
+    """The common part of all matches of one search.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ each length."""
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What forbids events in a gap of a match: which pool, in which span, if which conditions hold."""
+    """A rule that forbids events in a gap of a match: a pool, a span, and conditions."""
 
     pool: int
     span: Span
@@ -48,7 +48,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What matches with the same numbers of events have in common."""
+    """The literals and rules of matches with the same numbers of events."""
 
     order: Bounds
     """Order and window."""
@@ -207,7 +207,7 @@ class Shapes:
 
 
 def _shape_rules(rules: Sequence[Rule]) -> ShapeRules:
-    """Return what finds the events that some rules forbid."""
+    """Return some rules in the form that kernels take."""
     rule_rows = [(rule.pool, 0, 0, *rule.conditions, rule.component, rule.stop) for rule in rules]
     ends = [
         [(*end, behind) for behind in (1, 0) for end in (rule.span.lowers if behind else rule.span.uppers)]

@@ -1,4 +1,4 @@
-"""Which events of a match a condition on times speaks of, and the ticks that it allows them."""
+"""Conditions on times: the events of a match that each speaks of, and the ticks that it allows."""
 
 from __future__ import annotations
 

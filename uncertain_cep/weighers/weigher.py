@@ -1,4 +1,4 @@
-"""What weighs a match: the protocol of all weighers."""
+"""The protocol of all weighers."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ class _Given:
 
 
 def _asked(plan: EvaluationPlan, given: _Given, counters: Counters | None) -> Batches:
-    """Return what yields the matches of a plan, once nothing speaks against any branch of OR.
+    """Check every branch of OR, then return an iterator over the matches of a plan.
 
     Readings, which may be many, are evaluated one after the other.
     """
@@ -328,7 +328,7 @@ def _needed(plan: EvaluationPlan, given: _Given) -> pa.Table:
 
 
 def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -> Batches:
-    """Return what yields the matches among events of the model; with ``owned`` those whose owner's event is.
+    """Return an iterator over matches among events of the model; with ``owned``, of owners among these.
 
     Raises what speaks against them.
     """
@@ -565,7 +565,7 @@ def _limited(plan: EvaluationPlan, batches: Iterator[pa.RecordBatch]) -> Iterato
 
 
 def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | None:
-    """Return what HAVING asks of confidences, if upper bounds cost less or a join may be narrowed."""
+    """Return the threshold of HAVING, if upper bounds cost less or a join may be narrowed."""
     least = plan.least_confidence
     skips_any = plan.query.strategy == "skip_till_any_match"
     dear = not plan.is_plain or pmfs is not None or len(plan.components) not in LENGTHS or not skips_any
@@ -575,7 +575,7 @@ def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | N
 
 
 def _rising(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> RisingThreshold | None:
-    """Return what finds the least confidence that can be among the best, for an order by it and by more."""
+    """Return the rising threshold of the k best, for an order by confidence and by more."""
     query = plan.query
     if query.limit is None or query.non_overlapping or plan.compressed or not plan.sort_keys:
         return None

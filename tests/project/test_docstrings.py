@@ -32,7 +32,6 @@ RELATIVE: Final = re.compile(
 """The start of a first line with a clause in place of a noun, such as "Return what makes of matches"."""
 STILL_RELATIVE: Final[Mapping[str, int]] = {
     "confidence": 6,
-    "uncertain_cep/executor.py": 4,
 }
 """At most so many first lines of these folders and modules begin with a clause, and none of others.
 

@@ -1,4 +1,4 @@
-"""The sums of :mod:`confidence.timed.tables` for one match at a time, over any times but those kept."""
+"""The sums of :mod:`confidence.timed.time_laws` for one match at a time, over any times but those kept."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.budget import plain_checkpoint
+from confidence.budget import checkpoint, plain_checkpoint
 from confidence.chain.distribution import DOUBTFUL, at_least, at_most, exactly, inside
 from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
-from confidence.timed.tables import AT, BUDGET, COUNT, LATER, SPENT, VARIABLES, table_over
+from confidence.timed.tables import AT, BUDGET, LATER, SPENT, add_time, table_over
 
 __all__ = ["NO_TIME", "OTHER", "Others", "Spans", "forbid", "spans"]
 
@@ -79,29 +79,30 @@ class Spans(NamedTuple):
         is a span.
     found : (2, r) int64
         First and last tick of those that are not empty, ascending.
-    depends : (r + 1, v) bool
-        The times that each span depends on, and those of all.
+    marks : (v,) bool
+        Work array, False between two calls.
     scope : (2, v) int64
-        The times of a table, and their ticks.
+        The times of a table, and the ticks of all times: 0 but while the table is gone through.
     """
 
     limits: Int64
     kept: Int64
     ends: Int64
     found: Int64
-    depends: NDArray[np.bool_]
+    marks: NDArray[np.bool_]
     scope: Int64
 
 
 def spans(most: int, constraints: int, times: int) -> Spans:
-    """Return room for so many spans of so many constraints, and for so many times."""
+    """Return room for so many spans of so many constraints, and for so many times. Limits are looked at."""
+    checkpoint(8 * (most * (4 * constraints + 11) + 3 * times))
     return Spans(
         np.empty((most, constraints, 4), dtype=np.int64),
         np.empty(most, dtype=np.int64),
         np.empty((most, 8), dtype=np.int64),
         np.empty((2, most), dtype=np.int64),
-        np.empty((most + 1, times), dtype=np.bool_),
-        np.empty((2, times), dtype=np.int64),
+        np.zeros(times, dtype=np.bool_),
+        np.zeros((2, times), dtype=np.int64),
     )
 
 
@@ -180,20 +181,27 @@ def _take(others, k, first, size, low, high, r, spans):
 
 
 @kernel
-def _look(spans, r, size, variables):
-    """Note the times that span r depends on; return how many choices of ticks these have."""
+def _scope(spans, begin, end, size):
+    """Write the times that some spans depend on, ascending; return how many, and their choices of ticks."""
+    scope, marks = spans.scope[0], spans.marks
+    depth = 0
     choices = 1.0
-    for v in range(variables):
-        spans.depends[r, v] = False
-    for c in range(spans.kept[r]):
-        for side in range(2):
-            v = spans.limits[r, c, side]
-            if v >= 0 and size[v] > 1:
-                spans.depends[r, v] = True
-    for v in range(variables):
-        if spans.depends[r, v]:
-            choices *= float(size[v])
-    return choices
+    for r in range(begin, end):
+        for c in range(spans.kept[r]):
+            for side in range(2):
+                v = spans.limits[r, c, side]
+                if v >= 0 and size[v] > 1 and not marks[v]:
+                    marks[v] = True
+                    choices *= float(size[v])
+                    place = depth
+                    while place > 0 and scope[place - 1] > v:
+                        scope[place] = scope[place - 1]
+                        place -= 1
+                    scope[place] = v
+                    depth += 1
+    for d in range(depth):
+        marks[scope[d]] = False
+    return depth, choices
 
 
 @kernel
@@ -300,7 +308,7 @@ def _weigh_table(tables, table, depth, first, low, high, offset, pmfs, chosen, c
     budget of the call is spent, and goes on there in the next one; 0 at the end.
     """
     axes, ticks = spans.scope[0], spans.scope[1]
-    size, stride, cells = tables.size, tables.stride, tables.cells
+    size, cells, place = tables.size, tables.cells, tables.place[table]
     outer = depth
     inner = NO_INNER
     begin = 0
@@ -313,8 +321,6 @@ def _weigh_table(tables, table, depth, first, low, high, offset, pmfs, chosen, c
     at = used[AT]
     used[AT] = -1
     if at < 0:
-        for v in range(used[VARIABLES]):
-            ticks[v] = 0
         at = tables.start[table]
     # An event that several spans may hold, or with a law of its own, takes a search in each cell.
     each = 1.0 if count == 1 and offset == -1 else 8.0 * float(count)
@@ -337,10 +343,10 @@ def _weigh_table(tables, table, depth, first, low, high, offset, pmfs, chosen, c
         while d >= 0:
             axis = axes[d]
             ticks[axis] += 1
-            at += stride[table, axis]
+            at += tables.step[place + d]
             if ticks[axis] < size[axis]:
                 break
-            at -= stride[table, axis] * size[axis]
+            at -= tables.step[place + d] * size[axis]
             ticks[axis] = 0
             d -= 1
         if d < 0:
@@ -348,30 +354,15 @@ def _weigh_table(tables, table, depth, first, low, high, offset, pmfs, chosen, c
 
 
 @kernel
-def _scope(spans, r, variables):
-    """Write the times that span r depends on, and return their number."""
-    depth = 0
-    for v in range(variables):
-        if spans.depends[r, v]:
-            spans.scope[0, depth] = v
-            depth += 1
-    return depth
-
-
-@kernel
-def _hold(tables, first, low, high, offset, pmfs, count, variables, spans):
+def _hold(tables, first, low, high, offset, pmfs, count, spans):
     """Add a time for an event that is in none of its first so many spans; return 0, FULL or TOO_MANY.
 
     Given the event's own time, its gaps have nothing more to do with each other.
     """
     # One tick more, on which it did not happen.
     ticks = high - low + 1
-    held = tables.used[VARIABLES]
+    held = add_time(tables, ticks + (offset <= DOUBTFUL))
     first[held] = low
-    tables.size[held] = ticks + (offset <= DOUBTFUL)
-    tables.used[VARIABLES] = held + 1
-    for f in range(tables.used[COUNT]):
-        tables.stride[f, held] = 0
     spans.scope[0, 0] = held
     table = table_over(tables, spans.scope[0], 1)
     if table < 0:
@@ -381,21 +372,18 @@ def _hold(tables, first, low, high, offset, pmfs, count, variables, spans):
     if offset <= DOUBTFUL:
         tables.cells[tables.start[table] + ticks] = 1.0 - pmfs.values[DOUBTFUL - offset]
     for r in range(count):
-        depth = _scope(spans, r, variables)
+        depth, choices = _scope(spans, r, r + 1, tables.size)
         spans.scope[0, depth] = held
         table = table_over(tables, spans.scope[0], depth + 1)
         if table < 0:
             return table
-        cells = float(ticks)
-        for d in range(depth):
-            cells *= float(tables.size[spans.scope[0, d]])
-        tables.limits[SPENT] += cells
+        tables.limits[SPENT] += float(ticks) * choices
         _weigh_table(tables, table, depth, first, low, high, offset, pmfs, r, count, spans)
     return 0
 
 
 @kernel
-def forbid(tables, first, variables, others, x, pmfs, spans):
+def forbid(tables, first, others, x, pmfs, spans):
     """Weigh tables by the probability that an event is in no span that a rule forbids it.
 
     Parameters
@@ -403,8 +391,6 @@ def forbid(tables, first, variables, others, x, pmfs, spans):
     tables : confidence.timed.tables.Tables
     first : (v,) int64
         The first tick of each time.
-    variables : int64
-        How many of them are of the match.
     others : Others
     x : int64
         The event.
@@ -423,22 +409,19 @@ def forbid(tables, first, variables, others, x, pmfs, spans):
         count += _take(others, k, first, tables.size, low, high, count, spans)
     if count == 0:
         return 0
-    apart = 0.0
-    for r in range(count):
-        apart += _look(spans, r, tables.size, variables)
-    together = 1.0
-    for v in range(variables):
-        spans.depends[count, v] = False
+    depth, together = _scope(spans, 0, count, tables.size)
+    is_held = False
+    if depth > 2 and high > low and count > 1:
+        apart = 0.0
         for r in range(count):
-            spans.depends[count, v] = spans.depends[count, v] or spans.depends[r, v]
-        if spans.depends[count, v]:
-            together *= float(tables.size[v])
-    depth = _scope(spans, count, variables)
-    if depth <= 2 or high == low or together <= apart * float(high - low + 1):
+            apart += _scope(spans, r, r + 1, tables.size)[1]
+        is_held = together > apart * float(high - low + 1)
+        depth = _scope(spans, 0, count, tables.size)[0]
+    if not is_held:
         table = table_over(tables, spans.scope[0], depth)
         if table < 0:
             return table
         status = _weigh_table(tables, table, depth, first, low, high, offset, pmfs, -1, count, spans)
         return count if status == 0 else status
-    status = _hold(tables, first, low, high, offset, pmfs, count, variables, spans)
+    status = _hold(tables, first, low, high, offset, pmfs, count, spans)
     return status if status < 0 else count

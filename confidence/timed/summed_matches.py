@@ -13,7 +13,6 @@ from confidence.kernel import kernel
 from confidence.timed.forbidden_tables import forbid
 from confidence.timed.tables import (
     BUDGET,
-    CELLS,
     COUNT,
     FULL,
     LATER,
@@ -24,10 +23,10 @@ from confidence.timed.tables import (
     SPENT,
     TIGHT,
     TOO_MANY,
-    VARIABLES,
-    law_of,
+    clear,
     table_over,
 )
+from confidence.timed.time_laws import law_of
 
 __all__ = ["SummedTimes", "describe_summed", "tighten_all"]
 
@@ -188,7 +187,7 @@ def _laid_out(times, n, others, pmfs, tables, spans, first):
     used = tables.used
     status = 0
     if used[NEXT] < 0:
-        used[COUNT], used[CELLS], used[VARIABLES] = 0, 0, length
+        clear(tables, length)
         for v in range(length):
             first[v] = times.first[n, v]
             tables.size[v] = times.last[n, v] - first[v] + 1
@@ -197,7 +196,7 @@ def _laid_out(times, n, others, pmfs, tables, spans, first):
             status = _bound_differences(times, n, tables)
         used[NEXT], used[TIGHT] = others.start[n], is_tight
     while status >= 0 and used[NEXT] < others.start[n + 1]:
-        status = forbid(tables, first, length, others, used[NEXT], pmfs, spans)
+        status = forbid(tables, first, others, used[NEXT], pmfs, spans)
         if status == LATER:
             return False, LATER
         if status != 0:

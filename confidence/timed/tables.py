@@ -1,9 +1,8 @@
-"""Sums of products of tables over the ticks of several times, one time after the other.
+"""Tables over the ticks of several times, the factors of what a match asks of them.
 
 What a match asks of its times falls apart into factors of few of them: the probability of each time, the
-bounds of a difference, and what an event that must stay out of a gap leaves. Summing over the times one by
-one, the one that ties the fewest others first, costs the largest table on the way, not the number of worlds
-(variable elimination; Zhang and Poole, 1994). All terms are positive.
+bounds of a difference, and what an event that must stay out of a gap leaves. Each time has a list of its
+tables: where each of l events is tied to a few others, all are laid out in O(l) besides their cells.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.budget import plain_checkpoint
+from confidence.budget import checkpoint
 from confidence.kernel import kernel
 
 __all__ = [
@@ -26,15 +25,20 @@ __all__ = [
     "LEFT",
     "MOST",
     "NEXT",
+    "NONE",
+    "PLACES",
     "PRICE",
     "SPENT",
     "TIGHT",
     "TOO_MANY",
     "VARIABLES",
     "Tables",
-    "law_of",
+    "add_time",
+    "clear",
+    "make_table",
     "table_over",
     "tables",
+    "take_back",
 ]
 
 FULL: Final = -1
@@ -47,6 +51,10 @@ VARIABLES: Final = 2
 NEXT: Final = 3
 AT: Final = 4
 TIGHT: Final = 5
+PLACES: Final = 6
+
+NONE: Final = -1
+"""Ends a list."""
 
 LEFT: Final = 0
 MOST: Final = 1
@@ -65,28 +73,35 @@ class Tables(NamedTuple):
     ----------
     cells : (m,) float64
         One table behind the other.
-    start : (f,) int64
-        Where each begins.
-    stride : (f, v) int64
-        How many cells apart the ticks of each time are; 0 where the table does not depend on it.
-    key : (f,) int64
-        How many times the table depends on, the first and the last.
+    start, place, depth : (f,) int64
+        Where the cells of each begin, where its times begin in ``axis``, and how many there are, ascending.
+    axis, step, table, following : (n,) int64
+        The times of the tables; how many cells apart the ticks of each are; its table; and the next place
+        that has the same time, from the newest table to the oldest, NONE for none.
+    newest, uses : (v + 1,) int64
+        The first place that has each time, and how many have it; behind them those of tables of no time.
     size : (v,) int64
         The ticks of each time. No table depends on a time of one tick.
-    used : (6,) int64
-        How many tables, cells and times there are; and of a match that the last call of a kernel began, the
+    used : (7,) int64
+        How many tables, cells and times there are; of a match that the last call of a kernel began, the
         forbidden event that is next, the cell at which its table is to be gone on with, -1 for none, and
-        whether all ticks are possible so far.
+        whether all ticks are possible so far; and how many places are taken.
     limits : (5,) float64
         How many cells may still be gone through, how many at most at once, those of what was too many; the
         multiplications of this call, and after how many it comes back to Python.
-    axes : (4, v) int64
-        Work array: the times that are gone through, the tick at which each stands, whether it is left, and
-        marks.
+    axes : (5, v) int64
+        Work array: the times that are gone through, the tick at which each stands, whether it is left, marks,
+        and how many cells of the result its ticks are apart.
     price : (v,) float64
         Work array: how many cells are gone through if the time is summed over next.
+    cheapest : (2 w,) int64
+        Work array: a tree whose leaves are the times left, and each inner node the cheaper one below it.
     own : (2, f) int64
         Work array: the tables that are multiplied, and the cell at which each stands.
+    moves : (2, n) int64
+        Work array: for one time after the other its tables of these, and the cells that a tick moves them by.
+    first_move : (v + 1,) int64
+        Work array: where the moves of each time begin.
     alive : (f,) bool
         Work array: the tables whose product is left.
     row : (u,) float64
@@ -95,241 +110,140 @@ class Tables(NamedTuple):
 
     cells: Float64
     start: Int64
-    stride: Int64
-    key: Int64
+    place: Int64
+    depth: Int64
+    axis: Int64
+    step: Int64
+    table: Int64
+    following: Int64
+    newest: Int64
+    uses: Int64
     size: Int64
     used: Int64
     limits: Float64
     axes: Int64
     price: Float64
+    cheapest: Int64
     own: Int64
+    moves: Int64
+    first_move: Int64
     alive: NDArray[np.bool_]
     row: Float64
 
 
 def tables(times: int, most_tables: int, cells: int, ticks: int) -> Tables:
-    """Return room for so many times, of so many ticks, and tables of so many cells."""
+    """Return room for so many times, of so many ticks, and tables of so many cells. Limits are looked at.
+
+    A table of d times has at least 2^d cells, so two for each place. Where tables of no time take more, there
+    is no room for the cells either, until more are asked for.
+    """
+    places = min(cells // 2 + times, 63 * most_tables)
+    width = 1 << max(times - 1, 0).bit_length()
+    checkpoint(8 * (cells + 6 * places + 6 * most_tables + 9 * times + 2 * width + ticks))
+    start, place, depth = np.empty((3, most_tables), dtype=np.int64)
+    axis, step, table, following = np.empty((4, places), dtype=np.int64)
+    newest, uses = np.empty((2, times + 1), dtype=np.int64)
     return Tables(
-        np.empty(cells),
-        np.empty(most_tables, dtype=np.int64),
-        np.empty((most_tables, times), dtype=np.int64),
-        np.empty(most_tables, dtype=np.int64),
-        np.empty(times, dtype=np.int64),
-        np.array([0, 0, 0, -1, -1, 0]),
-        np.zeros(5),
-        np.empty((4, times), dtype=np.int64),
-        np.empty(times),
-        np.empty((2, most_tables), dtype=np.int64),
-        np.empty(most_tables, dtype=np.bool_),
-        np.empty(ticks),
-    )
+        np.empty(cells), start, place, depth, axis, step, table, following, newest, uses,
+        np.empty(times, dtype=np.int64), np.array([0, 0, 0, -1, -1, 0, 0]), np.zeros(5),
+        np.zeros((5, times), dtype=np.int64), np.empty(times), np.empty(2 * width, dtype=np.int64),
+        np.empty((2, most_tables), dtype=np.int64), np.empty((2, places), dtype=np.int64),
+        np.empty(times + 1, dtype=np.int64), np.empty(most_tables, dtype=np.bool_), np.empty(ticks),
+    )  # fmt: skip
 
 
 @kernel
-def _key(tables, axes, count):
-    """Return a key that differs for tables over one or two other times, and mostly for more."""
-    times = tables.size.shape[0]
-    return (count * times + axes[0]) * times + axes[count - 1] if count > 0 else 0
+def clear(tables, times):
+    """Leave no table, and so many times."""
+    used = tables.used
+    used[COUNT], used[CELLS], used[PLACES], used[VARIABLES] = 0, 0, 0, times
+    for v in range(times):
+        tables.newest[v], tables.uses[v] = NONE, 0
+    tables.newest[tables.size.shape[0]] = NONE
 
 
 @kernel
-def _made(tables, axes, count, value):
+def add_time(tables, ticks):
+    """Add a time of so many ticks, and return it."""
+    added = tables.used[VARIABLES]
+    tables.used[VARIABLES] = added + 1
+    tables.size[added] = ticks
+    tables.newest[added], tables.uses[added] = NONE, 0
+    return added
+
+
+@kernel
+def make_table(tables, axes, depth, value):
     """Add a table over the first so many axes, ascending; return its number, FULL or TOO_MANY."""
+    used = tables.used
     total = 1.0
-    for d in range(count):
+    for d in range(depth):
         total *= float(tables.size[axes[d]])
     tables.limits[LEFT] -= total
     if total > tables.limits[MOST] or tables.limits[LEFT] < 0.0:
         tables.limits[PRICE] = total
         return TOO_MANY
-    found = tables.used[COUNT]
-    begin = tables.used[CELLS]
+    found, begin, place = used[COUNT], used[CELLS], used[PLACES]
     cells = int(total)
-    if begin + cells > tables.cells.shape[0]:
+    if begin + cells > tables.cells.shape[0] or place + max(depth, 1) > tables.axis.shape[0]:
         tables.limits[PRICE] = float(begin) + total
         return FULL
-    tables.start[found] = begin
-    tables.key[found] = _key(tables, axes, count)
-    for v in range(tables.used[VARIABLES]):
-        tables.stride[found, v] = 0
+    tables.start[found], tables.place[found], tables.depth[found] = begin, place, depth
     step = 1
-    for d in range(count - 1, -1, -1):
-        tables.stride[found, axes[d]] = step
-        step *= tables.size[axes[d]]
+    for d in range(depth - 1, -1, -1):
+        v = axes[d]
+        tables.axis[place + d], tables.step[place + d] = v, step
+        step *= tables.size[v]
+        _put_in_list(tables, v, place + d, found)
+        tables.uses[v] += 1
+    if depth == 0:
+        _put_in_list(tables, tables.size.shape[0], place, found)
     for k in range(begin, begin + cells):
         tables.cells[k] = value
-    tables.used[COUNT] = found + 1
-    tables.used[CELLS] = begin + cells
+    used[COUNT], used[CELLS], used[PLACES] = found + 1, begin + cells, place + max(depth, 1)
     return found
 
 
 @kernel
-def table_over(tables, axes, count):
+def _put_in_list(tables, v, place, table):
+    tables.table[place] = table
+    tables.following[place] = tables.newest[v]
+    tables.newest[v] = place
+
+
+@kernel
+def take_back(tables, given, cells):
+    """Give up all tables but the first so many, of so many cells."""
+    used = tables.used
+    for f in range(used[COUNT] - 1, given - 1, -1):
+        place, depth = tables.place[f], tables.depth[f]
+        for k in range(place, place + depth):
+            tables.newest[tables.axis[k]] = tables.following[k]
+            tables.uses[tables.axis[k]] -= 1
+        if depth == 0:
+            tables.newest[tables.size.shape[0]] = tables.following[place]
+        used[PLACES] = place
+    used[COUNT], used[CELLS] = given, cells
+
+
+@kernel
+def table_over(tables, axes, depth):
     """Return the number of the table over the first so many axes, ascending, of ones if it is new.
 
     FULL if there is no room for its cells, TOO_MANY if it has too many.
     """
-    key = _key(tables, axes, count)
-    for f in range(tables.used[COUNT]):
-        if tables.key[f] == key:
+    rarest = tables.size.shape[0]
+    for d in range(depth):
+        if d == 0 or tables.uses[axes[d]] < tables.uses[rarest]:
+            rarest = axes[d]
+    at = tables.newest[rarest]
+    while at != NONE:
+        f = tables.table[at]
+        if tables.depth[f] == depth:
             alike = True
-            for d in range(count):
-                alike = alike and tables.stride[f, axes[d]] > 0
+            for d in range(depth):
+                alike = alike and tables.axis[tables.place[f] + d] == axes[d]
             if alike:
                 return f
-    return _made(tables, axes, count, 1.0)
-
-
-@kernel
-def _mark(tables, v):
-    """Mark the times that the tables left tie to one, and note how many cells these have together."""
-    marks, stride = tables.axes[3], tables.stride
-    variables = tables.used[VARIABLES]
-    for other in range(variables):
-        marks[other] = 0
-    for f in range(tables.used[COUNT]):
-        if tables.alive[f] and stride[f, v] > 0:
-            for other in range(variables):
-                if stride[f, other] > 0:
-                    marks[other] = 1
-    total = float(tables.size[v])
-    for other in range(variables):
-        if marks[other] and other != v:
-            total *= float(tables.size[other])
-    tables.price[v] = total
-
-
-@kernel
-def _multiply(tables, own, depth, out):
-    """Add the product of the first ``own`` tables to a table, which has one axis less.
-
-    ``tables.axes`` has all ``depth`` axes, ascending, at least one. O(cells * own).
-    """
-    cells, row, stride = tables.cells, tables.row, tables.stride
-    axes, index = tables.axes[0], tables.axes[1]
-    number, at = tables.own[0], tables.own[1]
-    inner = axes[depth - 1]
-    width = tables.size[inner]
-    for d in range(depth):
-        index[d] = 0
-    for k in range(own):
-        at[k] = tables.start[number[k]]
-    to = tables.start[out]
-    while True:
-        plain_checkpoint()
-        scale = 1.0
-        for k in range(own):
-            if stride[number[k], inner] == 0:
-                scale *= cells[at[k]]
-        if scale > 0.0:
-            for t in range(width):
-                row[t] = scale
-            for k in range(own):
-                if stride[number[k], inner] > 0:
-                    begin = at[k]
-                    for t in range(width):
-                        row[t] *= cells[begin + t]
-            if stride[out, inner] > 0:
-                for t in range(width):
-                    cells[to + t] += row[t]
-            else:
-                total = 0.0
-                for t in range(width):
-                    total += row[t]
-                cells[to] += total
-        d = depth - 2
-        while d >= 0:
-            axis = axes[d]
-            index[d] += 1
-            for k in range(own):
-                at[k] += stride[number[k], axis]
-            to += stride[out, axis]
-            if index[d] < tables.size[axis]:
-                break
-            index[d] = 0
-            for k in range(own):
-                at[k] -= stride[number[k], axis] * tables.size[axis]
-            to -= stride[out, axis] * tables.size[axis]
-            d -= 1
-        if d < 0:
-            return
-
-
-@kernel
-def law_of(tables, kept, law):
-    """Write the sum of the product of all tables over all times but one, for each tick of that.
-
-    Parameters
-    ----------
-    tables : Tables
-        Those that are made on the way are given up at the end.
-    kept : int64
-        The time that is not summed over.
-    law : (u,) float64
-        Overwritten, as far as that time has ticks.
-
-    Returns
-    -------
-    int64
-        FULL if there is no room for the cells on the way, TOO_MANY if these are too many; else 0.
-    """
-    given, cells = tables.used[COUNT], tables.used[CELLS]
-    axes, is_left, marks, price = tables.axes[0], tables.axes[2], tables.axes[3], tables.price
-    variables = tables.used[VARIABLES]
-    for f in range(given):
-        tables.alive[f] = True
-    left = 0
-    for v in range(variables):
-        is_left[v] = v != kept and tables.size[v] > 1
-        if is_left[v]:
-            left += 1
-            _mark(tables, v)
-    status = 0
-    while left > 0 and status == 0:
-        following = -1
-        for v in range(variables):
-            if is_left[v] and (following < 0 or price[v] < price[following]):
-                following = v
-        _mark(tables, following)
-        is_left[following] = 0
-        left -= 1
-        own = 0
-        for f in range(tables.used[COUNT]):
-            if tables.alive[f] and tables.stride[f, following] > 0:
-                tables.own[0, own] = f
-                own += 1
-                tables.alive[f] = False
-        depth = 0
-        for v in range(variables):
-            if marks[v] and v != following:
-                axes[depth] = v
-                depth += 1
-        tables.limits[LEFT] -= price[following]
-        if price[following] > tables.limits[MOST] or tables.limits[LEFT] < 0.0:
-            tables.limits[PRICE] = price[following]
-            status = TOO_MANY
-        else:
-            status = _made(tables, axes, depth, 0.0)
-        if status >= 0:
-            out = status
-            status = 0
-            tables.alive[out] = True
-            place = depth
-            while place > 0 and axes[place - 1] > following:
-                axes[place] = axes[place - 1]
-                place -= 1
-            axes[place] = following
-            _multiply(tables, own, depth + 1, out)
-            for v in range(variables):
-                if is_left[v] and tables.stride[out, v] > 0:
-                    _mark(tables, v)
-    if status == 0:
-        for t in range(tables.size[kept]):
-            law[t] = 1.0
-        for f in range(tables.used[COUNT]):
-            if tables.alive[f]:
-                step = tables.stride[f, kept]
-                for t in range(tables.size[kept]):
-                    law[t] *= tables.cells[tables.start[f] + t * step]
-    tables.used[COUNT], tables.used[CELLS] = given, cells
-    return status
+        at = tables.following[at]
+    return make_table(tables, axes, depth, 1.0)

@@ -181,7 +181,6 @@ def _summed(part: ExplicitMatches, wanted: bool, limits: Float64, out: Columns) 
     ticks = min(ticks, MOST_CELLS_IN_TABLE) + 2
     number = 2 * length + len(times.sides) + rules + 1
     cells = _FIRST_CELLS
-    checkpoint(8 * number * length)
     room = tables(length, number, cells, ticks)
     work = spans(int(np.diff(others.rule_start).max(initial=1)), others.low.shape[1], length)
     first, law = np.empty(length, dtype=np.int64), np.empty(ticks)
@@ -196,8 +195,7 @@ def _summed(part: ExplicitMatches, wanted: bool, limits: Float64, out: Columns) 
         )  # fmt: skip
         if reason == SPACE:
             cells = max(2 * cells, int(need))
-            checkpoint(8 * cells)
-            room = room._replace(cells=np.empty(cells))
+            room = tables(length, number, cells, ticks)
         elif reason == COSTLY:
             declined[done] = float(need)
             done += 1

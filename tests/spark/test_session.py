@@ -89,6 +89,28 @@ def test_workers_have_pyspark_compiled(spark: SparkSession) -> None:
     assert said == "/a b:/c* d  e\n"
 
 
+def test_only_the_steps_of_state_are_not_printed(tmp_path: Path) -> None:
+    module = "pyspark.sql.streaming.transform_with_state_driver_worker"
+    worker = importlib.util.find_spec(module)
+    assert worker is not None
+    assert "print(" in Path(worker.origin or "").read_text(encoding="utf-8")
+    package = tmp_path / Path(*module.split(".")[:-1])
+    package.mkdir(parents=True)
+    said = "import sys; print('a step'); print('a fault', file=sys.stderr)"
+    for name in ("transform_with_state_driver_worker", "python_streaming_source_runner"):
+        (package / f"{name}.py").write_text(said)
+    for place in (package, *package.parents[:2]):
+        (place / "__init__.py").touch()
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    printed = [
+        subprocess.run([python_of_workers(), "-m", f"{module.rpartition('.')[0]}.{name}"],
+                       env=environment, capture_output=True, text=True, check=True)
+        for name in ("transform_with_state_driver_worker", "python_streaming_source_runner")
+    ]  # fmt: skip
+    assert [one.stdout for one in printed] == ["", "a step\n"]
+    assert all(one.stderr.endswith("a fault\n") for one in printed)
+
+
 SUBMITTED = """
 import pyarrow as pa
 import pyspark.sql

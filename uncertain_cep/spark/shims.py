@@ -33,6 +33,10 @@ for place in $PYTHONPATH; do
 done
 PYTHONPATH=$kept
 export PYTHONPATH
+# The worker that begins a query with state prints its steps; it talks to Spark by a socket.
+case $2 in
+  pyspark.sql.streaming.transform_with_state_driver_worker) exec {python} "$@" >/dev/null ;;
+esac
 exec {python} "$@"
 """
 

@@ -122,8 +122,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
     if (folder := config.getoption("--share")) is not None:
         config.pluginmanager.register(Share(folder))
-    if (told := config.getoption("--skipped")) is not None:
-        config.pluginmanager.register(Skipped(told))
+    if (notes_folder := config.getoption("--skipped")) is not None:
+        config.pluginmanager.register(Skipped(notes_folder))
 
 
 def pytest_collection_finish() -> None:

@@ -9,13 +9,13 @@ __all__ = ["values"]
 
 def values(chart: Any) -> list[list[dict[str, Any]]]:
     """Return all data of a chart, layer by layer; this also has Altair check it."""
-    found = []
+    layers = []
 
     def walk(part: dict[str, Any]) -> None:
         if isinstance(part.get("data"), dict):
-            found.append(part["data"]["values"])
+            layers.append(part["data"]["values"])
         for inner in (*part.get("vconcat", ()), *part.get("layer", ())):
             walk(inner)
 
     walk(chart.to_dict())
-    return found
+    return layers

@@ -96,8 +96,8 @@ FRAMES: Final[tuple[tuple[str, Callable[[], Any]], ...]] = (
 
 @pytest.mark.parametrize("make", [make for _, make in FRAMES], ids=[name for name, _ in FRAMES])
 def test_frames_that_are_taken(make: Callable[[], Any]) -> None:
-    found = uc.match(make(), QUERY)
-    ids = [found["a"][0], found["b"][0]]
+    matches = uc.match(make(), QUERY)
+    ids = [matches["a"][0], matches["b"][0]]
     assert [one.as_py() if isinstance(one, pa.Scalar) else one for one in ids] == [1, 2]
     assert sum(batch.num_rows for batch in uc.iter_matches(make(), QUERY)) == 1
     assert "1 estimated" in uc.explain(QUERY, make())
@@ -108,8 +108,8 @@ def test_a_duckdb_relation_is_taken() -> None:
     import duckdb
 
     table = events()
-    found: Any = uc.match(duckdb.arrow(table), QUERY)
-    assert found.num_rows == 1
+    matches: Any = uc.match(duckdb.arrow(table), QUERY)
+    assert matches.num_rows == 1
 
 
 WHOLE: Final = (
@@ -124,12 +124,12 @@ def test_times_of_any_exact_type(dtype: pa.DataType) -> None:
         exact = [Decimal(value) for value in values] if pa.types.is_decimal(dtype) else list(values)
         return pa.array(exact, dtype)
 
-    found = uc.match(events(lower=column(1, 3), upper=column(2, 5), id=column(7, 8)), QUERY)
+    matches = uc.match(events(lower=column(1, 3), upper=column(2, 5), id=column(7, 8)), QUERY)
     plain = uc.match(events(id=[7, 8]), QUERY)
-    assert found.select(["range_lower", "range_upper", "confidence"]).equals(
+    assert matches.select(["range_lower", "range_upper", "confidence"]).equals(
         plain.select(["range_lower", "range_upper", "confidence"])
     )
-    assert found.column("a").cast(pa.int64()).to_pylist() == [7]
+    assert matches.column("a").cast(pa.int64()).to_pylist() == [7]
 
 
 def test_a_time_beyond_int64_is_told() -> None:
@@ -147,8 +147,8 @@ def test_texts_of_any_layout(dtype: pa.DataType) -> None:
         id=pa.array(["x", "y"]).cast(dtype),
         k=pa.array(["k", "k"]).cast(dtype),
     )
-    found = uc.match(table, "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 100 RETURN a.k AS k1")
-    assert [found["a"][0].as_py(), found["k1"][0].as_py()] == ["x", "k"]
+    matches = uc.match(table, "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 100 RETURN a.k AS k1")
+    assert [matches["a"][0].as_py(), matches["k1"][0].as_py()] == ["x", "k"]
 
 
 @pytest.mark.parametrize(
@@ -195,9 +195,9 @@ def calls(frame: Callable[[], Any], **options: Any) -> Iterator[Any]:
     yield uc.match(frame(), QUERY, **options)
     yield list(uc.iter_matches(frame(), QUERY, **options))
     yield uc.explain(QUERY, frame(), **options)
-    others = {"lower": "from", "upper": "to"}
+    column_names = {"lower": "from", "upper": "to"}
     yield uc.to_intervals(
-        frame(), time="upper", uncertainty="plus_minus:1s", unit="s", tick="1s", names=others
+        frame(), time="upper", uncertainty="plus_minus:1s", unit="s", tick="1s", names=column_names
     )
     yield uc.with_matches(frame(), uc.match(frame(), QUERY, **options), "C", **names)
     yield uc.to_events(uc.match(frame(), QUERY, **options), "C", **names)
@@ -405,10 +405,10 @@ def test_foreign_errors_become_ours(error: BaseException, kind: type[uc.Uncertai
         yield 1
         raise error
 
-    found = guarded(items())
-    assert next(found) == 1
+    items_seen = guarded(items())
+    assert next(items_seen) == 1
     with pytest.raises(kind):
-        next(found)
+        next(items_seen)
 
 
 def test_out_of_memory_says_what_to_do() -> None:

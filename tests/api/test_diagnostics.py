@@ -42,9 +42,11 @@ def said(ask: Callable[..., object], *arguments: object, **options: object) -> l
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         ask(*arguments, **options)
-    assert all(found.category is uc.UncertainCepWarning and found.filename == __file__ for found in caught)
-    assert all("\n" not in str(found.message) for found in caught)
-    return [str(found.message) for found in caught]
+    assert all(
+        warning.category is uc.UncertainCepWarning and warning.filename == __file__ for warning in caught
+    )
+    assert all("\n" not in str(warning.message) for warning in caught)
+    return [str(warning.message) for warning in caught]
 
 
 def _iterated(table: Any, query: str) -> object:
@@ -190,8 +192,8 @@ def test_of_very_many_types_some_are_looked_at() -> None:
     last = f"t{numbers[-1]}"
     (message,) = said(uc.match, table, f"PATTERN SEQ(Load a, {last} b) WITHIN 2")
     assert message.startswith("no event of type Load; there are more than 2,000 types, such as t0, t1, ")
-    many = "|".join(f"T{number}" for number in range(40))
-    query = f"PATTERN SEQ(({many}|t7) a, ({many}|{last}) b) WITHIN 2"
+    many_types = "|".join(f"T{number}" for number in range(40))
+    query = f"PATTERN SEQ(({many_types}|t7) a, ({many_types}|{last}) b) WITHIN 2"
     assert said(uc.match, table, query)[-1] == "no event of 35 more types that the pattern names"
 
 
@@ -285,9 +287,11 @@ def test_a_candidate_is_found_wherever_it_is(data: st.DataObject, types: list[st
         "c": [i for i in range(n) if types[i] == "C"],
     }
     missing = {name for name in "ABC" if name not in types}
-    nobody = {name for name, found in can_be.items() if not found and name.upper() not in missing}
-    assert {found[1] for line in lines if (found := re.match(r"no event of type (\w)", line))} == missing
-    assert {found[1] for line in lines if (found := re.match(r"no event can be (\w)", line))} == nobody
+    nobody = {
+        name for name, has_candidates in can_be.items() if not has_candidates and name.upper() not in missing
+    }
+    assert {named[1] for line in lines if (named := re.match(r"no event of type (\w)", line))} == missing
+    assert {named[1] for line in lines if (named := re.match(r"no event can be (\w)", line))} == nobody
     assert len(lines) == len(missing) + len(nobody)
 
 
@@ -304,17 +308,17 @@ def test_a_candidate_is_found_wherever_it_is(data: st.DataObject, types: list[st
     ],
 )
 def test_candidates_in_one_line(query: str, line: str) -> None:
-    found = Diagnostics()
+    counted = Diagnostics()
     plan = make_plan(uc.parse(f"PATTERN {query} WITHIN 20"), TRACE.schema)
-    for _ in execute(plan, TRACE, diagnostics=found):
+    for _ in execute(plan, TRACE, diagnostics=counted):
         pass
-    assert found.summary() == line
+    assert counted.summary() == line
 
 
 def test_a_window_that_is_too_short_for_the_pattern() -> None:
-    found = Diagnostics()
+    counted = Diagnostics()
     plan = make_plan(uc.parse("PATTERN SEQ(Start a, CPU b, Stop c) WITHIN 2"), TRACE.schema)
-    assert not list(execute(plan, TRACE, diagnostics=found))
-    assert found.summary() == (
+    assert not list(execute(plan, TRACE, diagnostics=counted))
+    assert counted.summary() == (
         "candidates: not looked for, as 3 events in a row take 3 ticks, more than WITHIN 2"
     )

@@ -53,9 +53,9 @@ Rows = dict[tuple[str, ...], tuple[int, int, float]]
 Way = Callable[[pa.Table, str], Rows]
 
 
-def rows(found: pa.Table) -> Rows:
+def rows(table: pa.Table) -> Rows:
     kept = {}
-    for row in found.to_pylist():
+    for row in table.to_pylist():
         ids = tuple(str(value) for name, value in row.items() if len(name) < 3)
         kept[ids] = row["range_lower"], row["range_upper"], round(row["confidence"], 9)
     return kept
@@ -85,9 +85,9 @@ def counted(ending: str) -> Way:
 
 
 def looked_at(table: pa.Table, query: str) -> Rows:
-    found = uc.match(table, query)
-    assert uc.posteriors(found, table, query).num_rows == uc.events_of(found, table, query).num_rows
-    return rows(found)
+    matches = uc.match(table, query)
+    assert uc.posteriors(matches, table, query).num_rows == uc.events_of(matches, table, query).num_rows
+    return rows(matches)
 
 
 def explained(table: pa.Table, query: str) -> Rows:
@@ -99,10 +99,10 @@ def explained(table: pa.Table, query: str) -> Rows:
 
 def compressed(table: pa.Table, query: str) -> Rows:
     """Return the whole answer where the compressed one has the same events beside the list."""
-    found = uc.match(table, query, kleene="compressed")
+    matches = uc.match(table, query, kleene="compressed")
     whole = rows(uc.match(table, query))
     singles = {(ids[0], *ids[2:]) for ids in whole}
-    assert {(str(row["a"]), str(row["c"])) for row in found.to_pylist()} == singles
+    assert {(str(row["a"]), str(row["c"])) for row in matches.to_pylist()} == singles
     return whole
 
 
@@ -176,6 +176,6 @@ def test_every_way_takes_every_construct_or_says_at_once_that_it_does_not(way: s
 @cache
 def answer(construct: str) -> Rows:
     table = DOUBTFUL if construct.startswith("existence") else EVENTS
-    found = rows(uc.match(table, f"PATTERN {CONSTRUCTS[construct]} WITHIN 14"))
-    assert len(found) > 1
-    return found
+    answer_rows = rows(uc.match(table, f"PATTERN {CONSTRUCTS[construct]} WITHIN 14"))
+    assert len(answer_rows) > 1
+    return answer_rows

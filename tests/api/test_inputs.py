@@ -39,17 +39,17 @@ def _through_reader(table: pa.Table) -> pa.RecordBatchReader:
 @given(case=cases())
 def test_frames_of_every_kind(convert: Callable[[pa.Table], Any], result: type, case: Case) -> None:
     note(case.script())
-    found = uc.match(convert(case.trace.table()), case.text())
-    assert isinstance(found, result)
-    assert_answer(rows_of(found, case), case.answer())
+    matches = uc.match(convert(case.trace.table()), case.text())
+    assert isinstance(matches, result)
+    assert_answer(rows_of(matches, case), case.answer())
 
 
 @given(cases(), st.sampled_from([-(10**6), 10**9, 1_700_000_000_000_000_000, -(2**60)]))
 def test_the_origin_of_time_does_not_matter(case: Case, shift: int) -> None:
     note(case.script())
     note(f"shift={shift}")
-    found = uc.match(case.trace.table(shift=shift), case.text())
-    assert_answer(rows_of(found, case, to_tick=lambda tick: tick - shift), case.answer())
+    matches = uc.match(case.trace.table(shift=shift), case.text())
+    assert_answer(rows_of(matches, case, to_tick=lambda tick: tick - shift), case.answer())
 
 
 @given(cases(ids=False))
@@ -60,8 +60,8 @@ def test_the_type_of_the_ids_does_not_matter(case: Case) -> None:
         for event in case.trace.events
     }
     back = {new: old for old, new in renamed.items()}
-    found = uc.match(case.trace.table(rename=renamed.__getitem__), case.text())
-    assert_answer(rows_of(found, case, to_id=back.__getitem__), case.answer())
+    matches = uc.match(case.trace.table(rename=renamed.__getitem__), case.text())
+    assert_answer(rows_of(matches, case, to_id=back.__getitem__), case.answer())
 
 
 @given(
@@ -86,12 +86,12 @@ def test_timestamps_with_a_tick_are_as_int64_ticks(
         place = table.schema.get_field_index(name)
         table = table.set_column(place, name, raw.cast(pa.timestamp(unit, timezone)))
     text = case.text(within=f"{case.window * tick} {unit}") if with_unit else case.text()
-    found = uc.match(table, text, tick=f"{tick}{unit}")
-    assert found.schema.field("range_lower").type == pa.timestamp(unit, timezone)
+    matches = uc.match(table, text, tick=f"{tick}{unit}")
+    assert matches.schema.field("range_lower").type == pa.timestamp(unit, timezone)
     for name in ("range_lower", "range_upper"):
-        place = found.schema.get_field_index(name)
-        found = found.set_column(place, name, found.column(name).cast(pa.int64()))
-    assert_answer(rows_of(found, case, to_tick=lambda value: (value - origin) // tick), case.answer())
+        place = matches.schema.get_field_index(name)
+        matches = matches.set_column(place, name, matches.column(name).cast(pa.int64()))
+    assert_answer(rows_of(matches, case, to_tick=lambda value: (value - origin) // tick), case.answer())
 
 
 @given(cases())
@@ -116,7 +116,7 @@ def test_datetime_ranges_come_back_in_pandas() -> None:
             "upper": [datetime(2024, 5, 1, 0, 0, 1), datetime(2024, 5, 1, 0, 0, 2)],
         }
     )
-    found = uc.match(frame, "PATTERN SEQ(A a, B b) WITHIN 1 minute", tick="1s")
-    assert found["range_lower"][0] == pd.Timestamp("2024-05-01")
-    assert found["range_upper"][0] == pd.Timestamp("2024-05-01 00:00:02")
-    assert found["confidence"][0] == 0.75
+    matches = uc.match(frame, "PATTERN SEQ(A a, B b) WITHIN 1 minute", tick="1s")
+    assert matches["range_lower"][0] == pd.Timestamp("2024-05-01")
+    assert matches["range_upper"][0] == pd.Timestamp("2024-05-01 00:00:02")
+    assert matches["confidence"][0] == 0.75

@@ -48,14 +48,14 @@ def at_most(first: Bounds, second: Bounds, distance: int) -> int:
 def expected(stamps: list[int], by: int, tick: int, window: int) -> Answer:
     """Return the matches of SEQ(A a, B b): even places are A, odd ones B; all lengths in microseconds."""
     bounds = [((at - by) // tick, (at + by) // tick) for at in stamps]
-    found = set()
+    matches = set()
     for a, b in itertools.product(range(0, len(stamps), 2), range(1, len(stamps), 2)):
         first, second = bounds[a], bounds[b]
         pairs = at_most(first, second, window // tick - 1) - at_most(first, second, 0)
         total = (first[1] - first[0] + 1) * (second[1] - second[0] + 1)
         if pairs:
-            found.add((a, b, float(f"{float(Fraction(pairs, total)):.9g}")))
-    return found
+            matches.add((a, b, float(f"{float(Fraction(pairs, total)):.9g}")))
+    return matches
 
 
 def raw_table(stamps: list[int], unit: str) -> pa.Table:
@@ -81,12 +81,12 @@ def frames_of(table: pa.Table) -> Iterator[Any]:
 
 def texts(stamps: list[int], unit: str) -> list[str]:
     """Return stamps as a logger of such stamps would write them."""
-    found = []
+    texts_of_stamps = []
     for at in stamps:
         time = EPOCH + dt.timedelta(microseconds=at)
         form = "%Y-%m-%d" if unit.startswith("date") else "%Y-%m-%d %H:%M:%S"
-        found.append(time.strftime(form) + (f".{time:%f}" if time.microsecond else ""))
-    return found
+        texts_of_stamps.append(time.strftime(form) + (f".{time:%f}" if time.microsecond else ""))
+    return texts_of_stamps
 
 
 def files_of(folder: Path, table: pa.Table, stamps: list[int], unit: str) -> Iterator[Path]:
@@ -141,14 +141,14 @@ def test_every_kind_of_frame_and_file_gives_the_answer(
     unit, stamps, tick, length, by, window = case
     table = raw_table(stamps, unit)
     query = f"PATTERN SEQ(A a, B b) WITHIN {window} us"
-    wanted = expected(stamps, by, length, window)
+    answer_expected = expected(stamps, by, length, window)
     for frame in frames_of(table):
         events = uc.to_intervals(frame, time="at", uncertainty=uc.plus_minus(f"{by}us"), tick=tick)
-        assert answer(uc.match(events, query)) == wanted
+        assert answer(uc.match(events, query)) == answer_expected
     folder = tmp_path_factory.mktemp("kinds")
     schema = TraceSchema.from_flags(time="at", uncertainty=f"plus_minus:{by}us", tick=tick)
     for path in files_of(folder, table, stamps, unit):
-        assert answer(uc.match(read_traces(path, schema), query)) == wanted, path.suffix
+        assert answer(uc.match(read_traces(path, schema), query)) == answer_expected, path.suffix
 
 
 @pytest.mark.filterwarnings("ignore:.*certain times share a tick:uncertain_cep.UncertainCepWarning")
@@ -159,7 +159,7 @@ def test_the_tick_survives_frames_joins_and_files(
     unit, stamps, tick, length, by, window = case
     raw = raw_table(stamps, unit)
     query = f"PATTERN SEQ(A a, B b) WITHIN {window} us"
-    wanted = expected(stamps, by, length, window)
+    answer_expected = expected(stamps, by, length, window)
     events = uc.to_intervals(raw, time="at", uncertainty=uc.plus_minus(f"{by}us"), tick=tick)
     events = events.drop_columns(["at"])
     keys = pa.table({"type": ["A", "B"], "colour": ["red", "green"]})
@@ -179,6 +179,8 @@ def test_the_tick_survives_frames_joins_and_files(
         *(read_traces(path) for path in sorted(folder.iterdir())),
     ]
     for frame in frames:
-        assert answer(uc.match(frame, query)) == wanted
+        assert answer(uc.match(frame, query)) == answer_expected
     batches = list(uc.iter_matches(polars, query))
-    assert answer(pa.Table.from_batches(batches, uc.match(polars, query).to_arrow().schema)) == wanted
+    assert (
+        answer(pa.Table.from_batches(batches, uc.match(polars, query).to_arrow().schema)) == answer_expected
+    )

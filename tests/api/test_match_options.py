@@ -103,16 +103,16 @@ def test_the_functions_have_the_defaults_of_the_options(function: Callable[..., 
     declared |= {"timeout": declared.pop("limit"), "memory_limit": None, "names": None, "parameters": None}
     if function is uc.match:
         declared["max_matches"] = MAX_MATCHES
-    wanted = {name: declared[name] for name in ENTRANCES[function]} | BESIDE[function]
-    assert defaults_of(function) == wanted
+    expected = {name: declared[name] for name in ENTRANCES[function]} | BESIDE[function]
+    assert defaults_of(function) == expected
 
 
 def test_the_commands_have_the_defaults_of_the_options() -> None:
     declared = {field.name: field.default for field in fields(MatchOptions)} | {"max_matches": MAX_MATCHES}
     planning = {"evaluation", "planner", "latency_weight", "sources", "known_until"}
-    for name, known in (("match", planning | {"kleene", "max_matches"}), ("explain", planning)):
-        options = {one.name: one.default for one in cli.main.commands[name].params if one.name in known}
-        assert options == {one: declared[one] for one in known}
+    for name, names in (("match", planning | {"kleene", "max_matches"}), ("explain", planning)):
+        options = {one.name: one.default for one in cli.main.commands[name].params if one.name in names}
+        assert options == {one: declared[one] for one in names}
     assert sorted(arguments.EVALUATIONS) == sorted(EVALUATIONS)
 
 

@@ -50,9 +50,9 @@ def test_a_time_line_has_the_events_their_law_and_what_could_come_between() -> N
     assert [bar["id"] for bar in bars] == ["1", *map(str, first["b"]), "4"]
     assert bars[-1]["what"] == "could come between and spoil the match"
     for bar in bars[:-1]:
-        own = [shade for shade in shades if shade["id"] == bar["id"]]
-        assert sum(shade["probability"] for shade in own) == pytest.approx(1.0)
-        assert (own[0]["begin"], own[-1]["end"]) == (bar["begin"], bar["end"])
+        shades_of_bar = [shade for shade in shades if shade["id"] == bar["id"]]
+        assert sum(shade["probability"] for shade in shades_of_bar) == pytest.approx(1.0)
+        assert (shades_of_bar[0]["begin"], shades_of_bar[-1]["end"]) == (bar["begin"], bar["end"])
     assert len(values(chart)) == 6
 
 
@@ -96,13 +96,13 @@ def test_counts() -> None:
         with pytest.raises(OptionError, match=message):
             uc.plot.counts(matches, **wrong)
     query = "PATTERN SEQ(A a, B b) WITHIN 50 s"
-    found = uc.match(timed(), query)
+    timed_matches = uc.match(timed(), query)
     with pytest.raises(OptionError, match="so name a unit"):
-        uc.plot.counts(found, every=10)
+        uc.plot.counts(timed_matches, every=10)
     with pytest.raises(OptionError, match="give a multiple of one"):
-        uc.plot.counts(found, every="1ns")
+        uc.plot.counts(timed_matches, every="1ns")
     with pytest.raises(OptionError, match="no multiple of the tick, 2s"):
-        uc.plot.counts(found, timed(), query, every="3s", tick="2s")
+        uc.plot.counts(timed_matches, timed(), query, every="3s", tick="2s")
 
 
 TIMED = "PATTERN SEQ(A a, !N n, B+ b[]) WHERE [host] WITHIN 50 s"

@@ -40,15 +40,17 @@ def test_the_first_row_without_a_number_is_named_where_most_have_one(
     with pytest.raises(uc.QueryError) as caught:
         uc.match(table_of(cells, is_coded), QUERY)
     (fault,) = caught.value.faults
-    others = [row for row, cell in enumerate(cells, 1) if cell in _OTHERS]
+    unreadable = [row for row, cell in enumerate(cells, 1) if cell in _OTHERS]
     numbers = sum(cell in _NUMBERS for cell in cells)
-    if not others or numbers < len(others):
+    if not unreadable or numbers < len(unreadable):
         assert fault.message == "a.x is a string and 1 a whole number: they cannot be compared, write '1'"
         return
     rows = (
-        "one row holds no number (" if len(others) == 1 else f"{len(others)} rows hold no number (the first: "
+        "one row holds no number ("
+        if len(unreadable) == 1
+        else f"{len(unreadable)} rows hold no number (the first: "
     )
-    assert fault.message.startswith(f"x is text, as {rows}row {others[0]}: {cells[others[0] - 1]!r})")
+    assert fault.message.startswith(f"x is text, as {rows}row {unreadable[0]}: {cells[unreadable[0] - 1]!r})")
     assert f"while {numbers} do" in fault.message
 
 
@@ -129,9 +131,9 @@ def test_a_file_of_text_beside_one_of_numbers(
     options = ["--time", "at", "--uncertainty", "exact", "--type-column", "kind", "--missing", "drop"]
     result = invoke("match", QUERY, *files, *options)
     assert result.exit_code == 2
-    others = "this one and 1 more do not: mend them" if more else "this one does not: mend it"
+    ending = "this one and 1 more do not: mend them" if more else "this one does not: mend it"
     where = "spoiled.csv, row 3, column 'x', value 'broken'"
-    assert f"{where}: 2 rows here and those of {sound} hold numbers, and {others}" in result.stderr
+    assert f"{where}: 2 rows here and those of {sound} hold numbers, and {ending}" in result.stderr
 
 
 def test_files_of_text_and_of_numbers(invoke: Invoke, tmp_path: Path) -> None:

@@ -117,17 +117,19 @@ def of_show(events: pa.Table, tick: str) -> Any:
 
 
 def of_posteriors(events: pa.Table, tick: str) -> Any:
-    found = uc.posteriors(uc.match(events, QUERY, tick=tick), events, QUERY, tick=tick)
+    laws_of_events = uc.posteriors(uc.match(events, QUERY, tick=tick), events, QUERY, tick=tick)
     quantiles = ("q025", "q25", "q50", "q75", "q975")
-    times = {name: in_ticks(found.column(name), TICKS[tick]) for name in quantiles}
+    times = {name: in_ticks(laws_of_events.column(name), TICKS[tick]) for name in quantiles}
     # Means are rounded to the unit of the result.
-    means = [pytest.approx(mean, abs=0.5 + 1e-9) for mean in in_ticks(found.column("mean"), TICKS[tick])]
-    return times, means, found.column("pmf").to_pylist(), found.column("id").to_pylist()
+    means = [
+        pytest.approx(mean, abs=0.5 + 1e-9) for mean in in_ticks(laws_of_events.column("mean"), TICKS[tick])
+    ]
+    return times, means, laws_of_events.column("pmf").to_pylist(), laws_of_events.column("id").to_pylist()
 
 
 def of_events_of(events: pa.Table, tick: str) -> Any:
-    found = uc.events_of(uc.match(events, QUERY, tick=tick), events, QUERY, tick=tick)
-    return matched(found.drop_columns("at"), tick)
+    events_of_matches = uc.events_of(uc.match(events, QUERY, tick=tick), events, QUERY, tick=tick)
+    return matched(events_of_matches.drop_columns("at"), tick)
 
 
 def of_with_matches(events: pa.Table, tick: str) -> Any:
@@ -136,10 +138,10 @@ def of_with_matches(events: pa.Table, tick: str) -> Any:
     if TICKS[tick] < 10**6:
         return whole
     last = uc.with_matches(events, matches, "M", at="last", query=QUERY, tick=tick)
-    found = last.filter(pc.equal(last.column("type"), "M"))
+    composed = last.filter(pc.equal(last.column("type"), "M"))
     # Where ticks are finer than the columns the list has every tick of the columns' interval.
-    laws = [[p for p in law if p] for law in found.column("pmf").to_pylist()]
-    ends = [in_ticks(found.column(name), TICKS[tick]) for name in ("lower", "upper")]
+    laws = [[p for p in law if p] for law in composed.column("pmf").to_pylist()]
+    ends = [in_ticks(composed.column(name), TICKS[tick]) for name in ("lower", "upper")]
     return whole, ends, laws
 
 
@@ -158,16 +160,16 @@ def of_stream(events: pa.Table, tick: str) -> Any:
     rows = []
     for evaluation in ("sliced", "selectivity"):
         matcher = uc.IncrementalMatcher(QUERY, events.schema, tick=tick, evaluation=evaluation)
-        found = [matcher.push(events.slice(k, 2)) for k in (0, 2, 4)] + [matcher.close()]
-        rows.append(matched(pa.Table.from_batches(found), tick))
+        batches = [matcher.push(events.slice(k, 2)) for k in (0, 2, 4)] + [matcher.close()]
+        rows.append(matched(pa.Table.from_batches(batches), tick))
     assert rows[0] == rows[1]
     return rows
 
 
 def of_match(events: pa.Table, tick: str) -> Any:
-    found = pa.Table.from_batches(uc.iter_matches(events, QUERY, tick=tick))
+    matches = pa.Table.from_batches(uc.iter_matches(events, QUERY, tick=tick))
     counted = uc.match(events, f"{QUERY} RETURN EXPECTED COUNT EVERY 4 s", tick=tick)
-    return matched(found, tick), matched(counted, tick)
+    return matched(matches, tick), matched(counted, tick)
 
 
 WAYS: Final = {

@@ -89,9 +89,9 @@ def test_streams(events: pa.Table, evaluation: str) -> None:
     other.restore(matcher.snapshot())
     assert other.push(events.slice(1)).num_rows + other.close().num_rows == 1
     alone = begun()
-    given: list[dict[str, Any]] = events.to_pylist()
-    found = [alone.push(event).num_rows for event in given] + [alone.close().num_rows]
-    assert sum(found) == 1
+    rows: list[dict[str, Any]] = events.to_pylist()
+    counts = [alone.push(event).num_rows for event in rows] + [alone.close().num_rows]
+    assert sum(counts) == 1
 
 
 def test_files(events: pa.Table, tmp_path: Path, request: pytest.FixtureRequest) -> None:
@@ -105,14 +105,14 @@ def test_files(events: pa.Table, tmp_path: Path, request: pytest.FixtureRequest)
     )
     with pytest.warns(uc.UncertainCepWarning, match="2 events agree in everything with an earlier one"):
         assert uc.match(uc.read_traces([file, file], schema), QUERY).num_rows == 1
-    asked: list[tuple[str, ...]] = [
+    commands: list[tuple[str, ...]] = [
         ("match", QUERY), ("match", f"{QUERY} RETURN a.*"),
         ("match", f"{QUERY} RETURN a.*", "--format", "json"),
         ("match", f"{QUERY} RETURN a.*", "-o", str(tmp_path / "m.parquet")),
         ("match", "PATTERN SEQ(A a, A b) WITHIN 3", QUERY, "--as", "M"), ("explain", QUERY), ("validate",),
         ("report", QUERY, "-o", str(tmp_path / "page.html")),
     ]  # fmt: skip
-    for command in asked:
+    for command in commands:
         result = CliRunner().invoke(main, [*command, str(file)])
         assert result.exit_code == 0, (command, result.stderr)
 

@@ -84,10 +84,12 @@ def test_frames_and_files_have_the_same_faults(
         key = (one, job if query == KEYED else None)
         again += [number] if one is not None and key in seen else []
         seen.add(key)
-    wanted = {(row, "id") for row in again}
-    wanted |= {(row, "id") for row, one in enumerate(ids, 1) if one is None}
-    wanted |= {(row, "lower") for row, one in enumerate(lower, 1) if one is None or one > 2 * row - 1}
-    assert set(rows_of(of_frame)) == wanted
+    expected_faults = {(row, "id") for row in again}
+    expected_faults |= {(row, "id") for row, one in enumerate(ids, 1) if one is None}
+    expected_faults |= {
+        (row, "lower") for row, one in enumerate(lower, 1) if one is None or one > 2 * row - 1
+    }
+    assert set(rows_of(of_frame)) == expected_faults
 
 
 def test_ids_are_looked_for_in_the_partitions_of_a_query_beside_other_faults() -> None:
@@ -256,13 +258,13 @@ def test_a_clock_that_was_set_back_is_told(unit: str) -> None:
             )
             == []
         )
-    many = pa.concat_tables(
+    clocks_set_back = pa.concat_tables(
         [put(table, source=[str(number)] * 3, id=range(3 * number, 3 * number + 3)) for number in range(7)]
     )
-    with pytest.warns(uc.UncertainCepWarning) as told:
-        assert uc.validate(many) == []
-    assert len(told) == 6
-    assert "2 more sources" in str(told[-1].message)
+    with pytest.warns(uc.UncertainCepWarning) as warned:
+        assert uc.validate(clocks_set_back) == []
+    assert len(warned) == 6
+    assert "2 more sources" in str(warned[-1].message)
 
 
 def test_options_that_are_not_for_frames() -> None:
@@ -334,8 +336,8 @@ def test_what_match_refuses_in_a_trace_is_a_fault(
         if column not in table.column_names:
             continue
         values = (..., *SPOILING[column])
-        found = spoilt(table, column, row, values[chosen % len(values)], dtype)
-        table = table if found is None else found
+        changed = spoilt(table, column, row, values[chosen % len(values)], dtype)
+        table = table if changed is None else changed
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", uc.UncertainCepWarning)
         assert bool(uc.validate(table)) == bool(uc.validate(table, query=ANY)) == is_refused(table)

@@ -51,8 +51,8 @@ def always() -> Iterator[None]:
 def test_sequences(strategy: Strategy, case: Case, evaluation: str) -> None:
     note(case.script())
     with always():
-        found = uc.match(case.trace.table(), text_of(case, strategy), evaluation=evaluation)
-    assert_answer(rows_of(found, case), answer_of(case, strategy))
+        matches = uc.match(case.trace.table(), text_of(case, strategy), evaluation=evaluation)
+    assert_answer(rows_of(matches, case), answer_of(case, strategy))
 
 
 @pytest.mark.parametrize("strategy", ALL_STRATEGIES)
@@ -95,9 +95,9 @@ def test_larger_traces(seed: int) -> None:
     size = sum(batch.num_rows for batch in islice(execute(_without(plan), table, batch_rows=_MANY), 2))
     assume(size < _MANY)
     with always():
-        found = pa.Table.from_batches(execute(plan, table), plan.batch_schema)
+        matches = pa.Table.from_batches(execute(plan, table), plan.batch_schema)
     expected = pa.Table.from_batches(execute(_without(plan), table), plan.batch_schema)
-    assert_same(rows_of(found, case), rows_of(expected, case))
+    assert_same(rows_of(matches, case), rows_of(expected, case))
 
 
 def _selected(plan: EvaluationPlan, table: pa.Table) -> tuple[Selection, Selection]:
@@ -111,8 +111,8 @@ def _chosen(selection: Selection) -> Iterator[tuple[tuple[int, ...], list[tuple[
     partition = selection.partition or tuple(np.zeros(len(rows), np.int64) for rows in selection.rows)
     columns = zip(selection.rows, selection.lower, selection.upper, partition, strict=True)
     for chosen in product(*(zip(*map(np.ndarray.tolist, part), strict=True) for part in columns)):
-        if len({found[3] for found in chosen}) == 1:
-            yield tuple(found[0] for found in chosen), [found[1:3] for found in chosen]
+        if len({candidate[3] for candidate in chosen}) == 1:
+            yield tuple(candidate[0] for candidate in chosen), [candidate[1:3] for candidate in chosen]
 
 
 @given(cases(max_components=3))
@@ -127,7 +127,7 @@ def test_what_is_kept(case: Case) -> None:
         return
     for rows, intervals in _chosen(selection):
         if is_feasible(intervals, plan.window):
-            assert all(row in found for row, found in zip(rows, kept.rows, strict=True))
+            assert all(row in rows_kept for row, rows_kept in zip(rows, kept.rows, strict=True))
     for j, places in enumerate(kept.rows):
         for n, row in enumerate(places.tolist()):
             assert row in selection.rows[j]
@@ -152,8 +152,8 @@ def test_counts_are_the_same(case: NestedCase) -> None:
     table = case.trace.table()
     plan = make_plan(uc.parse(case.text(clause)), table.schema)
     with always():
-        found = uc.match(table, case.text(clause)).to_pylist()
-    assert _rounded(found) == _rounded(finished(plan, execute(_without(plan), table)).to_pylist())
+        matches = uc.match(table, case.text(clause)).to_pylist()
+    assert _rounded(matches) == _rounded(finished(plan, execute(_without(plan), table)).to_pylist())
 
 
 def _rounded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -240,19 +240,19 @@ def test_what_is_surely_in_reach(
     upper = lower + (3 if even else length)
     behind = range(least, least + more + 1)
     # Every place there is, so that each edge is among them.
-    own = [(first, size) for first in range(-20, 45) for size in sizes]
-    begin, size = np.array(own, dtype=np.int64).T
+    intervals = [(first, size) for first in range(-20, 45) for size in sizes]
+    begin, size = np.array(intervals, dtype=np.int64).T
     part = windows._Part(None, begin, begin + size, begin[:0], begin[:0])
-    found = part.surely_in_reach(lower, upper, least, least + more)
+    in_reach = part.surely_in_reach(lower, upper, least, least + more)
     reached = {
         tick + later
         for low, high in zip(lower.tolist(), upper.tolist(), strict=True)
         for tick in range(low, high + 1)
         for later in behind
     }
-    real = [not reached.isdisjoint(range(first, first + size + 1)) for first, size in own]
-    assert all(is_real or not is_found for is_real, is_found in zip(real, found.tolist(), strict=True))
-    assert not even or found.tolist() == real
+    real = [not reached.isdisjoint(range(first, first + size + 1)) for first, size in intervals]
+    assert all(is_real or not is_found for is_real, is_found in zip(real, in_reach.tolist(), strict=True))
+    assert not even or in_reach.tolist() == real
 
 
 def test_a_quick_look_is_enough_for_dense_candidates() -> None:
@@ -286,8 +286,8 @@ def test_each_way_to_prune_alone(strategy: Strategy, case: Case, on: tuple[bool,
     table = case.trace.table()
     plan = make_plan(uc.parse(text_of(case, strategy)), table.schema)
     plan = pruned(plan, table.schema, filter=on[0], partition=on[1], conditions=on[2])
-    found = pa.Table.from_batches(execute(plan, table), plan.batch_schema)
-    assert_answer(rows_of(found, case), answer_of(case, strategy))
+    matches = pa.Table.from_batches(execute(plan, table), plan.batch_schema)
+    assert_answer(rows_of(matches, case), answer_of(case, strategy))
 
 
 @pytest.mark.parametrize("strategy", ["skip_till_any_match", "skip_till_next_match"])
@@ -298,9 +298,9 @@ def test_the_join_may_compare_what_one_event_has(strategy: str) -> None:
     plan = pruned(
         make_plan(uc.parse(query), table.schema), table.schema, filter=False, partition=True, conditions=True
     )
-    found = pa.Table.from_batches(execute(plan, table), plan.batch_schema)
+    matches = pa.Table.from_batches(execute(plan, table), plan.batch_schema)
     expected = uc.match(table, query)
-    assert sorted(zip(*found.select(["a", "b"]).to_pydict().values(), strict=True)) == sorted(
+    assert sorted(zip(*matches.select(["a", "b"]).to_pydict().values(), strict=True)) == sorted(
         zip(*expected.select(["a", "b"]).to_pydict().values(), strict=True)
     )
     assert expected.num_rows >= 3

@@ -70,9 +70,9 @@ def test_each_event_of_the_owner_is_in_one_part_with_all_in_reach(
     """Also where neighbouring parts are joined."""
     selection, owner = drawn
     in_time = parts._InTime(selection, owner, window)
-    many = in_time.cuts(count)
-    joined = [parts._merged(many, data.draw(st.integers(1, len(many))))] if len(many) else []
-    for cuts in (many, *joined):
+    all_cuts = in_time.cuts(count)
+    joined = [parts._merged(all_cuts, data.draw(st.integers(1, len(all_cuts))))] if len(all_cuts) else []
+    for cuts in (all_cuts, *joined):
         for event, (low, high) in enumerate(
             zip(selection.lower[owner].tolist(), selection.upper[owner].tolist(), strict=True)
         ):
@@ -80,14 +80,14 @@ def test_each_event_of_the_owner_is_in_one_part_with_all_in_reach(
                 np.flatnonzero((lower < high + window) & (upper > low - window))
                 for lower, upper in zip(selection.lower, selection.upper, strict=True)
             ]
-            mine = [cut for cut in cuts.tolist() if cut[0][owner] <= event < cut[1][owner]]
-            assert len(mine) <= 1
+            cuts_of_event = [cut for cut in cuts.tolist() if cut[0][owner] <= event < cut[1][owner]]
+            assert len(cuts_of_event) <= 1
             if all(map(len, reached)):
-                assert len(mine) == 1
+                assert len(cuts_of_event) == 1
                 for j, places in enumerate(reached):
                     if j != owner:
-                        assert mine[0][0][j] <= places[0]
-                        assert places[-1] < mine[0][1][j]
+                        assert cuts_of_event[0][0][j] <= places[0]
+                        assert places[-1] < cuts_of_event[0][1][j]
 
 
 def test_parts_joined_are_those_of_so_few() -> None:

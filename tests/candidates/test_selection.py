@@ -41,8 +41,8 @@ def _encoded(rows: list[str | None], words: list[str | None], codes: pa.DataType
 @given(st.lists(st.lists(_TYPES, max_size=6), max_size=3), st.data())
 def test_the_rows_of_a_type(chunks: list[list[str | None]], data: st.DataObject) -> None:
     rows = [row for chunk in chunks for row in chunk]
-    wanted = tuple(data.draw(st.lists(st.sampled_from(["A", "AB", "C"]), max_size=2)))
-    expected = [row in wanted or not wanted for row in rows]
+    types_taken = tuple(data.draw(st.lists(st.sampled_from(["A", "AB", "C"]), max_size=2)))
+    expected = [row in types_taken or not types_taken for row in rows]
     dtype = data.draw(_PLAIN)
     plain = pa.chunked_array([pa.array(chunk, dtype) for chunk in chunks], dtype)
     # A dictionary may hold a word twice, null, and words that no row has; a slice may begin anywhere.
@@ -53,7 +53,7 @@ def test_the_rows_of_a_type(chunks: list[list[str | None]], data: st.DataObject)
         pa.dictionary(codes, pa.string()),
     )
     for column in (plain, encoded):
-        mask = type_mask(pa.table({"type": column}), "type", wanted, {})
+        mask = type_mask(pa.table({"type": column}), "type", types_taken, {})
         assert ([True] * len(rows) if mask is None else mask.tolist()) == expected
         assert (mask is None) == all(expected)
 
@@ -83,9 +83,9 @@ def test_ranges_of_rows_are_looked_at_as_all_are(
     plan = make_plan(uc.parse(query), table.schema)
     expected = [rows_taken(plan, table, component).tolist() for component in plan.components]
     with mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_NUMBERS=1):
-        known = ScanCache(threads)
+        scan = ScanCache(threads)
         for _ in range(2):
-            assert [part.tolist() for part in known.rows_of(plan, table, plan.components)] == expected
+            assert [part.tolist() for part in scan.rows_of(plan, table, plan.components)] == expected
 
 
 def test_each_column_is_read_once() -> None:
@@ -132,37 +132,37 @@ def test_times_are_gathered_in_pieces(
 ) -> None:
     lower, length = np.array(sorted(times) if ascending else times, dtype=np.int64).T
     upper = lower + length
-    some = st.lists(st.sampled_from(range(len(times))), unique=True).map(sorted)
-    rows = [np.array(data.draw(some), dtype=np.int64) for _ in range(3)]
+    row_lists = st.lists(st.sampled_from(range(len(times))), unique=True).map(sorted)
+    rows = [np.array(data.draw(row_lists), dtype=np.int64) for _ in range(3)]
     block = data.draw(st.integers(1, 5))
     by_kernel = nullcontext() if kernel is None else _gathered_by_kernel(kernel, block)
     with mock.patch.multiple(selection, LEAST_GATHERED=0), by_kernel:
-        found = ScanCache(threads).selected(lower, upper, rows, None, 1)
-    for part, own, low, high, spread in zip(
-        rows, found.rows, found.lower, found.upper, found.spreads, strict=True
+        chosen = ScanCache(threads).selected(lower, upper, rows, None, 1)
+    for part, rows_selected, low, high, spread in zip(
+        rows, chosen.rows, chosen.lower, chosen.upper, chosen.spreads, strict=True
     ):
-        assert own.tolist() == part.tolist()
+        assert rows_selected.tolist() == part.tolist()
         assert low.tolist() == lower[part].tolist()
         assert high.tolist() == upper[part].tolist()
         assert spread == Spread.of(lower[part], upper[part])
         assert spread.ascends == (sorted(low) == low.tolist())
         if len(part):
             assert (spread.earliest, spread.latest) == (low.min(), high.max())
-    _lies_together(found)
+    _lies_together(chosen)
 
 
-def _lies_together(found: Selection) -> None:
+def _lies_together(chosen: Selection) -> None:
     """Assert that a selection holds the same of all components in one array each."""
-    concatenated = found.concatenated
-    for wanted, held in (
-        (found.rows, concatenated.rows),
-        (found.lower, concatenated.lower),
-        (found.upper, concatenated.upper),
+    concatenated = chosen.concatenated
+    for parts_of_column, held in (
+        (chosen.rows, concatenated.rows),
+        (chosen.lower, concatenated.lower),
+        (chosen.upper, concatenated.upper),
     ):
         parts = [
             held[begin:end].tolist() for begin, end in zip(concatenated.begin, concatenated.end, strict=True)
         ]
-        assert parts == [part.tolist() for part in wanted]
+        assert parts == [part.tolist() for part in parts_of_column]
 
 
 @given(st.data(), _TIMES, st.sampled_from(_KERNELS), st.integers(-1, 9))
@@ -178,13 +178,13 @@ def test_all_rows_are_looked_at_on_the_way(
         np.arange(begin, end)[:: data.draw(st.integers(1, 3))] for _ in range(data.draw(st.integers(0, 2)))
     ]
     with _gathered_by_kernel(kernel, data.draw(st.integers(1, 5))):
-        found = CandidateRows.of(rows, lower, upper, slice(begin, end))
-    assert [part.tolist() for part in found.lower] == [lower[part].tolist() for part in rows]
-    assert [part.tolist() for part in found.upper] == [upper[part].tolist() for part in rows]
+        candidates = CandidateRows.of(rows, lower, upper, slice(begin, end))
+    assert [part.tolist() for part in candidates.lower] == [lower[part].tolist() for part in rows]
+    assert [part.tolist() for part in candidates.upper] == [upper[part].tolist() for part in rows]
     if (lower[begin:end] > upper[begin:end]).any():
-        assert found.extremes is None
+        assert candidates.extremes is None
     elif begin < end:
-        assert found.extremes == (lower[begin:end].min(), upper[begin:end].max())
+        assert candidates.extremes == (lower[begin:end].min(), upper[begin:end].max())
 
 
 _MANY = st.sampled_from([0, 1, 7, 8, 63, 64, 65, 127, 128, 130, 200])
@@ -215,18 +215,18 @@ def test_rows_are_found_by_their_masks(
         ids[place] -= 1
     bounds = (lower, upper) if timed else None
     with nullcontext() if kernel is None else _gathered_by_kernel(kernel, data.draw(st.integers(1, 5))):
-        found, ascend = CandidateRows.where(masks, slice(begin, begin + count), bounds, ids)
-    rows = [begin + np.flatnonzero(np.all(own, axis=0)) for own in masks]
-    assert [part.tolist() for part in found.rows] == [part.tolist() for part in rows]
+        candidates, ascend = CandidateRows.where(masks, slice(begin, begin + count), bounds, ids)
+    rows = [begin + np.flatnonzero(np.all(masks_of_component, axis=0)) for masks_of_component in masks]
+    assert [part.tolist() for part in candidates.rows] == [part.tolist() for part in rows]
     assert ascend == all(one < other for one, other in pairwise(ids[begin : begin + count + 1].tolist()))
-    assert timed or not found.lower
+    assert timed or not candidates.lower
     if timed:
-        assert [part.tolist() for part in found.lower] == [lower[part].tolist() for part in rows]
-        assert [part.tolist() for part in found.upper] == [upper[part].tolist() for part in rows]
-        assert found.spreads == [Spread.of(lower[part], upper[part]) for part in rows]
+        assert [part.tolist() for part in candidates.lower] == [lower[part].tolist() for part in rows]
+        assert [part.tolist() for part in candidates.upper] == [upper[part].tolist() for part in rows]
+        assert candidates.spreads == [Spread.of(lower[part], upper[part]) for part in rows]
         if kernel is not None and count:
-            own = slice(begin, begin + count)
-            assert found.extremes == (lower[own].min(), upper[own].max())
+            own_range = slice(begin, begin + count)
+            assert candidates.extremes == (lower[own_range].min(), upper[own_range].max())
 
 
 @given(st.integers(0, 2**64 - 1), st.sampled_from([count_bits, _plain(count_bits)]))
@@ -258,10 +258,10 @@ def test_times_are_gathered_while_rows_are_looked_up(
     worth = mock.patch.object(executor, "WORTH_A_KERNEL", 0)
     first = mock.patch.object(CandidateRows, "where", wraps=CandidateRows.where)
     again = mock.patch.object(CandidateRows, "of", wraps=CandidateRows.of)
-    with kernel, looked, worth, first as found, again as gathered:
+    with kernel, looked, worth, first as first_look, again as gathered:
         assert _outcome(table, query, threads) == expected
     if isinstance(expected, list):
-        assert found.call_count == min(threads, count)
+        assert first_look.call_count == min(threads, count)
         # Without a kernel, rows are found first and their times then.
         assert gathered.call_count == (0 if by_kernel else min(threads, count))
 
@@ -270,10 +270,10 @@ def _outcome(table: pa.Table, query: str, threads: int) -> list[dict[str, Any]] 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", uc.UncertainCepWarning)
-            found = uc.match(table, query, threads=threads)
+            matches = uc.match(table, query, threads=threads)
     except uc.TraceError as error:
         return str(error)
-    return sorted(found.to_pylist(), key=repr)
+    return sorted(matches.to_pylist(), key=repr)
 
 
 @given(st.data(), _TIMES, st.booleans(), st.booleans())
@@ -285,16 +285,16 @@ def test_what_is_known_of_a_stretch_bounds_it(
     begin = data.draw(st.integers(0, len(times) - 1))
     stop = data.draw(st.integers(begin + 1, len(times)))
     with _gathered_by_kernel(_KERNELS[0], 3) if by_kernel else nullcontext():
-        found = ScanCache().selected(lower, upper, [rows], None, 1).stretch([slice(begin, stop)])
+        stretch = ScanCache().selected(lower, upper, [rows], None, 1).stretch([slice(begin, stop)])
     if twice:
-        found = found.stretch([slice(0, stop - begin)])
-    _lies_together(found)
-    (known,), exact = found.spreads, Spread.of(lower[begin:stop], upper[begin:stop])
-    assert found.rows[0].tolist() == list(range(begin, stop))
-    assert (known.earliest, known.ascends) == (exact.earliest, exact.ascends)
-    assert exact.latest <= known.latest <= upper.max()
-    assert exact.longest <= known.longest
-    assert known.latest <= lower[stop - 1] + known.longest
+        stretch = stretch.stretch([slice(0, stop - begin)])
+    _lies_together(stretch)
+    (spread,), exact = stretch.spreads, Spread.of(lower[begin:stop], upper[begin:stop])
+    assert stretch.rows[0].tolist() == list(range(begin, stop))
+    assert (spread.earliest, spread.ascends) == (exact.earliest, exact.ascends)
+    assert exact.latest <= spread.latest <= upper.max()
+    assert exact.longest <= spread.longest
+    assert spread.latest <= lower[stop - 1] + spread.longest
 
 
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=12), st.integers(1, 5))
@@ -304,10 +304,10 @@ def test_ids_that_are_used_twice_are_found_in_all_ranges(ids: list[int], threads
     plan = make_plan(uc.parse("PATTERN SEQ(A a, A b) WITHIN 9"), table.schema)
     times = np.arange(count)
     with mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_NUMBERS=1):
-        known = ScanCache(threads)
+        scan = ScanCache(threads)
         if len(set(ids)) == count:
-            assert select(plan, table, times, times, times, None, known).sizes == (count, count)
+            assert select(plan, table, times, times, times, None, scan).sizes == (count, count)
         else:
             with pytest.raises(uc.TraceError):
-                select(plan, table, times, times, times, None, known)
-    assert all(known.ascending_ids) == all(one < other for one, other in pairwise(ids))
+                select(plan, table, times, times, times, None, scan)
+    assert all(scan.ascending_ids) == all(one < other for one, other in pairwise(ids))

@@ -67,14 +67,14 @@ class Trace:
             )
         clocks = list(dict.fromkeys(event.clock for event in events if event.clock is not None))
         if clocks:
-            known = [event.clock for event in events]
+            event_clocks = [event.clock for event in events]
             columns["source"] = pa.array(
-                [None if clock is None else f"h{clocks.index(clock)}" for clock in known]
+                [None if clock is None else f"h{clocks.index(clock)}" for clock in event_clocks]
             )
-            columns["offset_lower"] = pa.array([clock and clock.lower for clock in known], pa.int64())
-            columns["offset_upper"] = pa.array([clock and clock.upper for clock in known], pa.int64())
+            columns["offset_lower"] = pa.array([clock and clock.lower for clock in event_clocks], pa.int64())
+            columns["offset_upper"] = pa.array([clock and clock.upper for clock in event_clocks], pa.int64())
             if any(clock.pmf for clock in clocks):
-                laws = [clock and clock.pmf and [float(part) for part in clock.pmf] for clock in known]
+                laws = [clock and clock.pmf and [float(part) for part in clock.pmf] for clock in event_clocks]
                 columns["offset_pmf"] = pa.array(laws, pa.list_(pa.float64()))
         if any(event.probability != 1 for event in events):
             # Null, or written out, is certain.
@@ -91,12 +91,12 @@ class Trace:
         return pa.table(columns)
 
     def _ids(self, ids: list[Identifier]) -> pa.Array:
-        wanted = self.types.get("id", pa.int64())
+        dtype = self.types.get("id", pa.int64())
         text = any(isinstance(id, str) for id in ids)
         # Renaming may have changed their kind.
-        if ids and text == pa.types.is_integer(wanted):
-            wanted = pa.string() if text else pa.int64()
-        return pa.array(ids, wanted)
+        if ids and text == pa.types.is_integer(dtype):
+            dtype = pa.string() if text else pa.int64()
+        return pa.array(ids, dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +144,17 @@ class Case:
         items = ", ".join(
             f"{_types_text(component.types)} {component.variable}" for component in self.components
         )
-        asked = [f"[{name}]" for name in self.agree]
+        conditions_texts = [f"[{name}]" for name in self.agree]
         for condition in self.conditions:
             text = condition.text()
-            asked.append(f"({text})" if isinstance(condition, Apply) and condition.operator == "or" else text)
+            conditions_texts.append(
+                f"({text})" if isinstance(condition, Apply) and condition.operator == "or" else text
+            )
         strategy = f"skip_till_any_match({', '.join(self.variables)})"
         if self.block:
-            where = f"WHERE {strategy} {{ {' AND '.join(asked)} }}"
+            where = f"WHERE {strategy} {{ {' AND '.join(conditions_texts)} }}"
         else:
-            where = f"WHERE {' and '.join(asked)}" if asked else ""
+            where = f"WHERE {' and '.join(conditions_texts)}" if conditions_texts else ""
         returns = ", ".join(f"{expression.text()} AS {alias}" for alias, expression in self.returns)
         return "\n".join(
             part
@@ -176,13 +178,13 @@ class Case:
         for condition in (part for whole in self.conditions for part in conjuncts(whole)):
             link = self._link(condition)
             if link is not None:
-                touched = [found for found in classes if found & link]
-                classes = [found for found in classes if not found & link]
+                touched = [chain for chain in classes if chain & link]
+                classes = [chain for chain in classes if not chain & link]
                 classes.append(link.union(*touched))
         names = []
-        for found in classes:
+        for chain in classes:
             by_variable = [
-                {name for owner, name in found if owner == variable} for variable in self.variables
+                {name for owner, name in chain if owner == variable} for variable in self.variables
             ]
             common = set.intersection(*by_variable)
             if common and not common & set(self.agree):
@@ -389,7 +391,10 @@ def cases(
     if ids:
         columns["id"] = id_kind
     columns |= {"type": "string", "k": key_kind, "g": "int"}
-    asked = [*chain, *draw(st.lists(conditions(variables, columns), max_size=draw(st.integers(0, 2))))]
+    conditions_drawn = [
+        *chain,
+        *draw(st.lists(conditions(variables, columns), max_size=draw(st.integers(0, 2)))),
+    ]
     items: list[tuple[str, Expression]] = []
     if returns:
         kinds += ["float", "bool"]
@@ -399,7 +404,7 @@ def cases(
     case = Case(
         trace,
         components,
-        tuple(draw(st.permutations(asked))),
+        tuple(draw(st.permutations(conditions_drawn))),
         agree,
         max(1, count - 1 + draw(sampled_from([0, 1, 2, 3, 3, 4, 4, 5, 6, 8, 11, 20, 1000]))),
         draw(st.booleans()),
@@ -437,7 +442,7 @@ def _mixed_chain(
 ) -> list[Expression]:
     """Draw equalities that connect all variables by attributes of different names, such as ``a.k = b.s``."""
     kind: Kind = draw(sampled_from(["int", "string"]))
-    names = sorted(name for name, found in columns.items() if found == kind)
+    names = sorted(name for name, column_kind in columns.items() if column_kind == kind)
     ends = {variable: draw(sampled_from(names)) for variable in variables}
     pairs = [
         (Attribute(earlier, ends[earlier]), Attribute(later, ends[later]))

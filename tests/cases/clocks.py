@@ -22,12 +22,12 @@ def by_clocks(draw: st.DrawFn, cases: st.SearchStrategy[CaseT]) -> CaseT:
     """Draw a case of a strategy, with events of few clocks: one for all, or several, or none for some."""
     case = draw(cases)
     clocks: list[Clock] = [draw(_clocks()) for _ in range(draw(sampled_from([1, 1, 2, 2, 3])))]
-    some: list[Clock | None] = [*clocks, *([None] if draw(st.booleans()) else [])]
+    choices: list[Clock | None] = [*clocks, *([None] if draw(st.booleans()) else [])]
     # Without jitter much more is certain.
     jitter = draw(st.booleans())
     events = []
     for event in case.trace.events:
-        clock = draw(st.sampled_from(some))
+        clock = draw(st.sampled_from(choices))
         upper, pmf = (event.upper, event.pmf) if jitter or clock is None else (event.lower, None)
         first, last = (0, 0) if clock is None else (clock.lower, clock.upper)
         events.append(replace(event, lower=event.lower + first, upper=upper + last, pmf=pmf, clock=clock))

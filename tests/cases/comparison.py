@@ -98,11 +98,11 @@ def assert_answer(rows: Mapping[Key, Row], matches: Iterable[Match]) -> None:
         )
 
 
-def assert_same(rows: Mapping[Key, Row], others: Mapping[Key, Row]) -> None:
+def assert_same(rows: Mapping[Key, Row], other_rows: Mapping[Key, Row]) -> None:
     """Assert that two results of the engine are one answer."""
-    assert rows.keys() == others.keys()
+    assert rows.keys() == other_rows.keys()
     for key, row in rows.items():
-        other = others[key]
+        other = other_rows[key]
         assert (row.range_lower, row.range_upper) == (other.range_lower, other.range_upper), key
         if row.confidence is None or other.confidence is None:
             assert row.confidence is other.confidence

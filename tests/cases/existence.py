@@ -36,8 +36,8 @@ def doubtful(draw: st.DrawFn, cases: st.SearchStrategy[AnyCase]) -> AnyCase:
     events = [replace(event, probability=draw(sampled_from(chances))) for event in events]
     if events and draw(st.integers(0, 5)) == 0:
         alike = draw(st.integers(0, len(events) - 1))
-        others = [event for event in events if isinstance(event.id, int)]
-        if len(others) == len(events) and len(events) < 6:
+        numbered = [event for event in events if isinstance(event.id, int)]
+        if len(numbered) == len(events) and len(events) < 6:
             events.append(
                 replace(
                     events[alike], id=99, probability=draw(sampled_from(_CHANCES)),

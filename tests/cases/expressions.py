@@ -139,20 +139,20 @@ _WRITTEN = {
 
 def _function(name: str, values: list[Value]) -> Value:
     """Return the value of a function."""
-    given: list[Any] = [value for value in values if value is not None]
+    present: list[Any] = [value for value in values if value is not None]
     first: Any = values[0]
     if name == "is null":
         return first is None
     if name == "case":
         return values[1] if first is True else values[2]
     if name == "coalesce":
-        return given[0] if given else None
+        return present[0] if present else None
     if name in ("least", "greatest"):
-        return (min if name == "least" else max)(given) if given else None
+        return (min if name == "least" else max)(present) if present else None
     if first is None:
         return None
     if name == "in":
-        return True if first in given[1:] else None if None in values else False
+        return True if first in present[1:] else None if None in values else False
     if name == "nullif":
         return None if first == values[1] else first
     if name == "between":
@@ -199,8 +199,8 @@ def _arithmetic(sign: str, values: list[Value]) -> Value:
     if sign == "/":
         return left / right
     if isinstance(left, int) and isinstance(right, int):
-        rest = abs(left) % abs(right)
-        return rest if left >= 0 else -rest
+        remainder = abs(left) % abs(right)
+        return remainder if left >= 0 else -remainder
     return math.fmod(left, right)
 
 
@@ -222,8 +222,8 @@ def kind_of(expression: Expression, column: Callable[[str], str]) -> str:
     if sign in ("nullif", "abs", "floor"):
         return kinds[0]
     if sign in _CHOOSING:
-        found = [kind for kind in kinds[sign == "case" :] if kind != "null"]
-        return "float" if "float" in found else (found or ["null"])[0]
+        operand_kinds = [kind for kind in kinds[sign == "case" :] if kind != "null"]
+        return "float" if "float" in operand_kinds else (operand_kinds or ["null"])[0]
     if sign not in (*_LEVELS, "negate"):
         return {"length": "int", "lower": "string"}.get(sign, "bool")
     if "null" in kinds:
@@ -265,8 +265,8 @@ def values_of(
     """Draw an expression of a kind; an int may stand where a float may."""
     if kind != "clock" and depth > 0 and draw(st.integers(0, 5)) == 0:
         return draw(_chosen(kind, variables, columns, depth - 1))
-    wanted: set[Kind] = {"int", "float"} if kind == "float" else {kind}
-    names = sorted(name for name, column in columns.items() if column in wanted)
+    kinds: set[Kind] = {"int", "float"} if kind == "float" else {kind}
+    names = sorted(name for name, column in columns.items() if column in kinds)
     choice = draw(st.integers(0, 9))
     if kind in ("int", "float") and depth > 0 and choice < 4:
         signs = ["+", "-", "*", "%"] if kind == "int" else ["+", "-", "*", "%", "/"]
@@ -331,8 +331,8 @@ def conditions(
         left = draw(values_of("int", variables, columns, 0))
         name = draw(sampled_from(["is null", "in", "between", "="]))
         if name != "=":
-            others = tuple(draw(values_of("int", variables, columns, 0)) for _ in range(2))
-            return Apply(name, (left, *(others if name != "is null" else ())), "")
+            bounds = tuple(draw(values_of("int", variables, columns, 0)) for _ in range(2))
+            return Apply(name, (left, *(bounds if name != "is null" else ())), "")
         return Apply("=", (left, Constant(None, "NULL")), "=")
     kind = draw(sampled_from(kinds))
     sign = draw(sampled_from(sorted(_COMPARISONS)))

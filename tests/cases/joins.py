@@ -50,7 +50,7 @@ def _comparisons(draw: st.DrawFn, variables: Sequence[str]) -> Expression:
 @st.composite
 def compared_cases(draw: st.DrawFn) -> Case:
     """Draw a case of two components or more, often with comparisons of two of its events."""
-    case = draw(cases().filter(lambda found: len(found.components) > 1))
+    case = draw(cases().filter(lambda case: len(case.components) > 1))
     more = draw(st.lists(_comparisons(case.variables), max_size=3))
     return replace(case, conditions=(*case.conditions, *more))
 

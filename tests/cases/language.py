@@ -78,12 +78,12 @@ class PatternCase:
 
     def text(self, tail: str = "") -> str:
         """Return the query in the query language."""
-        listed = ", ".join(f"{found.variable}{'[]' * found.kleene}" for found in self.positives)
-        asked = [f"[{name}]" for name in self.agree] + [f"({found.text})" for found in self.asked]
-        asked += [found.text for found in self.times]
+        listed = ", ".join(f"{component.variable}{'[]' * component.kleene}" for component in self.positives)
+        asked_for = [f"[{name}]" for name in self.agree] + [f"({condition.text})" for condition in self.asked]
+        asked_for += [condition.text for condition in self.times]
         pattern = self.pattern if not isinstance(self.pattern, Component) else Seq((self.pattern,))
         return (
-            f"PATTERN {_text(pattern)} WHERE {self.strategy}({listed}) {{ {' AND '.join(asked)} }} "
+            f"PATTERN {_text(pattern)} WHERE {self.strategy}({listed}) {{ {' AND '.join(asked_for)} }} "
             f"WITHIN {self.window} {tail}"
         )
 
@@ -92,11 +92,11 @@ class PatternCase:
         return Query(
             self.pattern,
             self.window,
-            tuple(found.predicate for found in self.asked),
+            tuple(condition.predicate for condition in self.asked),
             strategy=self.strategy,
             agree=self.agree,
             chained=self.chained,
-            times=tuple(found.predicate for found in self.times),
+            times=tuple(condition.predicate for condition in self.times),
         )
 
     def answer(self) -> list[Match]:
@@ -109,7 +109,9 @@ class PatternCase:
         rows: dict[Key, Row] = {}
         for record in table.to_pylist():
             values: tuple[Value, ...] = tuple(record[name] for name in partition)
-            signature = tuple((found.variable, entry(record[found.variable])) for found in self.positives)
+            signature = tuple(
+                (component.variable, entry(record[component.variable])) for component in self.positives
+            )
             assert (values, signature) not in rows, f"returned twice: {signature}"
             rows[values, signature] = Row(
                 record["range_lower"], record["range_upper"], record.get("confidence")
@@ -201,7 +203,7 @@ def _side(draw: st.DrawFn, component: Component, ordered: bool) -> tuple[str, st
         if function == "elements":
             return f"count({name}{span})", f"{name}{span}", len
         text = _WRITTEN.get(function, f"{function}({{0}})").format(f"{name}{span}.x")
-        return text, f"{name}{span}", lambda found: _aggregate(function, found)
+        return text, f"{name}{span}", lambda events: _aggregate(function, events)
     index = {
         "second": "[2]",
         "third": "[3]",
@@ -221,12 +223,12 @@ def conditions(
 ) -> Asked:
     """Draw a condition; the variables in ``sets`` are Kleene ones whose events have no order."""
     left_of = draw(st.sampled_from(components))
-    others = [
+    further_mentions = [
         component
         for component in components
         if component is left_of or not (component.negated and left_of.negated)
     ]
-    right_of = draw(st.sampled_from(others))
+    right_of = draw(st.sampled_from(further_mentions))
     relation = draw(sampled_from(sorted(RELATIONS)))
     test = RELATIONS[relation]
     choice = draw(st.integers(0, 8))
@@ -256,8 +258,8 @@ def _quantified(draw: st.DrawFn, name: str, relation: str) -> Asked:
     """Draw what holds of any, or of every, element of a Kleene variable."""
     function, number = draw(sampled_from(["any", "every"])), draw(st.integers(0, 4))
 
-    def test(found: tuple[Event, ...]) -> bool | None:
-        values: list[Any] = [event["x"] for event in found if event["x"] is not None]
+    def test(events: tuple[Event, ...]) -> bool | None:
+        values: list[Any] = [event["x"] for event in events if event["x"] is not None]
         truths = [RELATIONS[relation](value, number) for value in values]
         return (any(truths) if function == "any" else all(truths)) if truths else None
 
@@ -279,9 +281,9 @@ def _with_null(draw: st.DrawFn, condition: Asked, value: str) -> Asked:
     return Asked(written_, replace(condition.predicate, test=combined[written_]))
 
 
-def untied(asked: Sequence[Asked]) -> tuple[Asked, ...]:
+def untied(drawn: Sequence[Asked]) -> tuple[Asked, ...]:
     """Return the conditions that do not equate two components: several might make a partition of a case."""
-    return tuple(found for found in asked if not _EQUATED.fullmatch(found.text))
+    return tuple(condition for condition in drawn if not _EQUATED.fullmatch(condition.text))
 
 
 def equal(one: Component, other: Component) -> Asked:
@@ -291,7 +293,9 @@ def equal(one: Component, other: Component) -> Asked:
         values = left["k"], right["k"]
         return None if None in values else values[0] == values[1]
 
-    mentions = [f"{found.variable}[i]" if found.kleene else found.variable for found in (one, other)]
+    mentions = [
+        f"{component.variable}[i]" if component.kleene else component.variable for component in (one, other)
+    ]
     return Asked(f"{mentions[0]}.k = {mentions[1]}.k", where(" ".join(mentions), same))
 
 

@@ -66,14 +66,14 @@ def trace(seed: int, columns: Collection[str], count: int = 8) -> pa.Table:
     """Return events of two clocks and of none, with these columns besides those that each event has."""
     draw = np.random.default_rng(seed)
     source = [(None, "g", "h", "h")[at] for at in draw.integers(0, 4, count)]
-    own = np.sort(draw.integers(0, 12, count))
+    readings = np.sort(draw.integers(0, 12, count))
     length = draw.integers(0, 3, count)
     offsets = [_OFFSETS[name] if "offset_lower" in columns else (0, 0) for name in source]
-    found: dict[str, Any] = {
+    values_by_name: dict[str, Any] = {
         "type": draw.choice(["A", "B"], count).tolist(),
         "id": draw.permutation(count),
-        "lower": own + [low for low, _ in offsets],
-        "upper": own + length + [high for _, high in offsets],
+        "lower": readings + [low for low, _ in offsets],
+        "upper": readings + length + [high for _, high in offsets],
         "x": draw.integers(0, 9, count),
         "source": source,
         "offset_lower": [
@@ -90,7 +90,7 @@ def trace(seed: int, columns: Collection[str], count: int = 8) -> pa.Table:
         "pmf": [None if n % 2 else (draw.dirichlet(np.ones(n + 1))).tolist() for n in length.tolist()],
     }
     kept = ("type", "id", "lower", "upper", "x", *columns)
-    return pa.table({name: pa.array(values) for name, values in found.items() if name in kept})
+    return pa.table({name: pa.array(values) for name, values in values_by_name.items() if name in kept})
 
 
 def written(table: pa.Table, folder: Path, format_name: str, compression: str) -> Path:

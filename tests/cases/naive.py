@@ -188,8 +188,8 @@ def uniform_chain_mass(intervals: Sequence[tuple[int, int]], window: int) -> Fra
     breaks = sorted({bound + offset for bound in bounds for offset in nearby} | {first, last + 1})
     total = 0
     for start, stop in pairwise(point for point in breaks if first <= point <= last + 1):
-        known = list(accumulate(count(start + offset) for offset in range(min(stop - start, length + 2))))
-        total += known[-1] if stop - start <= len(known) else _extrapolated(known, stop - start - 1)
+        counts = list(accumulate(count(start + offset) for offset in range(min(stop - start, length + 2))))
+        total += counts[-1] if stop - start <= len(counts) else _extrapolated(counts, stop - start - 1)
     return Fraction(total, prod(upper - lower + 1 for lower, upper in intervals))
 
 

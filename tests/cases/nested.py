@@ -79,8 +79,8 @@ def is_nested(pattern: Pattern, kinds: str) -> bool:
     """Return whether a pattern has one of some kinds."""
     if isinstance(pattern, Component):
         return False
-    found = any(isinstance(pattern, _KINDS[kind]) for kind in kinds)
-    return found or any(is_nested(item, kinds) for item in pattern.items)
+    has_kind = any(isinstance(pattern, _KINDS[kind]) for kind in kinds)
+    return has_kind or any(is_nested(item, kinds) for item in pattern.items)
 
 
 def unordered(pattern: Pattern) -> frozenset[str]:
@@ -141,11 +141,11 @@ def _cases_of(draw: st.DrawFn, pattern: Pattern, most: int) -> NestedCase:
         branches = [positives(expansion) for expansion in expansions(pattern)]
         if all(first in branch and len(branch) > 1 for branch in branches):
             chained = ("k",)
-    asked = draw(st.lists(conditions(parts, sets), max_size=2))
+    conditions_drawn = draw(st.lists(conditions(parts, sets), max_size=2))
     return NestedCase(
         draw(traces((*agree, *chained), most)),
         pattern,
-        tuple(draw(st.permutations([*chain, *asked]))),
+        tuple(draw(st.permutations([*chain, *conditions_drawn]))),
         strategy,
         draw(sampled_from([1, 2, 3, 4, 5, 6, 8, 20])),
         agree,

@@ -52,11 +52,11 @@ class Fact:
     @property
     def text(self) -> str:
         """The query in the query language."""
-        names = ", ".join(found.variable for found in self.components if not found.negated)
-        asked = [*self.conditions]
+        names = ", ".join(component.variable for component in self.components if not component.negated)
+        conditions_texts = [*self.conditions]
         if self.strategy != "skip_till_any_match":
-            asked.insert(0, f"{self.strategy}({names})")
-        condition = f" WHERE {' AND '.join(asked)}" if asked else ""
+            conditions_texts.insert(0, f"{self.strategy}({names})")
+        condition = f" WHERE {' AND '.join(conditions_texts)}" if conditions_texts else ""
         counted = f" OF AT LEAST {self.at_least} MATCHES" if self.at_least > 1 else ""
         by = f" BY {', '.join(self.by)}" if self.by else ""
         every = "" if self.every is None else f" EVERY {self.every}"

@@ -49,12 +49,12 @@ def option_cases(
     if not any(item.least for item in items if not item.negated) and draw(st.booleans()):
         items.append(Component(next(names), draw(sampled_from(_TYPES))))
     agree = ("k",) if draw(st.integers(0, 3)) == 0 else ()
-    asked = draw(st.lists(conditions(tuple(items)), max_size=draw(sampled_from([0, 1, 2]))))
+    conditions_drawn = draw(st.lists(conditions(tuple(items)), max_size=draw(sampled_from([0, 1, 2]))))
     chosen: Strategy = draw(sampled_from(STRATEGIES)) if strategy is None else strategy
     return NestedCase(
         draw(traces(agree, most)),
         Seq(tuple(items)),
-        untied(asked) if chosen == "partition_contiguity" else tuple(asked),
+        untied(conditions_drawn) if chosen == "partition_contiguity" else tuple(conditions_drawn),
         chosen,
         draw(sampled_from([2, 4, 6, 20])),
         agree,
@@ -66,8 +66,8 @@ def option_cases(
 def timed_option_cases(draw: st.DrawFn, most: int = 5, fewest: int = 1) -> NestedCase:
     """Draw such a case, which may ask something of times."""
     case: NestedCase = draw(option_cases(most=most, fewest=fewest))
-    asked = draw(st.lists(time_conditions(components(case.pattern)), max_size=2))
-    return replace(case, times=tuple(asked))
+    conditions_on_times = draw(st.lists(time_conditions(components(case.pattern)), max_size=2))
+    return replace(case, times=tuple(conditions_on_times))
 
 
 @st.composite

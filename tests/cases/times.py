@@ -30,12 +30,16 @@ def _mention(draw: st.DrawFn, component: Component, ordered: bool) -> str:
 
 
 @st.composite
-def time_conditions(draw: st.DrawFn, found: Sequence[Component], sets: frozenset[str] = frozenset()) -> Asked:
+def time_conditions(
+    draw: st.DrawFn, pattern_parts: Sequence[Component], sets: frozenset[str] = frozenset()
+) -> Asked:
     """Draw a condition on times; the variables in ``sets`` are Kleene ones whose events have no order."""
 
     def mention(negated: set[str]) -> str:
         """Draw a mention of a component; no second negated one."""
-        choices = [part for part in found if not part.negated or not negated or part.variable in negated]
+        choices = [
+            part for part in pattern_parts if not part.negated or not negated or part.variable in negated
+        ]
         chosen = draw(sampled_from(choices))
         if chosen.negated:
             negated.add(chosen.variable)
@@ -75,11 +79,11 @@ def time_conditions(draw: st.DrawFn, found: Sequence[Component], sets: frozenset
 
     def holds(*pairs: Any) -> bool | None:
         value = pairs[0][1] - (0 if alone else pairs[1][1])
-        found: list[bool | None] = []
+        outcomes: list[bool | None] = []
         for test, (_, number, place) in zip(tests, bounds, strict=True):
             more = 0 if place is None else pairs[place][0]["x"]
-            found.append(None if more is None else bool(test(value, number + more)))
-        return False if False in found else None if None in found else True
+            outcomes.append(None if more is None else bool(test(value, number + more)))
+        return False if False in outcomes else None if None in outcomes else True
 
     return Asked(text, where(" ".join(mentions), holds))
 
@@ -100,10 +104,12 @@ def timed_sequences(draw: st.DrawFn) -> LanguageCase:
     parts = tuple(Component(name, draw(sampled_from([("A",), ("B",), ("A", "B"), ()]))) for name in names)
     strategy: Strategy = draw(sampled_from(["skip_till_any_match", "skip_till_next_match"]))
     times = tuple(draw(st.lists(time_conditions(parts), min_size=1, max_size=3)))
-    asked = tuple(draw(st.lists(conditions(parts), max_size=1)))
+    conditions_drawn = tuple(draw(st.lists(conditions(parts), max_size=1)))
     agree = ("k",) if draw(st.integers(0, 3)) == 0 else ()
     window = draw(sampled_from([2, 4, 5, 6, 8, 20]))
-    return LanguageCase(draw(traces(agree, 6)), Seq(parts), asked, strategy, window, agree, (), times)
+    return LanguageCase(
+        draw(traces(agree, 6)), Seq(parts), conditions_drawn, strategy, window, agree, (), times
+    )
 
 
 @st.composite
@@ -119,7 +125,7 @@ def distant_cases(draw: st.DrawFn) -> LanguageCase:
     """Draw a case of a plain sequence with bounds between its events."""
     names = "abcd"[: draw(st.integers(2, 4))]
     parts = tuple(Component(name, draw(sampled_from([("A",), ("B",), ("A", "B"), ()]))) for name in names)
-    asked = []
+    bounds = []
     for number in range(draw(st.integers(1, 3))):
         earlier = draw(st.integers(0, len(parts) - 2))
         later = earlier + 1 if number < 2 else draw(st.integers(earlier + 1, len(parts) - 1))
@@ -131,7 +137,7 @@ def distant_cases(draw: st.DrawFn) -> LanguageCase:
 
         one, other = names[later], names[earlier]
         text = f"TIME({one}) - TIME({other}) {'<=' if is_upper else '>='} {low}"
-        asked.append(Asked(text, where(f"{one} {other}", holds)))
+        bounds.append(Asked(text, where(f"{one} {other}", holds)))
     trace = draw(traces((), 6))
     window = draw(sampled_from([2, 4, 5, 6, 8, 20]))
-    return LanguageCase(trace, Seq(parts), (), "skip_till_any_match", window, (), (), tuple(asked))
+    return LanguageCase(trace, Seq(parts), (), "skip_till_any_match", window, (), (), tuple(bounds))

@@ -37,8 +37,10 @@ def check_named(folder: Path, file: Path, said: str, *options: object) -> None:
         ("report", QUERY, "-o", out),
         ("init", "-o", out),
     ):
-        given = options if command[0] != "init" else options[2:] if options[:1] == ("--schema",) else options
-        result = CliRunner().invoke(main, [*map(str, command), str(file), *map(str, given)])
+        options_taken = (
+            options if command[0] != "init" else options[2:] if options[:1] == ("--schema",) else options
+        )
+        result = CliRunner().invoke(main, [*map(str, command), str(file), *map(str, options_taken)])
         assert result.exit_code == 2, (command, result.output)
         assert file.name in result.output, (command, result.output)
         assert said in result.output, (command, result.output)

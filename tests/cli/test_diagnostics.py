@@ -33,9 +33,9 @@ def test_without_matches_the_candidates_are_counted(invoke: Invoke, parquet: Pat
     assert "0 matches in " in result.stderr
     folder = invoke("match", TYPO, parquet, "-o", tmp_path / "out")
     assert "candidates: a 1, b 0\n" in folder.stderr
-    some = invoke("match", "PATTERN SEQ(A a, B b) WITHIN 4", parquet)
-    assert "candidates" not in some.stderr
-    assert "1 match in " in some.stderr
+    matched = invoke("match", "PATTERN SEQ(A a, B b) WITHIN 4", parquet)
+    assert "candidates" not in matched.stderr
+    assert "1 match in " in matched.stderr
 
 
 def test_a_query_before_the_last_one_is_spoken_of_too(invoke: Invoke, parquet: Path) -> None:

@@ -91,9 +91,9 @@ def test_every_file_is_looked_at(shared_data: Path) -> None:
         for path in shared_data.rglob("*")
         if path.is_file() and path.suffix != ".txt"
     }
-    given = [trace for traces in TRACES.values() for trace in traces]
+    listed = [trace for traces in TRACES.values() for trace in traces]
     left = {
-        file for file in files if not any(file == trace or file.startswith(f"{trace}/") for trace in given)
+        file for file in files if not any(file == trace or file.startswith(f"{trace}/") for trace in listed)
     }
     assert left <= {*TIMELESS}
 

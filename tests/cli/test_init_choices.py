@@ -68,8 +68,8 @@ def test_all_rows_decide_on_one_order_of_day_and_month(tmp_path: Path, form: str
     assert table(proposed)["time_format"] == [form]
     assert "cannot be told apart" not in proposed.text
     # What tells may stand far behind.
-    many = [*DAYS[form][:1] * 2000, *DAYS[form]]
-    assert table(propose([column(tmp_path, many)]))["time_format"] == [form]
+    column_values = [*DAYS[form][:1] * 2000, *DAYS[form]]
+    assert table(propose([column(tmp_path, column_values)]))["time_format"] == [form]
 
 
 @pytest.mark.parametrize(
@@ -142,10 +142,10 @@ def test_the_choice_for_samples_holds_whatever_they_are(tmp_path: Path) -> None:
     for other in ('kind = "window", length = "1min"', 'kind = "granularity", of = "1min"'):
         assert rule in text
         narrow = uc.read_traces(path, put(tmp_path / "narrow.toml", text.replace(rule, other)))
-        for least, low, high, most in zip(
+        for least_quantile, low, high, greatest_quantile in zip(
             wide["lower"], narrow["lower"], narrow["upper"], wide["upper"], strict=True
         ):
-            assert least.value <= low.value <= high.value <= most.value
+            assert least_quantile.value <= low.value <= high.value <= greatest_quantile.value
 
 
 def changed(path: Path, when: str) -> Path:
@@ -206,8 +206,8 @@ def test_logs_that_tell_no_year_each_have_their_own(tmp_path: Path) -> None:
         )
         changed(path, f"{year}-03-01 00:00:00")
     proposed = propose([tmp_path / "logs"])
-    found = uc.read_traces(tmp_path / "logs", put(tmp_path / "schema.toml", proposed.text))
-    years = sorted(str(stamp)[:4] for stamp in found["lower"].to_pylist())
+    events = uc.read_traces(tmp_path / "logs", put(tmp_path / "schema.toml", proposed.text))
+    years = sorted(str(stamp)[:4] for stamp in events["lower"].to_pylist())
     assert years == ["2020"] * 2 + ["2024"] * 4
 
 
@@ -280,8 +280,8 @@ def test_logs_of_any_forms_in_a_folder(tmp_path: Path, invoke: Invoke) -> None:
     assert [events["files"] for events in document["events"]] == [
         "access.log", "app.log", "auth.log", "t.csv", "zk.log"]  # fmt: skip
     with pytest.warns(uc.UncertainCepWarning, match="no time zone in the times of"):
-        found = uc.read_traces(folder, tmp_path / "out" / "schema.toml")
-    assert found.num_rows == 10
+        events = uc.read_traces(folder, tmp_path / "out" / "schema.toml")
+    assert events.num_rows == 10
     assert "Left out: odd.log" in schema
     assert "fields within fields: fields" in schema
     # Each file by itself gives the same events.

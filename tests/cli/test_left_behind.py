@@ -51,11 +51,11 @@ def test_what_was_killed_is_removed_by_the_next_run(
     kill_while_writing(tmp_path / name)
     assert len(names(tmp_path)) == len(before) + 1
     # Not of this place, or not of this program.
-    others = [".other.0123456789ab.partial", f".{name}.mine.partial"]
-    for other in others:
+    unrelated = [".other.0123456789ab.partial", f".{name}.mine.partial"]
+    for other in unrelated:
         (tmp_path / other).mkdir()
     assert invoke("match", QUERY, parquet, "-o", tmp_path / name).exit_code == 0
-    assert names(tmp_path) == sorted([*before, *others, name])
+    assert names(tmp_path) == sorted([*before, *unrelated, name])
 
 
 def test_what_another_process_is_at_stays(tmp_path: Path) -> None:
@@ -141,15 +141,15 @@ def test_the_first_of_two_runs_stays(tmp_path: Path, write: Write) -> None:
 def test_a_result_that_appears_at_the_last_moment_stays(tmp_path: Path, write: Write) -> None:
     """After what is there has been looked at for the last time."""
     out = tmp_path / "out"
-    asked = 0
+    checks = 0
 
     def check(place: Path) -> bool:
-        nonlocal asked
-        asked += 1
-        found = refused(place)
-        if asked == 2:
+        nonlocal checks
+        checks += 1
+        is_refused = refused(place)
+        if checks == 2:
             write(place, "early")
-        return found
+        return is_refused
 
     with pytest.raises(OptionError, match="is there already"), written_aside(out, check) as late:
         write(late, "late")

@@ -83,11 +83,11 @@ def test_the_name_of_a_query_file_is_no_query(tmp_path: Path, monkeypatch: pytes
     put(tmp_path / "pattern", QUERY)
     events = pa.table({"type": ["A"], "id": [1], "lower": [1], "upper": [2]})
     name: Any
-    asked: Any
+    function: Any
     for name in ("x.query", "some/Where.SASE", "pattern", Path("x.query"), tmp_path / "y.txt"):
-        for asked in (uc.match, uc.report, uc.iter_matches, lambda table, query: uc.explain(query, table)):
+        for function in (uc.match, uc.report, uc.iter_matches, lambda table, query: uc.explain(query, table)):
             with pytest.raises(OptionError, match=re.escape(f'query is text: read it, as in Path("{name}")')):
-                list(asked(events, name))
+                list(function(events, name))
         if isinstance(name, str):
             with pytest.raises(OptionError, match="is the name of a file"):
                 uc.parse(name)

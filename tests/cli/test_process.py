@@ -141,8 +141,8 @@ def test_signals_leave_nothing_half_written(
 def descendants(process: int) -> list[int]:
     """Return the processes that a process has started, directly or not."""
     children = Path(f"/proc/{process}/task/{process}/children")
-    found = [int(child) for child in children.read_text().split()] if children.exists() else []
-    return found + [below for child in found for below in descendants(child)]
+    children_of_process = [int(child) for child in children.read_text().split()] if children.exists() else []
+    return children_of_process + [below for child in children_of_process for below in descendants(child)]
 
 
 def is_alive(process: int) -> bool:
@@ -211,5 +211,5 @@ def test_a_command_that_is_ended_takes_spark_with_it(
 def java_of(processes: Sequence[int]) -> int:
     """Return the process of Spark's driver."""
     commands = {one: Path(f"/proc/{one}/cmdline").read_text() for one in processes if is_alive(one)}
-    (found,) = (one for one, command in commands.items() if "org.apache.spark.deploy.SparkSubmit" in command)
-    return found
+    (driver,) = (one for one, command in commands.items() if "org.apache.spark.deploy.SparkSubmit" in command)
+    return driver

@@ -117,5 +117,5 @@ def test_a_place_in_no_source_is_warned_of(tmp_path: Path) -> None:
         result = run(*command, file)
         assert result.output.count(said) == 1, command
     assert said not in run("match", QUERY, file, "--no-sources").output
-    asked = "PATTERN SEQ(A a, B b) WHERE a.sequence < b.sequence WITHIN 6"
-    assert said not in run("match", asked, file).output
+    query = "PATTERN SEQ(A a, B b) WHERE a.sequence < b.sequence WITHIN 6"
+    assert said not in run("match", query, file).output

@@ -62,10 +62,10 @@ def test_a_name_for_the_matches_and_queries_as_text(invoke: Invoke, parquet: Pat
     ],
 )
 def test_misuse(invoke: Invoke, parquet: Path, first: Path, arguments: list[str], message: str) -> None:
-    given = [
+    command_line = [
         argument.replace("{first}", str(first)).replace("{parquet}", str(parquet)) for argument in arguments
     ]
-    result = invoke("match", *given)
+    result = invoke("match", *command_line)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
 
@@ -74,8 +74,8 @@ def test_each_query_takes_its_parameters(invoke: Invoke, parquet: Path, tmp_path
     first, second = tmp_path / "Pair.sase", tmp_path / "second.sase"
     first.write_text("PATTERN SEQ(A a, B b) WITHIN $window RETURN b.node AS node")
     second.write_text("PATTERN SEQ(Pair p, C c) WHERE p.confidence > $least WITHIN $window")
-    given = ("--param", "window=9", "--param", "$least=10%")
-    result = invoke("match", first, second, parquet, *given)
+    arguments = ("--param", "window=9", "--param", "$least=10%")
+    result = invoke("match", first, second, parquet, *arguments)
     assert result.exit_code == 0, result.stderr
     written = tuple(
         text.read_text().replace("$window", "9").replace("$least", "0.1") for text in (first, second)
@@ -84,7 +84,7 @@ def test_each_query_takes_its_parameters(invoke: Invoke, parquet: Path, tmp_path
     assert result.stdout == invoke("match", first, written[1], parquet).stdout
     second.write_text(written[1])
     for wrong, said in (
-        (given, "the query has no $least (it has none)"),
+        (arguments, "the query has no $least (it has none)"),
         (("--param", "x"), "write NAME=VALUE"),
         (("--param", "x=1", "--param", "x=2"), "--param gives x twice"),
     ):
@@ -95,10 +95,10 @@ def test_each_query_takes_its_parameters(invoke: Invoke, parquet: Path, tmp_path
 
 def test_every_command_on_a_query_takes_parameters(invoke: Invoke, parquet: Path, tmp_path: Path) -> None:
     query = "PATTERN SEQ(A a, B b) WHERE a.node = $node WITHIN $window"
-    given = ("--param", "node=n", "--param", "window=9")
+    arguments = ("--param", "node=n", "--param", "window=9")
     page = tmp_path / "page.html"
-    assert "a.node = 'n'" in invoke("explain", query, parquet, *given).stdout
-    assert invoke("validate", parquet, "--query", query, *given).exit_code == 0
-    assert invoke("report", query, parquet, "-o", page, *given).exit_code == 0
+    assert "a.node = 'n'" in invoke("explain", query, parquet, *arguments).stdout
+    assert invoke("validate", parquet, "--query", query, *arguments).exit_code == 0
+    assert invoke("report", query, parquet, "-o", page, *arguments).exit_code == 0
     assert "$window = 9" in page.read_text()
-    assert "no value for $window" in invoke("explain", query, parquet, *given[:2]).stderr
+    assert "no value for $window" in invoke("explain", query, parquet, *arguments[:2]).stderr

@@ -90,8 +90,8 @@ def test_the_same_report(invoke: Invoke, parquet: Path, tmp_path: Path) -> None:
     assert "2 matches in" in result.stderr
     facts = data_of(out.read_text(encoding="utf-8"))
     assert facts["raw"]["stamped"] == 0
-    found = values(facts["columns"], "confidence")
-    assert found == pytest.approx(sorted(MATCHES.values(), reverse=True))
+    shown = values(facts["columns"], "confidence")
+    assert shown == pytest.approx(sorted(MATCHES.values(), reverse=True))
     refused = invoke("report", QUERY, parquet, "-o", out, "--overwrite", "--threads", "2", *ON_SPARK)
     assert refused.exit_code == 2
     assert "--threads is for --engine local" in refused.stderr

@@ -37,8 +37,8 @@ def test_wrong_options(
     wrong: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    given = [word for option in (ARGUMENTS | wrong).items() for word in option]
-    result = CliRunner().invoke(main, ["stream", "PATTERN SEQ(A a, B b) WITHIN 5", *given])
+    arguments = [word for option in (ARGUMENTS | wrong).items() for word in option]
+    result = CliRunner().invoke(main, ["stream", "PATTERN SEQ(A a, B b) WITHIN 5", *arguments])
     assert result.exit_code == 2
     assert said in result.output
     assert not list(tmp_path.iterdir())

@@ -58,17 +58,17 @@ def test_match_ends_in_time(events: pa.Table, options: dict[str, Any]) -> None:
 
 
 def test_it_says_how_many_matches_there_were(events: pa.Table) -> None:
-    found = 0
+    matches = 0
 
     def count() -> None:
-        nonlocal found
+        nonlocal matches
         for batch in uc.iter_matches(events, MANY, timeout=2.0, batch_rows=1000):
-            found += batch.num_rows
+            matches += batch.num_rows
 
     with pytest.raises(uc.TimeLimitError) as raised:
         count()
-    assert raised.value.found == found
-    assert f"{found:,} matches" in str(raised.value)
+    assert raised.value.found == matches
+    assert f"{matches:,} matches" in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -120,11 +120,11 @@ def test_time_between_batches_counts_and_is_not_ended(monkeypatch: pytest.Monkey
         yield pa.RecordBatch.from_pydict({"a": [1, 2]})
         yield pa.RecordBatch.from_pydict({"a": [3]})
 
-    found = within(Limits(5.0), batches())
-    assert next(found).num_rows == 2
+    limited = within(Limits(5.0), batches())
+    assert next(limited).num_rows == 2
     now = 6.0
     with pytest.raises(uc.TimeLimitError, match="with 2 matches"):
-        next(found)
+        next(limited)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, float("nan"), float("inf"), True, "30s"])

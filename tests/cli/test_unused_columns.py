@@ -29,7 +29,7 @@ uncertainty = { kind = "columns", lower = "lower", upper = "upper" }
 """
 
 
-def rows(note: list[Any], **others: list[Any]) -> list[dict[str, Any]]:
+def rows(note: list[Any], **attributes: list[Any]) -> list[dict[str, Any]]:
     columns = {
         "type": ["A", "B", "A", "B"],
         "id": [1, 2, 3, 4],
@@ -37,7 +37,7 @@ def rows(note: list[Any], **others: list[Any]) -> list[dict[str, Any]]:
         "upper": [1, 3, 4, 5],
         "x": [1, 2, 3, 4],
         "note": note,
-        **others,
+        **attributes,
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -58,9 +58,9 @@ def test_a_json_column_that_changes_its_type(
     if schema is not None:
         (tmp_path / "schema.toml").write_text(schema)
         options = ["--schema", tmp_path / "schema.toml"]
-    found = invoke("match", QUERY, trace, *options)
-    assert found.exit_code == 0, found.stderr
-    assert [line.split(",")[:2] for line in found.stdout.splitlines()] == [
+    result = invoke("match", QUERY, trace, *options)
+    assert result.exit_code == 0, result.stderr
+    assert [line.split(",")[:2] for line in result.stdout.splitlines()] == [
         ['"a"', '"b"'],
         ["1", "2"],
         ["3", "4"],
@@ -68,15 +68,15 @@ def test_a_json_column_that_changes_its_type(
     assert invoke("explain", QUERY, trace, *options).exit_code == 0
     for more in (" RETURN a.note", ""):
         query = QUERY + more if more else QUERY.replace("WHERE", "WHERE [note] AND")
-        asked = invoke("match", query, trace, *options)
-        assert asked.exit_code == 2
-        assert "damaged" not in asked.stderr
+        refusal = invoke("match", query, trace, *options)
+        assert refusal.exit_code == 2
+        assert "damaged" not in refusal.stderr
         if schema is None or "attributes" not in schema:
-            assert "column 'note'" in asked.stderr
+            assert "column 'note'" in refusal.stderr
 
 
 def test_the_rest_is_read_as_if_it_were_alone(tmp_path: Path) -> None:
-    others: dict[str, list[Any]] = {
+    columns: dict[str, list[Any]] = {
         "day": ["2026-01-05", "2026-01-06", None, "2026-01-07"],
         "at": ["2026-01-05T08:00:00"] * 4,
         "f": [1, 2.5, None, 1e300],
@@ -84,14 +84,14 @@ def test_the_rest_is_read_as_if_it_were_alone(tmp_path: Path) -> None:
         "\u00fc": ["\u00e9", "\ud83d\ude00", "", None],
     }
     (tmp_path / "sound").mkdir()
-    sound = written(tmp_path / "sound", rows([1, 2, 3, 4], **others))
-    changing = written(tmp_path, rows(CHANGING[0], **others))
-    used = ["x", *others]
-    found = load_traces(changing, used=used)
-    assert found.faults == ()
-    assert found.table == load_traces(sound, used=used).table
-    assert found.table is not None
-    assert "note" not in found.table.column_names
+    sound = written(tmp_path / "sound", rows([1, 2, 3, 4], **columns))
+    changing = written(tmp_path, rows(CHANGING[0], **columns))
+    used = ["x", *columns]
+    loaded = load_traces(changing, used=used)
+    assert loaded.faults == ()
+    assert loaded.table == load_traces(sound, used=used).table
+    assert loaded.table is not None
+    assert "note" not in loaded.table.column_names
 
 
 def test_python_reads_all_columns_and_names_the_one_at_fault(tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ def test_a_type_that_is_given_for_an_unused_column(invoke: Invoke, tmp_path: Pat
     trace.write_text("type,id,lower,upper,note\nA,1,1,1,1\nB,2,2,2,text\n")
     (tmp_path / "schema.toml").write_text(f'[types]\nnote = "int"\n{SCHEMA}')
     for query, code in (("PATTERN SEQ(A a, B b) WITHIN 5", 0), (QUERY.replace("x", "note"), 2)):
-        found = invoke("match", query, trace, "--schema", tmp_path / "schema.toml")
-        assert found.exit_code == code
-        assert ("column 'note', value 'text': the value is no int" in found.stderr) == (code == 2)
+        result = invoke("match", query, trace, "--schema", tmp_path / "schema.toml")
+        assert result.exit_code == code
+        assert ("column 'note', value 'text': the value is no int" in result.stderr) == (code == 2)
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
@@ -134,9 +134,9 @@ def test_errors_tell_of_the_columns_that_were_not_read(invoke: Invoke, tmp_path:
         trace = tmp_path / "trace.parquet"
         pq.write_table(pa.Table.from_pylist(rows([1, 2, 3, 4])), trace)
     for command in ("match", "explain"):
-        found = invoke(command, QUERY.replace("a.x", "a.noot"), trace)
-        assert found.exit_code == 2
-        assert "note" in found.stderr
+        result = invoke(command, QUERY.replace("a.x", "a.noot"), trace)
+        assert result.exit_code == 2
+        assert "note" in result.stderr
 
 
 def test_the_attributes_of_a_query() -> None:
@@ -151,9 +151,9 @@ def test_the_attributes_of_a_query() -> None:
 
 def test_all_attributes_are_read_where_they_are_returned(invoke: Invoke, tmp_path: Path) -> None:
     trace = written(tmp_path, rows([1, 2, 3, 4]))
-    found = invoke("match", f"{QUERY} RETURN a.*", trace)
-    assert found.exit_code == 0, found.stderr
-    assert "note" in found.stdout.splitlines()[0]
+    result = invoke("match", f"{QUERY} RETURN a.*", trace)
+    assert result.exit_code == 0, result.stderr
+    assert "note" in result.stdout.splitlines()[0]
     several = invoke(
         "match", f"{QUERY} RETURN a.*", "PATTERN SEQ(C c, B b) WITHIN 9 RETURN c", trace, "--as", "C"
     )
@@ -198,14 +198,14 @@ def test_a_misspelt_attribute_is_found_among_columns_that_were_not_read(
         written(tmp_path, rows(["x", "y", None, "z"]))
     format_ = ["--input-format", "openmetrics"] if name.endswith(".prom") else []
     query = f"PATTERN SEQ(A a, B b) WHERE a.{asked} = b.{asked} WITHIN 5s"
-    found = invoke(command, query, trace, *format_)
-    assert found.exit_code == 2
-    assert f"unknown attribute {asked}: did you mean {meant}?" in found.stderr
+    result = invoke(command, query, trace, *format_)
+    assert result.exit_code == 2
+    assert f"unknown attribute {asked}: did you mean {meant}?" in result.stderr
 
 
 def test_attributes_that_a_schema_lists_are_all_that_is_meant(invoke: Invoke, tmp_path: Path) -> None:
     trace = written(tmp_path, rows([1, 2, 3, 4]))
     (tmp_path / "schema.toml").write_text(f'{SCHEMA}attributes = {{ value = "x" }}')
     query = "PATTERN SEQ(A a, B b) WHERE a.notes = 1 WITHIN 5"
-    found = invoke("match", query, trace, "--schema", tmp_path / "schema.toml")
-    assert "unknown attribute notes: the trace has type, id, lower, upper, value" in found.stderr
+    result = invoke("match", query, trace, "--schema", tmp_path / "schema.toml")
+    assert "unknown attribute notes: the trace has type, id, lower, upper, value" in result.stderr

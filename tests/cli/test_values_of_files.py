@@ -71,15 +71,15 @@ CASES: dict[str, tuple[str, str, str, str, int, str]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_match_and_validate(invoke: Invoke, tmp_path: Path, case: str) -> None:
-    name, text, given, query, matches, said = CASES[case]
-    trace, told = tmp_path / name, tmp_path / "schema.toml"
+    name, text, schema_text, query, matches, said = CASES[case]
+    trace, schema_path = tmp_path / name, tmp_path / "schema.toml"
     trace.write_text(text)
-    told.write_text(given)
-    found = invoke("match", query, trace, "--schema", told)
-    assert said in found.output
-    assert (found.exit_code == 0) == (matches >= 0)
+    schema_path.write_text(schema_text)
+    result = invoke("match", query, trace, "--schema", schema_path)
+    assert said in result.output
+    assert (result.exit_code == 0) == (matches >= 0)
     if matches >= 0:
         # One line names the columns.
-        assert len(found.stdout.splitlines()) == matches + 1
-    checked = invoke("validate", trace, "--schema", told)
+        assert len(result.stdout.splitlines()) == matches + 1
+    checked = invoke("validate", trace, "--schema", schema_path)
     assert said in checked.output

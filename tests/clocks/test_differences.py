@@ -45,32 +45,32 @@ def start() -> Any:
 def test_bounds_are_those_of_all_solutions(edges: list[tuple[int, int, int]]) -> None:
     system = Differences.of(GIVEN, *edges)
     cycle, solution = positive_cycle(system, start())
-    found = worlds(edges)
-    assert (cycle is None) == (len(found) > 0)
+    solutions = worlds(edges)
+    assert (cycle is None) == (len(solutions) > 0)
     if cycle is not None:
         assert system.weight[cycle].sum() > 0
         assert (system.head[cycle] == np.roll(system.tail[cycle], -1)).all()
         return
     assert (solution[system.head] - solution[system.tail] >= system.weight).all()
     lower, upper = bounds_from_origin(system, NODES)
-    assert lower[1:].tolist() == found.min(axis=0).tolist()
-    assert upper[1:].tolist() == found.max(axis=0).tolist()
+    assert lower[1:].tolist() == solutions.min(axis=0).tolist()
+    assert upper[1:].tolist() == solutions.max(axis=0).tolist()
 
 
 @given(EDGES)
 def test_a_contradiction_is_that_of_the_first_claims_that_have_one(edges: list[tuple[int, int, int]]) -> None:
     claimed, solution = Differences.of(*edges), start()
     kept = np.ones(len(edges), np.bool_)
-    wanted: list[int] = []
+    expected: list[int] = []
     for number, edge in enumerate(edges):
-        if len(worlds([*(edges[place] for place in wanted), edge])):
-            wanted.append(number)
+        if len(worlds([*(edges[place] for place in expected), edge])):
+            expected.append(number)
     while True:
         cycle, solution = first_contradiction(GIVEN, claimed, kept, solution)
         if cycle is None:
             break
         kept[cycle[cycle < len(edges)].max()] = False
-    assert np.flatnonzero(kept).tolist() == wanted
+    assert np.flatnonzero(kept).tolist() == expected
 
 
 def test_what_nothing_ties_has_no_bounds() -> None:

@@ -89,10 +89,10 @@ def test_bounds_are_those_of_all_worlds(
             inferred()
         return
     columns = [CLOCKS.index(clock) for clock in clocks]
-    found = inferred()
-    assert found.column("source").to_pylist() == clocks
-    assert found.column("offset_lo").to_pylist() == worlds.min(axis=0)[columns].tolist()
-    assert found.column("offset_hi").to_pylist() == worlds.max(axis=0)[columns].tolist()
+    bounds = inferred()
+    assert bounds.column("source").to_pylist() == clocks
+    assert bounds.column("offset_lo").to_pylist() == worlds.min(axis=0)[columns].tolist()
+    assert bounds.column("offset_hi").to_pylist() == worlds.max(axis=0)[columns].tolist()
 
 
 SPANS = pa.table(
@@ -122,8 +122,8 @@ def stamped(events: pa.Table) -> pa.Table:
 
 
 def test_a_child_lies_in_its_parent() -> None:
-    found = uc.infer_offsets(SPANS, [NESTED], prior=None, reference="front", source="host")
-    assert found.to_pylist() == [
+    bounds = uc.infer_offsets(SPANS, [NESTED], prior=None, reference="front", source="host")
+    assert bounds.to_pylist() == [
         {"host": "back", "offset_lo": -200, "offset_hi": -170},
         {"host": "front", "offset_lo": 0, "offset_hi": 0},
     ]
@@ -139,17 +139,17 @@ def test_what_was_inferred_is_a_table_of_clock_offsets() -> None:
 
 
 def test_frames_of_other_libraries_come_back_as_such() -> None:
-    found = uc.infer_offsets(SPANS.to_pandas(), [NESTED], prior=500, source="host")
-    assert isinstance(found, pd.DataFrame)
-    assert found["offset_lo"].tolist() == [-500, -330]
+    bounds = uc.infer_offsets(SPANS.to_pandas(), [NESTED], prior=500, source="host")
+    assert isinstance(bounds, pd.DataFrame)
+    assert bounds["offset_lo"].tolist() == [-500, -330]
 
 
 def test_a_prior_by_clock_is_widened_to_whole_ticks_and_may_be_unknown() -> None:
     prior = uc.clock_offset({"front": (-1500, 1500)})
     events = timed(SPANS, "s")
-    found = uc.infer_offsets(events, [NESTED], prior=prior, source="host", tick="1s")
-    assert [bound.total_seconds() for bound in found.column("offset_lo").to_pylist()] == [-202, -2]
-    assert [bound.total_seconds() for bound in found.column("offset_hi").to_pylist()] == [-168, 2]
+    bounds = uc.infer_offsets(events, [NESTED], prior=prior, source="host", tick="1s")
+    assert [bound.total_seconds() for bound in bounds.column("offset_lo").to_pylist()] == [-202, -2]
+    assert [bound.total_seconds() for bound in bounds.column("offset_hi").to_pylist()] == [-168, 2]
     alone = uc.infer_offsets(events, [], prior=prior, source="host", tick="1s")
     assert alone.column("offset_hi").is_null().to_pylist() == [True, False]
 
@@ -184,13 +184,13 @@ def test_contradictions_name_their_rows() -> None:
 
 def test_what_contradicts_what_stands_before_it_can_be_left_out() -> None:
     with pytest.warns(uc.UncertainCepWarning, match="1 of 4 pairs of the constraint .* rows 7 and 8"):
-        found = uc.infer_offsets(SET_BACK, [SENT], prior=100, contradictions="drop")
-    assert found.to_pylist() == [{"source": "h", "offset_lo": 6, "offset_hi": 11}]
+        bounds = uc.infer_offsets(SET_BACK, [SENT], prior=100, contradictions="drop")
+    assert bounds.to_pylist() == [{"source": "h", "offset_lo": 6, "offset_hi": 11}]
 
 
 def test_an_epoch_ends_where_a_clock_contradicts_itself() -> None:
-    found = uc.infer_offsets(SET_BACK, [SENT], prior=100, epochs=True)
-    assert found.to_pylist() == [
+    bounds = uc.infer_offsets(SET_BACK, [SENT], prior=100, epochs=True)
+    assert bounds.to_pylist() == [
         {"source": "h", "from": None, "until": 93, "offset_lo": 6, "offset_hi": 11},
         {"source": "h", "from": 93, "until": None, "offset_lo": -100, "offset_hi": -38},
     ]
@@ -204,10 +204,10 @@ def test_epochs_do_not_help_where_the_events_are_of_one_time() -> None:
 
 def test_epochs_are_of_the_type_of_the_times() -> None:
     events = timed(SET_BACK, "s", "UTC")
-    found = uc.infer_offsets(events, [SENT], prior="100s", epochs=True, tick="1s")
-    assert found.schema.field("from").type == pa.timestamp("s", "UTC")
-    assert found.column("until").cast(pa.int64()).to_pylist() == [93, None]
-    rule = uc.clock_offset(found, host="source", epoch=("from", "until"))
+    bounds = uc.infer_offsets(events, [SENT], prior="100s", epochs=True, tick="1s")
+    assert bounds.schema.field("from").type == pa.timestamp("s", "UTC")
+    assert bounds.column("until").cast(pa.int64()).to_pylist() == [93, None]
+    rule = uc.clock_offset(bounds, host="source", epoch=("from", "until"))
     by_clock = stamped(events.filter(events.column("source").is_valid()))
     moved = uc.to_intervals(by_clock, time="at", uncertainty=rule, tick="1s")
     assert moved.column("upper").cast(pa.int64()).to_pylist() == [15, 31, 101, 55]
@@ -225,11 +225,11 @@ def test_causal_patterns_compare_any_attributes() -> None:
         }
     )
     retry = uc.causal("SEQ(Fail a, Start b) WHERE a.task = b.task AND b.attempt = a.attempt + 1", delay=2)
-    found = uc.infer_offsets(events, [retry], prior=None, reference="g")
-    assert found.to_pylist()[1] == {"source": "h", "offset_lo": 9, "offset_hi": None}
+    bounds = uc.infer_offsets(events, [retry], prior=None, reference="g")
+    assert bounds.to_pylist()[1] == {"source": "h", "offset_lo": 9, "offset_hi": None}
     anything = uc.causal("SEQ(Fail a, ANY b) WHERE a.attempt < b.attempt AND a.attempt < 1")
-    found = uc.infer_offsets(events, [anything], prior=None, reference="g")
-    assert found.to_pylist()[1]["offset_lo"] == 9
+    bounds = uc.infer_offsets(events, [anything], prior=None, reference="g")
+    assert bounds.to_pylist()[1]["offset_lo"] == 9
 
 
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
@@ -254,9 +254,9 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
 @pytest.mark.parametrize(("wrong", "error", "said"), WRONG)
 def test_wrong_calls(wrong: dict[str, Any], error: type[Exception], said: str) -> None:
     events = pa.table({"type": ["A"], "source": ["g"], "lower": [1], "upper": [1]})
-    given: dict[str, Any] = {"constraints": [], "prior": None, **wrong}
+    arguments: dict[str, Any] = {"constraints": [], "prior": None, **wrong}
     with pytest.raises(error, match=said):
-        uc.infer_offsets(events, given.pop("constraints"), **given)
+        uc.infer_offsets(events, arguments.pop("constraints"), **arguments)
 
 
 def test_wrong_times() -> None:

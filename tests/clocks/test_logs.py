@@ -34,8 +34,8 @@ PEERS = """\
 
 def read(folder: Path, text: str, form: Any) -> list[tuple[Any, ...]]:
     (folder / "log").write_text(text)
-    found = uc.read_clock_log(folder / "log", form, host="h").drop_columns("host").to_pandas()
-    return [tuple(row) for row in found.itertuples(index=False)]
+    table = uc.read_clock_log(folder / "log", form, host="h").drop_columns("host").to_pandas()
+    return [tuple(row) for row in table.itertuples(index=False)]
 
 
 def moment(text: str) -> Any:
@@ -78,12 +78,12 @@ def test_a_log_is_a_table_of_clock_offsets(tmp_path: Path) -> None:
     ]
     events = pa.table({"host": ["h"] * 6, "at": pa.array(stamps, pa.timestamp("ms", "UTC"))})
     rule = uc.clock_offset(bounds, epoch=("from", "until"))
-    found = uc.to_intervals(events, time="at", uncertainty=rule, tick="1ms", missing="drop")
+    intervals = uc.to_intervals(events, time="at", uncertainty=rule, tick="1ms", missing="drop")
     half = [
         upper - lower
-        for lower, upper in zip(*(found.column(n).to_pylist() for n in ("lower", "upper")), strict=True)
+        for lower, upper in zip(*(intervals.column(n).to_pylist() for n in ("lower", "upper")), strict=True)
     ]
-    assert found.column("at").to_pylist() == [stamps[1], stamps[2], stamps[4]]
+    assert intervals.column("at").to_pylist() == [stamps[1], stamps[2], stamps[4]]
     assert [width / timedelta(milliseconds=1) for width in half] == [3, 3, 501]
 
 

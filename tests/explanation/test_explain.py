@@ -26,9 +26,9 @@ TREE = "((a c) b)"
 
 
 def explained(query: str = QUERY, table: pa.Table = TABLE, **options: Any) -> dict[str, Any]:
-    found = json.loads(uc.explain(query, table, format="json", **options))
-    assert isinstance(found, dict)
-    return found
+    facts = json.loads(uc.explain(query, table, format="json", **options))
+    assert isinstance(facts, dict)
+    return facts
 
 
 def test_a_plan_is_shown_as_a_tree_with_what_is_estimated() -> None:
@@ -62,33 +62,33 @@ def test_a_run_sets_actual_numbers_beside_the_estimates() -> None:
 
 
 def test_json_has_what_is_known_and_why() -> None:
-    found = explained()
-    assert [part["in_match_windows"] for part in found["components"]] == [
-        part["candidates"] for part in found["choice"]["statistics"]["components"]
+    facts = explained()
+    assert [part["in_match_windows"] for part in facts["components"]] == [
+        part["candidates"] for part in facts["choice"]["statistics"]["components"]
     ]
-    assert found["components"][0]["predicates"] == ["a.y > 0.5"]
-    assert found["window_ticks"] == 40
-    assert found["predicates"] == ["a.x = c.x", "b.y < c.y"]
-    assert found["choice"]["why"]
-    assert "run" not in found["choice"]
+    assert facts["components"][0]["predicates"] == ["a.y > 0.5"]
+    assert facts["window_ticks"] == 40
+    assert facts["predicates"] == ["a.x = c.x", "b.y < c.y"]
+    assert facts["choice"]["why"]
+    assert "run" not in facts["choice"]
 
 
 def test_the_single_components_that_are_joined_before_others_are_grown_are_shown() -> None:
     query = "PATTERN SEQ(A a, B+ b[], C c, B d) WHERE a.x = d.x WITHIN 9"
-    found = explained(query, planner="((a d) c)", analyze=True)["choice"]
-    assert "single components" in found["why"]
-    assert found["tree"]["components"] == ["a", "c", "d"]
+    choice = explained(query, planner="((a d) c)", analyze=True)["choice"]
+    assert "single components" in choice["why"]
+    assert choice["tree"]["components"] == ["a", "c", "d"]
     assert "in pattern order" in explained(query)["choice"]["why"]
 
 
 def test_the_single_components_of_a_set_that_are_joined_first_are_shown() -> None:
     query = "PATTERN SEQ(AND(A a, B b), C c) WHERE a.x = c.x AND b.y < c.y WITHIN 9"
-    found = explained(query, planner="((a c) b)", analyze=True)["choice"]
-    root = found["tree"]
+    choice = explained(query, planner="((a c) b)", analyze=True)["choice"]
+    root = choice["tree"]
     assert root["components"] == ["a", "b", "c"]
     assert [child["components"] for child in root["children"]] == [["a", "c"], ["b"]]
     # No negation, no Kleene component: what is joined are the matches.
-    assert root["actual"] == found["run"]["matches"] == uc.match(TABLE, query).num_rows > 0
+    assert root["actual"] == choice["run"]["matches"] == uc.match(TABLE, query).num_rows > 0
     text = uc.explain(query, TABLE, planner="((a c) b)", analyze=True)
     assert "tree: partial matches" in text
     assert "then partial-order search: " in text
@@ -124,9 +124,9 @@ def pivots_of(matches: pa.Table) -> list[int]:
 
 
 def test_latency_that_is_weighed_is_shown() -> None:
-    found = explained(planner="dp_bushy", latency_weight=2.0)["choice"]
-    assert found["latency"]["weight"] == 2.0
-    assert found["latency"]["waiting"] > 0.0
+    choice = explained(planner="dp_bushy", latency_weight=2.0)["choice"]
+    assert choice["latency"]["weight"] == 2.0
+    assert choice["latency"]["waiting"] > 0.0
     assert "each counts 2 times" in uc.explain(QUERY, TABLE, planner="dp_bushy", latency_weight=2.0)
     assert "latency" not in uc.explain(QUERY, TABLE, planner="dp_bushy")
     assert explained(evaluation="any_state")["choice"]["latency"]["weight"] == 0.0
@@ -150,8 +150,8 @@ def test_a_run_counts_each_branch_by_itself() -> None:
 def test_branches_are_explained_one_by_one() -> None:
     query = "PATTERN OR(SEQ(A a, B b), SEQ(A x, C c)) WITHIN 20"
     assert uc.explain(query, TABLE, analyze=True).count("matches in ") == 2
-    found = explained(query, analyze=True)
-    total = sum(branch["choice"]["run"]["matches"] for branch in found["branches"])
+    facts = explained(query, analyze=True)
+    total = sum(branch["choice"]["run"]["matches"] for branch in facts["branches"])
     assert total == uc.match(TABLE, query).num_rows
 
 
@@ -173,9 +173,9 @@ def test_whatever_is_asked_is_explained(query: str, analyze: bool) -> None:
 
 
 def test_a_query_alone_is_explained_too() -> None:
-    found = json.loads(uc.explain(QUERY, format="json"))
-    assert found["window"] == {"amount": 40, "unit": "ticks"}
-    assert [part["variable"] for part in found["components"]] == ["a", "b", "c"]
+    facts = json.loads(uc.explain(QUERY, format="json"))
+    assert facts["window"] == {"amount": 40, "unit": "ticks"}
+    assert [part["variable"] for part in facts["components"]] == ["a", "b", "c"]
 
 
 def test_bad_options_are_refused() -> None:
@@ -242,8 +242,8 @@ def test_negated_events_have_the_lengths_that_they_have(events: int) -> None:
 def test_lengths_leave_out_ticks_of_probability_zero() -> None:
     table = _negated([5])
     pmfs = pa.array([None, None, [0.0, 0.5, 0.5, 0.0, 0.0]], pa.list_(pa.float64()))
-    found = explained("PATTERN SEQ(A a, !N n, B b) WITHIN 40", table.append_column("pmf", pmfs))
-    assert found["choice"]["statistics"]["negated"][0]["lengths"]["mean"] == 1.0
+    facts = explained("PATTERN SEQ(A a, !N n, B b) WITHIN 40", table.append_column("pmf", pmfs))
+    assert facts["choice"]["statistics"]["negated"][0]["lengths"]["mean"] == 1.0
 
 
 def test_negated_events_that_change_alone_are_measured_anew() -> None:

@@ -23,8 +23,10 @@ TRACE = pa.table(
 
 def why(query: str, table: pa.Table = TRACE, **options: Any) -> str:
     assert not uc.match(table, query, **options).num_rows
-    given = MatchOptions(**options)
-    return conditions_that_leave_nothing(make_plan(uc.parse(query), table.schema, given), table, given)
+    match_options = MatchOptions(**options)
+    return conditions_that_leave_nothing(
+        make_plan(uc.parse(query), table.schema, match_options), table, match_options
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,15 +67,15 @@ def test_of_many_events_the_first_are_asked(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_it_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = pa.table(
+    crowded = pa.table(
         {"type": ["A"] * 900, "id": range(900), "lower": [0] * 900, "upper": [9] * 900, "v": [1] * 900}
     )
     # 900 ** 4 choices of events, none of which is a match with the one condition or the other.
     total = "a.v + b.v + c.v + d.v"
     query = f"PATTERN SEQ(A a, A b, A c, A d) WHERE {total} > 98 AND {total} > 99 WITHIN 9"
     monkeypatch.setattr(nothing, "SECONDS_FOR_NOTHING", 0.2)
-    plan = make_plan(uc.parse(query), many.schema)
-    assert conditions_that_leave_nothing(plan, many, MatchOptions()) == ""
+    plan = make_plan(uc.parse(query), crowded.schema)
+    assert conditions_that_leave_nothing(plan, crowded, MatchOptions()) == ""
     monkeypatch.setattr(nothing, "SECONDS_FOR_NOTHING", 0.0)
     assert why("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 20") == ""
 
@@ -82,7 +84,7 @@ def test_explain_names_it_once_it_has_looked() -> None:
     query = "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 20"
     assert "no match      " in uc.explain(query, TRACE, analyze=True)
     assert "without [k] there would be matches" in uc.explain(query, TRACE, analyze=True)
-    found = json.loads(uc.explain(query, TRACE, analyze=True, format="json"))
-    assert found["no_match"] == "without [k] there would be matches"
+    facts = json.loads(uc.explain(query, TRACE, analyze=True, format="json"))
+    assert facts["no_match"] == "without [k] there would be matches"
     assert "there would be" not in uc.explain(query, TRACE)
     assert "there would be" not in uc.explain("PATTERN SEQ(A a, B b) WITHIN 20", TRACE, analyze=True)

@@ -102,9 +102,9 @@ class Fuzzer(Generic[CaseT]):
         while True:
             for candidate in self.smaller(case):
                 tried += 1
-                found = self.failure(candidate)
-                if type(found) is type(error) and found is not None:
-                    case, error = candidate, found
+                failure = self.failure(candidate)
+                if type(failure) is type(error) and failure is not None:
+                    case, error = candidate, failure
                     break
                 if tried > 2000:
                     return case, error
@@ -126,18 +126,18 @@ def pieces_left_out(parts: PartsT) -> Iterator[PartsT]:
                 yield parts[:start] + parts[start + step :]
 
 
-def mutated(draw: random.Random, given: PartsT, parts: Sequence[PartsT]) -> PartsT:
+def mutated(draw: random.Random, original: PartsT, parts: Sequence[PartsT]) -> PartsT:
     """Return a text or bytes with some pieces replaced, doubled, moved or left out."""
     for _ in range(draw.choice((0, 1, 1, 1, 2, 2, 3, 6))):
-        start = draw.randrange(len(given) + 1)
-        end = min(len(given), start + draw.choice((0, 0, 1, 1, 2, 4, 8, 40)))
+        start = draw.randrange(len(original) + 1)
+        end = min(len(original), start + draw.choice((0, 0, 1, 1, 2, 4, 8, 40)))
         kind = draw.randrange(5)
         if kind < 3:
             new = draw.choice(parts)
         elif kind == 3:
-            new = given[start:end] * 2
+            new = original[start:end] * 2
         else:
-            place = draw.randrange(len(given) + 1)
-            new = given[place : place + draw.choice((1, 3, 10, 60))]
-        given = given[:start] + new + given[end:]
-    return given
+            place = draw.randrange(len(original) + 1)
+            new = original[place : place + draw.choice((1, 3, 10, 60))]
+        original = original[:start] + new + original[end:]
+    return original

@@ -76,44 +76,44 @@ def calls_of(
         for number in range(draw.choice((1, 2, 3, 5))):
             name = draw.choice(names)
             share = draw.choice((0.0, 0.1, 0.3))
-            given = [
+            arguments = [
                 (parameter, argument(draw, parameter, number))
                 for parameter, needed in parameters[name]
                 if needed or draw.random() < share
             ]
-            calls.append((name, tuple(given)))
+            calls.append((name, tuple(arguments)))
         return tuple(calls)
 
     def performed(calls: Calls) -> None:
         results: list[Any] = []
 
-        def value(given: Any) -> Any:
-            if isinstance(given, Result):
-                return results[given.number] if given.number < len(results) else None
-            return given.make() if isinstance(given, Made) else given
+        def value(argument_: Any) -> Any:
+            if isinstance(argument_, Result):
+                return results[argument_.number] if argument_.number < len(results) else None
+            return argument_.make() if isinstance(argument_, Made) else argument_
 
-        def perform(name: str, given: tuple[tuple[str, Any], ...]) -> None:
-            found = functions[name](**{parameter: value(argument) for parameter, argument in given})
-            results.append(found)
-            used(found)
+        def perform(name: str, arguments: tuple[tuple[str, Any], ...]) -> None:
+            result = functions[name](**{parameter: value(argument) for parameter, argument in arguments})
+            results.append(result)
+            used(result)
 
-        for number, (name, given) in enumerate(calls):
-            allowed(lambda: perform(name, given))  # noqa: B023
+        for number, (name, arguments) in enumerate(calls):
+            allowed(lambda: perform(name, arguments))  # noqa: B023
             results += [None] * (number + 1 - len(results))
 
     def smaller(calls: Calls) -> Iterator[Calls]:
         for number in range(len(calls) - 1, -1, -1):
-            if not any(argument == Result(number) for _, given in calls for _, argument in given):
+            if not any(argument == Result(number) for _, arguments in calls for _, argument in arguments):
                 yield tuple(
-                    (name, tuple((parameter, _moved(argument, number)) for parameter, argument in given))
-                    for place, (name, given) in enumerate(calls)
+                    (name, tuple((parameter, _moved(argument, number)) for parameter, argument in arguments))
+                    for place, (name, arguments) in enumerate(calls)
                     if place != number
                 )
-        for number, (name, given) in enumerate(calls):
+        for number, (name, arguments) in enumerate(calls):
             needed = {parameter for parameter, must in parameters[name] if must}
-            for place, (parameter, _) in enumerate(given):
+            for place, (parameter, _) in enumerate(arguments):
                 if parameter not in needed:
-                    less = (name, given[:place] + given[place + 1 :])
+                    less = (name, arguments[:place] + arguments[place + 1 :])
                     yield (*calls[:number], less, *calls[number + 1 :])
 
     return Fuzzer(program, performed, smaller)

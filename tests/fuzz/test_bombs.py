@@ -46,9 +46,9 @@ def endings(*names: str, of: str = "bombs") -> list[dict[str, Any]]:
         timeout=7200,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    found = list(map(json.loads, done.stdout.splitlines()))
-    assert [ending["name"] for ending in found] == [name for name in names for _ in range(3)]
-    return found
+    results = list(map(json.loads, done.stdout.splitlines()))
+    assert [ending["name"] for ending in results] == [name for name in names for _ in range(3)]
+    return results
 
 
 def check(*names: str) -> None:

@@ -129,16 +129,16 @@ def performed(case: Program) -> None:
             events: Any = case.table(pushed, pushed + argument)
             pushed += argument if name == "push" else 0
             strange = ({"type": "A"}, 3, None, events.drop(["id"]))[argument % 4]
-            given = {"push": (events,), "strange": (strange,), "heartbeat": (argument,)}.get(name, ())
+            arguments = {"push": (events,), "strange": (strange,), "heartbeat": (argument,)}.get(name, ())
             method = "push" if name == "strange" else name
-            _result(lambda: getattr(matcher, method)(*given))  # noqa: B023
+            _result(lambda: getattr(matcher, method)(*arguments))  # noqa: B023
 
 
 def _result(call: Callable[[], object]) -> Any:
     """Return the result of a call; None if it ends with an error of ours."""
-    found: list[object] = []
-    allowed(lambda: found.append(call()))
-    return found[0] if found else None
+    results: list[object] = []
+    allowed(lambda: results.append(call()))
+    return results[0] if results else None
 
 
 def _used(result: object) -> None:

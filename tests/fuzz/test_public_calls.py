@@ -103,8 +103,8 @@ RULES: Final = (
     "as_written",
     "nonsense:1s",
     *(
-        Made(name, lambda name=name, given=given: getattr(uc, name)(*given))  # type: ignore[misc]
-        for name, given in (
+        Made(name, lambda name=name, arguments=arguments: getattr(uc, name)(*arguments))  # type: ignore[misc]
+        for name, arguments in (
             ("exact", ()),
             ("as_written", ()),
             ("plus_minus", ("1s",)),

@@ -80,25 +80,25 @@ def test_non_overlapping_works_per_partition_however_its_keys_are_called(
     last = "c" if name == "chain" else "b"
     key = {"chain": "c.k", "negated": "b.k", "text": "b.other"}.get(name, "b.node")
     returned = f" RETURN {key} AS own_key, {last}.j AS own_j"
-    found = uc.match(table, query + returned).to_pylist()
+    matches_read = uc.match(table, query + returned).to_pylist()
     variables = ["a", "b", "c"] if name == "chain" else ["a", "b"]
     keys = ["own_key"] + (["own_j"] if "[j]" in where else [])
-    assert "k" not in (found[0] if found else {})
-    wanted = chosen(found, variables, keys)
+    assert "k" not in (matches_read[0] if matches_read else {})
+    chosen_rows = chosen(matches_read, variables, keys)
     # The clause comes before RETURN or behind it, as the language page says.
     answer = uc.match(table, f"{query}{returned} OUTPUT NON OVERLAPPING")
-    assert sorted(answer.to_pylist(), key=repr) == sorted(wanted, key=repr)
+    assert sorted(answer.to_pylist(), key=repr) == sorted(chosen_rows, key=repr)
     bare = uc.match(table, f"{query} OUTPUT NON OVERLAPPING", confidence=False)
     assert bare.column_names == [*(["j"] if "[j]" in where else []), *variables, "range_lower", "range_upper"]
-    assert bare.num_rows == len(wanted)
+    assert bare.num_rows == len(chosen_rows)
 
 
 def test_a_partition_attribute_is_a_column_where_all_components_call_it_the_same() -> None:
     table = table_of([("A", 0, 0, 1, 1, 1), ("C", 1, 0, 0, 0, 0), ("B", 2, 0, 1, 1, 1)])
 
     def names(pattern: str, where: str) -> list[str]:
-        found: list[str] = uc.match(table, f"PATTERN {pattern} WHERE {where} WITHIN 9").column_names
-        return found[:2]
+        column_names: list[str] = uc.match(table, f"PATTERN {pattern} WHERE {where} WITHIN 9").column_names
+        return column_names[:2]
 
     assert names("SEQ(A a, B b)", "a.k = b.k") == ["k", "a"]
     assert names("SEQ(A a, B b)", "a.k = b.node") == ["a", "b"]

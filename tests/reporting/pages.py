@@ -15,11 +15,11 @@ def data_of(page: object) -> dict[str, Any]:
     """Return the values that the script of a page gets."""
     packed = re.search(r'<script id="data"[^>]*>([^<]*)</script>', str(page))
     assert packed is not None
-    found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed[1]), wbits=-15))
-    return found
+    values_of_page: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed[1]), wbits=-15))
+    return values_of_page
 
 
 def values(columns: list[dict[str, Any]], name: str) -> list[Any]:
     """Return the values of a column of matches."""
-    found: list[Any] = next(one["values"] for one in columns if one["name"] == name)
-    return found
+    cells: list[Any] = next(one["values"] for one in columns if one["name"] == name)
+    return cells

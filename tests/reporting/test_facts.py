@@ -78,12 +78,12 @@ def test_totals_charts_and_rows() -> None:
         "host",
     ]
     events = facts["events"]
-    for number, (own, spoiling) in enumerate(facts["found_drawn"]):
-        assert [variable for variable, *_ in own] == ["a", "b"]
-        assert [events["id"][place] for _, place, *_ in own] == [
+    for number, (drawn, spoiling) in enumerate(facts["found_drawn"]):
+        assert [variable for variable, *_ in drawn] == ["a", "b"]
+        assert [events["id"][place] for _, place, *_ in drawn] == [
             values(facts["columns"], name)[number] for name in ("a", "b")
         ]
-        assert all(0 < len(shades) <= PARTS and "z" in shades for _, _, shades, *_ in own)
+        assert all(0 < len(shades) <= PARTS and "z" in shades for _, _, shades, *_ in drawn)
         assert spoiling == []
     load = next(one["values"] for one in events["attributes"] if one["name"] == "load")
     assert [load[events["id"].index(id)] for id in (1, 2, 3)] == [0.5, None, 3.25]

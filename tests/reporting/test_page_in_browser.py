@@ -34,7 +34,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium, if there is one that starts."""
-    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    path = next((place for name in BROWSERS if (place := shutil.which(name))), None)
     if path is None:
         lacking("browser", "there is no Chromium: install the package chromium to look at pages")
     with sync_playwright() as driver:
@@ -73,10 +73,10 @@ class Shown:
 @pytest.fixture
 def shown(browser: Browser) -> Iterator[Shown]:
     page = browser.new_page()
-    found = Shown(page)
-    yield found
+    shown_page = Shown(page)
+    yield shown_page
     page.close()
-    assert found.faults == []
+    assert shown_page.faults == []
 
 
 @pytest.fixture(scope="module")
@@ -313,7 +313,7 @@ def test_axes_have_marks_at_round_times_with_room(
     page = browser.new_page(viewport={"width": width, "height": 900})
     shown = Shown(page)
     shown.open(path)
-    (labels,) = [found for found in page.locator("#example svg").evaluate_all(BOXES) if found]
+    (labels,) = [boxes for boxes in page.locator("#example svg").evaluate_all(BOXES) if boxes]
     assert len(labels) >= 2
     assert all(right + 2 < left for (_, right, *_), (left, *_) in itertools.pairwise(labels))
     assert all(left >= -1 and right <= whole + 1 for left, right, whole, _, _ in labels)

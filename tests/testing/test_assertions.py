@@ -114,8 +114,8 @@ def test_an_estimate_is_not_certain() -> None:
 
 
 def test_more_matches_than_are_shown_are_counted() -> None:
-    many = pa.concat_tables([found()] * 4)
-    assert "... and 3 more" in failure(lambda: assert_never(many))
+    repeated = pa.concat_tables([found()] * 4)
+    assert "... and 3 more" in failure(lambda: assert_never(repeated))
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ def test_what_only_the_oracle_knows_makes_no_table(event: Event) -> None:
 )
 def test_another_answer_is_told_with_the_events(change: Callable[[list[Any]], list[Any]], said: str) -> None:
     other = pa.Table.from_pylist(change(found().to_pylist()), found().schema)
-    told = failure(lambda: assert_answer(other, QUERY, EVENTS))
-    assert said in told
-    assert told.count("[") == len(EVENTS)
+    message = failure(lambda: assert_answer(other, QUERY, EVENTS))
+    assert said in message
+    assert message.count("[") == len(EVENTS)
 
 
 def test_the_answer_with_lists_of_ids() -> None:

@@ -162,9 +162,9 @@ def expressions(draw: st.DrawFn, kind: Kind, variables: tuple[str, ...], depth: 
     return same(f"{draw(sampled_from(variables))}.{draw(sampled_from(COLUMNS[kind]))}")
 
 
-def _applied(draw: st.DrawFn, found: tuple[Any, ...], variables: tuple[str, ...], depth: int) -> Drawn:
-    pattern, *rest = found
+def _applied(draw: st.DrawFn, form: tuple[Any, ...], variables: tuple[str, ...], depth: int) -> Drawn:
+    pattern, *parameters = form
     count = pattern.count("{}")
-    kinds: list[Kind] = list(rest[:count])
+    kinds: list[Kind] = list(parameters[:count])
     parts = [draw(expressions(kind, variables, depth - 1)) for kind in kinds]
-    return filled(pattern, *parts, duck=rest[count] if len(rest) > count else None)
+    return filled(pattern, *parts, duck=parameters[count] if len(parameters) > count else None)

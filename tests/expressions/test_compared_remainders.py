@@ -37,26 +37,32 @@ _DIVISORS = st.one_of(
 
 @st.composite
 def _near_multiples(draw: st.DrawFn, divisor: int) -> int:
-    most = _MOST // divisor
-    multiple = draw(st.one_of(st.integers(-3, 3), st.sampled_from([most, -most]), st.integers(-most, most)))
+    largest_multiple = _MOST // divisor
+    multiple = draw(
+        st.one_of(
+            st.integers(-3, 3),
+            st.sampled_from([largest_multiple, -largest_multiple]),
+            st.integers(-largest_multiple, largest_multiple),
+        )
+    )
     return max(_LEAST, min(_MOST, multiple * divisor + draw(st.integers(-3, 3))))
 
 
 def _remainder(value: int, divisor: int) -> int:
     """Return a remainder with the sign of the dividend, by whole numbers of any size."""
-    rest = abs(value) % abs(divisor)
-    return -rest if value < 0 else rest
+    remainder = abs(value) % abs(divisor)
+    return -remainder if value < 0 else remainder
 
 
 @st.composite
 def _wanted(draw: st.DrawFn, values: list[int], divisors: list[int]) -> list[tuple[int, int]]:
     """Return a remainder for each divisor, most of them such that some number leaves it, or just does not."""
-    wanted = []
+    pairs = []
     for divisor in divisors:
         near = st.sampled_from([0, 1, -1, divisor - 1, 1 - divisor, divisor // 2, divisor, -divisor])
         left = st.sampled_from([_remainder(value, divisor) for value in values] or [0])
-        wanted.append((divisor, draw(st.one_of(near, left))))
-    return wanted
+        pairs.append((divisor, draw(st.one_of(near, left))))
+    return pairs
 
 
 @given(
@@ -71,12 +77,12 @@ def test_remainders_are_told_without_a_division(
     edges = st.sampled_from([_LEAST, _LEAST + 1, -1, 0, 1, _MOST - 1, _MOST])
     near = [_near_multiples(divisor) for divisor in divisors]
     values = data.draw(st.lists(st.one_of(edges, *near), max_size=12))
-    wanted = data.draw(_wanted(values, divisors))
-    found = np.ones((len(wanted), len(values)), dtype=np.bool_)
+    pairs = data.draw(_wanted(values, divisors))
+    masks = np.ones((len(pairs), len(values)), dtype=np.bool_)
     with np.errstate(over="ignore"), mock.patch.object(kernels, "_BLOCK", block):
-        kernel(np.array(values, dtype=np.int64), divisions_of(wanted), found)
-    assert found.tolist() == [
-        [_remainder(value, divisor) == remainder for value in values] for divisor, remainder in wanted
+        kernel(np.array(values, dtype=np.int64), divisions_of(pairs), masks)
+    assert masks.tolist() == [
+        [_remainder(value, divisor) == remainder for value in values] for divisor, remainder in pairs
     ]
 
 
@@ -119,10 +125,10 @@ def _told_by(kernel: Any) -> Iterator[Any]:
     with (
         mock.patch.object(kernel_calls, "compiles_now", return_value=True),
         mock.patch.object(kernel_calls, "WORTH_A_KERNEL", 0),
-        mock.patch.object(compared_remainders, "leave_remainders", wraps=kernel) as told,
+        mock.patch.object(compared_remainders, "leave_remainders", wraps=kernel) as kernel_spy,
         np.errstate(over="ignore"),
     ):
-        yield told
+        yield kernel_spy
 
 
 @given(
@@ -151,8 +157,8 @@ def test_conditions_that_are_looked_at_together(
     among = slice(begin, data.draw(st.integers(begin, len(rows))))
     expected = [evaluate_mask(condition, events)[among].tolist() for condition in local]
     with _told_by(_PLAIN), mock.patch.object(vectorised, "EXPRESSION_ROWS", at_once):
-        found = evaluate_masks(local, events, among=among)
-    assert [mask.tolist() for mask in found] == expected
+        masks = evaluate_masks(local, events, among=among)
+    assert [mask.tolist() for mask in masks] == expected
 
 
 def test_remainders_of_a_column_are_found_together() -> None:
@@ -161,12 +167,12 @@ def test_remainders_of_a_column_are_found_together() -> None:
         uc.parse("PATTERN SEQ(A a, A b) WHERE a.x % 3 = 1 AND b.x % 5 != 0 AND b.y % 7 = 2 WITHIN 2"),
         events.schema,
     )
-    with _told_by(_PLAIN) as told:
-        found = evaluate_masks([rule for part in plan.components for rule in part.local], events)
+    with _told_by(_PLAIN) as kernel_spy:
+        masks = evaluate_masks([rule for part in plan.components for rule in part.local], events)
     value = np.arange(60)
     expected = [value % 3 == 1, value % 5 != 0, (value + 1) % 7 == 2]
-    assert [mask.tolist() for mask in found] == [mask.tolist() for mask in expected]
-    assert [call.args[2].shape for call in told.call_args_list] == [(2, 60), (1, 60)]
+    assert [mask.tolist() for mask in masks] == [mask.tolist() for mask in expected]
+    assert [call.args[2].shape for call in kernel_spy.call_args_list] == [(2, 60), (1, 60)]
 
 
 @pytest.mark.parametrize(("rows", "loaded", "called"), [(8, True, 1), (7, True, 0), (8, False, 0)])
@@ -179,7 +185,7 @@ def test_of_many_rows_the_kernel_tells(rows: int, loaded: bool, called: int) -> 
         mock.patch.object(compared_remainders, "leave_remainders", wraps=_PLAIN) as kernel,
         np.errstate(over="ignore"),
     ):
-        found = by_kernel(values, [compared])
+        masks = by_kernel(values, [compared])
         assert by_kernel(np.int64(4), [compared]) is None
     assert kernel.call_count == called
-    assert (None if found is None else found.tolist()) == ([(values % 3 == 1).tolist()] if called else None)
+    assert (None if masks is None else masks.tolist()) == ([(values % 3 == 1).tolist()] if called else None)

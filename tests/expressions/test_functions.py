@@ -39,10 +39,10 @@ DUCK.execute("CREATE MACRO clean(x) AS CASE WHEN isnan(x) THEN NULL ELSE x END")
 rows = st.fixed_dictionaries({name: sampled_from(values) for name, values in VALUES.items()})
 
 
-def table_of(found: list[dict[str, Any]]) -> pa.Table:
+def table_of(records: list[dict[str, Any]]) -> pa.Table:
     """Return events A at tick 0 and events B at tick 1, by turns."""
     model = [
-        {"type": "AB"[n % 2], "id": n, "lower": n % 2, "upper": n % 2, **row} for n, row in enumerate(found)
+        {"type": "AB"[n % 2], "id": n, "lower": n % 2, "upper": n % 2, **row} for n, row in enumerate(records)
     ]
     return pa.Table.from_pylist(model, SCHEMA)
 
@@ -54,8 +54,8 @@ def alike(ours: Any, theirs: Any) -> bool:
     return bool(ours == theirs)
 
 
-def asked(found: list[dict[str, Any]], condition: Drawn, returned: list[Drawn]) -> None:
-    table = table_of(found)
+def asked(records: list[dict[str, Any]], condition: Drawn, returned: list[Drawn]) -> None:
+    table = table_of(records)
     items = "".join(f", {part.text} AS r{n}" for n, part in enumerate(returned))
     query = f"PATTERN SEQ(A a, B b) WHERE {condition.text} WITHIN 9 RETURN a.id AS i{items}"
     ours = {(row["a"], row["b"]): row for row in uc.match(table, query).to_pylist()}
@@ -87,11 +87,11 @@ def test_of_one_event_and_one_by_one(found: list[dict[str, Any]], condition: Dra
     table = table_of(found)
     typed = bind_row_condition(parse_row_condition(text), SCHEMA)
     DUCK.register("events", table)
-    wanted = [bool(row[0]) for row in DUCK.execute(f"SELECT {condition.duck} FROM events a").fetchall()]
-    assert evaluate_mask(typed, table).tolist() == wanted
+    expected = [bool(row[0]) for row in DUCK.execute(f"SELECT {condition.duck} FROM events a").fetchall()]
+    assert evaluate_mask(typed, table).tolist() == expected
     single = scalar(typed)
     if single is not None:
-        assert [single(row) is True for row in table.to_pylist()] == wanted
+        assert [single(row) is True for row in table.to_pylist()] == expected
 
 
 @pytest.mark.parametrize("texts", [[None], [None, None], ["x", None], [None, "x", None]])
@@ -114,7 +114,7 @@ def test_in_streams(evaluation: str) -> None:
     WITHIN 9 RETURN CONCAT(a.s, b.s) AS both, b.ts - a.ts AS took"""
     matcher = uc.IncrementalMatcher(query, table.schema, evaluation=evaluation, largest_interval=3)
     batches = [*(matcher.push(table.slice(n, 1)) for n in range(table.num_rows)), matcher.close()]
-    found = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+    answer_rows = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
     expected = [tuple(row.values()) for row in uc.match(table, query).to_pylist()]
     assert len(expected) > 3
-    assert sorted(found, key=str) == sorted(expected, key=str)
+    assert sorted(answer_rows, key=str) == sorted(expected, key=str)

@@ -19,9 +19,9 @@ def test_a_mask_is_true_where_something_is(chunks: list[tuple[list[bool | None],
         for rows, before, after in chunks
     ]
     expected = [value is True for rows, _, _ in chunks for value in rows]
-    found = mask_of(pa.chunked_array(parts, pa.bool_()))
-    assert found.tolist() == expected
+    mask = mask_of(pa.chunked_array(parts, pa.bool_()))
+    assert mask.tolist() == expected
     # Whoever asked for it may write on it.
-    found[:] = False
+    mask[:] = False
     for part, (rows, _, _) in zip(parts, chunks, strict=True):
         assert mask_of(part).tolist() == [value is True for value in rows]

@@ -109,9 +109,16 @@ def test_plain_sequences(asked: str, null: pa.DataType) -> None:
 
 def test_a_column_of_no_type_goes_with_any() -> None:
     table = events(pa.null())
-    for asked in ("n.s < n.z", "n.z = TRUE", "n.z", "n.z = '2024-05-01'", "n.z + 1 = n.s", "n.lower = n.z"):
-        found = uc.match(table, f"PATTERN SEQ(A a, !N n, B b) WHERE {asked} WITHIN 10")
-        assert found.num_rows == 1, asked
+    for condition in (
+        "n.s < n.z",
+        "n.z = TRUE",
+        "n.z",
+        "n.z = '2024-05-01'",
+        "n.z + 1 = n.s",
+        "n.lower = n.z",
+    ):
+        matches = uc.match(table, f"PATTERN SEQ(A a, !N n, B b) WHERE {condition} WITHIN 10")
+        assert matches.num_rows == 1, condition
 
 
 def test_explain_shows_what_is_asked() -> None:
@@ -127,8 +134,8 @@ def test_returned(null: pa.DataType) -> None:
         "min(c[].w)": 3,
     }  # fmt: skip
     items = ", ".join(f"{text} AS r{number}" for number, text in enumerate(expected))
-    found = uc.match(events(null), f"PATTERN SEQ(A a, B+ c[]) WITHIN 10 RETURN {items}").to_pylist()
-    assert [[row[f"r{number}"] for number in range(len(expected))] for row in found] == [[*expected.values()]]
+    rows = uc.match(events(null), f"PATTERN SEQ(A a, B+ c[]) WITHIN 10 RETURN {items}").to_pylist()
+    assert [[row[f"r{number}"] for number in range(len(expected))] for row in rows] == [[*expected.values()]]
 
 
 @pytest.mark.parametrize("kind", [pa.timestamp("us", "UTC"), pa.date32(), pa.duration("s"), pa.string()])

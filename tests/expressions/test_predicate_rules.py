@@ -24,8 +24,8 @@ def event(kind: str, id: int, lower: int, upper: int, x: int | None = None) -> E
 
 def table_of(events: Sequence[Event]) -> pa.Table:
     rows = [
-        {"type": found.type, "id": found.id, "lower": found.lower, "upper": found.upper, "x": found["x"]}
-        for found in events
+        {"type": event.type, "id": event.id, "lower": event.lower, "upper": event.upper, "x": event["x"]}
+        for event in events
     ]
     types = {"type": pa.string(), "id": pa.int64(), "lower": pa.int64(), "upper": pa.int64(), "x": pa.int64()}
     return pa.Table.from_pylist(rows, schema=pa.schema(list(types.items())))
@@ -36,12 +36,16 @@ def check(text: str, query: Query, events: Sequence[Event], methods: Sequence[st
     expected = answer(query, events)
     for evaluation in methods:
         rows = uc.match(table_of(events), text, evaluation=evaluation).to_pylist()
-        found: dict[Any, Any] = {}
+        answer_by_ids: dict[Any, Any] = {}
         for row in rows:
             ids = tuple(tuple(x) if isinstance(x := row[name], list) else x for name in row if len(name) == 1)
-            found[ids] = row["range_lower"], row["range_upper"], pytest.approx(row["confidence"], rel=1e-9)
-        assert len(found) == len(rows)
-        assert found == {
+            answer_by_ids[ids] = (
+                row["range_lower"],
+                row["range_upper"],
+                pytest.approx(row["confidence"], rel=1e-9),
+            )
+        assert len(answer_by_ids) == len(rows)
+        assert answer_by_ids == {
             match.ids: (match.range_lower, match.range_upper, float(match.confidence)) for match in expected
         }
     return expected
@@ -110,10 +114,10 @@ AGGREGATES = {
 def test_aggregates_leave_nulls_out(asked: str, evaluation: str) -> None:
     """Over nothing but nulls the count is 0, and all else null."""
     events = [event("A", 1, 0, 0), event("B", 2, 1, 4, None), event("B", 3, 2, 4, 4)]
-    found = uc.match(
+    matches = uc.match(
         table_of(events), f"PATTERN SEQ(A a, B+ b[]) WHERE {asked} WITHIN 10", evaluation=evaluation
     )
-    assert sorted(tuple(ids) for ids in found.column("b").to_pylist()) == AGGREGATES[asked]
+    assert sorted(tuple(ids) for ids in matches.column("b").to_pylist()) == AGGREGATES[asked]
 
 
 def _numbers() -> pa.Table:
@@ -157,8 +161,8 @@ def test_division_and_remainder(asked: str) -> None:
         assert matcher.push(table).num_rows + matcher.close().num_rows == expected
     kleene = asked.replace("b.", "b[i].")
     for evaluation in ("query_order", "point"):
-        found = uc.match(table, f"PATTERN SEQ(A a, B+ b[]) WHERE {kleene} WITHIN 10", evaluation=evaluation)
-        assert found.num_rows == expected
+        matches = uc.match(table, f"PATTERN SEQ(A a, B+ b[]) WHERE {kleene} WITHIN 10", evaluation=evaluation)
+        assert matches.num_rows == expected
         spared = uc.match(table, f"PATTERN SEQ(A a, !B b) WHERE {asked} WITHIN 10", evaluation=evaluation)
         assert spared.num_rows == 1 - expected
     returned = uc.match(table, f"PATTERN SEQ(A a, B b) WITHIN 10 RETURN ({asked}) AS r").to_pylist()
@@ -178,23 +182,23 @@ def test_the_remainder_by_a_constant(
     if only_positive:
         values = [None if x is None or x < 0 else x for x in values]
     rests = [None if x is None else abs(x) % abs(divisor) * (-1 if x < 0 else 1) for x in values]
-    wanted = data.draw(st.sampled_from([rest for rest in rests if rest is not None] or [0]))
+    remainder = data.draw(st.sampled_from([remainder for remainder in rests if remainder is not None] or [0]))
     count = len(values)
     table = pa.table(
         {"type": ["A"] * count, "id": range(count), "lower": range(count), "upper": range(count),
          "x": pa.array(values, pa.int64())}
     )  # fmt: skip
-    found = uc.match(table, f"PATTERN SEQ(A a) WHERE a.x % {divisor} = {wanted} WITHIN 99")
-    assert found["a"].to_pylist() == [row for row, rest in enumerate(rests) if rest == wanted]
+    matches = uc.match(table, f"PATTERN SEQ(A a) WHERE a.x % {divisor} = {remainder} WITHIN 99")
+    assert matches["a"].to_pylist() == [row for row, left in enumerate(rests) if left == remainder]
 
 
 def test_division_and_remainder_returned() -> None:
-    found = uc.match(
+    matches = uc.match(
         _numbers(),
         """PATTERN SEQ(A a, B b) WITHIN 10
         RETURN a.x % a.y AS p, a.x % b.y AS q, a.x / b.y AS r, b.f % b.g AS s""",
     )
-    assert [found.to_pylist()[0][name] for name in "pqrs"] == [-1, None, None, None]
+    assert [matches.to_pylist()[0][name] for name in "pqrs"] == [-1, None, None, None]
 
 
 def test_the_first_time_of_a_set_is_that_of_its_earliest_event() -> None:

@@ -32,7 +32,12 @@ def _events(draw: st.DrawFn) -> tuple[Event, ...]:
     chance = draw(st.randoms(use_true_random=False))
     return tuple(
         Event(
-            "A", number, number, number, None, {name: chance.choice(found) for name, found in _VALUES.items()}
+            "A",
+            number,
+            number,
+            number,
+            None,
+            {name: chance.choice(values) for name, values in _VALUES.items()},
         )
         for number in range(8)
     )
@@ -68,10 +73,10 @@ def _of_each(draw: st.DrawFn, variables: tuple[str, ...]) -> Expression:
 def _cases(draw: st.DrawFn, variables: tuple[str, ...]) -> Case:
     drawn = [_comparisons(variables), conditions(variables, ATTRIBUTES, 3)]
     several = [_of_each(variables)] if len(variables) > 1 else []
-    found = draw(st.one_of(*drawn, *several))
+    condition = draw(st.one_of(*drawn, *several))
     also = draw(st.lists(st.one_of(*several), max_size=2)) if several else []
     components = tuple(Component(variable, ("A",)) for variable in variables)
-    return Case(Trace(draw(_events()), _TYPES), components, (found, *also), window=100)
+    return Case(Trace(draw(_events()), _TYPES), components, (condition, *also), window=100)
 
 
 @given(_cases(("a",)))
@@ -83,12 +88,12 @@ def test_predicates_of_one_event(case: Case) -> None:
 @given(_cases(("a", "b")), _PLANNERS)
 def test_predicates_across_two_events(case: Case, planner: str) -> None:
     note(case.script())
-    found = uc.match(case.trace.table(), case.text(), planner=planner)
-    assert_answer(rows_of(found, case), case.answer())
+    matches = uc.match(case.trace.table(), case.text(), planner=planner)
+    assert_answer(rows_of(matches, case), case.answer())
 
 
 @given(_cases(("c", "a", "b")), _PLANNERS)
 def test_predicates_across_three_events(case: Case, planner: str) -> None:
     note(case.script())
-    found = uc.match(case.trace.table(), case.text(), planner=planner)
-    assert_answer(rows_of(found, case), case.answer())
+    matches = uc.match(case.trace.table(), case.text(), planner=planner)
+    assert_answer(rows_of(matches, case), case.answer())

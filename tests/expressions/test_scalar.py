@@ -39,10 +39,10 @@ def test_an_event_is_a_row(condition: object, rows: list[dict[str, object]]) -> 
         assert evaluate is not None
         for number, row in enumerate(table.to_pylist()):
             try:
-                found = evaluate(row)
+                truth = evaluate(row)
             except UnsureError:
                 continue
-            assert (found is True) == evaluate_mask(predicate, table.slice(number, 1))[0]
+            assert (truth is True) == evaluate_mask(predicate, table.slice(number, 1))[0]
 
 
 def test_what_leaves_int64_is_left_to_arrays() -> None:

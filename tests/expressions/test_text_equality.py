@@ -32,10 +32,10 @@ def _tightly(rows: list[str | None], dtype: pa.DataType) -> pa.Array:
     """Return texts behind which there is no memory that Arrow has left free."""
     whole = pa.array(rows, dtype)
     valid, offsets, data = whole.buffers()
-    own = (
+    text_buffer = (
         None if data is None else pa.py_buffer(bytes(data)[: sum(len((row or "").encode()) for row in rows)])
     )
-    return pa.Array.from_buffers(dtype, len(rows), [valid, offsets, own])
+    return pa.Array.from_buffers(dtype, len(rows), [valid, offsets, text_buffer])
 
 
 @given(st.lists(_ROWS, max_size=3), _TYPES, st.integers(0, 2), st.data())
@@ -43,8 +43,10 @@ def test_the_kernel_finds_each_of_some_texts(
     chunks: list[list[str | None]], dtype: pa.DataType, begin: int, data: st.DataObject
 ) -> None:
     rows = [row for chunk in chunks for row in chunk[begin:]]
-    some = st.sampled_from([row for chunk in chunks for row in chunk if row is not None] or ["A"]) | _TEXTS
-    wanted = data.draw(st.lists(some, min_size=1, max_size=17))
+    candidates = (
+        st.sampled_from([row for chunk in chunks for row in chunk if row is not None] or ["A"]) | _TEXTS
+    )
+    texts = data.draw(st.lists(candidates, min_size=1, max_size=17))
     column = pa.chunked_array([_tightly(chunk, dtype).slice(begin) for chunk in chunks], dtype)
     with (
         mock.patch.object(kernel_calls, "compiles_now", return_value=True),
@@ -54,10 +56,10 @@ def test_the_kernel_finds_each_of_some_texts(
             text_equality, "equal_texts", data.draw(st.sampled_from([_PLAIN, kernels.equal_texts]))
         ),
     ):
-        found = equal_to_each(column, wanted)
-    expected = [[row == text for row in rows] for text in wanted]
-    assert [mask.tolist() for mask in found] == expected
-    by_arrow = equal_to_each(column, wanted)
+        masks = equal_to_each(column, texts)
+    expected = [[row == text for row in rows] for text in texts]
+    assert [mask.tolist() for mask in masks] == expected
+    by_arrow = equal_to_each(column, texts)
     assert [mask.tolist() for mask in by_arrow] == expected
 
 
@@ -122,18 +124,18 @@ def test_nothing_behind_the_last_text_is_read(wanted: int) -> None:
             mock.patch.object(kernel_calls, "WORTH_A_KERNEL", 0),
             mock.patch.object(text_equality, "equal_texts", _PLAIN),
         ):
-            found = equal_to(_tightly(rows, pa.string()), "x" * wanted)
-        assert found.tolist() == [wanted == 0, wanted == size]
+            mask = equal_to(_tightly(rows, pa.string()), "x" * wanted)
+        assert mask.tolist() == [wanted == 0, wanted == size]
 
 
 @given(st.integers(0, 2 * kernels.BLOCK + 3), st.integers(0, 99))
 @settings(max_examples=20)
 def test_texts_of_several_blocks_are_told_apart(rows: int, seed: int) -> None:
-    some = ["A", "B", "TaskStart", "TaskStarted", ""]
-    column = [some[n] for n in np.random.default_rng(seed).integers(0, len(some), rows)]
+    texts = ["A", "B", "TaskStart", "TaskStarted", ""]
+    column = [texts[n] for n in np.random.default_rng(seed).integers(0, len(texts), rows)]
     with (
         mock.patch.object(kernel_calls, "compiles_now", return_value=True),
         mock.patch.object(kernel_calls, "WORTH_A_KERNEL", 0),
     ):
-        found = equal_to_each(pa.array(column, pa.string()), some)
-    assert [mask.tolist() for mask in found] == [[row == text for row in column] for text in some]
+        masks = equal_to_each(pa.array(column, pa.string()), texts)
+    assert [mask.tolist() for mask in masks] == [[row == text for row in column] for text in texts]

@@ -48,16 +48,16 @@ def chain(intervals: Sequence[Interval], window: int) -> Answer | None:
     worlds = 1
     for lower, upper in intervals:
         worlds *= upper - lower + 1
-    found, begins, ends = 0, [], []
+    ways_found, begins, ends = 0, [], []
     for start in range(intervals[0][0], intervals[0][1] + 1):
         ways = _ways_to_reach([(start, start), *intervals[1:]], start + window - 1)
         if ways.any():
-            found += int(ways.sum())
+            ways_found += int(ways.sum())
             begins.append(start)
             ends.append(intervals[-1][0] + int(np.flatnonzero(ways)[-1]))
-    if not found:
+    if not ways_found:
         return None
-    return Answer(Fraction(found, worlds), min(begins), max(ends))
+    return Answer(Fraction(ways_found, worlds), min(begins), max(ends))
 
 
 def mirrored(intervals: Sequence[Interval], window: int) -> Answer | None:
@@ -97,12 +97,12 @@ def _at_most(first: Interval, second: Interval, distance: int) -> int:
 
 def pair(first: Interval, second: Interval, window: int) -> Answer | None:
     """Do the same as `chain` for two intervals, however long."""
-    found = _at_most(first, second, window - 1) - _at_most(first, second, 0)
-    if not found:
+    ways = _at_most(first, second, window - 1) - _at_most(first, second, 0)
+    if not ways:
         return None
     worlds = (first[1] - first[0] + 1) * (second[1] - second[0] + 1)
     return Answer(
-        Fraction(found, worlds),
+        Fraction(ways, worlds),
         max(first[0], second[0] - window + 1),
         min(second[1], first[1] + window - 1),
     )
@@ -118,12 +118,12 @@ def assert_matches(matches: pa.Table, variables: Iterable[str], expected: dict[S
     signatures = list(zip(*(matches[variable].to_pylist() for variable in variables), strict=True))
     assert len(signatures) == len(expected)
     assert set(signatures) == expected.keys()
-    wanted = [expected[signature] for signature in signatures]
+    answers = [expected[signature] for signature in signatures]
     assert matches["confidence"].to_pylist() == pytest.approx(
-        [float(answer.confidence) for answer in wanted], rel=1e-9, abs=0
+        [float(answer.confidence) for answer in answers], rel=1e-9, abs=0
     )
-    assert epoch_milliseconds(matches["range_lower"]) == [answer.lower for answer in wanted]
-    assert epoch_milliseconds(matches["range_upper"]) == [answer.upper for answer in wanted]
+    assert epoch_milliseconds(matches["range_lower"]) == [answer.lower for answer in answers]
+    assert epoch_milliseconds(matches["range_upper"]) == [answer.upper for answer in answers]
 
 
 def dataset(name: str, file: str) -> Path:

@@ -246,12 +246,12 @@ def interrupted(call: Callable[[pa.Table], object], events: pa.Table) -> tuple[s
     return end, time.process_time() - sent
 
 
-def run(folder: Path, wanted: list[str]) -> None:
+def run(folder: Path, names: list[str]) -> None:
     """Make all calls, or those that are wanted."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.FEW_EVENTS = 0
     for name, call, made in calls(folder):
-        if wanted and name not in wanted:
+        if names and name not in names:
             continue
         with suppress(SystemExit):
             call(made(FEW))

@@ -225,13 +225,13 @@ class Calibration:
 def calibration(outcomes: Sequence[Outcome]) -> Calibration:
     """Compare shares with confidences; every world of every outcome is a group, independent of the others."""
     matches, said, happened = [], [], []
-    for found in outcomes:
-        number = np.minimum((found.confidence * BINS).astype(np.int64), BINS - 1)
+    for observed in outcomes:
+        number = np.minimum((observed.confidence * BINS).astype(np.int64), BINS - 1)
         of_bin = number == np.arange(BINS)[:, np.newaxis]
-        worlds = len(found.happened)
+        worlds = len(observed.happened)
         matches.append(np.tile(of_bin.sum(axis=1), (worlds, 1)))
-        said.append(np.tile(of_bin @ found.confidence, (worlds, 1)))
-        happened.append(found.happened.astype(np.int64) @ of_bin.T)
+        said.append(np.tile(of_bin @ observed.confidence, (worlds, 1)))
+        happened.append(observed.happened.astype(np.int64) @ of_bin.T)
     of_group, total = np.concatenate(happened), np.concatenate(matches).sum(axis=0)
     excess = of_group - np.concatenate(said)
     # A share near 0 or 1 is normally distributed only if both outcomes are not rare.
@@ -275,12 +275,12 @@ def simulated(strategy: str) -> tuple[Outcome, ...]:
     return tuple(outcomes)
 
 
-def assert_calibrated(found: Calibration, least_bins: int) -> None:
-    assert len(found.bins) >= least_bins
-    assert (found.deviation <= BOUND).all()
-    lower = found.bins / BINS
-    assert (found.share >= lower - BOUND * found.error).all()
-    assert (found.share <= lower + 1 / BINS + BOUND * found.error).all()
+def assert_calibrated(result: Calibration, least_bins: int) -> None:
+    assert len(result.bins) >= least_bins
+    assert (result.deviation <= BOUND).all()
+    lower = result.bins / BINS
+    assert (result.share >= lower - BOUND * result.error).all()
+    assert (result.share <= lower + 1 / BINS + BOUND * result.error).all()
 
 
 PATTERNS = pytest.mark.parametrize(
@@ -305,8 +305,8 @@ def test_matches_happened_in_the_simulation_as_often_as_said(strategy: str) -> N
 def test_confidences_that_are_a_little_off_are_noticed(
     pattern: Pattern, strategy: str, factor: float
 ) -> None:
-    found = drawn(pattern, strategy)
-    wrong = calibration([replace(found, confidence=np.minimum(found.confidence * factor, 1.0))])
+    observed = drawn(pattern, strategy)
+    wrong = calibration([replace(observed, confidence=np.minimum(observed.confidence * factor, 1.0))])
     assert wrong.deviation.max() > BOUND
 
 
@@ -358,8 +358,12 @@ def test_shared_clocks_happen_as_often_as_said() -> None:
         errors[sources] = float(((confidence - came) ** 2).sum())
         place = np.searchsorted(EDGES[1:-1], confidence, side="right")
         for number, line in enumerate(lines):
-            own = place == number
-            line += [f"{own.sum():,}", f"{confidence[own].mean():.2f}", f"{came[own].mean():.2f}"]
+            of_component = place == number
+            line += [
+                f"{of_component.sum():,}",
+                f"{confidence[of_component].mean():.2f}",
+                f"{came[of_component].mean():.2f}",
+            ]
     assert errors[True] < 0.8 * errors[False]
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     assert table in (ROOT / "docs" / "clocks.md").read_text(encoding="utf-8")

@@ -13,16 +13,18 @@ from tests.integration.chains import Answer, Interval, chain, mirrored, pair, ti
 
 def _all_worlds(intervals: list[Interval], window: int) -> Answer | None:
     worlds = list(itertools.product(*(range(lower, upper + 1) for lower, upper in intervals)))
-    found = [
+    fitting = [
         world
         for world in worlds
         if all(before < after for before, after in itertools.pairwise(world))
         and world[-1] - world[0] < window
     ]
-    if not found:
+    if not fitting:
         return None
     return Answer(
-        Fraction(len(found), len(worlds)), min(world[0] for world in found), max(world[-1] for world in found)
+        Fraction(len(fitting), len(worlds)),
+        min(world[0] for world in fitting),
+        max(world[-1] for world in fitting),
     )
 
 

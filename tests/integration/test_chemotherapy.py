@@ -39,10 +39,12 @@ def _probability(medications: list[int], count: int) -> Row | None:
 def _brute_force(events: list[dict[str, str]]) -> dict[tuple[str, tuple[str, ...], str], Row]:
     expected = {}
     for patient in {row["patient"] for row in events}:
-        own = [row for row in events if row["patient"] == patient]
-        doses = [row for row in own if row["kind"] == "Prednisone" and float(row["value"]) >= 60]
-        for drug in (row for row in own if row["kind"] == "Ciclofosfamide"):
-            for count in (row for row in own if row["kind"] == "BloodCount" and float(row["value"]) < 3500):
+        rows_of_patient = [row for row in events if row["patient"] == patient]
+        doses = [row for row in rows_of_patient if row["kind"] == "Prednisone" and float(row["value"]) >= 60]
+        for drug in (row for row in rows_of_patient if row["kind"] == "Ciclofosfamide"):
+            for count in (
+                row for row in rows_of_patient if row["kind"] == "BloodCount" and float(row["value"]) < 3500
+            ):
                 for size in range(1, len(doses) + 1):
                     for chosen in combinations(doses, size):
                         starts = [_first_hour(row) for row in (drug, *chosen)]
@@ -57,15 +59,15 @@ def test_medications_in_any_order_before_a_low_blood_count() -> None:
     file = dataset("chemotherapy", "treatments.csv")
     trace = read_traces([file], load_schema(dataset("chemotherapy", "schema.toml")))
     text = dataset("chemotherapy", "low_blood_count.query").read_text(encoding="utf-8")
-    found = uc.match(trace, text)
+    matches = uc.match(trace, text)
     with file.open(encoding="utf-8", newline="") as lines:
         events = list(csv.DictReader(lines))
     expected = _brute_force(events)
     values = {row["event"]: float(row["value"]) for row in events}
-    assert found.num_rows == len(expected) == 98
+    assert matches.num_rows == len(expected) == 98
     origin = trace.column("lower")[0].as_py()
     uncertain = 0
-    for match in found.to_pylist():
+    for match in matches.to_pylist():
         first, last, confidence = expected[match["c"], tuple(match["p"]), match["b"]]
         hours = [
             _first_hour(events[0]) + int((match[name] - origin).total_seconds()) // 3600

@@ -50,9 +50,9 @@ def answer(query: str) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def alone() -> list[pa.Table]:
-    found = [answer(query) for query in QUERIES]
-    assert all(table.num_rows for table in found)
-    return found
+    answers = [answer(query) for query in QUERIES]
+    assert all(table.num_rows for table in answers)
+    return answers
 
 
 def test_eight_threads(alone: list[pa.Table]) -> None:
@@ -65,8 +65,8 @@ def test_eight_threads(alone: list[pa.Table]) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         limited = pool.submit(endless)
-        found = [pool.submit(answer, QUERIES[number % 2]) for number in range(14)]
-        for number, one in enumerate(found):
+        futures = [pool.submit(answer, QUERIES[number % 2]) for number in range(14)]
+        for number, one in enumerate(futures):
             assert one.result(LONGEST).equals(alone[number % 2])
         assert limited.result(LONGEST) == "ended"
 
@@ -78,8 +78,8 @@ def test_threads_that_read_their_batches_in_turns(alone: list[pa.Table]) -> None
     readers = [batches(QUERIES[0]) for _ in range(4)]
     columns: list[list[pa.RecordBatch]] = [[] for _ in readers]
     with ThreadPoolExecutor(4) as pool:
-        while any(found := list(pool.map(lambda reader: next(reader, None), readers))):
-            for column, batch in zip(columns, found, strict=True):
+        while any(batches_of_turn := list(pool.map(lambda reader: next(reader, None), readers))):
+            for column, batch in zip(columns, batches_of_turn, strict=True):
                 if batch is not None:
                     column.append(batch)
     for column in columns:
@@ -93,8 +93,8 @@ def test_threads_that_read_their_batches_in_turns(alone: list[pa.Table]) -> None
 def test_pools_of_processes(alone: list[pa.Table], start: str) -> None:
     """Also once this process has compiled kernels and run threads."""
     with ProcessPoolExecutor(2, multiprocessing.get_context(start)) as pool:
-        found = [pool.submit(answer, query) for query in QUERIES]
-        for one, expected in zip(found, alone, strict=True):
+        futures = [pool.submit(answer, query) for query in QUERIES]
+        for one, expected in zip(futures, alone, strict=True):
             assert one.result(LONGEST).equals(expected)
 
 
@@ -111,11 +111,11 @@ def test_tasks_of_asyncio(alone: list[pa.Table]) -> None:
                 await asyncio.sleep(0.001)
 
         counting = asyncio.create_task(count())
-        found = await asyncio.gather(*(asyncio.to_thread(answer, query) for query in QUERIES * 2))
+        answers = await asyncio.gather(*(asyncio.to_thread(answer, query) for query in QUERIES * 2))
         done.set()
         await counting
-        return found, turns
+        return answers, turns
 
-    found, turns = asyncio.run(asyncio.wait_for(ask(), LONGEST))
-    assert all(one.equals(expected) for one, expected in zip(found, alone * 2, strict=True))
+    answers, turns = asyncio.run(asyncio.wait_for(ask(), LONGEST))
+    assert all(one.equals(expected) for one, expected in zip(answers, alone * 2, strict=True))
     assert turns > 1

@@ -35,8 +35,8 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
     )
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
-    found = map(json.loads, done.stdout.splitlines())
-    return {line["name"]: line for line in found}
+    lines = map(json.loads, done.stdout.splitlines())
+    return {line["name"]: line for line in lines}
 
 
 @pytest.mark.parametrize("name", NAMES)

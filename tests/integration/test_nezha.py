@@ -41,10 +41,10 @@ def test_clocks_of_pods_from_their_spans(files: tuple[list[Path], list[Path]]) -
     front = next(pod for pod in events.column("PodName").unique().to_pylist() if pod.startswith("frontend"))
 
     def inferred(table: pa.Table, **options: Any) -> list[dict[str, Any]]:
-        found = uc.infer_offsets(
+        bounds = uc.infer_offsets(
             table, constraints, prior="10s", reference=front, source="PodName", **options
         )
-        rows: list[dict[str, Any]] = found.to_pandas().to_dict("records")
+        rows: list[dict[str, Any]] = bounds.to_pandas().to_dict("records")
         return rows
 
     def microseconds(row: dict[str, Any]) -> tuple[int, int]:
@@ -58,8 +58,8 @@ def test_clocks_of_pods_from_their_spans(files: tuple[list[Path], list[Path]]) -
         inferred(events)
     ads = [row for row in inferred(events, epochs=True) if row["PodName"].startswith("adservice")]
     assert [microseconds(row) for row in ads] == [(479, 557), (605, 988)]
-    others = [row for row in inferred(events, epochs=True) if not row["PodName"].startswith("adservice")]
-    assert len(others) == 9
+    steady = [row for row in inferred(events, epochs=True) if not row["PodName"].startswith("adservice")]
+    assert len(steady) == 9
 
 
 def _around(nanoseconds: str) -> Interval:

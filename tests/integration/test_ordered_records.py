@@ -20,12 +20,12 @@ Record = tuple[int, int, str, str, str]
 @pytest.fixture(scope="module")
 def records(shared_data: Path) -> list[Record]:
     """Starts and ends as the JobTracker saw them; of one millisecond ends come first."""
-    found = []
+    records_found = []
     for row in rows(shared_data / "yahoo_hadoop_2009_skew" / "attempts_19jobs.csv.gz"):
         for event, is_start, column in (("End", 0, "jt_finish_ms"), ("Start", 1, "jt_start_ms")):
             if int(row[column]) > 0:
-                found.append((int(row[column]), is_start, event, row["attempt_id"], row["host"]))
-    return sorted(found)
+                records_found.append((int(row[column]), is_start, event, row["attempt_id"], row["host"]))
+    return sorted(records_found)
 
 
 def _truth(records: list[Record]) -> int:
@@ -51,10 +51,10 @@ def test_the_order_tells_times_within_the_minute(records: list[Record], tmp_path
     query = dataset("yahoo_hadoop", "refilled.query").read_text(encoding="utf-8")
     page = (ROOT / "docs" / "clocks.md").read_text(encoding="utf-8")
     for sources in (True, False):
-        found = uc.match(events, query, sources=sources)
-        confidence = np.asarray(found["confidence"].to_numpy())
-        ended, started = (np.asarray(found[name].to_numpy()) // 1000 for name in ("ended", "started"))
-        pairs = zip(found["a"].to_pylist(), found["b"].to_pylist(), strict=True)
+        matches = uc.match(events, query, sources=sources)
+        confidence = np.asarray(matches["confidence"].to_numpy())
+        ended, started = (np.asarray(matches[name].to_numpy()) // 1000 for name in ("ended", "started"))
+        pairs = zip(matches["a"].to_pylist(), matches["b"].to_pylist(), strict=True)
         happened = (started - ended < 5) & np.array([place[a] < place[b] for a, b in pairs])
         assert happened.sum() == _truth(records) == 1_396
         likely = confidence >= 0.9

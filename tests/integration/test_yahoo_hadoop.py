@@ -53,7 +53,7 @@ def test_clocks_from_what_cannot_be_otherwise(folder: Path, offsets: dict[str, I
     width = pc.subtract(without_retries["offset_hi"], without_retries["offset_lo"]).cast(pa.int64())
     assert np.median(width.filter(pc.is_in(without_retries["host"], pa.array(list(offsets))))) == 7_773
     with pytest.warns(uc.UncertainCepWarning, match="22 of 1,166 pairs of the constraint"):
-        found = uc.infer_offsets(
+        table_of_bounds = uc.infer_offsets(
             events, schema.constraints, prior="10min", source="host", contradictions="drop"
         )
     bounds = {
@@ -61,7 +61,7 @@ def test_clocks_from_what_cannot_be_otherwise(folder: Path, offsets: dict[str, I
             row["offset_lo"] // timedelta(milliseconds=1),
             row["offset_hi"] // timedelta(milliseconds=1),
         )
-        for row in found.to_pylist()
+        for row in table_of_bounds.to_pylist()
     }
     assert len(bounds) == 1536
     assert all(bounds[host][0] >= low and bounds[host][1] <= high for host, (low, high) in offsets.items())
@@ -86,16 +86,16 @@ def _failure(attempt: dict[str, str], offsets: dict[str, Interval]) -> Interval 
 def test_an_event_is_dropped_only_for_want_of_bounds(
     trace: pa.Table, attempts: list[dict[str, str]], offsets: dict[str, Interval]
 ) -> None:
-    known = [attempt for attempt in attempts if attempt["host"] in offsets]
+    bounded = [attempt for attempt in attempts if attempt["host"] in offsets]
     failures = [attempt for attempt in attempts if attempt["result"] == "FAILED"]
     kinds = trace["type"].to_pylist()
-    assert kinds.count("AttemptStart") == sum(int(attempt["tt_start_ms"]) > 0 for attempt in known)
+    assert kinds.count("AttemptStart") == sum(int(attempt["tt_start_ms"]) > 0 for attempt in bounded)
     assert kinds.count("AttemptFailed") == sum(_failure(a, offsets) is not None for a in failures)
     assert kinds.count("MapFinish") == sum(
-        attempt["task_type"] == "MAP" and attempt["result"] == "SUCCESS" for attempt in known
+        attempt["task_type"] == "MAP" and attempt["result"] == "SUCCESS" for attempt in bounded
     )
     assert kinds.count("ShuffleEnd") == sum(
-        attempt["task_type"] == "REDUCE" and attempt["result"] == "SUCCESS" for attempt in known
+        attempt["task_type"] == "REDUCE" and attempt["result"] == "SUCCESS" for attempt in bounded
     )
 
 

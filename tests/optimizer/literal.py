@@ -76,7 +76,7 @@ class Partial:
 
     def _equated(self) -> list[list[Column]]:
         """Return the attributes that chains of equalities make the same."""
-        found: list[list[Column]] = []
+        equated: list[list[Column]] = []
         for predicate in self._plan.joined:
             columns = columns_in(predicate)
             if (
@@ -84,10 +84,12 @@ class Partial:
                 and predicate.operator == "equal"
                 and predicate.operands == columns
             ):
-                together = [part for part in found if {*part} & {*columns}]
-                found = [part for part in found if part not in together]
-                found.append(list(dict.fromkeys(column for part in (*together, columns) for column in part)))
-        return found
+                together = [part for part in equated if {*part} & {*columns}]
+                equated = [part for part in equated if part not in together]
+                equated.append(
+                    list(dict.fromkeys(column for part in (*together, columns) for column in part))
+                )
+        return equated
 
     def _holds(self, components: tuple[int, ...], places: Int64) -> NDArray[np.bool_]:
         selection = self._selection
@@ -120,7 +122,7 @@ class Partial:
 
         for predicate in self._plan.joined:
             if variables_of(predicate) <= set(bound):
-                found = evaluate(predicate, load)
-                truth = np.asarray(found.data, dtype=np.bool_)
-                holds &= truth if found.valid is None else truth & found.valid
+                values = evaluate(predicate, load)
+                truth = np.asarray(values.data, dtype=np.bool_)
+                holds &= truth if values.valid is None else truth & values.valid
         return np.asarray(holds)

@@ -197,15 +197,15 @@ def uc_candidates(plan: EvaluationPlan, table: pa.Table):  # type: ignore[no-unt
 
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_every_planner_chooses_a_tree_on_data(planner: str) -> None:
-    found = selected(
+    case = selected(
         "PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x WITHIN 20", skewed(900, (1, 3, 2), seed=2), planner
     )
-    choice = choose(found.plan, found.table, found.selection)
+    choice = choose(case.plan, case.table, case.selection)
     assert all(math.isfinite(cost) for cost in choice.costs.values())
     if planner in BY_NAME:
-        known = estimated(found.plan, found.table, found.selection, choice).model
-        assert known is not None
-        assert choice.tree == BY_NAME[planner](known)
+        model = estimated(case.plan, case.table, case.selection, choice).model
+        assert model is not None
+        assert choice.tree == BY_NAME[planner](model)
 
 
 LATENCY_GOLDENS = [
@@ -253,10 +253,10 @@ def test_latency_changes_the_choice_as_its_weight_grows(
 
 
 def test_with_latency_few_candidates_are_planned_for_too() -> None:
-    found = selected("PATTERN SEQ(A a, B b, C c) WITHIN 9", skewed(60, (1, 1, 1), seed=2))
-    assert choose(found.plan, found.table, found.selection).statistics is None
-    weighed = replace(found.plan, latency_weight=1.0)
-    assert choose(weighed, found.table, found.selection).statistics is not None
+    case = selected("PATTERN SEQ(A a, B b, C c) WITHIN 9", skewed(60, (1, 1, 1), seed=2))
+    assert choose(case.plan, case.table, case.selection).statistics is None
+    weighed = replace(case.plan, latency_weight=1.0)
+    assert choose(weighed, case.table, case.selection).statistics is not None
 
 
 def replace_planner(plan: EvaluationPlan) -> EvaluationPlan:
@@ -274,7 +274,7 @@ def test_regret_grows_as_the_data_turn_against_a_plan() -> None:
 
 
 def test_statistics_of_the_same_table_choose_the_same() -> None:
-    found = selected("PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x WITHIN 20", skewed(900, (1, 3, 2), seed=2))
-    first, second = (choose(found.plan, found.table, found.selection) for _ in range(2))
+    case = selected("PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x WITHIN 20", skewed(900, (1, 3, 2), seed=2))
+    first, second = (choose(case.plan, case.table, case.selection) for _ in range(2))
     assert first == second
-    assert first.statistics == measure(found.plan, found.table, found.selection)
+    assert first.statistics == measure(case.plan, case.table, case.selection)

@@ -55,13 +55,13 @@ def even(rates: list[float], lengths: list[float], window: int, **changes: objec
 def placements(lengths: list[int], w: int) -> int:
     """Count, by the definition, how intervals can lie relative to the first one so that they fit in time."""
     reach = range(-w - max(lengths) - 1, w + max(lengths) + 2)
-    found = 0
-    for others in product(reach, repeat=len(lengths) - 1):
-        low = (0, *others)
+    count = 0
+    for positions in product(reach, repeat=len(lengths) - 1):
+        low = (0, *positions)
         high = [a + u for a, u in zip(low, lengths, strict=True)]
         fits = max(low) <= min(high) + w
-        found += fits and all(low[i] <= high[j] for j in range(len(low)) for i in range(j))
-    return found
+        count += fits and all(low[i] <= high[j] for j in range(len(low)) for i in range(j))
+    return count
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_a_kleene_component_stands_for_the_sets_of_its_events_and_stays_finite()
     statistics = even([1e-3, 0.1, 1e-3], [0.0] * 3, 103)
     model = CostModel(statistics, 103, kleene=(False, True, False))
     assert model.partial_matches([1]) == pytest.approx(TICKS / 100 * 2.0**10)
-    many = CostModel(even([1e-3, 100.0, 1e-3], [0.0] * 3, 1003), 1003, kleene=(False, True, False))
-    assert np.isfinite(many.cost(left_deep((0, 2, 1))))
-    assert many.cost(left_deep((0, 2, 1))) <= many.cost(left_deep((1, 0, 2)))
+    repeated = CostModel(even([1e-3, 100.0, 1e-3], [0.0] * 3, 1003), 1003, kleene=(False, True, False))
+    assert np.isfinite(repeated.cost(left_deep((0, 2, 1))))
+    assert repeated.cost(left_deep((0, 2, 1))) <= repeated.cost(left_deep((1, 0, 2)))
 
 
 def test_right_subtrees_count_as_far_as_they_are_near_the_first_leaf() -> None:
@@ -142,7 +142,7 @@ def test_latency_counts_what_the_last_component_waits_for() -> None:
     plain, model = CostModel(statistics, 20), CostModel(statistics, 20, alpha=2.0)
     for order, waits in (((0, 1, 2), [(0, 1)]), ((2, 0, 1), [(0,), (1,)]), ((0, 2, 1), [(0,), (1,)])):
         tree = left_deep(order)
-        expected = 2.0 * TREE_PRICES.probe * sum(plain.partial_matches(found) for found in waits)
+        expected = 2.0 * TREE_PRICES.probe * sum(plain.partial_matches(components) for components in waits)
         assert model.cost(tree) - plain.cost(tree) == pytest.approx(expected, rel=1e-6)
 
 
@@ -184,9 +184,9 @@ PATTERNS: tuple[Callable[[], Selected], ...] = (
 
 @cache
 def counted(number: int) -> tuple[CostModel, Partial]:
-    found = PATTERNS[number]()
-    statistics = measure(found.plan, found.table, found.selection, sampled=FINE_SAMPLE)
-    return CostModel.of(found.plan, statistics), Partial(found.plan, found.table, found.selection)
+    case = PATTERNS[number]()
+    statistics = measure(case.plan, case.table, case.selection, sampled=FINE_SAMPLE)
+    return CostModel.of(case.plan, statistics), Partial(case.plan, case.table, case.selection)
 
 
 def rank_correlation(first: list[float], second: list[float]) -> float:
@@ -205,11 +205,11 @@ def test_two_components_are_counted_exactly_where_all_candidates_are_in_the_samp
 
 def run_counted(number: int, tree: Tree) -> dict[Node, int]:
     """Return the numbers of partial matches that the engine finds along a tree."""
-    found = PATTERNS[number]()
+    case = PATTERNS[number]()
     counters = Counters()
     # Match windows would take away what no partial match of all components has.
-    plan = replace(found.plan, planner="given", tree=tree, match_windows=False)
-    for _ in execute(plan, found.table, counters=counters):
+    plan = replace(case.plan, planner="given", tree=tree, match_windows=False)
+    for _ in execute(plan, case.table, counters=counters):
         pass
     return counters.nodes
 
@@ -261,11 +261,11 @@ def test_the_pivot_join_costs_no_less_than_its_candidates() -> None:
     [("AND(A a, B b, C c)", 1), ("AND(A a, B b, C c)", 6), ("SEQ(AND(A a, B b), C c)", 6)],
 )
 def test_events_of_a_set_are_counted_in_every_order(pattern: str, longest: int) -> None:
-    found = selected(f"PATTERN {pattern} WITHIN 30", skewed(900, (1, 2, 3), seed=6, longest=longest))
-    statistics = measure(found.plan, found.table, found.selection, sampled=FINE_SAMPLE)
-    model = CostModel.of(found.plan, statistics)
-    lower, upper = found.selection.lower, found.selection.upper
+    case = selected(f"PATTERN {pattern} WITHIN 30", skewed(900, (1, 2, 3), seed=6, longest=longest))
+    statistics = measure(case.plan, case.table, case.selection, sampled=FINE_SAMPLE)
+    model = CostModel.of(case.plan, statistics)
+    lower, upper = case.selection.lower, case.selection.upper
     near = (lower[0][:, None] - upper[1] < 30) & (lower[1] - upper[0][:, None] < 30)
     assert model.partial_matches((0, 1)) == pytest.approx(int(near.sum()), rel=0.1)
-    matches = sum(batch.num_rows for batch in execute(found.plan, found.table))
+    matches = sum(batch.num_rows for batch in execute(case.plan, case.table))
     assert model.partial_matches((0, 1, 2)) == pytest.approx(matches, rel=0.25)

@@ -80,10 +80,10 @@ def test_zstream_finds_the_best_tree_over_its_leaves(seed: int, length: int) -> 
     model = random_model(seed, length)
     for name, start in (("zstream", "trivial"), ("zstream_greedy", "greedy")):
         leaves = components_of(BY_NAME[start](model))
-        found = BY_NAME[name](model)
-        assert components_of(found) == leaves
+        tree = BY_NAME[name](model)
+        assert components_of(tree) == leaves
         best = min(model.cost(tree) for tree in every_tree_over(leaves))
-        assert model.cost(found) == pytest.approx(best, rel=1e-9)
+        assert model.cost(tree) == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.parametrize(("seed", "length"), MODELS)

@@ -36,18 +36,18 @@ def _nothing_remembered() -> Iterator[None]:
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[Selected]:
     """The statistics that were measured."""
-    found: list[Selected] = []
+    calls: list[Selected] = []
 
     def noted(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, sampled: int) -> Statistics:
-        found.append(Selected(plan, table, selection))
+        calls.append(Selected(plan, table, selection))
         return measure(plan, table, selection, sampled=sampled)
 
     monkeypatch.setattr(remembering, "measure", noted)
-    return found
+    return calls
 
 
-def asked(found: Selected) -> Statistics:
-    return remembered(found.plan, found.table, found.selection)
+def asked(case: Selected) -> Statistics:
+    return remembered(case.plan, case.table, case.selection)
 
 
 def test_the_same_candidates_are_measured_once(measured: list[Selected]) -> None:
@@ -78,8 +78,8 @@ def test_other_candidates_or_conditions_are_measured_anew(
 
 
 def test_memory_is_bounded() -> None:
-    found = selected(QUERY, TABLE)
-    statistics = asked(found)
+    case = selected(QUERY, TABLE)
+    statistics = asked(case)
     memory = StatisticsMemory()
     for number in range(2 * MOST_HELD):
         memory.put(str(number), statistics)
@@ -90,15 +90,15 @@ def test_memory_is_bounded() -> None:
 
 def test_a_program_to_come_finds_them_on_disk(tmp_path: Path, measured: list[Selected]) -> None:
     MEMORY.folder = tmp_path / "statistics"
-    found = selected(QUERY, TABLE)
-    first = asked(found)
+    case = selected(QUERY, TABLE)
+    first = asked(case)
     MEMORY.clear()
-    assert asked(found) == first
+    assert asked(case) == first
     assert len(measured) == 1
     (file,) = MEMORY.folder.iterdir()
     file.write_text('{"events": 3')
     MEMORY.clear()
-    assert asked(found) == first
+    assert asked(case) == first
     assert len(measured) == 2
 
 

@@ -30,8 +30,8 @@ from uncertain_cep.plan import EvaluationPlan, make_plan
 from uncertain_cep.plan.trees import left_deep
 
 
-def measured(found: Selected, sampled: int = FINE_SAMPLE, seed: int = 0) -> Statistics:
-    return measure(found.plan, found.table, found.selection, sampled=sampled, seed=seed)
+def measured(case: Selected, sampled: int = FINE_SAMPLE, seed: int = 0) -> Statistics:
+    return measure(case.plan, case.table, case.selection, sampled=sampled, seed=seed)
 
 
 def numbers_in(value: Any) -> Iterator[float]:
@@ -45,12 +45,12 @@ def numbers_in(value: Any) -> Iterator[float]:
 
 
 def test_what_is_counted_is_counted_right() -> None:
-    found = selected(
+    case = selected(
         "PATTERN SEQ(A a, B b, C c) WHERE [k] AND a.y > 0.5 AND a.x = b.x AND a.y < b.y WITHIN 30",
         skewed(400, (1, 2, 1), seed=3),
     )
-    statistics, actual = measured(found), Partial(found.plan, found.table, found.selection)
-    events = found.table.to_pylist()
+    statistics, actual = measured(case), Partial(case.plan, case.table, case.selection)
+    events = case.table.to_pylist()
     a, b, _ = statistics.components
     of_a = [event for event in events if event["type"] == "A"]
     of_b = [event for event in events if event["type"] == "B"]
@@ -62,7 +62,7 @@ def test_what_is_counted_is_counted_right() -> None:
     assert b.lengths.mean == pytest.approx(np.mean(lengths))
     assert b.lengths.longest == max(lengths)
     pair, equal = statistics.pairs[0], statistics.equalities[0]
-    without = selected("PATTERN SEQ(A a, B b, C c) WHERE [k] AND a.y > 0.5 WITHIN 30", found.table)
+    without = selected("PATTERN SEQ(A a, B b, C c) WHERE [k] AND a.y > 0.5 WITHIN 30", case.table)
     near = Partial(without.plan, without.table, without.selection).count((0, 1))
     assert pair.in_time == pytest.approx(near / a.candidates / b.candidates)
     assert 0 < actual.near((1,), 0, each=True) < b.candidates
@@ -78,48 +78,48 @@ def test_what_is_counted_is_counted_right() -> None:
 
 
 def test_a_sample_of_a_large_trace_says_about_the_same() -> None:
-    found = selected(
+    case = selected(
         "PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x AND a.y < b.y AND a.y + b.y < c.y WITHIN 40",
         skewed(6000, (1, 10, 10), seed=4),
     )
-    whole = measured(found)
-    sample = measured(found, sampled=3 * 800)
-    assert sample == measured(found, sampled=3 * 800)
-    assert sample != measured(found, sampled=3 * 800, seed=1)
+    whole = measured(case)
+    sample = measured(case, sampled=3 * 800)
+    assert sample == measured(case, sampled=3 * 800)
+    assert sample != measured(case, sampled=3 * 800, seed=1)
     assert [part.candidates for part in sample.components] == [part.candidates for part in whole.components]
     for one, other in zip(sample.pairs, whole.pairs, strict=True):
         assert one.in_time == pytest.approx(other.in_time, rel=0.3)
         assert one.joined == pytest.approx(other.joined, rel=0.3)
-    for mine, all_of in zip(sample.predicates, whole.predicates, strict=True):
-        assert mine.selectivity == pytest.approx(all_of.selectivity, rel=0.4)
+    for sampled_part, all_of in zip(sample.predicates, whole.predicates, strict=True):
+        assert sampled_part.selectivity == pytest.approx(all_of.selectivity, rel=0.4)
 
 
 def test_an_event_makes_no_pair_with_itself() -> None:
     table = pa.table({"type": ["A"] * 9, "id": range(9), "lower": [0] * 9, "upper": [5] * 9, "k": range(9)})
-    found = selected("PATTERN SEQ(A a, A b) WITHIN 6", table)
-    assert measured(found).pairs[0].in_time == pytest.approx(8 / 9)
+    case = selected("PATTERN SEQ(A a, A b) WITHIN 6", table)
+    assert measured(case).pairs[0].in_time == pytest.approx(8 / 9)
     alone = selected("PATTERN SEQ(A a, A b) WHERE [k] WITHIN 6", table)
     assert measured(alone).pairs[0].in_time < 1 / 81
 
 
 def test_chains_of_equalities_are_followed() -> None:
-    found = selected(
+    case = selected(
         "PATTERN SEQ(A a, B b, C c, D d) WHERE b.x = a.x AND c.x = b.x WITHIN 40",
         skewed(400, (1,) * 4, seed=5),
     )
-    equalities = measured(found).equalities
+    equalities = measured(case).equalities
     assert [(part.first, part.second, part.value, part.stated) for part in equalities] == [
         (0, 1, 0, True), (0, 2, 0, False), (1, 2, 0, True),
     ]  # fmt: skip
 
 
 def test_statistics_survive_json() -> None:
-    found = selected(
+    case = selected(
         "PATTERN SEQ(A a, !B n, C+ c[], D d) WHERE [k] AND n.y < a.y AND a.x = d.x AND c[i].y > c[i-1].y "
         "AND a.y > 0.2 WITHIN 30",
         skewed(300, (1, 2, 3, 2), seed=6),
     )
-    statistics = measured(found)
+    statistics = measured(case)
     assert Statistics.from_json(statistics.to_json()) == statistics
     assert [part.variable for part in statistics.negated] == ["n"]
     # What speaks of a negated component takes no partial match away.
@@ -159,8 +159,8 @@ def test_whatever_the_events_statistics_are_finite_and_something_is_chosen(
         "upper": pa.array([event[2] for event in events], pa.int64()),
         "k": pa.array([event[3] for event in events], pa.int64()),
     })  # fmt: skip
-    found = selected(f"PATTERN SEQ(A a, B b, C c) {where}WITHIN {window}", table)
-    check(found.plan, found.table)
+    case = selected(f"PATTERN SEQ(A a, B b, C c) {where}WITHIN {window}", table)
+    check(case.plan, case.table)
 
 
 @given(cases(), st.sampled_from(["skip_till_any_match", "skip_till_next_match"]))

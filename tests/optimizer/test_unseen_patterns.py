@@ -67,22 +67,22 @@ def unseen(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> list[
     """The selection of each pattern, and the cost model of it by the sample that plans rest on."""
     folder = tmp_path_factory.mktemp("cluster")
     write_cluster(folder / "trace", cluster_trace(6, 4, 77))
-    found = []
+    cases = []
     for each in UNSEEN:
         file = shared_data / each.file if each.file else folder / "trace"
         schema = load_schema(DATASETS / (each.schema or "cluster/schema.toml"))
         chosen = selected(each.query, read_traces([file], schema))
-        found.append(
+        cases.append(
             (chosen, CostModel.of(chosen.plan, measure(chosen.plan, chosen.table, chosen.selection)))
         )
-    return found
+    return cases
 
 
-def partial_matches(found: Selected, tree: Tree) -> float:
+def partial_matches(case: Selected, tree: Tree) -> float:
     """Return how many the engine has along a tree."""
     counters = Counters()
-    plan = replace(found.plan, planner="given", tree=tree, match_windows=False)
-    for _ in execute(plan, found.table, counters=counters):
+    plan = replace(case.plan, planner="given", tree=tree, match_windows=False)
+    for _ in execute(plan, case.table, counters=counters):
         pass
     return float(sum(counters.nodes.values()))
 
@@ -95,10 +95,10 @@ def test_estimates_rank_plans_for_patterns_that_they_were_not_fitted_to(
     rng = np.random.default_rng(61)
     estimates: list[float] = []
     counts: list[float] = []
-    for found, model in unseen:
+    for case, model in unseen:
         for _ in range(PLANS // len(UNSEEN)):
             tree = draw(rng, model.length)
             estimates.append(sum(estimated_nodes(model, tree).values()))
-            counts.append(partial_matches(found, tree))
+            counts.append(partial_matches(case, tree))
     assert len(estimates) == PLANS
     assert rank_correlation(estimates, counts) >= 0.8

@@ -18,9 +18,9 @@ def every_tree(components: tuple[int, ...]) -> Iterator[Tree]:
         yield Leaf(components[0])
     for size in range(1, len(components)):
         for part in combinations(components, size):
-            rest = tuple(component for component in components if component not in part)
+            remaining = tuple(component for component in components if component not in part)
             for left in every_tree(part):
-                for right in every_tree(rest):
+                for right in every_tree(remaining):
                     yield Join(left, right)
 
 

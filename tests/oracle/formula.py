@@ -42,14 +42,16 @@ def formula_answer(query: Query, events: Sequence[Event]) -> dict[object, Row]:
             raise ValueError("the formula is for SEQ of components")
         readings[key_of(candidate, query)].append(candidate)
     rows: dict[object, Row] = {}
-    for key, found in readings.items():
+    for key, candidates_of_key in readings.items():
         mass: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
-        for probability, laws in _laws(found):
-            for times, weight in _increasing(found[0].events, query.window, laws):
-                if not found[0].in_time(dict(zip(found[0].events, times, strict=True))):
+        for probability, laws in _laws(candidates_of_key):
+            for times, weight in _increasing(candidates_of_key[0].events, query.window, laws):
+                if not candidates_of_key[0].in_time(
+                    dict(zip(candidates_of_key[0].events, times, strict=True))
+                ):
                     continue
-                weight *= probability * prod(event.probability for event in found[0].events)
-                mass[times] += weight * _undisturbed_in_some(found, times, query.window, laws)
+                weight *= probability * prod(event.probability for event in candidates_of_key[0].events)
+                mass[times] += weight * _undisturbed_in_some(candidates_of_key, times, query.window, laws)
         possible = [times for times, weight in mass.items() if weight > 0]
         if possible:
             rows[key] = (
@@ -62,8 +64,8 @@ def formula_answer(query: Query, events: Sequence[Event]) -> dict[object, Row]:
 
 def _laws(readings: Sequence[Candidate]) -> Iterator[tuple[Fraction, Laws]]:
     """Yield the law of each event's time for every choice of the offsets that several events share."""
-    others = {event for candidate in readings for gap in candidate.gaps for event in gap.forbidden}
-    events = [*readings[0].events, *others]
+    forbidden = {event for candidate in readings for gap in candidate.gaps for event in gap.forbidden}
+    events = [*readings[0].events, *forbidden]
     named = Counter(event.clock for event in events if event.clock is not None)
     shared = [clock for clock, count in named.items() if count > 1]
     for choice in product(*(clock.offsets() for clock in shared)):
@@ -95,17 +97,17 @@ def _undisturbed_in_some(
 
 
 def _increasing(
-    own: Sequence[Event], window: int, laws: Laws, taken: tuple[int, ...] = ()
+    events: Sequence[Event], window: int, laws: Laws, taken: tuple[int, ...] = ()
 ) -> Iterator[tuple[tuple[int, ...], Fraction]]:
     """Yield all times in order with ``tl - t1 <= W - 1``, each with ``prod_j p_j(t_j)``."""
-    if len(taken) == len(own):
+    if len(taken) == len(events):
         yield taken, Fraction(1)
         return
-    event = own[len(taken)]
+    event = events[len(taken)]
     for tick, probability in laws[event]:
-        if taken and not (taken[-1] + _step(own[len(taken) - 1], event) <= tick <= taken[0] + window - 1):
+        if taken and not (taken[-1] + _step(events[len(taken) - 1], event) <= tick <= taken[0] + window - 1):
             continue
-        for times, weight in _increasing(own, window, laws, (*taken, tick)):
+        for times, weight in _increasing(events, window, laws, (*taken, tick)):
             yield times, probability * weight
 
 

@@ -19,14 +19,14 @@ Rows = dict[tuple[Entry, ...], tuple[int, int, Fraction]]
 
 def asked(query: Query, *events: Event) -> Rows:
     """Return the answer, which all forms of the oracle give."""
-    found = rows(answer_literally(query, events))
-    assert rows(answer(query, events)) == found
+    answer_rows = rows(answer_literally(query, events))
+    assert rows(answer(query, events)) == answer_rows
     by_formula = {
         tuple(entry for _, entry in key[1]): row  # type: ignore[index]
         for key, row in formula_answer(query, events).items()
     }
-    assert by_formula == found
-    return found
+    assert by_formula == answer_rows
+    return answer_rows
 
 
 def test_order_by_one_clock_is_certain() -> None:
@@ -88,8 +88,8 @@ def test_records_of_one_day_by_hours() -> None:
     events = [event(type, id, 0, 23, clock=day, sequence=id) for id, type in enumerate("AB", 1)]
     assert asked(query, *events)[1, 2][2] == Fraction(300, 576)
     in_order = replace(day, ordered=True)
-    found = rows(answer_literally(query, [replace(each, clock=in_order) for each in events]))
-    assert found == {(1, 2): (0, 23, Fraction(1))}
+    answer_rows = rows(answer_literally(query, [replace(each, clock=in_order) for each in events]))
+    assert answer_rows == {(1, 2): (0, 23, Fraction(1))}
 
 
 def test_ordered_records_condition_each_other() -> None:
@@ -123,9 +123,9 @@ def test_ties_that_sequences_break_are_inside_gaps() -> None:
 def test_kleene_elements_of_one_tick_stand_by_their_sequences() -> None:
     query = Query(seq(plus("A", "a")), window=5)
     events = [event("A", id, 7, clock=H, sequence=id) for id in (1, 2)]
-    found = asked(query, *events)
-    assert found.keys() == {((1,),), ((2,),), ((1, 2),)}
-    assert found[((1, 2),)][2] == 1
+    answer_rows = asked(query, *events)
+    assert answer_rows.keys() == {((1,),), ((2,),), ((1, 2),)}
+    assert answer_rows[((1, 2),)][2] == 1
 
 
 def test_own_intervals_must_be_left() -> None:

@@ -109,10 +109,10 @@ class TestSkipTillNext:
         """x2 [2,4] fits b and c; at 2 it is in the first gap, at 3 a tie, at 4 in the second."""
         events = [event("A", 1, 1), event("X", 2, 2, 4), event("B", 3, 3), event("C", 4, 5)]
         pattern = seq(one("A", "a"), one("B|X", "b"), one("C|X", "c"))
-        found = rows(answer(replace(self.query, pattern=pattern), events))
-        assert found[1, 3, 4] == (1, 5, THIRD)
-        assert found[1, 2, 4] == (1, 5, 2 * THIRD)
-        assert found[1, 3, 2] == (1, 4, THIRD)
+        answer_rows = rows(answer(replace(self.query, pattern=pattern), events))
+        assert answer_rows[1, 3, 4] == (1, 5, THIRD)
+        assert answer_rows[1, 2, 4] == (1, 5, 2 * THIRD)
+        assert answer_rows[1, 3, 2] == (1, 4, THIRD)
 
 
 def test_contiguity_of_the_partition_and_of_the_stream() -> None:
@@ -141,9 +141,9 @@ class TestNegation:
 
     a_b = (event("A", 1, 5), event("B", 2, 8))
 
-    def confidence(self, query: Query, *others: Event) -> Fraction:
-        found = rows(answer(query, [*self.a_b, *others]))
-        return found[1, 2][2] if found else Fraction(0)
+    def confidence(self, query: Query, *further: Event) -> Fraction:
+        answer_rows = rows(answer(query, [*self.a_b, *further]))
+        return answer_rows[1, 2][2] if answer_rows else Fraction(0)
 
     def test_middle(self) -> None:
         query = Query(seq(one("A", "a"), no("N", "n"), one("B", "b")), window=10)

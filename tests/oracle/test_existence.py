@@ -28,6 +28,6 @@ def test_the_worlds_have_probability_one(events: list[Event]) -> None:
 def test_the_oracle_knows_it(name: str) -> None:
     fact = FACTS[name]
     query = Query(seq(*fact.components), fact.window, (), fact.strategy)
-    found = answer(query, fact.events)
-    assert rows(found) == fact.expected
-    assert answer_literally(query, fact.events) == found
+    matches = answer(query, fact.events)
+    assert rows(matches) == fact.expected
+    assert answer_literally(query, fact.events) == matches

@@ -58,11 +58,11 @@ def with_and_without_merging_and_nelt(fed: PointCandidates) -> Iterator[PointMat
         yield evaluation.close()
 
 
-def as_rows(found: list[PointMatches], case: Case, table: pa.Table) -> dict[Key, Row]:
+def as_rows(parts: list[PointMatches], case: Case, table: pa.Table) -> dict[Key, Row]:
     """Return matches as the engine's rows, each of them once."""
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     rows: dict[Key, Row] = {}
-    for matches in found:
+    for matches in parts:
         signatures = matches.event.reshape(-1, len(case.variables)).tolist()
         for events, low, high, confidence in zip(
             signatures, *(part.tolist() for part in matches[3:6]), strict=True
@@ -81,8 +81,8 @@ def as_rows(found: list[PointMatches], case: Case, table: pa.Table) -> dict[Key,
 @given(case=cases())
 def test_batch_is_the_oracle(strategy: Strategy, case: Case) -> None:
     note(case.script())
-    found = uc.match(case.trace.table(), text_of(case, strategy), evaluation="point")
-    assert_answer(rows_of(found, case), answer_of(case, strategy))
+    matches = uc.match(case.trace.table(), text_of(case, strategy), evaluation="point")
+    assert_answer(rows_of(matches, case), answer_of(case, strategy))
 
 
 @STRATEGIES
@@ -94,7 +94,7 @@ def test_merging_and_nelt_change_nothing(strategy: Strategy, case: Case) -> None
     if given_ is None:
         return
     fed, table = given_
-    answers = [as_rows([found], case, table) for found in with_and_without_merging_and_nelt(fed)]
+    answers = [as_rows([part], case, table) for part in with_and_without_merging_and_nelt(fed)]
     for other in answers[1:]:
         assert_same(answers[0], other)
     assert_answer(answers[0], answer_of(case, strategy))
@@ -128,7 +128,7 @@ def in_any_order(fed: PointCandidates, data: st.DataObject) -> list[PointMatches
     upper = dict(zip(rows.tolist(), fed.rows.upper[first].tolist(), strict=True))
     rule = EmitRule(max(upper[row] - lower[row] for row in lower))
     evaluation = PointEvaluation(fed.automaton)
-    found = []
+    parts = []
     waiting = list(lower)
     while waiting:
         batch = []
@@ -140,16 +140,16 @@ def in_any_order(fed: PointCandidates, data: st.DataObject) -> list[PointMatches
                 waiting.remove(batch[-1])
         chosen = np.flatnonzero(np.isin(fed.rows.row, batch))
         rule.observe(fed.rows.lower[chosen])
-        found.append(fed.push(evaluation, chosen))
+        parts.append(fed.push(evaluation, chosen))
         if data.draw(st.booleans()):
             assert rule.safe is not None
             # What the arrival order says, or a heartbeat that knows more.
-            known = min((lower[row] for row in waiting), default=rule.safe)
-            safe = data.draw(st.sampled_from([rule.safe, known]))
-            found.append(evaluation.advance(safe))
-            assert all(upper[row] < safe for row in found[-1].event[found[-1].start[1:] - 1].tolist())
-    found.append(evaluation.close())
-    return found
+            earliest_waiting = min((lower[row] for row in waiting), default=rule.safe)
+            safe = data.draw(st.sampled_from([rule.safe, earliest_waiting]))
+            parts.append(evaluation.advance(safe))
+            assert all(upper[row] < safe for row in parts[-1].event[parts[-1].start[1:] - 1].tolist())
+    parts.append(evaluation.close())
+    return parts
 
 
 TRACE = pa.table(

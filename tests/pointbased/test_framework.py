@@ -47,9 +47,9 @@ def push(evaluation: PointEvaluation, rows: list[Row], partition: int = 0) -> Po
     return evaluation.push(component, np.full(len(rows), partition), lower, upper, event)
 
 
-def rows_of(*found: PointMatches) -> Rows:
+def rows_of(*parts: PointMatches) -> Rows:
     rows: Rows = {}
-    for matches in found:
+    for matches in parts:
         for n, row in enumerate(zip(*(part.tolist() for part in matches[3:6]), strict=True)):
             events = tuple(matches.event[matches.start[n] : matches.start[n + 1]].tolist())
             assert events not in rows
@@ -135,10 +135,10 @@ def test_figure_2c_nelt(merging: bool, nelt: bool) -> None:
     rows = [(0, 1, 4, 1), (1, 2, 4, 2), (1, 3, 5, 3), (1, 5, 8, 4), (1, 5, 7, 5), (1, 8, 9, 6)]
     evaluation = PointEvaluation(compile_sequence(2, 100, next_match=True), merging=merging, nelt=nelt)
     push(evaluation, rows)
-    found = rows_of(evaluation.close())
-    assert set(found) == {(1, 2), (1, 3), (1, 4), (1, 5)}
+    by_ids = rows_of(evaluation.close())
+    assert set(by_ids) == {(1, 2), (1, 3), (1, 4), (1, 5)}
     # b4 can be next only up to NELT, tick 7; and with a1 at 1, b2 is before it.
-    assert found[1, 4][:2] == (2, 7)
+    assert by_ids[1, 4][:2] == (2, 7)
 
 
 def test_nelt_leaves_prefixes_alone() -> None:
@@ -148,8 +148,8 @@ def test_nelt_leaves_prefixes_alone() -> None:
     for nelt in (True, False):
         evaluation = PointEvaluation(compile_sequence(2, 10_000, next_match=True), nelt=nelt)
         push(evaluation, rows)
-        found = rows_of(evaluation.advance(595))
-        assert set(found) == {(0, 1)}
+        by_ids = rows_of(evaluation.advance(595))
+        assert set(by_ids) == {(0, 1)}
         sizes.append(evaluation.size)
     assert sizes[0] < sizes[1]
 
@@ -189,15 +189,15 @@ def test_an_event_is_used_once_and_couples_its_gaps() -> None:
         rows += [(1, lower, upper, event), (2, lower, upper, event)]
     evaluation = PointEvaluation(compile_sequence(3, 100, next_match=True))
     push(evaluation, rows)
-    found = rows_of(evaluation.close())
+    by_ids = rows_of(evaluation.close())
     # x = 3 in [1, 5] stays out of (0, 2) and (2, 6) only at tick 2.
-    assert found[0, 1, 2] == (0, 6, pytest.approx(1 / 5))
-    assert all(len(set(events)) == 3 for events in found)
+    assert by_ids[0, 1, 2] == (0, 6, pytest.approx(1 / 5))
+    assert all(len(set(events)) == 3 for events in by_ids)
 
 
 def test_what_a_match_takes_later_forbids_nothing_before() -> None:
     """x could have been taken as b, where nothing else is in the way; but it is c."""
-    rows = [(0, 0, 0, 0), *((j, *own) for own in ((4, 7, 1), (5, 5, 2)) for j in (1, 2))]
+    rows = [(0, 0, 0, 0), *((j, *fields) for fields in ((4, 7, 1), (5, 5, 2)) for j in (1, 2))]
     evaluation = PointEvaluation(compile_sequence(3, 100, next_match=True))
     push(evaluation, rows)
     assert rows_of(evaluation.close())[0, 2, 1] == (0, 7, pytest.approx(2 / 4))
@@ -255,7 +255,7 @@ def test_negated_events_are_held_as_long_as_they_matter() -> None:
     """SEQ(A, !N, B, !M): one in the gap, one up to a window after the first event."""
     rng = np.random.default_rng(5)
     evaluation = PointEvaluation(compile_sequence(2, 20, negations=(1, 2)))
-    sizes, found = [], 0
+    sizes, match_count = [], 0
     for step in range(40):
         event = np.arange(step * 20, step * 20 + 20)
         component = rng.choice([0, 1, 1, 2, 3], 20)
@@ -263,11 +263,11 @@ def test_negated_events_are_held_as_long_as_they_matter() -> None:
         group = np.where(component[:, None] < 2, np.zeros((20, 2), dtype=np.int64), -1)
         evaluation.push(component, np.zeros(20, np.int64), lower, lower + 4, event, group=group)
         matches = evaluation.advance((step + 1) * 20 - 3)
-        found += len(matches.lower)
+        match_count += len(matches.lower)
         sizes.append(evaluation.size)
         # A trailing gap is open until a window after the first event has passed.
         assert (matches.lower + 19 < (step + 1) * 20 - 3).all()
-    assert found + len(evaluation.close().lower) > 20
+    assert match_count + len(evaluation.close().lower) > 20
     assert max(sizes[20:]) <= 1.2 * max(sizes[:20])
 
 
@@ -282,9 +282,9 @@ def test_contiguity_leaves_prefixes_alone() -> None:
             component[1::2] = 2
         group = np.zeros((len(times), int(contiguous)), dtype=np.int64)
         evaluation.push(component, np.zeros_like(times), times, times + 1, times, group=group)
-        found = rows_of(evaluation.advance(595))
-        assert (0, 10) in found
-        assert ((0, 30) in found) is not contiguous
+        by_ids = rows_of(evaluation.advance(595))
+        assert (0, 10) in by_ids
+        assert ((0, 30) in by_ids) is not contiguous
         sizes.append(evaluation.size)
     assert sizes[0] < sizes[1] / 2
 
@@ -318,9 +318,9 @@ def test_on_certain_times_it_is_a_sase_engine(
     }
     automaton = compile_sequence(len(pattern), window, next_match=strategy == "skip_till_next_match")
     component, time, event = (column(part) for part in zip(*rows, strict=True)) if rows else [column([])] * 3
-    found = sase_matches(automaton, component, np.zeros_like(component), time, event)
-    assert {events: row[:2] for events, row in rows_of(found).items()} == expected
-    assert np.all(found.confidence == 1.0)
+    matches = sase_matches(automaton, component, np.zeros_like(component), time, event)
+    assert {events: row[:2] for events, row in rows_of(matches).items()} == expected
+    assert np.all(matches.confidence == 1.0)
 
 
 def test_formulas_hold_between_events() -> None:
@@ -339,7 +339,7 @@ def test_formulas_hold_between_events() -> None:
     formulas = Formulas(conditions, np.zeros(2, dtype=np.bool_))
     x = np.array([[5, 0, 0, 0], [0, 4, 6, 7]])
     for next_match, expected in ((True, {(0, 2)}), (False, {(0, 2), (0, 3)})):
-        found = sase_matches(
+        matches = sase_matches(
             compile_sequence(2, 10, next_match=next_match, formulas=formulas),
             column([0, 1, 1, 1]),
             column([0, 0, 0, 0]),
@@ -347,7 +347,7 @@ def test_formulas_hold_between_events() -> None:
             column([0, 1, 2, 3]),
             AttributeValues(x, np.zeros((0, 4)), np.zeros((2, 4), dtype=np.bool_)),
         )
-        assert set(rows_of(found)) == expected
+        assert set(rows_of(matches)) == expected
 
 
 @given(
@@ -396,9 +396,9 @@ def test_against_the_fractions_with_pmfs(drawn: list[tuple[int, int, int]], next
             None,
             np.array(pool),
         )
-    found = rows_of(evaluation.close())
+    by_ids = rows_of(evaluation.close())
     expected = {
         match.ids: (match.range_lower, match.range_upper, pytest.approx(float(match.confidence), rel=1e-12))
         for match in oracle.answer(Query(pattern, 7, strategy=strategy), events)
     }
-    assert found == expected
+    assert by_ids == expected

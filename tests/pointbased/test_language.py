@@ -46,15 +46,21 @@ def prepared(case: LanguageCase) -> tuple[PointCandidates, pa.Table] | None:
     return point_candidates(plan, table, selection, (lower, upper), pmfs), table
 
 
-def as_rows(found: list[PointMatches], case: LanguageCase, table: pa.Table) -> dict[Key, Row]:
+def as_rows(parts: list[PointMatches], case: LanguageCase, table: pa.Table) -> dict[Key, Row]:
     """Return matches as the engine's rows, each of them once."""
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     positives = [component for component in case.components if not component.negated]
     rows: dict[Key, Row] = {}
-    for matches in found:
+    for matches in parts:
         for n, described in enumerate(zip(*(part.tolist() for part in matches[3:6]), strict=True)):
-            own = slice(int(matches.start[n]), int(matches.start[n + 1]))
-            pairs = list(zip(matches.component[own].tolist(), matches.event[own].tolist(), strict=True))
+            events_of_match = slice(int(matches.start[n]), int(matches.start[n + 1]))
+            pairs = list(
+                zip(
+                    matches.component[events_of_match].tolist(),
+                    matches.event[events_of_match].tolist(),
+                    strict=True,
+                )
+            )
             signature: list[Any] = []
             for number, component in enumerate(positives):
                 ids = tuple(columns["id"][row] for j, row in pairs if j == number)
@@ -85,7 +91,7 @@ def test_merging_and_nelt_change_nothing(strategy: Strategy, data: st.DataObject
     if given_ is None:
         return
     fed, table = given_
-    answers = [as_rows([found], case, table) for found in with_and_without_merging_and_nelt(fed)]
+    answers = [as_rows([part], case, table) for part in with_and_without_merging_and_nelt(fed)]
     for other in answers[1:]:
         assert_same(answers[0], other)
     assert_answer(answers[0], case.answer())
@@ -138,7 +144,7 @@ def test_on_certain_times_it_is_a_sase_engine(strategy: Strategy, data: st.DataO
     if given_ is None:
         return
     fed, table = given_
-    found = sase_matches(
+    matches = sase_matches(
         fed.automaton,
         fed.rows.component,
         fed.rows.partition,
@@ -147,8 +153,8 @@ def test_on_certain_times_it_is_a_sase_engine(strategy: Strategy, data: st.DataO
         fed.values,
         fed.rows.group,
     )
-    assert np.all(found.confidence == 1.0)
-    assert_answer(as_rows([found], case, table), case.answer())
+    assert np.all(matches.confidence == 1.0)
+    assert_answer(as_rows([matches], case, table), case.answer())
 
 
 @given(nested_cases("SO"))

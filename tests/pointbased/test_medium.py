@@ -83,7 +83,7 @@ def evaluate(stream: Stream, next_match: bool, batch: int, **switches: bool) -> 
     evaluation = PointEvaluation(
         compile_sequence(stream.length, stream.window, next_match=next_match), **switches
     )
-    found = []
+    parts = []
     pool = np.array([p for pmf in stream.pmf for p in pmf])
     offsets = np.cumsum([0, *map(len, stream.pmf)])
     events = range(len(stream.lower))
@@ -92,14 +92,14 @@ def evaluate(stream: Stream, next_match: bool, batch: int, **switches: bool) -> 
         event, component = (np.array(part, dtype=np.int64) for part in zip(*rows, strict=True))
         lower = np.array(stream.lower)[event]
         upper = lower + np.array([len(pmf) for pmf in stream.pmf])[event] - 1
-        found.append(evaluation.advance(int(lower.min())))
-        found.append(
+        parts.append(evaluation.advance(int(lower.min())))
+        parts.append(
             evaluation.push(component, np.zeros_like(event), lower, upper, event, offsets[event], None, pool)
         )
-    found.append(evaluation.close())
+    parts.append(evaluation.close())
     return {
         tuple(key): (low, high, confidence)
-        for part in found
+        for part in parts
         for key, low, high, confidence in zip(
             part.event.reshape(-1, stream.length).tolist(),
             *(values.tolist() for values in part[3:6]),
@@ -108,11 +108,11 @@ def evaluate(stream: Stream, next_match: bool, batch: int, **switches: bool) -> 
     }
 
 
-def assert_close(found: Answer, expected: Answer) -> None:
-    assert found.keys() == expected.keys()
+def assert_close(answer: Answer, expected: Answer) -> None:
+    assert answer.keys() == expected.keys()
     for key, (low, high, confidence) in expected.items():
-        assert found[key][:2] == (low, high), key
-        assert math.isclose(found[key][2], confidence, rel_tol=RELATIVE_ERROR), key
+        assert answer[key][:2] == (low, high), key
+        assert math.isclose(answer[key][2], confidence, rel_tol=RELATIVE_ERROR), key
 
 
 @pytest.mark.parametrize("next_match", [False, True])

@@ -53,11 +53,11 @@ def ran(checkout: Path) -> tuple[str, dict[str, list[str]]]:
     shutil.rmtree(noted, ignore_errors=True)
     noted.mkdir()
     options = ["-q", "--assert=plain", "-p", "no:cacheprovider", f"--skipped={noted}"]
-    given = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options],
         cwd=checkout,
-        env=given | {"CI": "true"},
+        env=environment | {"CI": "true"},
         capture_output=True,
         text=True,
         check=False,
@@ -118,7 +118,7 @@ def test_the_gate_demands_what_it_knows_to_be_there(
         (programs / name).symlink_to(shutil.which(name) or "")
     if has_data:
         (tmp_path / "shared" / "data").mkdir(parents=True)
-    given = {"PATH": str(programs), "CI": "true"}
-    done = subprocess.run(["bash", str(gate)], env=given, capture_output=True, text=True, check=True)
+    environment = {"PATH": str(programs), "CI": "true"}
+    done = subprocess.run(["bash", str(gate)], env=environment, capture_output=True, text=True, check=True)
     named = ["packages", "proc", *(["browser"] if browser else []), *(["data"] if has_data else [])]
     assert done.stdout == f"needs: {' '.join(named)}\n"

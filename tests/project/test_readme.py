@@ -35,10 +35,10 @@ def blocks(language: str, page: str) -> list[str]:
 
 
 def every_command(group: click.Group) -> list[click.Command]:
-    found: list[click.Command] = []
+    commands: list[click.Command] = []
     for command in group.commands.values():
-        found += every_command(command) if isinstance(command, click.Group) else [command]
-    return found
+        commands += every_command(command) if isinstance(command, click.Group) else [command]
+    return commands
 
 
 def test_the_quickstart_finds_what_the_text_says() -> None:
@@ -94,13 +94,13 @@ def test_commands_and_options_exist() -> None:
     text = "\n".join([README, *DOCS.values()])
     named = set(re.findall(r"^uncertain-cep ([a-z-]+)", text, re.MULTILINE))
     assert {"match", "explain", "validate"} <= named <= commands
-    known = {
+    options = {
         option
         for command in every_command(main)
         for parameter in command.params
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
-    assert set(re.findall(r"`[^`\n]*?(--[a-z][a-z-]+)", text)) <= known
+    assert set(re.findall(r"`[^`\n]*?(--[a-z][a-z-]+)", text)) <= options
 
 
 def test_the_examples_of_plans_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,18 +126,18 @@ def test_the_patterns_of_the_comparison_find_what_it_says() -> None:
     (events,) = (block for block in blocks("python", DOCS["language.md"]) if ">>> events = " in block)
     trace = events.split(">>> def show")[0].replace(">>> ", "").replace("... ", "")
     exec(trace, names)
-    wanted = [int(count) for count in re.findall(r": (\d+) match(?:es)?\.$", page, re.MULTILINE)]
-    found = [uc.match(names["events"], query).num_rows for query in blocks("sase", page)]
-    assert found == wanted
-    assert len(found) == 10
+    counts_said = [int(count) for count in re.findall(r": (\d+) match(?:es)?\.$", page, re.MULTILINE)]
+    counts = [uc.match(names["events"], query).num_rows for query in blocks("sase", page)]
+    assert counts == counts_said
+    assert len(counts) == 10
     lower = names["events"]["lower"]
     certain = names["events"].set_column(names["events"].column_names.index("upper"), "upper", lower)
-    told = dict(
+    cells_by_row = dict(
         re.findall(r"^\| uncertain-cep, of the (intervals|lower bounds) \| (.*) \|$", page, re.MULTILINE)
     )
-    assert [int(count) for count in told["intervals"].split(" | ")] == found
+    assert [int(count) for count in cells_by_row["intervals"].split(" | ")] == counts
     of_bounds = [uc.match(certain, query).num_rows for query in blocks("sase", page)]
-    assert [int(count) for count in told["lower bounds"].split(" | ")] == of_bounds
+    assert [int(count) for count in cells_by_row["lower bounds"].split(" | ")] == of_bounds
 
 
 def test_the_joins_of_the_comparison_find_the_same() -> None:
@@ -147,20 +147,20 @@ def test_the_joins_of_the_comparison_find_the_same() -> None:
     exec(trace.split(">>> def show")[0].replace(">>> ", "").replace("... ", ""), names)
     connection = duckdb.connect()
     connection.register("events", names["events"])
-    found = []
-    rest = {"host", "range_lower", "range_upper", "confidence"}
+    counts = []
+    further_columns = {"host", "range_lower", "range_upper", "confidence"}
     for part in page.split("\n### ")[1:]:
         (query,) = blocks("sase", part)
         for join in (text for text in blocks("sql", part) if text.startswith(("SELECT", "WITH"))):
             rows = uc.match(names["events"], query).to_pylist()
-            ids = [tuple(value for name, value in row.items() if name not in rest) for row in rows]
+            ids = [tuple(value for name, value in row.items() if name not in further_columns) for row in rows]
             # The two branches of an alternative have a column each.
             if "OR(" in query:
                 ids = [(s, c if n is None else n) for s, c, n in ids]
             assert sorted(connection.sql(join).fetchall(), key=str) == sorted(ids, key=str)
-            found.append(str(len(ids)))
-    assert len(found) == 10
-    assert f"| range join, of the intervals | {' | '.join(found)} |" in page
+            counts.append(str(len(ids)))
+    assert len(counts) == 10
+    assert f"| range join, of the intervals | {' | '.join(counts)} |" in page
 
 
 def test_the_example_of_a_notebook_runs() -> None:

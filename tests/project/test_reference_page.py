@@ -30,14 +30,14 @@ def table() -> pa.Table:
 
 def rows(last: str) -> list[tuple[str, str]]:
     """Return the examples of the tables whose last column has a name, and what it says."""
-    found, wanted = [], False
+    examples, in_table = [], False
     for line in PAGE.splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         if cells and cells[0] == "written":
-            wanted = cells[-1] == last
-        elif cells and wanted and not cells[0].startswith("-"):
-            found.append((cells[-2].strip("`").strip().replace("\\|", "|"), cells[-1].strip("`")))
-    return found
+            in_table = cells[-1] == last
+        elif cells and in_table and not cells[0].startswith("-"):
+            examples.append((cells[-2].strip("`").strip().replace("\\|", "|"), cells[-1].strip("`")))
+    return examples
 
 
 @pytest.mark.parametrize(("query", "matches"), rows("matches"))
@@ -52,10 +52,10 @@ def test_values() -> None:
     examples = rows("value")
     items = ", ".join(f"{text} AS r{number}" for number, (text, _) in enumerate(examples))
     events = table()
-    (found,) = uc.match(events, f"PATTERN SEQ(A a, B b) WHERE b.x = 4 WITHIN 9 RETURN {items}").to_pylist()
+    (row,) = uc.match(events, f"PATTERN SEQ(A a, B b) WHERE b.x = 4 WITHIN 9 RETURN {items}").to_pylist()
     for number, (text, value) in enumerate(examples):
-        wanted = literal_eval(value)
-        assert (found[f"r{number}"], type(found[f"r{number}"])) == (wanted, type(wanted)), text
+        expected = literal_eval(value)
+        assert (row[f"r{number}"], type(row[f"r{number}"])) == (expected, type(expected)), text
 
 
 def test_nothing_is_missing() -> None:

@@ -56,12 +56,12 @@ def modules() -> dict[str, list[str]]:
         for file in files_of(package):
             parts = file.relative_to(ROOT).with_suffix("").parts
             names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
-    found = {}
+    imports = {}
     for name, file in names.items():
         # Names are those of modules, or of members of one.
         homes = {full if full in names else full.rpartition(".")[0] for full in imported(file)}
-        found[name] = sorted(home for home in homes if home in names and home != name)
-    return found
+        imports[name] = sorted(home for home in homes if home in names and home != name)
+    return imports
 
 
 @cache
@@ -73,8 +73,8 @@ def level_of(module: str) -> int:
 def test_every_module_is_in_a_room_and_imports_no_higher_one() -> None:
     upwards = [
         f"{name} imports {other}"
-        for name, others in modules().items()
-        for other in others
+        for name, imported_modules in modules().items()
+        for other in imported_modules
         if name.startswith("uncertain_cep.") and other.startswith("uncertain_cep.")
         if level_of(other) > level_of(name)
     ]
@@ -103,8 +103,8 @@ def test_no_module_hides_a_public_name() -> None:
 def test_rooms_on_one_level_do_not_import_each_other() -> None:
     beside = [
         f"{name} imports {other}"
-        for name, others in modules().items()
-        for other in others
+        for name, imported_modules in modules().items()
+        for other in imported_modules
         if name.startswith("uncertain_cep.") and other.startswith("uncertain_cep.")
         if level_of(other) == level_of(name) and LEVELS[level_of(name)] != LEVELS[0]
         if name.split(".")[1] != other.split(".")[1]

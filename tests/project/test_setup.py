@@ -151,12 +151,12 @@ sys.exit(sys.argv[1] == part or part == "again")
     named = {"": [], "lint": ["lint"], "beside": ["pytest beside it"], "others": ["pytest"]}
     assert failed == named[failing]
     first, second, *third = map(str.split, capfd.readouterr().out.splitlines())
-    (_, share, _, cache, *others), (_, same, _, another, *beside) = first, second
+    (_, share, _, cache, *named_folders), (_, same, _, another, *beside) = first, second
     assert share == same
     assert share.startswith("--share=")
     # Spark in one of them alone; all else from opposite ends.
     assert beside[:3] == ["tests/spark", "tests/project", "tests/cli"]
-    assert others == [*reversed(beside[3:]), "tests/cli", "tests/project"]
+    assert named_folders == [*reversed(beside[3:]), "tests/cli", "tests/project"]
     folders = {file.parent for file in (ROOT / "tests").glob("*/test_*.py")}
     assert {ROOT / folder for folder in beside} == folders
     # What failed in one of them, and nothing else, is tried again.

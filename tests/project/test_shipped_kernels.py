@@ -31,10 +31,10 @@ print(len(found), found.count(False))
 
 
 def project(folder: Path) -> dict[str, object]:
-    found: dict[str, object] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))[
+    table: dict[str, object] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))[
         "project"
     ]
-    return found
+    return table
 
 
 def test_both_distributions_have_one_version_and_the_numba_that_is_tested() -> None:
@@ -62,8 +62,8 @@ def check(wheel: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, groups: tu
     run(*pip, "--quiet", "--no-deps", "--no-compile", kernels)
     empty = folder / "empty"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(empty))
-    asked, compiled = map(int, run(binaries / "python", "-c", WARM_UP, *groups).split())
-    assert asked > 5
+    kernels_used, compiled = map(int, run(binaries / "python", "-c", WARM_UP, *groups).split())
+    assert kernels_used > 5
     assert compiled == 0
     assert not list(empty.rglob("*.nbc"))
 

@@ -95,11 +95,11 @@ GOLDENS = ("syntax_errors.txt", "query_errors.txt", "row_condition_errors.txt", 
 
 
 def test_messages_of_queries_are_in_the_catalogue() -> None:
-    found = messages()
-    known = [
+    catalogue = messages()
+    patterns = [
         re.compile(".*".join(map(re.escape, text.split("…"))))
         for name in ("QueryError", "QuerySyntaxError")
-        for text in found[name]
+        for text in catalogue[name]
     ]
     said = {
         re.sub(r"\s+", " ", text)
@@ -108,7 +108,7 @@ def test_messages_of_queries_are_in_the_catalogue() -> None:
         for text in re.findall(r"^line \d+, column \d+: (.*)$", case.expected, re.MULTILINE)
     }
     assert len(said) > 150
-    assert [text for text in said if not any(one.fullmatch(text) for one in known)] == []
+    assert [text for text in said if not any(one.fullmatch(text) for one in patterns)] == []
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_messages_of_queries_are_in_the_catalogue() -> None:
     ],
 )
 def test_the_catalogue_has_such_a_message(name: str, text: str) -> None:
-    assert any(found.startswith(text) for found in messages()[name]), messages()[name]
+    assert any(message.startswith(text) for message in messages()[name]), messages()[name]
 
 
 def test_the_catalogue_has_messages_of_every_error() -> None:

@@ -16,7 +16,7 @@ def test_each_cell_of_the_grid_has_a_query_that_fits_its_events() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_has_matches_to_weigh(kind: str) -> None:
     cell = Cell(kind, length=2, ticks=3, density=1)
-    found = uc.match(events_of(cell, 60), query_of(cell), threads=1)
-    confidences = found["confidence"].to_pylist()
+    matches = uc.match(events_of(cell, 60), query_of(cell), threads=1)
+    confidences = matches["confidence"].to_pylist()
     assert confidences
     assert min(confidences) < 1.0

@@ -112,24 +112,24 @@ def targets(text: str) -> list[str]:
 
 def test_links_of_the_description_lead_to_the_release(monkeypatch: pytest.MonkeyPatch) -> None:
     address = "https://example.org/uncertain-cep"
-    known = described(ROOT, f"{address}/", monkeypatch)
-    release = f"v{known.version}"
+    description = described(ROOT, f"{address}/", monkeypatch)
+    release = f"v{description.version}"
     beside = [
         (name, target.removeprefix(f"{address}/{name}/{release}/").partition("#")[0])
-        for target in [*targets(known.readme), *known.urls.values()]
+        for target in [*targets(description.readme), *description.urls.values()]
         for name in ("blob", "tree")
         if target.startswith(f"{address}/{name}/{release}/")
     ]
     assert len(beside) == len(targets((ROOT / "README.md").read_text(encoding="utf-8"))) + 2
     assert all((ROOT / file).is_dir() if name == "tree" else (ROOT / file).is_file() for name, file in beside)
-    assert {"Homepage": address, "Issues": f"{address}/issues"}.items() <= known.urls.items()
+    assert {"Homepage": address, "Issues": f"{address}/issues"}.items() <= description.urls.items()
 
 
 def test_without_an_address_the_description_names_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = described(ROOT, "", monkeypatch)
-    assert (targets(known.readme), known.urls) == ([], {})
-    assert "| Tutorial (`docs/tutorial.md`) |" in known.readme
-    assert "\n`ARCHITECTURE.md` says how it is built" in known.readme
+    description = described(ROOT, "", monkeypatch)
+    assert (targets(description.readme), description.urls) == ([], {})
+    assert "| Tutorial (`docs/tutorial.md`) |" in description.readme
+    assert "\n`ARCHITECTURE.md` says how it is built" in description.readme
 
 
 def test_an_address_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ _INDEXES = {
 
 def dump_query(query: syntax.Query) -> str:
     lines = ["pattern", *_pattern(query.pattern, 1)]
-    listed = ", ".join(found.name + "[]" * found.kleene for found in query.strategy_variables)
+    listed = ", ".join(variable.name + "[]" * variable.kleene for variable in query.strategy_variables)
     lines.append(f"strategy {query.strategy}({listed})")
     lines += [f"where {dump(condition)}" for condition in query.where]
     if query.window is not None:
@@ -127,8 +127,8 @@ def _typed_chain(expression: TypedExpression) -> list[TypedExpression]:
 
 def dump_bound(bound: BoundQuery) -> str:
     lines = [
-        f"{'no ' * found.negated}{'|'.join(found.types) or 'any'}{'+' * found.kleene} as {found.variable}"
-        for found in bound.components
+        f"{'no ' * part.negated}{'|'.join(part.types) or 'any'}{'+' * part.kleene} as {part.variable}"
+        for part in bound.components
     ]
     for predicate in bound.predicates:
         lines += [f"where {format_expression(predicate)}", f"      {dump_typed(predicate)}"]

@@ -98,8 +98,8 @@ def _inside(meaning: str, operator: str) -> str:
     return meaning[len(operator) + 2 : -1] if meaning.startswith(f"({operator} ") else meaning
 
 
-def _bracketed(draw: st.DrawFn, written: Written, least: int) -> Written:
-    if written.binding >= least and draw(st.integers(0, 4)):
+def _bracketed(draw: st.DrawFn, written: Written, loosest: int) -> Written:
+    if written.binding >= loosest and draw(st.integers(0, 4)):
         return written
     return Written(f"({written.text})", written.meaning, _TIGHTEST)
 

@@ -22,21 +22,25 @@ class Case:
 
 
 def cases(file: str) -> list[Case]:
-    found = []
+    cases_found = []
     for block in ("\n" + (FOLDER / file).read_text(encoding="utf-8")).split("\n=== ")[1:]:
-        name, _, rest = block.partition("\n")
-        given, _, expected = f"{rest}\n".partition("\n---\n")
-        found.append(Case(name.strip(), given, expected.strip("\n")))
-    return found
+        name, _, content = block.partition("\n")
+        question, _, expected = f"{content}\n".partition("\n---\n")
+        cases_found.append(Case(name.strip(), question, expected.strip("\n")))
+    return cases_found
 
 
 def compare(file: str, case: Case, answer: Callable[[str], str]) -> None:
-    given = answer(case.given)
+    reply = answer(case.given)
     if os.environ.get("REWRITE_GOLDENS") == "1":
         rewritten = [
-            Case(found.name, found.given, given) if found == case else found for found in cases(file)
+            Case(case_in_file.name, case_in_file.given, reply) if case_in_file == case else case_in_file
+            for case_in_file in cases(file)
         ]
-        text = "\n".join(f"=== {found.name}\n{found.given}\n---\n{found.expected}\n" for found in rewritten)
+        text = "\n".join(
+            f"=== {case_in_file.name}\n{case_in_file.given}\n---\n{case_in_file.expected}\n"
+            for case_in_file in rewritten
+        )
         (FOLDER / file).write_text(text, encoding="utf-8")
         return
-    assert given == case.expected
+    assert reply == case.expected

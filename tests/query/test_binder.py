@@ -173,7 +173,7 @@ def test_parts_of_an_event_are_found_by_their_usual_names() -> None:
     query = bound(
         "PATTERN SEQ(ANY a) WHERE a.type = a.kind AND a.id < a.upper - a.lower WITHIN 1", schema, names
     )
-    assert [dump_typed(found) for found in query.predicates] == [
+    assert [dump_typed(predicate) for predicate in query.predicates] == [
         "(equal a.kind:string a.kind:string):bool",
         "(less a.key:int (subtract a.hi:int a.lo:int):int):bool",
     ]

@@ -27,14 +27,14 @@ def test_terms_are_those_of_inclusion_and_exclusion(case: NestedCase) -> None:
     assert len(branches) == len(readings)
     for branch in branches:
         parts = list(components_of(branch.pattern))
-        own = readings.pop(tuple(part.variable for part in parts if not part.negated))
-        assert {part.variable for part in parts if part.negated} == frozenset().union(*own)
+        own_readings = readings.pop(tuple(part.variable for part in parts if not part.negated))
+        assert {part.variable for part in parts if part.negated} == frozenset().union(*own_readings)
         expected: Counter[frozenset[str]] = Counter()
-        for count in range(1, len(own) + 1):
-            for chosen in combinations(own, count):
+        for count in range(1, len(own_readings) + 1):
+            for chosen in combinations(own_readings, count):
                 expected[frozenset().union(*chosen)] += (-1) ** (count + 1)
         assert {term.negated: term.weight for term in branch.terms} == {
             negated: weight for negated, weight in expected.items() if weight
         }
-        assert {term.negated for term in branch.terms if term.is_reading} == set(own)
+        assert {term.negated for term in branch.terms if term.is_reading} == set(own_readings)
     assert max(len(branch.terms) for branch in branches) == count_of_terms(pattern)

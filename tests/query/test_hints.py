@@ -197,11 +197,11 @@ def test_a_quarter_of_the_letters_may_be_wrong(word: str, known: list[str], mean
 
 @given(st.text("abc", max_size=7), st.text("abc", max_size=7))
 def test_slips_are_counted(one: str, other: str) -> None:
-    found = slips(one, other, 9)
-    assert found == slips(other, one, 9)
-    assert (found == 0) == (one == other)
-    assert abs(len(one) - len(other)) <= found <= max(len(one), len(other))
-    assert slips(one, other, 2) == found or (found > 2 and slips(one, other, 2) > 2)
+    distance = slips(one, other, 9)
+    assert distance == slips(other, one, 9)
+    assert (distance == 0) == (one == other)
+    assert abs(len(one) - len(other)) <= distance <= max(len(one), len(other))
+    assert slips(one, other, 2) == distance or (distance > 2 and slips(one, other, 2) > 2)
 
 
 @pytest.mark.parametrize(
@@ -257,9 +257,9 @@ def test_a_length_may_have_several_units(length: str) -> None:
 def test_text_without_quotes_names_quotes(condition: str, text: str) -> None:
     with pytest.raises((QuerySyntaxError, QueryError)) as caught:
         parse(f"{A} WHERE {condition} WITHIN 5")
-    first, *others = [line for line in str(caught.value).splitlines() if line.startswith("line ")]
+    first, *further_lines = [line for line in str(caught.value).splitlines() if line.startswith("line ")]
     assert f"quotes, '{text}'" in first
-    assert not others
+    assert not further_lines
 
 
 @pytest.mark.parametrize("condition", ["host = 'x'", "a.x > WITHIN", "a.x < 5q", "a.x = 1.2.", "a.x > 3 b.x"])

@@ -37,8 +37,8 @@ def test_too_many_components(written: str, outer: str) -> None:
 @pytest.mark.parametrize("count", [62, 63, 64, 65, 100, MOST_COMPONENTS])
 @pytest.mark.parametrize("pattern", ["SEQ({})", "AND({})", "SEQ(A+ k[], {})", "SEQ({}, !B n)"])
 def test_explain_of_long_patterns(pattern: str, count: int) -> None:
-    own = pattern.count(" k") + pattern.count(" n")
-    text = f"PATTERN {pattern.format(of_components(count - own))} WHERE v0.x <= v1.x WITHIN 5000"
+    named_count = pattern.count(" k") + pattern.count(" n")
+    text = f"PATTERN {pattern.format(of_components(count - named_count))} WHERE v0.x <= v1.x WITHIN 5000"
     assert uc.explain(text)
     assert uc.explain(text, EVENTS)
     assert uc.match(EVENTS, text).num_rows == 0

@@ -56,23 +56,23 @@ def test_a_value_is_as_if_it_were_written(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(COMPARED)))
     sign = data.draw(st.sampled_from(["=", "!="] + ([] if name == "b" else ["<", ">="])))
     value = data.draw(COMPARED[name])
-    window, least, limit = data.draw(st.sampled_from([3, 9])), data.draw(st.sampled_from([0, 0.4, 1])), 2
-    values = {"v": value, "w": window, "c": least, "k": limit}
-    asked = ALL.format(f"a.{name} {sign} $v", "$w", "$c", "$k", "$k")
-    written = ALL.format(f"a.{name} {sign} {literal(value)}", window, least, limit, limit)
-    found = uc.match(EVENTS, asked, parameters=values)
-    assert found.equals(uc.match(EVENTS, written))
-    assert found.equals(uc.match(EVENTS, uc.parse(asked), parameters=values))
+    window, threshold, limit = data.draw(st.sampled_from([3, 9])), data.draw(st.sampled_from([0, 0.4, 1])), 2
+    values = {"v": value, "w": window, "c": threshold, "k": limit}
+    query = ALL.format(f"a.{name} {sign} $v", "$w", "$c", "$k", "$k")
+    written = ALL.format(f"a.{name} {sign} {literal(value)}", window, threshold, limit, limit)
+    matches = uc.match(EVENTS, query, parameters=values)
+    assert matches.equals(uc.match(EVENTS, written))
+    assert matches.equals(uc.match(EVENTS, uc.parse(query), parameters=values))
     # From the command line every value is text.
-    typed = tuple(sorted((one, Untyped(given)) for one, given in values.items()))
-    assert found.equals(uc.match(EVENTS, query_of(asked, typed)))
+    typed = tuple(sorted((one, Untyped(text_value)) for one, text_value in values.items()))
+    assert matches.equals(uc.match(EVENTS, query_of(query, typed)))
 
 
 @given(st.lists(st.tuples(*(COMPARED[name] for name in ("n", "s", "at"))), min_size=1, max_size=4))
 def test_a_remembered_plan_is_that_of_its_values(drawn: list[tuple[Any, ...]]) -> None:
     text = "PATTERN SEQ(A a, B b) WHERE a.n > $n AND a.s = $s AND b.at > $at AND b.x + $n > a.x WITHIN 5"
-    for found in drawn:
-        values = dict(zip(("n", "s", "at"), found, strict=True))
+    for drawn_values in drawn:
+        values = dict(zip(("n", "s", "at"), drawn_values, strict=True))
         query = query_of(text, values_of(values))
         assert planned(text, values) == make_plan(query, SCHEMA)
         assert dict(planned(text, values).query.values) == values
@@ -106,8 +106,8 @@ def test_plans_are_remembered_across_values() -> None:
 def test_times(time: Any) -> None:
     query = "PATTERN SEQ(A a) WHERE a.at = $t WITHIN 5"
     written = "PATTERN SEQ(A a) WHERE a.at = '2026-01-05T08:00:00' WITHIN 5"
-    found = planned(query, {"t": time}).components[0].local[0]
-    assert repr(found).replace("parameter='t'", "parameter=None") == repr(
+    predicate = planned(query, {"t": time}).components[0].local[0]
+    assert repr(predicate).replace("parameter='t'", "parameter=None") == repr(
         make_plan(uc.parse(written), SCHEMA).components[0].local[0]
     )
 
@@ -158,10 +158,10 @@ def test_what_is_refused(clauses: str, values: dict[str, Any], said: str) -> Non
 
 
 def test_no_value_is_read_as_a_query() -> None:
-    found = uc.match(
+    matches = uc.match(
         EVENTS, "PATTERN SEQ(A a) WHERE a.s = $s WITHIN 5 RETURN $s AS s", parameters={"s": "v' OR TRUE --"}
     )
-    assert found.select(["a", "s"]).to_pylist() == [{"a": 2, "s": "v' OR TRUE --"}]
+    assert matches.select(["a", "s"]).to_pylist() == [{"a": 2, "s": "v' OR TRUE --"}]
 
 
 def test_null_is_never_equal() -> None:
@@ -173,13 +173,13 @@ def test_null_is_never_equal() -> None:
 def test_every_function_takes_parameters() -> None:
     query = "PATTERN SEQ(A a, B b) WHERE a.n >= $n WITHIN 9"
     values = {"n": 2}
-    found = uc.match(EVENTS, query, parameters=values)
-    assert found.num_rows == 2
-    assert pa.Table.from_batches(uc.iter_matches(EVENTS, query, parameters=values)).equals(found)
+    matches = uc.match(EVENTS, query, parameters=values)
+    assert matches.num_rows == 2
+    assert pa.Table.from_batches(uc.iter_matches(EVENTS, query, parameters=values)).equals(matches)
     assert "a.n >= 2" in uc.explain(query, EVENTS, parameters=values)
     assert "$n = 2" in str(uc.report(EVENTS, query, parameters=values))
-    assert uc.events_of(found, EVENTS, query, parameters=values).num_rows == 4
-    assert uc.posteriors(found, EVENTS, query, parameters=values).num_rows == 4
+    assert uc.events_of(matches, EVENTS, query, parameters=values).num_rows == 4
+    assert uc.posteriors(matches, EVENTS, query, parameters=values).num_rows == 4
     assert uc.validate(EVENTS, query=query, parameters=values) == []
     matcher = uc.IncrementalMatcher(query, EVENTS.schema, parameters=values)
     assert matcher.push(EVENTS).num_rows + matcher.close().num_rows == 2
@@ -188,10 +188,10 @@ def test_every_function_takes_parameters() -> None:
 def test_the_text_with_values_tells_kinds_apart() -> None:
     query = parse("PATTERN SEQ(A a) WHERE $x IS NULL WITHIN 10")
     length = dt.timedelta(seconds=5)
-    given = [
+    values = [
         5, "5", 5.5, True, "True", None, "None", dt.datetime(1970, 1, 1), "x\n-- $y = 5", length,
     ]  # fmt: skip
-    texts = [query_of(query, values_of({"x": value})).text_with_values for value in given]
+    texts = [query_of(query, values_of({"x": value})).text_with_values for value in values]
     assert [text.partition("$x = ")[2] for text in texts] == [
         "5", "'5'", "5.5", "True", "'True'", "None", "'None'", "TIMESTAMP '1970-01-01T00:00:00'",
         r"'x\n-- $y = 5'", "0:00:05",
@@ -202,14 +202,14 @@ def test_the_text_with_values_tells_kinds_apart() -> None:
 @given(st.lists(st.sampled_from([1, 2, 3, 7]), max_size=3), st.booleans())
 def test_a_list_is_as_if_it_were_written(values: list[int], negated: bool) -> None:
     sign = "NOT IN" if negated else "IN"
-    asked = f"PATTERN SEQ(A a, B b) WHERE b.n {sign} $many WITHIN 9"
+    query = f"PATTERN SEQ(A a, B b) WHERE b.n {sign} $many WITHIN 9"
     written = f"b.n {sign} ({', '.join(map(str, values))})" if values else str(negated).upper()
     expected = uc.match(EVENTS, f"PATTERN SEQ(A a, B b) WHERE {written} WITHIN 9")
     for given_ in (values, tuple(values), np.array(values, dtype=np.int64), pa.array(values, pa.int64())):
-        assert uc.match(EVENTS, asked, parameters={"many": given_}).equals(expected)
+        assert uc.match(EVENTS, query, parameters={"many": given_}).equals(expected)
     if values:
         typed = (("many", Untyped(", ".join(map(str, values)))),)
-        assert uc.match(EVENTS, query_of(asked, typed)).equals(expected)
+        assert uc.match(EVENTS, query_of(query, typed)).equals(expected)
 
 
 def test_lists_of_text_and_sets() -> None:

@@ -90,10 +90,10 @@ def run(script: str, events: int, cache: Path | None) -> subprocess.CompletedPro
 
 def test_what_compiles_is_said_with_how_far_it_is(tmp_path: Path) -> None:
     said = f"kernels of joins (first use on this machine): 1 of at most {config.KERNELS['joins']}"
-    first, *rest = run(ANNOUNCED, 8, tmp_path).stderr.splitlines()
+    first, *further_lines = run(ANNOUNCED, 8, tmp_path).stderr.splitlines()
     assert first == "silent so far"
-    assert len(rest) == 1
-    assert said in rest[0]
+    assert len(further_lines) == 1
+    assert said in further_lines[0]
 
 
 def test_little_work_loads_no_compiler(tmp_path: Path) -> None:

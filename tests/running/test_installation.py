@@ -45,9 +45,9 @@ def another(place: Path, name: str, distribution: str | None) -> Path:
 
 def said(place: Path, *command: str) -> str:
     """Return the last lines of what a Python with a folder first on its path says on stderr."""
-    given = os.environ | {"PYTHONPATH": f"{place}{os.pathsep}{ROOT}"}
+    environment = os.environ | {"PYTHONPATH": f"{place}{os.pathsep}{ROOT}"}
     done = subprocess.run(
-        [sys.executable, *command], env=given, cwd=place, capture_output=True, text=True, check=False
+        [sys.executable, *command], env=environment, cwd=place, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
     return done.stderr
@@ -78,14 +78,14 @@ def test_a_package_that_is_gone_and_one_without_sources(monkeypatch: pytest.Monk
     def spec(loader: object, origin: str | None) -> ModuleSpec:
         return ModuleSpec("confidence", loader, origin=origin)  # type: ignore[arg-type]
 
-    found: ModuleSpec | None = None
-    monkeypatch.setattr(installation, "find_spec", lambda name: found)
+    package_spec: ModuleSpec | None = None
+    monkeypatch.setattr(installation, "find_spec", lambda name: package_spec)
     with pytest.raises(RuntimeEnvironmentError, match=r"confidence, a part of uncertain-cep, is missing"):
         installation.check_ours()
-    found = spec(None, None)
+    package_spec = spec(None, None)
     with pytest.raises(RuntimeEnvironmentError, match="is not that of uncertain-cep"):
         installation.check_ours()
-    found = spec(object(), "frozen")
+    package_spec = spec(object(), "frozen")
     installation.check_ours()
 
 
@@ -116,7 +116,7 @@ def hide(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
     monkeypatch.setattr(installation, "find_spec", lambda name: None if name in modules else find(name))
 
 
-EVERY = [(part, module) for part, wanted in installation.PARTS.items() for module in wanted.modules]
+EVERY = [(part, module) for part, requirement in installation.PARTS.items() for module in requirement.modules]
 
 
 @pytest.mark.parametrize(("part", "module"), EVERY)
@@ -145,8 +145,8 @@ def test_extras_bring_what_parts_need() -> None:
     for part in installation.PARTS.values():
         brought = " ".join(extras[part.extra])
         # pyspark's own extra brings what Connect needs.
-        wanted = ["pyspark[connect]"] if part.extra == "connect" else part.modules
-        assert all(distributions.get(module, module) in brought for module in wanted)
+        packages = ["pyspark[connect]"] if part.extra == "connect" else part.modules
+        assert all(distributions.get(module, module) in brought for module in packages)
     # The set that brings Java to a machine brings all that a stream needs.
     assert set(extras["streams"]) <= set(extras["java"])
 

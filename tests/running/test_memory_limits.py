@@ -52,7 +52,7 @@ def test_enough_memory_changes_nothing() -> None:
 
 
 def test_too_little_is_an_error() -> None:
-    for call in (uc.match, lambda *given, **options: list(uc.iter_matches(*given, **options))):
+    for call in (uc.match, lambda *arguments, **options: list(uc.iter_matches(*arguments, **options))):
         with pytest.raises(
             uc.MemoryLimitError, match=r"stopped at the memory limit, with 0 matches found"
         ) as raised:
@@ -67,11 +67,11 @@ def test_it_is_looked_at_before_a_batch_and_before_what_is_large(monkeypatch: py
     held = 100
     monkeypatch.setattr(limits, "held_memory", lambda: held)
     batch = pa.record_batch({"x": [1, 2]})
-    found = within(Limits(memory=150), iter([batch, batch]))
-    assert next(found).num_rows == 2
+    batches = within(Limits(memory=150), iter([batch, batch]))
+    assert next(batches).num_rows == 2
     held = 200
     with pytest.raises(uc.MemoryLimitError, match="with 2 matches found so far"):
-        next(found)
+        next(batches)
     held = 100
     with Limits(memory=150).looked_at():
         checkpoint(50)
@@ -82,12 +82,12 @@ def test_it_is_looked_at_before_a_batch_and_before_what_is_large(monkeypatch: py
 
 def test_large_arrays_are_announced() -> None:
     """Work arrays whose size is known beforehand: those of expected counts, and of what grows."""
-    asked: list[int] = []
-    with looking_at(asked.append):
+    sizes: list[int] = []
+    with looking_at(sizes.append):
         uc.match(events(400), f"{QUERY} RETURN EXPECTED COUNT EVERY 10")
         matcher = uc.IncrementalMatcher(QUERY, events().schema)
         matcher.push(events(4000))
-    assert max(asked) > 8 * 400
+    assert max(sizes) > 8 * 400
 
 
 def test_the_command(tmp_path: Path) -> None:

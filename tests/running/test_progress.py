@@ -30,7 +30,7 @@ def test_it_says_how_many_how_fast_and_how_long(
 ) -> None:
     monkeypatch.setattr(meters, "BETWEEN_LINES", 0.0)
     with cut(1.25):
-        found = list(uc.iter_matches(EVENTS, QUERY, threads=2, batch_rows=1000, progress=True))
+        batches = list(uc.iter_matches(EVENTS, QUERY, threads=2, batch_rows=1000, progress=True))
     said = capsys.readouterr()
     assert said.out == ""
     first, *lines, last = said.err.split("\r\x1b[K")
@@ -38,7 +38,7 @@ def test_it_says_how_many_how_fast_and_how_long(
     assert any(line.endswith(" s left") and "%, about" in line for line in lines)
     counts = [int(line.partition(" match")[0].replace(",", "")) for line in lines]
     assert counts == sorted(counts)
-    assert counts[-1] == sum(batch.num_rows for batch in found)
+    assert counts[-1] == sum(batch.num_rows for batch in batches)
     assert all(" a second" in line for line in lines)
 
 
@@ -72,15 +72,15 @@ def test_the_line_goes_when_nobody_waits(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(meters, "BETWEEN_LINES", 0.0)
-    found: Any = uc.iter_matches(EVENTS, QUERY, batch_rows=1000, progress=True)
-    next(found)
-    found.close()
+    batches: Any = uc.iter_matches(EVENTS, QUERY, batch_rows=1000, progress=True)
+    next(batches)
+    batches.close()
     said = capsys.readouterr().err
     assert "1,000 matches" in said
     assert said.endswith("\r\x1b[K")
 
 
 def test_what_it_takes() -> None:
-    given: Any = "yes"
+    option: Any = "yes"
     with pytest.raises(uc.OptionError, match="progress='yes': it must be True, False or None"):
-        uc.iter_matches(EVENTS, QUERY, progress=given)
+        uc.iter_matches(EVENTS, QUERY, progress=option)

@@ -70,14 +70,14 @@ def test_nested_patterns(case: NestedCase, threads: int, most_repeated: float) -
 def test_every_event_of_the_owner_is_in_one_part(case: Case, threads: int, most_repeated: float) -> None:
     table = case.trace.table()
     plan = make_plan(uc.parse(case.text()), table.schema)
-    found = candidates(plan, table)
-    if found.empty:
+    all_candidates = candidates(plan, table)
+    if all_candidates.empty:
         return
     with cut(most_repeated):
-        made = [part() for part in parts_of(plan, found, threads)]
+        made = [part() for part in parts_of(plan, all_candidates, threads)]
     # There is no part where none has events for all components.
     together = np.concatenate([np.zeros(0, np.int64), *(part.rows[plan.owner] for part in made)])
-    assert set(together.tolist()) <= set(found.rows[plan.owner].tolist())
+    assert set(together.tolist()) <= set(all_candidates.rows[plan.owner].tolist())
     assert len(set(together.tolist())) == len(together)
 
 
@@ -89,19 +89,19 @@ def _events(n: int) -> pa.Table:
 def test_the_order_is_that_of_every_run() -> None:
     events = _events(4000)
     with cut(1.25):
-        found = [list(uc.iter_matches(events, QUERY, threads=3, batch_rows=1000)) for _ in range(3)]
-    assert found[0] == found[1] == found[2]
+        batches_of_runs = [list(uc.iter_matches(events, QUERY, threads=3, batch_rows=1000)) for _ in range(3)]
+    assert batches_of_runs[0] == batches_of_runs[1] == batches_of_runs[2]
     one = uc.match(events, QUERY, threads=1)
     order = [("a", "ascending"), ("b", "ascending"), ("c", "ascending")]
-    assert pa.Table.from_batches(found[0]).sort_by(order).equals(one.sort_by(order))
+    assert pa.Table.from_batches(batches_of_runs[0]).sort_by(order).equals(one.sort_by(order))
 
 
 def test_a_limit_takes_the_same_matches_in_every_run() -> None:
     with cut(1.25):
-        found = [uc.match(_events(1000), f"{QUERY} LIMIT 700", threads=2) for _ in range(3)]
-    assert found[0].num_rows == 700
-    assert found[0].equals(found[1])
-    assert found[1].equals(found[2])
+        tables = [uc.match(_events(1000), f"{QUERY} LIMIT 700", threads=2) for _ in range(3)]
+    assert tables[0].num_rows == 700
+    assert tables[0].equals(tables[1])
+    assert tables[1].equals(tables[2])
 
 
 _FAULTY: dict[str, Callable[[pa.Table, int], pa.Table]] = {
@@ -179,11 +179,11 @@ def test_another_thread_takes_the_place_of_a_caller_who_is_elsewhere() -> None:
             makers.add(threading.get_ident())
             yield 0
 
-    found = side_by_side(2, [endless, endless])
+    items = side_by_side(2, [endless, endless])
     while len(makers - {threading.get_ident()}) < 2:
-        next(found)
+        next(items)
         time.sleep(0.02)
-    found.close()  # type: ignore[attr-defined]
+    items.close()  # type: ignore[attr-defined]
 
 
 def test_the_caller_makes_items_instead_of_waiting() -> None:
@@ -197,8 +197,8 @@ def test_the_caller_makes_items_instead_of_waiting() -> None:
             if caller in makers:
                 return
 
-    found = side_by_side(2, [ends_when_the_caller_comes] * 2)
-    assert 2 <= sum(1 for _ in found) < 100_000
+    items = side_by_side(2, [ends_when_the_caller_comes] * 2)
+    assert 2 <= sum(1 for _ in items) < 100_000
     assert caller in makers
 
 
@@ -246,11 +246,11 @@ def test_a_queue_is_not_left_for_a_caller_who_does_not_come() -> None:
             made.append(0)
             yield 0
 
-    found = side_by_side(2, [queue, queue])
+    items = side_by_side(2, [queue, queue])
     # The caller has to wait for the second one, whose queue is left for it.
-    assert [next(found), next(found)] == [0, 0]
+    assert [next(items), next(items)] == [0, 0]
     _until(lambda: len(made) == 2 + 2 * MOST_AHEAD)
-    found.close()  # type: ignore[attr-defined]
+    items.close()  # type: ignore[attr-defined]
 
 
 def test_a_caller_who_makes_an_item_says_how_far_the_call_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,12 +283,12 @@ def test_threads_are_ahead_by_few_items_and_rest_when_nobody_waits() -> None:
             made.append(0)
             yield 0
 
-    found = side_by_side(2, [endless, endless])
-    assert [next(found) for _ in range(6)] == [0] * 6
+    items = side_by_side(2, [endless, endless])
+    assert [next(items) for _ in range(6)] == [0] * 6
     _until(lambda: len(made) == 6 + 2 * MOST_AHEAD)
     time.sleep(0.1)
     assert len(made) == 6 + 2 * MOST_AHEAD
-    found.close()  # type: ignore[attr-defined]
+    items.close()  # type: ignore[attr-defined]
     _stands_still(lambda: len(made))
 
 
@@ -302,11 +302,11 @@ def test_what_may_end_within_one_item_ends_with_the_caller() -> None:
             may_end_here()
             time.sleep(0.001)
 
-    found = side_by_side(2, [partial(compiles, number) for number in range(2)])
-    assert [next(found), next(found)] == [0, 1]
+    items = side_by_side(2, [partial(compiles, number) for number in range(2)])
+    assert [next(items), next(items)] == [0, 1]
     # The caller is elsewhere: one thread is left.
     _until(lambda: max(steps) > 0)
-    found.close()  # type: ignore[attr-defined]
+    items.close()  # type: ignore[attr-defined]
     _stands_still(lambda: sum(steps))
 
 
@@ -376,10 +376,10 @@ def test_what_a_task_raises_comes_when_its_turn_comes() -> None:
             went_on += 1
             yield 2
 
-    found = side_by_side(2, [fails, goes_on])
-    assert [next(found), next(found)] == [1, 2]
+    items = side_by_side(2, [fails, goes_on])
+    assert [next(items), next(items)] == [1, 2]
     with pytest.raises(ValueError, match="of a task"):
-        next(found)
+        next(items)
     _stands_still(lambda: went_on)
 
 

@@ -46,11 +46,11 @@ def test_a_stream_has_the_matches_of_all_worlds(
         if heartbeat is not None:
             parts.append(matcher.heartbeat(heartbeat[0], of_type=heartbeat[1]))
     rows = pa.Table.from_batches([*parts, matcher.close()]).to_pylist()
-    wanted = expected(types, window, events)
+    expected_by_ids = expected(types, window, events)
     got = {tuple(row[f"v{place}"] for place in range(len(types))): row for row in rows}
-    assert got.keys() == wanted.keys()
+    assert got.keys() == expected_by_ids.keys()
     assert len(rows) == len(got)
-    for ids, (lower, upper, confidence) in wanted.items():
+    for ids, (lower, upper, confidence) in expected_by_ids.items():
         assert (got[ids]["range_lower"], got[ids]["range_upper"]) == (lower, upper)
         assert got[ids]["confidence"] == pytest.approx(float(confidence), rel=1e-9)
 
@@ -69,10 +69,10 @@ def test_batches_have_the_matches_of_all_worlds(
     middle = data.draw(st.integers(0, table.num_rows))
     batches.take(table.slice(0, middle), table.slice(middle))
     batches.take(notice(table.schema, CLOSE))
-    wanted = expected(types, window, events)
+    expected_by_ids = expected(types, window, events)
     got = {tuple(row[f"v{place}"] for place in range(len(types))): row for row in batches.matches.to_pylist()}
-    assert got.keys() == wanted.keys()
-    for ids, (lower, upper, confidence) in wanted.items():
+    assert got.keys() == expected_by_ids.keys()
+    for ids, (lower, upper, confidence) in expected_by_ids.items():
         assert (got[ids]["range_lower"], got[ids]["range_upper"]) == (lower, upper)
         assert got[ids]["confidence"] == pytest.approx(float(confidence), rel=1e-9)
 

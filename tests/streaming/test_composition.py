@@ -56,8 +56,8 @@ def test_a_query_over_the_matches_of_another(kind: str) -> None:
     events = _frame(kind, EVENTS)
     joined = uc.with_matches(events, uc.match(events, OVERLOAD), "Overload")
     assert isinstance(joined, type(events))
-    found = uc.match(joined, "PATTERN SEQ(Overload first, Overload second, Page p) WITHIN 30")
-    assert _rows(found) == [
+    matches = uc.match(joined, "PATTERN SEQ(Overload first, Overload second, Page p) WITHIN 30")
+    assert _rows(matches) == [
         {"first": 10, "second": 11, "p": 9, "range_lower": 1, "range_upper": 19, "confidence": 1.0}
     ]
     again = uc.match(joined, "PATTERN SEQ(Load a, Overload o) WHERE o.gap = 1 AND o.a = a.id WITHIN 30")
@@ -81,8 +81,8 @@ def test_other_names_and_the_tick() -> None:
     events = events.replace_schema_metadata({TICK_METADATA: b"1s"})
     joined = uc.with_matches(events, uc.match(events, OVERLOAD, names=names), "X", names=names)
     assert joined.schema.metadata[TICK_METADATA] == b"1s"
-    found = uc.match(joined, "PATTERN SEQ(X a, X b) WITHIN 20 seconds", names=names)
-    assert found.num_rows == 1
+    matches = uc.match(joined, "PATTERN SEQ(X a, X b) WITHIN 20 seconds", names=names)
+    assert matches.num_rows == 1
     made = uc.to_events(uc.match(events, OVERLOAD, names=names), "X", tick="1s")
     assert made.schema.metadata[TICK_METADATA] == b"1s"
 

@@ -37,8 +37,8 @@ def test_sequences(case: Case, data: st.DataObject, evaluation: str, strategy: S
     note(case.script())
     if strategy == "skip_till_next_match" and "probability" in case.trace.table().column_names:
         evaluation = data.draw(st.sampled_from(["auto", "sliced", "point"]))
-    found = streamed(data, case.trace, text_of(case, strategy), evaluation)
-    assert_answer(rows_of(found, case), answer_of(case, strategy))
+    matches = streamed(data, case.trace, text_of(case, strategy), evaluation)
+    assert_answer(rows_of(matches, case), answer_of(case, strategy))
 
 
 @given(doubtful(language_cases()), st.data(), sampled_from(["auto", "point"]))
@@ -56,13 +56,13 @@ def test_batches_of_a_held_stream(case: LanguageCase, data: st.DataObject) -> No
 def test_one_event_at_a_time() -> None:
     matcher = uc.IncrementalMatcher(NEXT, SCHEMA, largest_interval=5)
     events = [("A", 0, 0, 0, 0.5), ("B", 2, 1, 6, 0.5), ("B", 1, 10, 10, None)]
-    found = [
+    rows = [
         row
         for event in events
         for row in matcher.push(dict(zip(SCHEMA.names, event, strict=True))).to_pylist()
     ]
-    found += matcher.close().to_pylist()
-    assert {row["b"]: row["confidence"] for row in found} == pytest.approx({1: 0.25, 2: 0.25})
+    rows += matcher.close().to_pylist()
+    assert {row["b"]: row["confidence"] for row in rows} == pytest.approx({1: 0.25, 2: 0.25})
 
 
 @pytest.mark.parametrize("evaluation", ["any_state", "selectivity", "query_order"])

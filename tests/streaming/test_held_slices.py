@@ -42,11 +42,11 @@ def events(*rows: tuple[str, int, int, int]) -> pa.Table:
 
 def streamed(data: st.DataObject, trace: Trace, text: str, kleene: str = "matches") -> pa.Table:
     """Return the matches of a trace that arrives in some way within the promise."""
-    given: Stream = data.draw(arrivals(trace.events))
+    arrival: Stream = data.draw(arrivals(trace.events))
     has_pmf = any(event.pmf is not None for event in trace.events)
-    table = plain(Trace(given.events, trace.types).table(with_pmf=has_pmf))
+    table = plain(Trace(arrival.events, trace.types).table(with_pmf=has_pmf))
     longest = max((event.upper - event.lower for event in trace.events), default=0)
-    largest = longest if given.largest is None else given.largest
+    largest = longest if arrival.largest is None else arrival.largest
     length = data.draw(SLICE_LENGTHS)
     if length is not None:
         # Slices so short that an event would be in very many are refused.
@@ -57,11 +57,11 @@ def streamed(data: st.DataObject, trace: Trace, text: str, kleene: str = "matche
     batches = Batches(text, table.schema, options, MatchOptions(kleene=kleene))
     start = 0
     # Without the promise nothing but the end and heartbeats may follow on a batch.
-    cuts = given.cuts if given.largest is not None else given.cuts[-1:]
-    for cut, heartbeat in zip(cuts, given.heartbeats, strict=False):
+    cuts = arrival.cuts if arrival.largest is not None else arrival.cuts[-1:]
+    for cut, heartbeat in zip(cuts, arrival.heartbeats, strict=False):
         middle = data.draw(st.integers(start, cut))
         parts = [table.slice(start, middle - start), table.slice(middle, cut - middle)]
-        if heartbeat is not None and given.largest is not None:
+        if heartbeat is not None and arrival.largest is not None:
             time, of_type = heartbeat
             parts.append(notice(table.schema, HEARTBEAT + (f":{of_type}" if of_type else ""), time))
         batches.take(*parts)
@@ -79,8 +79,8 @@ def streamed(data: st.DataObject, trace: Trace, text: str, kleene: str = "matche
 @given(case=cases(), data=st.data())
 def test_sequences(strategy: Strategy, case: Case, data: st.DataObject) -> None:
     note(case.script())
-    found = streamed(data, case.trace, text_of(case, strategy))
-    assert_answer(rows_of(found, case), answer_of(case, strategy))
+    matches = streamed(data, case.trace, text_of(case, strategy))
+    assert_answer(rows_of(matches, case), answer_of(case, strategy))
 
 
 @pytest.mark.parametrize("strategy", ALL_STRATEGIES)
@@ -103,8 +103,8 @@ def test_sets_branches_and_readings(case: NestedCase, data: st.DataObject) -> No
 def test_options(case: NestedCase, data: st.DataObject, planned: int) -> None:
     note(case.text())
     with patch.object(branches, "MOST_BRANCHES", planned):
-        found = streamed(data, case.trace, case.text())
-    assert_answer(case.rows(found), case.answer())
+        matches = streamed(data, case.trace, case.text())
+    assert_answer(case.rows(matches), case.answer())
 
 
 @given(data=st.data(), case=st.one_of(cases(), language_cases()))
@@ -124,26 +124,28 @@ def test_lateness_is_judged_by_what_held_when_the_batch_began(
     said: list[tuple[int, str | None]] = []
     start = 0
     for cut in sorted(cuts):
-        some, start = arrived[start:cut], cut
+        arrived_now, start = arrived[start:cut], cut
         beats = data.draw(
             st.lists(st.tuples(st.integers(-2, 12), st.sampled_from([None, "A", "B"])), max_size=1)
         )
         notices = [
             notice(table.schema, HEARTBEAT + (f":{name}" if name else ""), time) for time, name in beats
         ]
-        batches.take(table.slice(cut - len(some), len(some)), *notices)
-        broken = [event for event in some if _is_late(event, largest, kept, said)]
+        batches.take(table.slice(cut - len(arrived_now), len(arrived_now)), *notices)
+        broken = [event for event in arrived_now if _is_late(event, largest, kept, said)]
         late += broken
-        kept += [event for event in some if event not in broken]
+        kept += [event for event in arrived_now if event not in broken]
         said += beats
     batches.take(notice(table.schema, CLOSE))
-    told = batches.rows("late").select(["late_type", "late_id", "range_lower", "range_upper"]).to_pylist()
+    late_rows = (
+        batches.rows("late").select(["late_type", "late_id", "range_lower", "range_upper"]).to_pylist()
+    )
     expected = [(event.type, event.id, event.lower, event.upper) for event in late]
-    assert sorted(map(repr, (tuple(row.values()) for row in told))) == sorted(map(repr, expected))
+    assert sorted(map(repr, (tuple(row.values()) for row in late_rows))) == sorted(map(repr, expected))
     assert batches.counts["late"] == len(late)
     answer = replace(case, trace=replace(case.trace, events=tuple(kept))).answer()
-    found = batches.matches
-    assert_answer(rows_of(found, case) if isinstance(case, Case) else case.rows(found), answer)
+    matches = batches.matches
+    assert_answer(rows_of(matches, case) if isinstance(case, Case) else case.rows(matches), answer)
     assert batches.held == 0
 
 
@@ -234,14 +236,14 @@ def test_ids_used_twice(cut: int) -> None:
 def test_state_of_another_stream_is_refused() -> None:
     batches = Batches(PAIR, SCHEMA, StreamOptions(5, buckets=2))
     batches.take(events(("A", 1, 0, 1)))
-    for text, options, told in (
+    for text, options, message in (
         (PAIR.replace("10", "11"), StreamOptions(5, buckets=2), "query was .*WITHIN 10' and is .*WITHIN 11'"),
         (PAIR, StreamOptions(6, buckets=2), "largest_interval was 5 and is 6; slice_length was"),
         (PAIR, StreamOptions(5, buckets=3), "buckets was 2 and is 3"),
     ):
         changed = Batches(text, SCHEMA, options)
         changed.parts = batches.parts
-        with pytest.raises(OptionError, match=told):
+        with pytest.raises(OptionError, match=message):
             changed.take(events(("A", 2, 0, 1)))
 
 
@@ -303,9 +305,9 @@ def test_ids_are_unique_over_all_that_is_held(text: str, data: st.DataObject) ->
         st.integers(0, 2),
         sampled_from([None, 1, 2]),
     )
-    given = data.draw(st.lists(row, min_size=2, max_size=9))
+    drawn_rows = data.draw(st.lists(row, min_size=2, max_size=9))
     rows: list[dict[str, Any]] = []
-    for of_type, id, gap, length, key in given:
+    for of_type, id, gap, length, key in drawn_rows:
         lower = gap + (rows[-1]["lower"] if rows else 0)
         rows.append({"type": of_type, "id": id, "lower": lower, "upper": lower + length, "key": key})
     if data.draw(st.booleans()):
@@ -324,7 +326,7 @@ def test_ids_are_unique_over_all_that_is_held(text: str, data: st.DataObject) ->
     layout = batches.layout
     cuts = sorted(data.draw(st.sets(st.integers(1, len(rows) - 1), max_size=4)))
     bounds = {}
-    told = None
+    message = None
     try:
         for start, stop in pairwise([0, *cuts, len(rows)]):
             for number in range(start, stop):
@@ -332,7 +334,7 @@ def test_ids_are_unique_over_all_that_is_held(text: str, data: st.DataObject) ->
             batches.take(table.slice(start, stop - start))
         batches.take(notice(table.schema, CLOSE))
     except TraceError as error:
-        told = str(error)
+        message = str(error)
     pairs = [(first, second) for second in range(len(rows)) for first in range(second)]
     twice = [
         (first, second)
@@ -349,9 +351,9 @@ def test_ids_are_unique_over_all_that_is_held(text: str, data: st.DataObject) ->
         if bounds.get(second, -EVER) < (rows[first]["lower"] // layout.length + 1) * layout.length
     ]
     if together:
-        assert told is not None
-    if told is not None:
+        assert message is not None
+    if message is not None:
         assert twice
-        assert "has this id" in told
+        assert "has this id" in message
     else:
         assert batches.held == 0

@@ -30,9 +30,9 @@ def streamed(
 ) -> tuple[pa.Table, pa.Table]:
     """Return the matches of a stream, and the late events."""
     text = text or case.text(having)
-    found, matcher = pushed(stream, case.trace.types, text, evaluation=evaluation)
+    matches, matcher = pushed(stream, case.trace.types, text, evaluation=evaluation)
     assert matcher.late_count == matcher.late.num_rows
-    return found, matcher.late
+    return matches, matcher.late
 
 
 @STRATEGIES
@@ -45,9 +45,9 @@ def test_a_stream_is_the_oracle(
     note(case.script())
     stream = data.draw(arrivals(case.trace.events))
     with thresholds(small=small):
-        found, late = streamed(case, stream, evaluation, text=text_of(case, strategy))
+        matches, late = streamed(case, stream, evaluation, text=text_of(case, strategy))
     assert not late.num_rows
-    assert_answer(rows_of(found, case), answer_of(case, strategy))
+    assert_answer(rows_of(matches, case), answer_of(case, strategy))
 
 
 @given(case=cases(), data=st.data(), evaluation=EVALUATIONS, small=st.booleans())
@@ -59,10 +59,12 @@ def test_late_events_are_handed_out_and_the_answer_is_that_of_the_others(
     stream = replace(legal, events=tuple(data.draw(st.permutations(legal.events))))
     late = _late(stream)
     with thresholds(small=small):
-        found, handed_out = streamed(case, stream, evaluation)
+        matches, handed_out = streamed(case, stream, evaluation)
     assert handed_out.column("id").to_pylist() == [event.id for event in late]
-    rest = replace(case, trace=replace(case.trace, events=tuple(e for e in stream.events if e not in late)))
-    assert_answer(rows_of(found, case), rest.answer())
+    on_time = replace(
+        case, trace=replace(case.trace, events=tuple(e for e in stream.events if e not in late))
+    )
+    assert_answer(rows_of(matches, case), on_time.answer())
 
 
 def _late(stream: Stream) -> list[Event]:
@@ -95,8 +97,8 @@ def test_having_holds_for_streams(case: Case, data: st.DataObject, evaluation: s
     uniform = tuple(replace(event, pmf=None) for event in case.trace.events)
     case = replace(case, trace=Trace(uniform, case.trace.types))
     stream = data.draw(arrivals(case.trace.events))
-    found, _ = streamed(case, stream, evaluation, "HAVING CONFIDENCE >= 25%")
-    assert_answer(rows_of(found, case), having(case.answer(), Fraction(1, 4)))
+    matches, _ = streamed(case, stream, evaluation, "HAVING CONFIDENCE >= 25%")
+    assert_answer(rows_of(matches, case), having(case.answer(), Fraction(1, 4)))
 
 
 @given(case=cases(returns=True), data=st.data(), evaluation=EVALUATIONS, small=st.booleans())
@@ -107,9 +109,9 @@ def test_a_stream_returns_the_columns_of_the_batch(
     batch = uc.match(case.trace.table(), case.text())
     stream = data.draw(arrivals(case.trace.events))
     with thresholds(small=small):
-        found, _ = streamed(case, stream, evaluation)
-    assert found.schema == batch.schema
-    assert_same(rows_of(found, case), rows_of(batch, case))
+        matches, _ = streamed(case, stream, evaluation)
+    assert matches.schema == batch.schema
+    assert_same(rows_of(matches, case), rows_of(batch, case))
     keys = [*case.query().partition, *case.variables]
     aliases = [alias for alias, _ in case.returns]
 
@@ -117,7 +119,7 @@ def test_a_stream_returns_the_columns_of_the_batch(
         rows = table.to_pylist()
         return {tuple(row[key] for key in keys): [row[alias] for alias in aliases] for row in rows}
 
-    assert returned(found) == returned(batch)
+    assert returned(matches) == returned(batch)
 
 
 @given(case=cases(), data=st.data(), evaluation=EVALUATIONS)
@@ -132,6 +134,6 @@ def test_single_events_as_mappings_and_no_confidence(
         case.text(), table.schema, evaluation=evaluation, confidence=False, largest_interval=stream.largest
     )
     rows = [matcher.push(row) for row in table.to_pylist()]
-    found = pa.Table.from_batches([*rows, matcher.close()])
-    assert "confidence" not in found.column_names
-    assert_same(rows_of(found, case), rows_of(uc.match(table, case.text(), confidence=False), case))
+    matches = pa.Table.from_batches([*rows, matcher.close()])
+    assert "confidence" not in matches.column_names
+    assert_same(rows_of(matches, case), rows_of(uc.match(table, case.text(), confidence=False), case))

@@ -35,12 +35,12 @@ def test_figure_1(evaluation: str) -> None:
         "PATTERN SEQ(A a, B b, C c) WITHIN 4", SCHEMA, evaluation=evaluation, largest_interval=4
     )
     events = [event("A", "a1", 1, 5), event("C", "c2", 3, 5), event("B", "b3", 3, 5), event("C", "c4", 4, 8)]
-    found = [row for one in events for row in matcher.push(one).to_pylist()]
-    found += matcher.close().to_pylist()
-    found.sort(key=lambda row: row["c"])
-    assert [(row["a"], row["b"], row["c"]) for row in found] == [("a1", "b3", "c2"), ("a1", "b3", "c4")]
-    assert [(row["range_lower"], row["range_upper"]) for row in found] == [(1, 5), (1, 7)]
-    assert [row["confidence"] for row in found] == pytest.approx([25 / 225, 27 / 225], rel=1e-12)
+    rows = [row for one in events for row in matcher.push(one).to_pylist()]
+    rows += matcher.close().to_pylist()
+    rows.sort(key=lambda row: row["c"])
+    assert [(row["a"], row["b"], row["c"]) for row in rows] == [("a1", "b3", "c2"), ("a1", "b3", "c4")]
+    assert [(row["range_lower"], row["range_upper"]) for row in rows] == [(1, 5), (1, 7)]
+    assert [row["confidence"] for row in rows] == pytest.approx([25 / 225, 27 / 225], rel=1e-12)
 
 
 def test_auto_returns_a_match_with_the_event_that_completes_it() -> None:
@@ -218,7 +218,7 @@ def test_slices_come_out_when_they_are_long_enough() -> None:
 def test_state_of_slices_is_bounded() -> None:
     query = "PATTERN SEQ(A a, !C n, B+ b[]) WHERE [k] WITHIN 10"
     matcher = uc.IncrementalMatcher(query, SCHEMA, largest_interval=3)
-    everything, found, sizes = [], 0, []
+    everything, match_count, sizes = [], 0, []
     for start in range(0, 20_000, 500):
         ticks = np.arange(start, start + 500)
         events = pa.table(
@@ -233,10 +233,10 @@ def test_state_of_slices_is_bounded() -> None:
             }
         )
         everything.append(events)
-        found += matcher.push(events).num_rows
+        match_count += matcher.push(events).num_rows
         sizes.append(matcher.state_size)
-    found += matcher.close().num_rows
-    assert found == uc.match(pa.concat_tables(everything), query).num_rows > 1000
+    match_count += matcher.close().num_rows
+    assert match_count == uc.match(pa.concat_tables(everything), query).num_rows > 1000
     assert max(sizes) < 1200
 
 
@@ -321,7 +321,7 @@ def test_a_chain_too_long_to_sum_over_is_an_error(evaluation: str) -> None:
 def test_partitions_strings_and_events_are_forgotten(evaluation: str) -> None:
     query = "PATTERN SEQ(A a, B b) WHERE a.k = b.k AND a.id != b.id WITHIN 10"
     matcher = uc.IncrementalMatcher(query, SCHEMA, evaluation=evaluation, largest_interval=3)
-    found, sizes = 0, []
+    match_count, sizes = 0, []
     for start in range(0, 40_000, 1000):
         ticks = np.arange(start, start + 1000)
         events = pa.table(
@@ -335,10 +335,10 @@ def test_partitions_strings_and_events_are_forgotten(evaluation: str) -> None:
                 "x": ticks,
             }
         )
-        found += matcher.push(events).num_rows
+        match_count += matcher.push(events).num_rows
         sizes.append(matcher.state_size)
-    found += matcher.close().num_rows
-    assert found == 20_000
+    match_count += matcher.close().num_rows
+    assert match_count == 20_000
     assert max(sizes[20:]) <= max(sizes[:20])
     assert len(matcher._partitions) <= 4096
     evaluation_state = matcher._evaluation
@@ -354,9 +354,9 @@ def test_integers_that_leave_int64_compare_as_in_a_batch() -> None:
         event("A", "a2", 1, 1, x=big), event("B", "b3", 2, 2, x=big), event("B", "b4", 2, 2, x=-big),
     )  # fmt: skip
     matcher = uc.IncrementalMatcher(query, SCHEMA)
-    found = [row for part in range(6) for row in matcher.push(events.slice(part, 1)).to_pylist()]
+    rows = [row for part in range(6) for row in matcher.push(events.slice(part, 1)).to_pylist()]
     expected = uc.match(events, query).to_pylist()
-    assert sorted((row["a"], row["b"]) for row in found) == sorted((row["a"], row["b"]) for row in expected)
+    assert sorted((row["a"], row["b"]) for row in rows) == sorted((row["a"], row["b"]) for row in expected)
 
 
 ROWS = [("A", "a1", 1), ("A", "a2", 2), ("B", "a1", 3), ("B", "b1", 4), ("B", "b1", 5), ("A", "a3", 6)]
@@ -374,19 +374,19 @@ def test_an_event_with_an_id_in_use_is_refused_alone(evaluation: str, duplicates
     matcher = uc.IncrementalMatcher(
         PAIR, SCHEMA, evaluation=evaluation, duplicates=duplicates, largest_interval=9
     )
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     refused = []
     for start in range(0, len(ROWS), size):
         try:
-            found += matcher.push(table.slice(start, size)).to_pylist()
+            rows += matcher.push(table.slice(start, size)).to_pylist()
         except uc.TraceError as error:
             refused += [fault.value for fault in error.faults]
             # What such a call left waiting goes on with a snapshot.
             other = uc.IncrementalMatcher(PAIR, SCHEMA, evaluation=evaluation, largest_interval=9)
             other.restore(matcher.snapshot())
             matcher = other
-    found += matcher.heartbeat(7).to_pylist() + matcher.close().to_pylist()
-    assert sorted(map(str, found)) == expected
+    rows += matcher.heartbeat(7).to_pylist() + matcher.close().to_pylist()
+    assert sorted(map(str, rows)) == expected
     assert refused == (["'a1'", "'b1'"] if duplicates == "error" else [])
     assert matcher.duplicate_count == 2
 

@@ -46,17 +46,17 @@ def arrived(
     matcher: uc.IncrementalMatcher, table: pa.Table, cuts: set[int], beats: dict[int, Beat]
 ) -> tuple[pa.Table, list[object]]:
     """Return the matches and the ids of the late events of a stream that is cut into calls."""
-    found = []
+    batches = []
     start = 0
     for stop in sorted({*cuts, *beats, table.num_rows}):
-        found.append(matcher.push(table.slice(start, stop - start)))
+        batches.append(matcher.push(table.slice(start, stop - start)))
         start = stop
         if stop in beats:
             time, of_type = beats[stop]
-            found.append(matcher.heartbeat(time, of_type=of_type))
-    found.append(matcher.close())
+            batches.append(matcher.heartbeat(time, of_type=of_type))
+    batches.append(matcher.close())
     assert matcher.late_count == matcher.late.num_rows
-    return pa.Table.from_batches(found), matcher.late.column("id").to_pylist()
+    return pa.Table.from_batches(batches), matcher.late.column("id").to_pylist()
 
 
 @given(st.data(), st.one_of(cases(), language_cases()))
@@ -67,20 +67,20 @@ def test_lateness_is_judged_event_by_event(data: st.DataObject, case: Case | Lan
     largest = data.draw(st.sampled_from([None, 0, max(longest - 1, 0), longest, longest + 1]))
     beats = data.draw(beats_of(events))
     late = late_one_by_one(events, beats, largest)
-    rest = tuple(event for event in events if event not in late)
-    answer = replace(case, trace=replace(case.trace, events=rest)).answer()
+    on_time = tuple(event for event in events if event not in late)
+    answer = replace(case, trace=replace(case.trace, events=on_time)).answer()
     has_pmf = any(event.pmf is not None for event in events)
     table = Trace(tuple(events), case.trace.types).table(with_pmf=has_pmf)
     methods = INCREMENTAL_EVALUATIONS if isinstance(case, Case) else ("sliced", "point")
     evaluation = data.draw(st.sampled_from(methods))
     places = range(1, len(events))
-    some = data.draw(st.sets(st.sampled_from(places))) if places else set()
-    for cuts in (set[int](), set(places), some):
+    some_cuts = data.draw(st.sets(st.sampled_from(places))) if places else set()
+    for cuts in (set[int](), set(places), some_cuts):
         note(f"{case.text()}, cuts {sorted(cuts)}, heartbeats {beats}, largest_interval={largest}")
         matcher = uc.IncrementalMatcher(
             case.text(), table.schema, evaluation=evaluation, largest_interval=largest
         )
-        found, ids = arrived(matcher, table, cuts, beats)
+        matches, ids = arrived(matcher, table, cuts, beats)
         assert ids == [event.id for event in late]
-        rows = rows_of(found, case) if isinstance(case, Case) else case.rows(found)
+        rows = rows_of(matches, case) if isinstance(case, Case) else case.rows(matches)
         assert_answer(rows, answer)

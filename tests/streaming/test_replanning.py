@@ -45,9 +45,9 @@ def _sorted(table: pa.Table, keys: tuple[str, ...]) -> pa.Table:
     return table.take(pc.sort_indices(table, sort_keys=[(key, "ascending") for key in keys]))
 
 
-def _assert_same(found: pa.Table, expected: pa.Table, keys: tuple[str, ...]) -> None:
-    assert found.num_rows == expected.num_rows > 500
-    one, other = _sorted(found, keys), _sorted(expected, keys)
+def _assert_same(matches: pa.Table, expected: pa.Table, keys: tuple[str, ...]) -> None:
+    assert matches.num_rows == expected.num_rows > 500
+    one, other = _sorted(matches, keys), _sorted(expected, keys)
     names = [name for name in one.column_names if name != "confidence"]
     assert one.select(names).equals(other.select(names))
     np.testing.assert_allclose(one["confidence"].to_numpy(), other["confidence"].to_numpy(), rtol=1e-9)
@@ -59,27 +59,27 @@ def test_the_plan_follows_the_rates() -> None:
         _QUERY, table.schema, evaluation="sliced", largest_interval=6, slice_length=500
     )
     with patch.object(replanning, "SHARE_OF_MEASURING", 1e9):
-        found = _streamed(matcher, table, 1000)
-    first, *others = matcher.plans
+        matches = _streamed(matcher, table, 1000)
+    first, *later_plans = matcher.plans
     assert first.first_event == 0
     assert first.tree is not None
     assert first.tree.startswith("((c ")
-    assert others
-    assert others[-1].tree != first.tree
+    assert later_plans
+    assert later_plans[-1].tree != first.tree
     # It was changed behind the first half, and not for every slice.
     early = pc.sum(pc.equal(table["type"][: table.num_rows // 2], "A")).as_py()
-    assert all(used.first_event > 0.9 * early for used in others)
-    assert len(others) <= 3
-    _assert_same(found, uc.match(table, _QUERY), ("a", "b", "c"))
+    assert all(used.first_event > 0.9 * early for used in later_plans)
+    assert len(later_plans) <= 3
+    _assert_same(matches, uc.match(table, _QUERY), ("a", "b", "c"))
 
 
 def test_a_good_plan_is_kept() -> None:
     table = _flipping(20_000).slice(0, 10_000)
     matcher = uc.IncrementalMatcher(_QUERY, table.schema, evaluation="sliced", largest_interval=6)
     with patch.object(replanning, "SHARE_OF_MEASURING", 1e9):
-        found = _streamed(matcher, table, 500)
+        matches = _streamed(matcher, table, 500)
     assert len(matcher.plans) == 1
-    _assert_same(found, uc.match(table, _QUERY), ("a", "b", "c"))
+    _assert_same(matches, uc.match(table, _QUERY), ("a", "b", "c"))
 
 
 def test_looking_takes_a_small_part_of_the_time() -> None:
@@ -98,9 +98,9 @@ def test_every_branch_has_a_plan_of_its_own() -> None:
     )
     table = _flipping(8_000)
     matcher = uc.IncrementalMatcher(query, table.schema, largest_interval=6)
-    found = _streamed(matcher, table, 1000)
+    matches = _streamed(matcher, table, 1000)
     assert {used.branch for used in matcher.plans} == {0, 1}
-    _assert_same(found, uc.match(table, query), ("a", "b", "c", "d", "e"))
+    _assert_same(matches, uc.match(table, query), ("a", "b", "c", "d", "e"))
 
 
 def test_the_single_components_of_other_patterns_are_planned_anew_too() -> None:
@@ -113,13 +113,13 @@ def test_the_single_components_of_other_patterns_are_planned_anew_too() -> None:
         patch.object(replanning, "SHARE_OF_MEASURING", 1e9),
         patch.object(replanning, "WORTH_A_CHANGE", 1.1),
     ):
-        found = _streamed(matcher, table, 1000)
-    first, *others = [used.tree for used in matcher.plans]
+        matches = _streamed(matcher, table, 1000)
+    first, *later_trees = [used.tree for used in matcher.plans]
     assert first == "(c a)"
-    assert others[-1] == "(a c)"
+    assert later_trees[-1] == "(a c)"
     expected = uc.match(table, query)
-    assert found.num_rows == expected.num_rows > 500
-    assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected.to_pylist()))
+    assert matches.num_rows == expected.num_rows > 500
+    assert sorted(map(str, matches.to_pylist())) == sorted(map(str, expected.to_pylist()))
 
 
 def test_what_no_data_would_plan_is_grown_without_a_look() -> None:
@@ -127,7 +127,7 @@ def test_what_no_data_would_plan_is_grown_without_a_look() -> None:
     query = "PATTERN SEQ(A a, !B b, C c) WHERE b.x = a.x WITHIN 30"
     matcher = uc.IncrementalMatcher(query, table.schema, largest_interval=6)
     with patch.object(replanning, "measure", wraps=measure) as measured:
-        found = _streamed(matcher, table, 500)
+        matches = _streamed(matcher, table, 500)
     assert measured.call_count == 0
     assert matcher.plans == ()
-    assert found.num_rows == uc.match(table, query).num_rows > 0
+    assert matches.num_rows == uc.match(table, query).num_rows > 0

@@ -39,8 +39,8 @@ def test_a_mapping_is_a_table_of_one_row(
     ]
     beats = dict(zip(stream.cuts, stream.heartbeats, strict=True))
     for number, row in enumerate(table.to_pylist()):
-        mine: Any = row if alone[number] else table.slice(number, 1)
-        assert matchers[0].push(mine).equals(matchers[1].push(table.slice(number, 1)))
+        pushed_event: Any = row if alone[number] else table.slice(number, 1)
+        assert matchers[0].push(pushed_event).equals(matchers[1].push(table.slice(number, 1)))
         beat = beats.get(number + 1)
         if beat is not None:
             first, second = (matcher.heartbeat(beat[0], of_type=beat[1]) for matcher in matchers)

@@ -29,9 +29,9 @@ def streamed(
     trace: Trace, stream: Stream, text: str, slice_length: int | None, evaluation: str = "sliced"
 ) -> pa.Table:
     """Return the output of a matcher for a stream that is evaluated slice by slice."""
-    found, matcher = pushed(stream, trace.types, text, evaluation=evaluation, slice_length=slice_length)
+    matches, matcher = pushed(stream, trace.types, text, evaluation=evaluation, slice_length=slice_length)
     assert not matcher.late_count
-    return found
+    return matches
 
 
 @STRATEGIES
@@ -43,8 +43,8 @@ def test_sequences(
     note(case.script())
     stream = data.draw(arrivals(case.trace.events))
     with thresholds(small=small):
-        found = streamed(case.trace, stream, text_of(case, strategy), length)
-    assert_answer(rows_of(found, case), answer_of(case, strategy))
+        matches = streamed(case.trace, stream, text_of(case, strategy), length)
+    assert_answer(rows_of(matches, case), answer_of(case, strategy))
 
 
 @pytest.mark.parametrize("strategy", ALL_STRATEGIES)
@@ -57,8 +57,8 @@ def test_kleene_negation_and_contiguity(
     note(case.text())
     stream = data.draw(arrivals(case.trace.events))
     with thresholds(small=small):
-        found = streamed(case.trace, stream, case.text(), length)
-    assert_answer(case.rows(found), case.answer())
+        matches = streamed(case.trace, stream, case.text(), length)
+    assert_answer(case.rows(matches), case.answer())
 
 
 @given(case=timed_cases(), data=st.data(), length=_LENGTHS, small=st.booleans())
@@ -68,8 +68,8 @@ def test_conditions_on_times(
     note(case.text())
     stream = data.draw(arrivals(case.trace.events))
     with thresholds(small=small):
-        found = streamed(case.trace, stream, case.text(), length)
-    assert_answer(case.rows(found), case.answer())
+        matches = streamed(case.trace, stream, case.text(), length)
+    assert_answer(case.rows(matches), case.answer())
 
 
 @pytest.mark.parametrize("evaluation", ["any_state", "selectivity", "query_order"])
@@ -82,8 +82,8 @@ def test_runs_take_conditions_on_times(evaluation: str, case: LanguageCase, data
         return
     note(case.text())
     stream = data.draw(arrivals(case.trace.events))
-    found = streamed(case.trace, stream, case.text(), None, evaluation)
-    assert_answer(case.rows(found), case.answer())
+    matches = streamed(case.trace, stream, case.text(), None, evaluation)
+    assert_answer(case.rows(matches), case.answer())
 
 
 @given(case=nested_cases("OAS"), data=st.data(), length=_LENGTHS, small=st.booleans())
@@ -91,8 +91,8 @@ def test_sets_and_branches(case: NestedCase, data: st.DataObject, length: int | 
     note(case.text())
     stream = data.draw(arrivals(case.trace.events))
     with thresholds(small=small):
-        found = streamed(case.trace, stream, case.text(), length)
-    assert_answer(case.rows(found), case.answer())
+        matches = streamed(case.trace, stream, case.text(), length)
+    assert_answer(case.rows(matches), case.answer())
 
 
 @given(case=language_cases(), data=st.data())
@@ -104,9 +104,9 @@ def test_a_match_comes_out_as_soon_as_it_is_final(case: LanguageCase, data: st.D
     table = trace.table(with_pmf=True)
     matcher = uc.IncrementalMatcher(case.text(), table.schema, evaluation="sliced", slice_length=1)
     bound = data.draw(st.integers(-2, 12))
-    known = [event for event in ordered if event.lower < bound]
-    pushed = matcher.push(table.slice(0, len(known)))
-    found = [row for batch in (pushed, matcher.heartbeat(bound)) for row in batch.to_pylist()]
+    past_events = [event for event in ordered if event.lower < bound]
+    pushed = matcher.push(table.slice(0, len(past_events)))
+    rows = [row for batch in (pushed, matcher.heartbeat(bound)) for row in batch.to_pylist()]
     if case.components[0].negated or case.components[0].kleene:
         return
     expected = [
@@ -114,12 +114,12 @@ def test_a_match_comes_out_as_soon_as_it_is_final(case: LanguageCase, data: st.D
         for match in replace(case, trace=trace).answer()
         if _event(ordered, case, match.partition, match.signature[0][1]).upper + case.window - 1 < bound
     ]
-    assert len(found) == len(expected)
+    assert len(rows) == len(expected)
 
 
 def _event(events: list[Event], case: LanguageCase, partition: tuple[object, ...], id: object) -> Event:
     names = case.query().partition
-    (found,) = [
+    (event,) = [
         event for event in events if event.id == id and tuple(event[name] for name in names) == partition
     ]
-    return found
+    return event

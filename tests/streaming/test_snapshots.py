@@ -61,8 +61,8 @@ def resumed(data: st.DataObject, trace: Trace, text: str, evaluation: str) -> pa
 )
 def test_sequences(evaluation: str, case: Case, data: st.DataObject, strategy: Strategy) -> None:
     note(case.script())
-    found = resumed(data, case.trace, text_of(case, strategy), evaluation)
-    assert_answer(rows_of(found, case), answer_of(case, strategy))
+    matches = resumed(data, case.trace, text_of(case, strategy), evaluation)
+    assert_answer(rows_of(matches, case), answer_of(case, strategy))
 
 
 @given(case=language_cases(), data=st.data())
@@ -88,17 +88,17 @@ def test_snapshots_of_something_else_are_refused() -> None:
     other = uc.IncrementalMatcher(PAIR.replace("10", "9"), SCHEMA, largest_interval=4)
     with pytest.raises(OptionError, match=r"largest_interval was None and is 4; query was .* WITHIN 10'"):
         other.restore(snapshot)
-    asked = f"{PAIR} HAVING CONFIDENCE >= $least"
-    given = uc.IncrementalMatcher(asked, SCHEMA, parameters={"least": 0.5}).snapshot()
+    query = f"{PAIR} HAVING CONFIDENCE >= $least"
+    blob = uc.IncrementalMatcher(query, SCHEMA, parameters={"least": 0.5}).snapshot()
     with pytest.raises(OptionError, match=r"query was .*\$least = 0.5' and is .*\$least = 0.75'"):
-        uc.IncrementalMatcher(asked, SCHEMA, parameters={"least": 0.75}).restore(given)
+        uc.IncrementalMatcher(query, SCHEMA, parameters={"least": 0.75}).restore(blob)
     matcher = uc.IncrementalMatcher(PAIR, SCHEMA)
-    for wrong, told in (
+    for wrong, message in (
         (b"", "no snapshot"),
         (None, "no snapshot"),
         (snapshot[:-9], "cut off or changed"),
     ):
-        with pytest.raises(OptionError, match=told):
+        with pytest.raises(OptionError, match=message):
             matcher.restore(wrong)  # type: ignore[arg-type]
     matcher.close()
     with pytest.raises(OptionError, match="the stream was closed"):

@@ -42,8 +42,8 @@ def stamps(*times: dt.datetime, unit: str = "us") -> pa.Table:
 
 
 def confidences(events: Any, within: str, **options: Any) -> list[float]:
-    found = uc.match(events, f"PATTERN SEQ(A a, B b) WITHIN {within}", **options)
-    return [float(value) for value in found["confidence"].to_numpy()]
+    matches = uc.match(events, f"PATTERN SEQ(A a, B b) WITHIN {within}", **options)
+    return [float(value) for value in matches["confidence"].to_numpy()]
 
 
 def coarse() -> pa.Table:
@@ -74,16 +74,16 @@ def test_the_kind_of_frame_does_not_change_the_answer() -> None:
 
 def test_one_more_row_with_a_fraction_changes_no_confidence() -> None:
     second = dt.timedelta(seconds=1)
-    found = []
+    confidence_lists = []
     for more in ([], [START + 3600 * second + second / 4]):
         for unit in ("s", "ms", "us", "ns"):
             if more and unit == "s":
                 continue
             raw = stamps(START, START + second, *more, unit=unit)
             events = uc.to_intervals(raw, time="at", uncertainty=plus_minus("500ms"))
-            found.append(confidences(events, "10 s"))
+            confidence_lists.append(confidences(events, "10 s"))
     # All but the one pair of ticks of 1,000,001 by 1,000,001 in which both are at the same time.
-    assert found == [pytest.approx([1 - 1 / 1_000_001**2], rel=1e-12)] * 7
+    assert confidence_lists == [pytest.approx([1 - 1 / 1_000_001**2], rel=1e-12)] * 7
 
 
 @pytest.mark.parametrize(("text", "long"), [("1h", "60min"), ("1s", "1000 ms")])
@@ -130,20 +130,20 @@ def test_the_tick_is_no_attribute_unless_it_is_called_otherwise() -> None:
     for where in ("[tick]", "a.tick = '1s'"):
         with pytest.raises(uc.QueryError, match=r'tick says how long a tick .*names=."tick"'):
             uc.match(table, f"PATTERN SEQ(A a, B b) WHERE {where} WITHIN 5")
-        found = uc.match(table, f"PATTERN SEQ(A a, B b) WHERE {where} WITHIN 5", names={"tick": "none"})
-        assert found.num_rows == 1
-    own = uc.to_intervals(
+        matches = uc.match(table, f"PATTERN SEQ(A a, B b) WHERE {where} WITHIN 5", names={"tick": "none"})
+        assert matches.num_rows == 1
+    intervals = uc.to_intervals(
         stamps(START, START + HOUR).append_column("tick", pa.array([7, 8])),
         time="at",
         uncertainty=exact(),
         names=Names(tick="length of a tick"),
     )
-    found = uc.match(
-        own, "PATTERN SEQ(A a, B b) WHERE b.tick = 8 WITHIN 2 h", names={"tick": "length of a tick"}
+    matches = uc.match(
+        intervals, "PATTERN SEQ(A a, B b) WHERE b.tick = 8 WITHIN 2 h", names={"tick": "length of a tick"}
     )
-    assert found.num_rows == 1
+    assert matches.num_rows == 1
     with pytest.raises(uc.TraceError, match="column 'tick': there is such a column already"):
-        uc.to_intervals(own, time="at", uncertainty=exact(), names=Names(lower="from", upper="to"))
+        uc.to_intervals(intervals, time="at", uncertainty=exact(), names=Names(lower="from", upper="to"))
 
 
 def test_nobody_knows_the_tick_of_events_that_name_none() -> None:
@@ -167,16 +167,16 @@ def test_intervals_in_any_unit_have_ticks_of_a_microsecond(unit: str) -> None:
     times = pa.array([START, START + dt.timedelta(seconds=2)], pa.timestamp(unit))
     later = pa.array([START + dt.timedelta(seconds=1), START + dt.timedelta(seconds=2)], pa.timestamp(unit))
     table = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": times, "upper": later})
-    found = uc.match(table, "PATTERN SEQ(A a, B b) WITHIN 1500 ms")
-    assert found.schema.field("range_lower").type == pa.timestamp("us" if unit in ("s", "ms") else unit)
+    matches = uc.match(table, "PATTERN SEQ(A a, B b) WITHIN 1500 ms")
+    assert matches.schema.field("range_lower").type == pa.timestamp("us" if unit in ("s", "ms") else unit)
     # A has to happen in the last half second: W consecutive ticks end with the one of B.
-    assert found.column("confidence").to_pylist() == pytest.approx([500_000 / 1_000_001], rel=1e-12)
-    assert found.column("range_lower").to_pylist()[0] == pd.Timestamp(START) + pd.Timedelta(
+    assert matches.column("confidence").to_pylist() == pytest.approx([500_000 / 1_000_001], rel=1e-12)
+    assert matches.column("range_lower").to_pylist()[0] == pd.Timestamp(START) + pd.Timedelta(
         microseconds=500_001
     )
     matcher = uc.IncrementalMatcher("PATTERN SEQ(A a, B b) WITHIN 1500 ms", table.schema)
     rows = matcher.push(table).to_pylist() + matcher.close().to_pylist()
-    assert rows == found.to_pylist()
+    assert rows == matches.to_pylist()
     assert uc.match(table, "PATTERN SEQ(A a, B b) WITHIN 2 s", tick="1s").column(
         "confidence"
     ).to_pylist() == [0.5]
@@ -316,7 +316,7 @@ def test_explain_shows_the_tick() -> None:
 
     def row(label: str, events: pa.Table, text: str = query, **options: Any) -> str:
         lines = [line.split(maxsplit=1) for line in uc.explain(text, events, **options).splitlines()]
-        return next(rest for first, rest in lines if first == label)
+        return next(text for first, text in lines if first == label)
 
     assert row("tick", coarse()) == "1h"
     assert row("window", coarse()) == "25h: 25 ticks of 1h"
@@ -425,7 +425,7 @@ def test_float_stamps_between_two_default_ticks_are_refused(tmp_path: Path) -> N
     ):
         read_traces([file], schema)
     events = read_traces([file], schema, tick="1ns")
-    found = uc.match(events, "PATTERN SEQ(B a, A b) WITHIN 10 us")
-    assert found.column("range_lower").cast(pa.int64()).to_pylist() == [1000123]
-    assert found.column("range_upper").cast(pa.int64()).to_pylist() == [1000456]
+    matches = uc.match(events, "PATTERN SEQ(B a, A b) WITHIN 10 us")
+    assert matches.column("range_lower").cast(pa.int64()).to_pylist() == [1000123]
+    assert matches.column("range_upper").cast(pa.int64()).to_pylist() == [1000456]
     assert uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 10 us").num_rows == 0

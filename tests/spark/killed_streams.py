@@ -88,13 +88,15 @@ def victims(process: int, kind: str) -> list[int]:
     """Return the processes of a kind: driver, JVM or worker."""
     if kind == "driver":
         return [process]
-    found = list(below(process))
+    children = list(below(process))
     if kind == "executor":
-        return [number for number, command in found if "CoarseGrainedExecutorBackend" in command]
+        return [number for number, command in children if "CoarseGrainedExecutorBackend" in command]
     if kind == "JVM":
-        return [number for number, command in found if "org.apache.spark.deploy.SparkSubmit" in command]
+        return [number for number, command in children if "org.apache.spark.deploy.SparkSubmit" in command]
     workers = [
-        number for number, command in found if "pyspark" in command and "java" not in command.split("\0")[0]
+        number
+        for number, command in children
+        if "pyspark" in command and "java" not in command.split("\0")[0]
     ]
     # The first of them starts the others.
     return workers[1:] or workers
@@ -192,10 +194,10 @@ def run(
         running.process.terminate()
         running.process.wait()
     close([*command(folder, query, master=master), "--close"], log)
-    found = written(folder / "out")
-    assert found is not None
-    assert set(found.column("kind").to_pylist()) == {"match"}
-    assert as_rows(found.select(columns)) == as_rows(expected)
+    output = written(folder / "out")
+    assert output is not None
+    assert set(output.column("kind").to_pylist()) == {"match"}
+    assert as_rows(output.select(columns)) == as_rows(expected)
     return {
         "matches": expected.num_rows,
         "batches": commits(folder),
@@ -266,8 +268,8 @@ def _waited(condition: Callable[[], T], running: _Running, until: float) -> T:
         assert time.monotonic() < until, running.said[-3000:]
         if running.process.poll() is not None:
             running.start()
-        if found := condition():
-            return found
+        if value := condition():
+            return value
         time.sleep(0.05)
 
 
@@ -277,11 +279,13 @@ def _signature(columns: Sequence[str]) -> list[str]:
 
 def _check_so_far(out: Path, columns: Sequence[str], signatures: pa.Array) -> None:
     """Check that what is there is part of the answer, and nothing twice, also right behind a kill."""
-    found = written(out)
-    if found is not None:
-        some = pa.array(list(map(repr, found.select(_signature(columns)).to_pylist())), pa.string())
-        assert pc.all(pc.is_in(some, signatures), min_count=0).as_py()
-        assert len(pc.unique(some)) == len(some)
+    output = written(out)
+    if output is not None:
+        signatures_so_far = pa.array(
+            list(map(repr, output.select(_signature(columns)).to_pylist())), pa.string()
+        )
+        assert pc.all(pc.is_in(signatures_so_far, signatures), min_count=0).as_py()
+        assert len(pc.unique(signatures_so_far)) == len(signatures_so_far)
 
 
 def main() -> None:
@@ -294,18 +298,18 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=len(QUERIES))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--master", default="local[2]", help="local-cluster[2,1,1024]: executors are killed")
-    asked = parser.parse_args()
-    for number, (name, query) in enumerate(list(QUERIES.items())[: asked.queries]):
+    arguments = parser.parse_args()
+    for number, (name, query) in enumerate(list(QUERIES.items())[: arguments.queries]):
         kinds = ["worker", "driver", "JVM", "worker", "worker", "driver", "JVM"]
-        if asked.master.startswith("local-cluster"):
+        if arguments.master.startswith("local-cluster"):
             kinds = ["executor"]
-        kills = [kinds[(number + k) % len(kinds)] for k in range(asked.kills)]
-        folder = asked.folder / name
+        kills = [kinds[(number + k) % len(kinds)] for k in range(arguments.kills)]
+        folder = arguments.folder / name
         folder.mkdir(parents=True)
-        table = trace(asked.events, asked.seed + number)
+        table = trace(arguments.events, arguments.seed + number)
         print(
             name,
-            run(folder, query, table, asked.batches, kills, asked.seed + number, asked.master),
+            run(folder, query, table, arguments.batches, kills, arguments.seed + number, arguments.master),
             flush=True,
         )
 

@@ -94,8 +94,8 @@ def ended(matches: DataFrame, place: Path) -> list[StreamingQueryProgress]:
 
 def counted(done: Sequence[StreamingQueryProgress], metrics: str = "uncertain_cep") -> dict[str, int]:
     """Return the sums of what batches counted."""
-    given: list[Any] = [progress["observedMetrics"][metrics] for progress in done]
-    rows = [row.asDict() for row in given]
+    metrics_of_batches: list[Any] = [progress["observedMetrics"][metrics] for progress in done]
+    rows = [row.asDict() for row in metrics_of_batches]
     if rows and "schema" in rows[0]:
         # So it is with Spark Connect.
         names = [field["name"] for field in rows[0]["schema"]["fields"]]

@@ -36,29 +36,32 @@ def test_counts_of_batches(times: int, rows: list[tuple[int, ...]], cuts: list[i
     if not whole:
         numbers[-1] = pa.nulls(len(rows), pa.int64())
     columns = [*(column.cast(pa.int64()) for column in columns), *numbers]
-    given = pa.RecordBatch.from_arrays(columns, [str(place) for place in range(len(columns))])
-    batches = [given.slice(begin, end - begin) for begin, end in pairwise(edges)]
-    found = pa.Table.from_batches(counted_candidates(batches, kinds=3 + 2 * times), COUNTED).to_pylist()
-    assert len(found) == len(batches)
-    for (begin, end), told in zip(pairwise(edges), found, strict=True):
-        some = rows[begin:end]
-        first, later = [row for row in some if row[1]], [row for row in some if row[2]]
-        assert told["faulty"] == sum(row[0] for row in some)
-        assert (told["first"], told["later"]) == (len(first), len(later))
-        assert told["candidates"] == sum(row[1] or row[2] for row in some)
-        assert told["earliest"] == min((row[5] for row in first), default=None)
-        assert told["latest"] == max((row[5] for row in first), default=None)
-        assert told["longest"] == max((row[6] for row in first), default=None)
-        assert told["length"] == sum(row[6] for row in later)
-        assert told["components"] == [sum(row[place] for row in some) for place in (3, 4)] * times
-        hashes = [row[7] % 2**64 for row in some if row[1] or row[2]]
-        for group, least in enumerate(told["least"]):
-            assert least == min(
+    batch = pa.RecordBatch.from_arrays(columns, [str(place) for place in range(len(columns))])
+    batches = [batch.slice(begin, end - begin) for begin, end in pairwise(edges)]
+    counts = pa.Table.from_batches(counted_candidates(batches, kinds=3 + 2 * times), COUNTED).to_pylist()
+    assert len(counts) == len(batches)
+    for (begin, end), row_of_counts in zip(pairwise(edges), counts, strict=True):
+        rows_of_batch = rows[begin:end]
+        first, later = [row for row in rows_of_batch if row[1]], [row for row in rows_of_batch if row[2]]
+        assert row_of_counts["faulty"] == sum(row[0] for row in rows_of_batch)
+        assert (row_of_counts["first"], row_of_counts["later"]) == (len(first), len(later))
+        assert row_of_counts["candidates"] == sum(row[1] or row[2] for row in rows_of_batch)
+        assert row_of_counts["earliest"] == min((row[5] for row in first), default=None)
+        assert row_of_counts["latest"] == max((row[5] for row in first), default=None)
+        assert row_of_counts["longest"] == max((row[6] for row in first), default=None)
+        assert row_of_counts["length"] == sum(row[6] for row in later)
+        assert (
+            row_of_counts["components"]
+            == [sum(row[place] for row in rows_of_batch) for place in (3, 4)] * times
+        )
+        hashes = [row[7] % 2**64 for row in rows_of_batch if row[1] or row[2]]
+        for group, least_hash in enumerate(row_of_counts["least"]):
+            assert least_hash == min(
                 (float(key // GROUPS) for key in hashes if key % GROUPS == group), default=None
             )
-        ids = [row[8] for row in some if row[3] or row[4]]
+        ids = [row[8] for row in rows_of_batch if row[3] or row[4]]
         apart = whole and len(set(ids)) == len(ids)
-        assert told["ids"] == (([min(ids), max(ids)] if ids else []) if apart else None)
+        assert row_of_counts["ids"] == (([min(ids), max(ids)] if ids else []) if apart else None)
 
 
 def test_ids_that_rise_are_read_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,8 +72,8 @@ def test_ids_that_rise_are_read_once(spark: SparkSession, monkeypatch: pytest.Mo
     table = random_trace(5, 40)
     rising = table.set_column(1, "id", pa.array(np.arange(40)))
     query = "PATTERN SEQ(A a, B b) WITHIN 5"
-    found = match(spark.createDataFrame(rising), query, partitions=2, slice_length=10)
-    assert found.columns[:2] == ["a", "b"]
+    matches = match(spark.createDataFrame(rising), query, partitions=2, slice_length=10)
+    assert matches.columns[:2] == ["a", "b"]
     for ids in (pa.array(np.arange(40) % 3), pa.array(map(str, range(40)))):
         with pytest.raises(TraceError):
             match(

@@ -33,15 +33,15 @@ def clocked(seed: int, count: int) -> pa.Table:
     draw = np.random.default_rng(seed)
     bounds = {"h": (-2, 2), "g": (0, 3), "f": (1, 1)}
     clock = draw.choice([*bounds, "none"], count)
-    own = np.sort(draw.integers(0, count, count))
+    own_ticks = np.sort(draw.integers(0, count, count))
     low, high = (np.array([bounds.get(name, (0, 2))[side] for name in clock]) for side in (0, 1))
     absent = clock == "none"
     table = pa.table(
         {
             "type": draw.choice(["A", "B"], count).tolist(),
             "id": np.arange(count),
-            "lower": own + low,
-            "upper": own + high,
+            "lower": own_ticks + low,
+            "upper": own_ticks + high,
             "key": draw.integers(0, 3, count),
             "source": pa.array(clock, mask=absent),
             "offset_lower": pa.array(low, mask=absent),
@@ -75,8 +75,8 @@ def test_without_sources_pmfs_by_clocks_are_those_of_the_times(spark: SparkSessi
     table = clocked(5, 40)
     low, high = (table[name].to_pylist() for name in ("lower", "upper"))
     width = [
-        upper - lower - (0 if least is None else most - least)
-        for lower, upper, least, most in zip(
+        upper - lower - (0 if offset_low is None else offset_high - offset_low)
+        for lower, upper, offset_low, offset_high in zip(
             low, high, *(table[name].to_pylist() for name in ("offset_lower", "offset_upper")), strict=True
         )
     ]

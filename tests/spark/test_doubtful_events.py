@@ -35,17 +35,17 @@ def test_any_spread(spark: SparkSession) -> None:
 def test_files_that_workers_read(spark: SparkSession, tmp_path: Path) -> None:
     table = _trace().drop(["not used"]).sort_by("lower")
     pq.write_table(table, tmp_path / "events.parquet", row_group_size=20)
-    found = match(spark.read.parquet(str(tmp_path / "events.parquet")), QUERY).toArrow()
-    assert as_rows(found) == as_rows(uc.match(table, QUERY))
+    matches = match(spark.read.parquet(str(tmp_path / "events.parquet")), QUERY).toArrow()
+    assert as_rows(matches) == as_rows(uc.match(table, QUERY))
 
 
 def test_what_is_no_probability(spark: SparkSession) -> None:
     table = _trace()
     place = table.schema.get_field_index("probability")
     for wrong in (1.5, -0.25, float("nan")):
-        given = table["probability"].to_pylist()
-        given[3] = wrong
-        changed = table.set_column(place, "probability", pa.array(given, pa.float64()))
+        probabilities = table["probability"].to_pylist()
+        probabilities[3] = wrong
+        changed = table.set_column(place, "probability", pa.array(probabilities, pa.float64()))
         with pytest.raises(TraceError, match="a number from 0 to 1"):
             uc.match(changed, QUERY)
         with pytest.raises(TraceError, match="a number from 0 to 1"):

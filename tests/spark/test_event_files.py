@@ -81,12 +81,12 @@ def test_which_frames_are_those_of_files(spark: SparkSession, folder: Path) -> N
         spark.read.parquet(*paths),
     ]
     assert [tasks(frame) for frame in whole] == [2] * len(whole)
-    told = "workers read the files: 6 parts in 2 tasks"
-    assert told in uc.explain(KEYED, whole[0])
-    assert told in uc.explain(KEYED, whole[0], format="json")
+    explanation = "workers read the files: 6 parts in 2 tasks"
+    assert explanation in uc.explain(KEYED, whole[0])
+    assert explanation in uc.explain(KEYED, whole[0], format="json")
     first = whole[0]
     assert tasks(spark.read.parquet(paths[0])) == 1
-    others = [
+    other_frames = [
         first.filter("value > 0"),
         first.limit(10),
         first.withColumn("value", f.col("value") + 1),
@@ -94,8 +94,8 @@ def test_which_frames_are_those_of_files(spark: SparkSession, folder: Path) -> N
         spark.read.option("mergeSchema", True).parquet(str(folder)),
         spark.createDataFrame(events(1)),
     ]
-    assert not any(tasks(frame) for frame in others)
-    assert "Spark reads and shuffles the events" in uc.explain(KEYED, others[0])
+    assert not any(tasks(frame) for frame in other_frames)
+    assert "Spark reads and shuffles the events" in uc.explain(KEYED, other_frames[0])
     assert not tasks(first, Spread(slice_length=5))
     assert not tasks(first, Spread(prune=True))
     first.cache()
@@ -135,20 +135,20 @@ def test_times_with_a_tick(spark: SparkSession, folder: Path, tmp_path: Path) ->
     frame = read_traces(spark, write(tmp_path / "timed", table))
     expected = uc.match(table, query, tick="1ms")
     assert match_to_parquet(frame, query, tmp_path / "out", tick="1ms") == expected.num_rows > 0
-    found = pq.read_table(tmp_path / "out")
-    places = [place for place, name in enumerate(found.schema.names) if name.startswith("range")]
-    cast = [found.column(place).cast(expected.schema.field(place).type) for place in places]
+    matches = pq.read_table(tmp_path / "out")
+    places = [place for place, name in enumerate(matches.schema.names) if name.startswith("range")]
+    cast = [matches.column(place).cast(expected.schema.field(place).type) for place in places]
     for place, column in zip(places, cast, strict=True):
-        found = found.set_column(place, found.schema.names[place], column)
-    assert as_rows(found) == as_rows(expected)
+        matches = matches.set_column(place, matches.schema.names[place], column)
+    assert as_rows(matches) == as_rows(expected)
 
 
 def changed(table: pa.Table, column: str, values: dict[int, Any]) -> pa.Table:
-    given = table.column(column).to_pylist()
+    column_values = table.column(column).to_pylist()
     for row, value in values.items():
-        given[row] = value
+        column_values[row] = value
     place = table.schema.get_field_index(column)
-    return table.set_column(place, column, pa.array(given, table.schema.field(place).type))
+    return table.set_column(place, column, pa.array(column_values, table.schema.field(place).type))
 
 
 def test_all_faults_of_all_files(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
@@ -158,9 +158,11 @@ def test_all_faults_of_all_files(spark: SparkSession, folder: Path, tmp_path: Pa
         match_to_parquet(read_traces(spark, where), KEYED, tmp_path / "out")
     faults = [(Path(fault.file or "").name, fault.row, fault.column) for fault in raised.value.faults]
     assert faults == [("0.parquet", 6, "lower"), ("0.parquet", 81, "type"), ("1.parquet", 51, "lower")]
-    many = write(tmp_path / "many", changed(events(1), "upper", dict.fromkeys(range(50, 150), -10_000)))
+    faulty_file = write(
+        tmp_path / "many", changed(events(1), "upper", dict.fromkeys(range(50, 150), -10_000))
+    )
     with pytest.raises(TraceError, match="80 more events have such faults") as raised:
-        match_to_parquet(read_traces(spark, many), KEYED, tmp_path / "out")
+        match_to_parquet(read_traces(spark, faulty_file), KEYED, tmp_path / "out")
     assert len(raised.value.faults) == 21
     with pytest.raises(TraceError, match=r"0\.parquet, row 6, column 'lower'"):
         match_to_parquet(read_traces(spark, where), f"{KEYED} LIMIT 3", tmp_path / "out")
@@ -218,28 +220,28 @@ def test_how_many_tasks_are_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("uncertain_cep.spark.jobs.BETWEEN_LINES", 0.02)
-    told = tmp_path / "told"
+    note_file = tmp_path / "told"
     done: list[tuple[int, int]] = []
 
     def tell(some: int, parts: int) -> None:
         done.append((some, parts))
-        told.touch()
+        note_file.touch()
 
-    wait = partial(waiting, told=str(told))
+    wait = partial(waiting, told=str(note_file))
     with tasks_told(spark, tell):
         spark.range(0, 4, 1, 4).mapInArrow(wait, "id long").collect()
     assert done
-    assert all(0 <= some <= parts == 4 for some, parts in done)
-    told.unlink()
+    assert all(0 <= done_tasks <= parts == 4 for done_tasks, parts in done)
+    note_file.unlink()
     tasks = Meter.tasks
 
     def look(meter: Meter, some: int, parts: int) -> None:
         tasks(meter, some, parts)
-        told.touch()
+        note_file.touch()
 
     monkeypatch.setattr(Meter, "tasks", look)
-    given = spark.createDataFrame(events(1))
-    frame = given.mapInArrow(wait, given.schema)
+    original = spark.createDataFrame(events(1))
+    frame = original.mapInArrow(wait, original.schema)
     capsys.readouterr()
     assert match_to_parquet(frame, KEYED, tmp_path / "out", progress=True)
     assert " done" in (said := capsys.readouterr().err)

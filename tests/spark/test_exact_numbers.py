@@ -28,14 +28,14 @@ def test_exact_numbers_are_taken(events: DataFrame, dtype: str) -> None:
     expected = uc.match(events, QUERY).collect()
     assert len(expected) == 1
     ids = ["id"] if dtype.startswith("decimal") else []
-    given = as_type(events, dtype, "lower", "upper", *ids)
-    assert uc.match(given, QUERY).collect() == expected
-    assert "component 2   b: B" in uc.explain(QUERY, given)
+    converted = as_type(events, dtype, "lower", "upper", *ids)
+    assert uc.match(converted, QUERY).collect() == expected
+    assert "component 2   b: B" in uc.explain(QUERY, converted)
 
 
 def test_of_several_types_at_once_and_as_stamps(events: DataFrame) -> None:
-    given = as_type(as_type(events, "smallint", "lower"), "decimal(12,0)", "upper")
-    assert uc.match(given, QUERY).collect() == uc.match(events, QUERY).collect()
+    converted = as_type(as_type(events, "smallint", "lower"), "decimal(12,0)", "upper")
+    assert uc.match(converted, QUERY).collect() == uc.match(events, QUERY).collect()
     stamps = as_type(events.drop("upper").withColumnRenamed("lower", "at"), "decimal(10,0)", "at")
     made = uc.to_intervals(stamps, time="at", uncertainty="plus_minus:1s", unit="s", tick="1s")
     assert uc.match(made, QUERY).count() == 1
@@ -43,9 +43,9 @@ def test_of_several_types_at_once_and_as_stamps(events: DataFrame) -> None:
 
 @pytest.mark.parametrize("value", ["null", "9223372036854775808BD", "-1e30BD"])
 def test_what_is_no_time_is_told(events: DataFrame, value: str) -> None:
-    given = events.withColumn("upper", f.expr(f"CAST({value} AS decimal(38,0))"))
+    converted = events.withColumn("upper", f.expr(f"CAST({value} AS decimal(38,0))"))
     with pytest.raises(uc.TraceError, match=r"column '(lower|upper)'"), worker_errors():
-        uc.match(given, QUERY).collect()
+        uc.match(converted, QUERY).collect()
 
 
 @pytest.mark.parametrize("dtype", ["decimal(10,2)", "float", "string"])

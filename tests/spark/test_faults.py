@@ -47,11 +47,11 @@ def test_the_fault_is_that_of_the_engine(spark: SparkSession, column: str, value
     ))  # fmt: skip
     with pytest.raises(TraceError) as expected:
         uc.match(table, UNKEYED)
-    with pytest.raises(TraceError) as found:
+    with pytest.raises(TraceError) as on_spark:
         match(spark.createDataFrame(table), UNKEYED)
-    told = {(fault.message, fault.column, fault.value) for fault in expected.value.faults}
-    assert {(fault.message, fault.column, fault.value) for fault in found.value.faults} == told
-    assert all(fault.row is None for fault in found.value.faults)
+    expected_faults = {(fault.message, fault.column, fault.value) for fault in expected.value.faults}
+    assert {(fault.message, fault.column, fault.value) for fault in on_spark.value.faults} == expected_faults
+    assert all(fault.row is None for fault in on_spark.value.faults)
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,10 @@ def test_faulty_probabilities(spark: SparkSession, probabilities: list[float | N
 def test_many_faults_are_counted(spark: SparkSession) -> None:
     # What is the same of two events is said once.
     table = trace_with("upper", {row: -1000 - row for row in range(50)})
-    with pytest.raises(TraceError) as found:
+    with pytest.raises(TraceError) as raised:
         match(spark.createDataFrame(table), UNKEYED)
-    assert len(found.value.faults) == 21
-    assert "30 more events have such faults" in str(found.value)
+    assert len(raised.value.faults) == 21
+    assert "30 more events have such faults" in str(raised.value)
 
 
 def test_uneven_times(spark: SparkSession) -> None:
@@ -89,11 +89,11 @@ def test_uneven_times(spark: SparkSession) -> None:
 def test_an_id_used_twice_is_found_by_the_worker(spark: SparkSession) -> None:
     table = pa.table({"type": ["A", "B", "A"], "id": [7, 8, 7], "lower": [1, 2, 3], "upper": [1, 2, 3]})
     matches = match(spark.createDataFrame(table), "PATTERN SEQ(A a, B b) WITHIN 5")
-    with pytest.raises(TraceError, match="has this id") as found, worker_errors():
+    with pytest.raises(TraceError, match="has this id") as raised, worker_errors():
         matches.collect()
-    assert "value 7" in str(found.value)
-    assert "Traceback" not in str(found.value)
-    assert "SQLSTATE" not in str(found.value)
+    assert "value 7" in str(raised.value)
+    assert "Traceback" not in str(raised.value)
+    assert "SQLSTATE" not in str(raised.value)
 
 
 def _far_apart(ids: pa.Array, hosts: list[str | None]) -> pa.Table:
@@ -122,9 +122,9 @@ def test_an_id_used_twice_is_found_in_different_slices(spark: SparkSession, ids:
     table = _far_apart(ids, ["u"] * 8)
     with pytest.raises(TraceError, match="an earlier event has this id") as here:
         uc.match(table, PLAIN)
-    with pytest.raises(TraceError, match="an earlier event has this id") as found:
+    with pytest.raises(TraceError, match="an earlier event has this id") as raised:
         _sliced(spark, table, PLAIN)
-    assert [replace(fault, row=None) for fault in here.value.faults] == list(found.value.faults)
+    assert [replace(fault, row=None) for fault in here.value.faults] == list(raised.value.faults)
     with pytest.raises(TraceError, match="an earlier event with the same host has this id"):
         _sliced(spark, table, KEYED)
 
@@ -132,29 +132,29 @@ def test_an_id_used_twice_is_found_in_different_slices(spark: SparkSession, ids:
 @pytest.mark.parametrize("ids", SOME_IDS.values(), ids=SOME_IDS.keys())
 def test_ids_may_start_again_in_each_partition(spark: SparkSession, ids: pa.Array) -> None:
     table = _far_apart(ids, ["u", "u", "u", "u", "v", "v", None, "v"])
-    found = _sliced(spark, table, KEYED)
-    assert found.count() == uc.match(table, KEYED).num_rows == 3
+    matches = _sliced(spark, table, KEYED)
+    assert matches.count() == uc.match(table, KEYED).num_rows == 3
 
 
 def test_an_id_that_no_candidate_has_twice(spark: SparkSession) -> None:
     table = _far_apart(pa.array([1, 2, 3, 4, 5, 6, 1, 2]), ["u"] * 8)
-    asked = "PATTERN SEQ(A a, B b) WHERE a.lower < 3000 AND b.lower < 3000 WITHIN 5"
-    assert _sliced(spark, table, asked).count() == uc.match(table, asked).num_rows == 3
+    query = "PATTERN SEQ(A a, B b) WHERE a.lower < 3000 AND b.lower < 3000 WITHIN 5"
+    assert _sliced(spark, table, query).count() == uc.match(table, query).num_rows == 3
 
 
 def test_each_branch_has_candidates_of_its_own(spark: SparkSession) -> None:
     table = _far_apart(pa.array([1, 2, 3, 4, 1, 5]), ["u"] * 6)
-    asked = "PATTERN OR(SEQ(A a, B b), SEQ(B c, A d)) WHERE {} AND {} WITHIN 5"
-    apart = asked.format("a.lower < 1500", "d.lower > 1500")
+    query = "PATTERN OR(SEQ(A a, B b), SEQ(B c, A d)) WHERE {} AND {} WITHIN 5"
+    apart = query.format("a.lower < 1500", "d.lower > 1500")
     assert _sliced(spark, table, apart).count() == uc.match(table, apart).num_rows
     with pytest.raises(TraceError, match="has this id"):
-        _sliced(spark, table, asked.format("a.lower < 1500", "d.lower >= 0"))
+        _sliced(spark, table, query.format("a.lower < 1500", "d.lower >= 0"))
 
 
 def test_branches_are_looked_at_one_by_one_only_where_ids_recur(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = "PATTERN SEQ(A a, C? c, D? d, E? e, B b) WITHIN 5"
+    query = "PATTERN SEQ(A a, C? c, D? d, E? e, B b) WITHIN 5"
     suspected, jobs = unique_ids._suspected, []
 
     def counted(*arguments: Any) -> bool:
@@ -163,19 +163,19 @@ def test_branches_are_looked_at_one_by_one_only_where_ids_recur(
 
     monkeypatch.setattr(unique_ids, "_suspected", counted)
     apart = _far_apart(pa.array([5, 2, 3, 4, 1, 6]), ["u"] * 6)
-    assert _sliced(spark, apart, asked).count() == uc.match(apart, asked).num_rows == 3
+    assert _sliced(spark, apart, query).count() == uc.match(apart, query).num_rows == 3
     assert jobs == [False]
     twice = _far_apart(pa.array([5, 2, 3, 4, 5, 6]), ["u"] * 6)
     with pytest.raises(TraceError, match="has this id"):
-        _sliced(spark, twice, asked)
+        _sliced(spark, twice, query)
 
 
 def test_many_ids_used_twice_are_counted(spark: SparkSession) -> None:
     table = _far_apart(pa.array([*range(60), *range(60)]), ["u"] * 120)
-    with pytest.raises(TraceError) as found:
+    with pytest.raises(TraceError) as raised:
         _sliced(spark, table, PLAIN)
-    assert len(found.value.faults) == 21
-    assert "the same in 40 more rows" in str(found.value)
+    assert len(raised.value.faults) == 21
+    assert "the same in 40 more rows" in str(raised.value)
 
 
 def test_other_errors_pass(spark: SparkSession) -> None:
@@ -190,7 +190,7 @@ def test_a_process_that_takes_too_long_to_start() -> None:
 
 def test_the_slices_of_an_event_are_no_duplicates(spark: SparkSession) -> None:
     table = pa.table({"type": ["A", "B", "A"], "id": [1, 2, 3], "lower": [0, 0, 90], "upper": [0, 99, 95]})
-    found = match(
+    matches = match(
         spark.createDataFrame(table), "PATTERN SEQ(A a, B b) WITHIN 100", partitions=2, slice_length=3
     )
-    assert sorted(row["a"] for row in found.collect()) == [1, 3]
+    assert sorted(row["a"] for row in matches.collect()) == [1, 3]

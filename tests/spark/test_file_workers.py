@@ -130,16 +130,18 @@ def described(paths: list[Path], schema: Any = None, tick: str | None = None) ->
     work = tuple((file, tuple(parts)) for file, parts in steps.items())
     chosen = tick if schema is None else schema.tick
     reading = Reading(work, options, chosen, chosen)
-    told = [row for batch in describe_files(numbers(len(work)), reading=reading) for row in batch.to_pylist()]
+    descriptions = [
+        row for batch in describe_files(numbers(len(work)), reading=reading) for row in batch.to_pylist()
+    ]
     loaded = load_traces(paths, schema, tick=tick)
     assert loaded.table is not None
-    firsts = np.cumsum([1, *(row["rows"] * len(work[row["file"]][1]) for row in told)])
-    events = {row["file"]: json.loads(row["events"]) for row in told}
+    firsts = np.cumsum([1, *(row["rows"] * len(work[row["file"]][1]) for row in descriptions)])
+    events = {row["file"]: json.loads(row["events"]) for row in descriptions}
     days = all(one["days"] for one in events.values())
     kept = as_spark_keeps(loaded.table.schema).with_metadata(loaded.table.schema.metadata)
-    known = described_files(events, kept, reading, days, tuple(firsts.tolist()))
-    assert known is not None
-    return known
+    event_files = described_files(events, kept, reading, days, tuple(firsts.tolist()))
+    assert event_files is not None
+    return event_files
 
 
 @given(
@@ -203,8 +205,8 @@ def write_raw(folder: Path, seed: int, ending: str, group: int) -> list[Path]:
     draw = np.random.default_rng(seed)
 
     def column(values: np.ndarray) -> list[int]:
-        found: list[int] = values.tolist()
-        return found
+        plain_values: list[int] = values.tolist()
+        return plain_values
 
     start = np.sort(draw.integers(0, 200, 60)) + draw.integers(0, 4, 60)
     tasks = pa.table(
@@ -297,16 +299,16 @@ def test_faults_say_file_and_row(
     place = table.schema.get_field_index(column)
     table = table.set_column(place, column, pa.array(values, table.schema.field(place).type))
     query = "PATTERN SEQ(A a, (A|B) b) WITHIN 5"
-    known = scanned if ending == "parquet" else described
-    work = work_of(known(in_files(table, tmp_path, ending, 3, 5)), query, 2)
-    found = [
+    event_files_of = scanned if ending == "parquet" else described
+    work = work_of(event_files_of(in_files(table, tmp_path, ending, 3, 5)), query, 2)
+    reported_faults = [
         fault
         for task in range(len(work.tasks))
         for batch in write_files([pa.record_batch({"number": [task]})], work=work, folder=str(tmp_path))
-        for told in batch.to_pylist()
-        for fault in json.loads(told["faults"])
+        for report in batch.to_pylist()
+        for fault in json.loads(report["faults"])
     ]
-    assert {(fault["file"], fault["row"], fault["column"]) for fault in found} == {
+    assert {(fault["file"], fault["row"], fault["column"]) for fault in reported_faults} == {
         (str(tmp_path / f"{row // 20}.{ending}"), row % 20 + 1, "lower" if column == "upper" else column)
     }
     with pytest.raises(uc.TraceError, match=f"row {row % 20 + 1}, column"):

@@ -95,9 +95,9 @@ def test_no_row_is_lost(spark: SparkSession, table: pa.Table, ansi: str) -> None
         predicate = whole(plan)
         with np.errstate(all="ignore"):
             expected[text] = evaluate_mask(predicate, table).tolist()
-        found = condition(predicate, types)
-        assert found is not None, text
-        conditions.append(f.coalesce(found, f.lit(False)).alias(str(len(conditions))))
+        translated = condition(predicate, types)
+        assert translated is not None, text
+        conditions.append(f.coalesce(translated, f.lit(False)).alias(str(len(conditions))))
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
@@ -106,7 +106,9 @@ def test_no_row_is_lost(spark: SparkSession, table: pa.Table, ansi: str) -> None
         spark.conf.set("spark.sql.ansi.enabled", str(before))
     for place, (text, mask) in enumerate(expected.items()):
         kept = rows[str(place)]
-        lost = [row for row, (wanted, here) in enumerate(zip(mask, kept, strict=True)) if wanted and not here]
+        lost = [
+            row for row, (is_true, here) in enumerate(zip(mask, kept, strict=True)) if is_true and not here
+        ]
         assert not lost, f"{text} loses rows {lost}"
         if text in SAME:
             assert kept == mask, text

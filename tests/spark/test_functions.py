@@ -36,7 +36,7 @@ def test_as_in_process(spark: SparkSession) -> None:
         }
     )
     expected = uc.match(table, QUERY).to_pylist()
-    found = match(spark.createDataFrame(table), QUERY, slice_length=5).toArrow().to_pylist()
+    rows_there = match(spark.createDataFrame(table), QUERY, slice_length=5).toArrow().to_pylist()
     assert len(expected) > 5
     by_ids = {(row["a"], row["b"]): row for row in expected}
-    assert {(row["a"], row["b"]): row for row in found} == by_ids
+    assert {(row["a"], row["b"]): row for row in rows_there} == by_ids

@@ -49,12 +49,12 @@ def test_java_home_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     home = fake_java(tmp_path / "a java", "21.0.1")
     other = fake_java(tmp_path / "other", "17.0.1")
     monkeypatch.setenv("PATH", str(other / "bin"))
-    found = find_java()
-    assert found is not None
-    assert (found.home, found.version, found.source) == (other, 17, "PATH")
+    java = find_java()
+    assert java is not None
+    assert (java.home, java.version, java.source) == (other, 17, "PATH")
     monkeypatch.setenv("JAVA_HOME", str(home))
-    found = ensure_java()
-    assert (found.home, found.version, found.source, found.complete) == (home, 21, "JAVA_HOME", True)
+    java = ensure_java()
+    assert (java.home, java.version, java.source, java.complete) == (home, 21, "JAVA_HOME", True)
     assert os.environ["JAVA_HOME"] == str(home)
 
 
@@ -66,8 +66,8 @@ def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     (tmp_path / "empty").mkdir()
     new = fake_java(tmp_path / "new", "17.0.9", None)
     (tmp_path / "empty" / "java").symlink_to(new / "bin" / "java")
-    found = ensure_java()
-    assert (found.home, found.version) == (new, 17)
+    java = ensure_java()
+    assert (java.home, java.version) == (new, 17)
     assert os.environ["JAVA_HOME"] == str(new)
 
 

@@ -58,10 +58,10 @@ def test_posteriors_are_those_of_this_process(spark: SparkSession, query: str) -
     table = random_trace(6, 120, keys=3)
     matches = uc.match(table, query)
     assert matches.num_rows >= 3
-    frame, found = to_spark(spark, table), to_spark(spark, matches)
+    frame, match_frame = to_spark(spark, table), to_spark(spark, matches)
     here = by_match(uc.posteriors(matches, table, query).to_pylist())
-    for given in (found, found.drop("range_lower")):
-        there = uc.posteriors(given, frame, query)
+    for match_rows in (match_frame, match_frame.drop("range_lower")):
+        there = uc.posteriors(match_rows, frame, query)
         assert by_match([row.asDict(recursive=True) for row in there.collect()]) == here
 
 
@@ -94,8 +94,8 @@ def test_what_forbids_in_the_middle_of_long_intervals_is_known(spark: SparkSessi
     matches = uc.match(table, query)
     here = uc.posteriors(matches, table, query, pmf_ticks=0).to_pylist()
     there = uc.posteriors(to_spark(spark, matches), to_spark(spark, table), query, pmf_ticks=0).collect()
-    found = {row["variable"]: row["mean"] for row in there}
-    assert found == pytest.approx({row["variable"]: row["mean"] for row in here}, rel=1e-12)
+    means = {row["variable"]: row["mean"] for row in there}
+    assert means == pytest.approx({row["variable"]: row["mean"] for row in here}, rel=1e-12)
 
 
 def test_what_strict_contiguity_forbids_may_have_another_key(spark: SparkSession) -> None:

@@ -34,8 +34,8 @@ PATIENCE = 3600
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Where the broker of these tests is."""
-    with broker() as found:
-        yield found
+    with broker() as broker_address:
+        yield broker_address
 
 
 def messages(table: pa.Table) -> list[dict[str, object]]:
@@ -91,9 +91,9 @@ def test_a_kill_in_the_middle_of_many_messages(address: str, tmp_path: Path) -> 
     process.wait()
     closed(arguments, tmp_path / "log")
     expected = uc.match(table, QUERIES["next"], max_matches=None)
-    found = written(tmp_path / "out")
-    assert found is not None
-    assert as_rows(found.select(expected.column_names)) == as_rows(expected)
+    output = written(tmp_path / "out")
+    assert output is not None
+    assert as_rows(output.select(expected.column_names)) == as_rows(expected)
     assert expected.num_rows > 1000
 
 

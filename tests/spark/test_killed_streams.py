@@ -33,10 +33,10 @@ def test_whatever_dies_every_match_is_there_once(
         assert result.output.endswith("the stream is closed\n")
 
     kills = ["worker", "driver", "end"]
-    found = run(tmp_path, QUERIES["next"], trace(1200, 1), 4, kills, 1, "local[1]", close)
-    assert found["starts"] >= 3
+    outcome = run(tmp_path, QUERIES["next"], trace(1200, 1), 4, kills, 1, "local[1]", close)
+    assert outcome["starts"] >= 3
     # The batch that closes the stream comes by itself.
-    assert found["batches"] == 5
+    assert outcome["batches"] == 5
     said = (tmp_path / "log").read_text()
     assert "batch 0: 300 events, " in said
     assert "0 late; state " in said
@@ -64,7 +64,7 @@ def test_thirty_kills(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_killed_executors_of_a_cluster(tmp_path: Path) -> None:
-    found = run(
+    outcome = run(
         tmp_path, QUERIES["sets"], trace(4000, 3), 8, ["executor", "executor"], 3, "local-cluster[2,1,1024]"
     )
-    assert found["kills"] == ["executor", "executor"]
+    assert outcome["kills"] == ["executor", "executor"]

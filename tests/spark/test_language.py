@@ -64,11 +64,11 @@ def test_compressed(spark: SparkSession, tmp_path: Path, query: str) -> None:
     expected = sorted(uc.match(table, query, kleene="compressed").to_pylist(), key=_ids)
     assert len(expected) > 10
     for partitions, slice_length, prune in ((2, 4, None), (3, 37, True)):
-        found = match(
+        matches = match(
             to_spark(spark, table), query, kleene="compressed", partitions=partitions,
             slice_length=slice_length, prune=prune,
         )  # fmt: skip
-        assert _close(sorted(found.toArrow().to_pylist(), key=_ids), expected)
+        assert _close(sorted(matches.toArrow().to_pylist(), key=_ids), expected)
     match_to_parquet(to_spark(spark, table), query, tmp_path / "out", kleene="compressed")
     assert _close(sorted(pq.read_table(tmp_path / "out").to_pylist(), key=_ids), expected)
 
@@ -77,10 +77,10 @@ def _ids(row: dict[str, Any]) -> tuple[int, int]:
     return row["a"], row.get("c", 0)
 
 
-def _close(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> bool:
+def _close(rows: list[dict[str, Any]], expected: list[dict[str, Any]]) -> bool:
     """Return whether rows are equal, each value to rounding and lists in any order."""
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected, strict=True):
+    assert len(rows) == len(expected)
+    for one, other in zip(rows, expected, strict=True):
         for name, value in other.items():
             if isinstance(value, list):
                 assert sorted(one[name]) == sorted(value)
@@ -129,8 +129,8 @@ def test_undecided_matches_are_left_out_and_not_counted(spark: SparkSession, tmp
     frame = spark.createDataFrame(table.to_pandas())
     query = "PATTERN SEQ(Down d, !Up u) WHERE [host] WITHIN 600"
     with pytest.warns(uc.UncertainCepWarning, match="known_until are left out, and Spark does not count"):
-        found = uc.match(frame, query, known_until=900)
-    assert [row["d"] for row in found.collect()] == [1]
+        matches = uc.match(frame, query, known_until=900)
+    assert [row["d"] for row in matches.collect()] == [1]
     with pytest.warns(uc.UncertainCepWarning, match="no event is taken to be behind the last one"):
         assert match_to_parquet(frame, query, tmp_path / "all") == 2
     with pytest.warns(uc.UncertainCepWarning, match="does not count them"):

@@ -64,9 +64,9 @@ def test_a_killed_worker_is_replaced_and_what_it_wrote_is_not_kept(
 
 
 def test_a_worker_that_is_lost_at_each_try(spark: SparkSession, tmp_path: Path) -> None:
-    given = spark.createDataFrame(random_trace(3, 30, keys=5)).coalesce(1)
+    source = spark.createDataFrame(random_trace(3, 30, keys=5)).coalesce(1)
     die = partial(dying, work=passed, folder=str(tmp_path), kills=TASK_TRIES)
-    frame = given.mapInArrow(die, given.schema)
+    frame = source.mapInArrow(die, source.schema)
     with pytest.raises(RuntimeEnvironmentError, match="Spark lost a process") as raised:
         match(frame, KEYED)
     assert len(str(raised.value).splitlines()) == 1

@@ -89,11 +89,11 @@ def test_timestamps(spark: SparkSession, zone: str | None, slice_length: int | N
     expected = uc.match(table, query, tick="100ms")
     assert expected.num_rows > 20
     frame = spark.createDataFrame(table, schema=from_arrow_schema(table.schema))
-    found = match(frame, query, tick="100ms", partitions=4, slice_length=slice_length)
-    assert [kind for name, kind in found.dtypes if name.startswith("range")] == (
+    matches = match(frame, query, tick="100ms", partitions=4, slice_length=slice_length)
+    assert [kind for name, kind in matches.dtypes if name.startswith("range")] == (
         ["timestamp_ntz"] * 2 if zone is None else ["timestamp"] * 2
     )
-    arrow = found.toArrow().cast(expected.schema)
+    arrow = matches.toArrow().cast(expected.schema)
     assert as_rows(arrow) == as_rows(expected)
 
 
@@ -134,9 +134,9 @@ def test_order_without_confidence(spark: SparkSession) -> None:
 def test_limit_alone_gives_any(spark: SparkSession) -> None:
     table = random_trace(7, 300, keys=4)
     every = set(as_rows(uc.match(table, KEYED)))
-    found = as_rows(match(to_spark(spark, table), f"{KEYED} LIMIT 5", partitions=3).toArrow())
-    assert len(found) == 5
-    assert every.issuperset(found)
+    matches = as_rows(match(to_spark(spark, table), f"{KEYED} LIMIT 5", partitions=3).toArrow())
+    assert len(matches) == 5
+    assert every.issuperset(matches)
 
 
 def test_returned_expressions_without_confidence(spark: SparkSession) -> None:
@@ -171,9 +171,9 @@ def test_kinds_of_keys(spark: SparkSession, key: pa.DataType) -> None:
 )
 def test_no_matches(spark: SparkSession, query: str, where: str) -> None:
     frame = to_spark(spark, random_trace(10, 100, keys=3)).filter(where)
-    found = match(frame, query, partitions=2, slice_length=10)
-    assert found.collect() == []
-    assert found.columns[-3:] == ["range_lower", "range_upper", "confidence"]
+    matches = match(frame, query, partitions=2, slice_length=10)
+    assert matches.collect() == []
+    assert matches.columns[-3:] == ["range_lower", "range_upper", "confidence"]
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_bad_options(spark: SparkSession, options: dict[str, Any], error: type[E
 
 def test_the_public_function_takes_a_spark_frame(spark: SparkSession) -> None:
     table = random_trace(12, 100, keys=2)
-    found = uc.match(to_spark(spark, table), KEYED)
-    assert as_rows(found.toArrow()) == as_rows(uc.match(table, KEYED))
+    matches = uc.match(to_spark(spark, table), KEYED)
+    assert as_rows(matches.toArrow()) == as_rows(uc.match(table, KEYED))
 
 
 def test_a_time_limit_is_not_for_what_is_computed_later(spark: SparkSession) -> None:

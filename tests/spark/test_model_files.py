@@ -55,9 +55,9 @@ def test_match_on_spark(tmp_path: Path, part: str, format_name: str) -> None:
     lists = ("pmf", "offset_pmf") if format_name == "csv" else ()
     table = trace(3, [name for name in PARTS[part] if name not in lists])
     file = written(table, tmp_path, format_name, "")
-    found = run("match", QUERY, file, "--engine", "spark", "--master", "local[2]", "--format", "json")
-    assert found.exit_code == 0, found.stderr
-    rows = [json.loads(line) for line in found.stdout.splitlines()]
+    result = run("match", QUERY, file, "--engine", "spark", "--master", "local[2]", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
     expected = rows_of(uc.match(table, QUERY).to_pylist())
     assert expected
     assert rows_of(rows) == expected
@@ -65,9 +65,9 @@ def test_match_on_spark(tmp_path: Path, part: str, format_name: str) -> None:
 
 def test_an_order_that_leaves_no_time_on_spark(tmp_path: Path) -> None:
     file = written(IMPOSSIBLE, tmp_path, "jsonl", "")
-    found = run("match", QUERY, file, "--engine", "spark", "--master", "local[2]")
-    assert found.exit_code == 2
-    assert "by the order of the source" in found.stderr
+    result = run("match", QUERY, file, "--engine", "spark", "--master", "local[2]")
+    assert result.exit_code == 2
+    assert "by the order of the source" in result.stderr
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -93,10 +93,10 @@ def test_stream_once(tmp_path: Path, part: str) -> None:
     length = ("--largest-interval", "20s" if "tick" in table.column_names else 20, "--trigger", "100ms")
 
     def streamed() -> None:
-        found = run("stream", QUERY, *where, *length, "--close", "--master", "local[2]")
-        if found.exception is not None and not isinstance(found.exception, SystemExit):
-            raise found.exception
-        assert found.exit_code == 0, found.stderr
+        result = run("stream", QUERY, *where, *length, "--close", "--master", "local[2]")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == 0, result.stderr
 
     patiently(streamed)
     read = found_in(tmp_path / "out")

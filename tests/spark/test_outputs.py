@@ -22,10 +22,10 @@ def _sorted(table: pa.Table) -> list[dict[str, object]]:
     return sorted(rows, key=lambda row: tuple(str(row[name]) for name in names))
 
 
-def _assert_same(found: pa.Table, expected: pa.Table) -> None:
-    assert found.column_names == expected.column_names
-    assert found.num_rows == expected.num_rows
-    for one, other in zip(_sorted(found), _sorted(expected), strict=True):
+def _assert_same(matches: pa.Table, expected: pa.Table) -> None:
+    assert matches.column_names == expected.column_names
+    assert matches.num_rows == expected.num_rows
+    for one, other in zip(_sorted(matches), _sorted(expected), strict=True):
         assert one == pytest.approx(other)
 
 
@@ -38,8 +38,8 @@ def test_non_overlapping(
     text = f"{query} OUTPUT NON OVERLAPPING"
     expected = uc.match(table, text)
     assert 0 < expected.num_rows < uc.match(table, query).num_rows
-    found = match(to_spark(spark, table), text, partitions=partitions, slice_length=slice_length)
-    _assert_same(found.toArrow(), expected)
+    matches = match(to_spark(spark, table), text, partitions=partitions, slice_length=slice_length)
+    _assert_same(matches.toArrow(), expected)
 
 
 @pytest.mark.parametrize(("partitions", "slice_length"), [(None, None), (3, 17)])
@@ -52,8 +52,8 @@ def test_expected_counts(
     clauses = ["", "EVERY 10"] + (["BY key EVERY 10", "BY key"] if "key" in query else [])
     for clause in clauses:
         text = f"{query} RETURN EXPECTED COUNT {clause}"
-        found = match(frame, text, partitions=partitions, slice_length=slice_length)
-        _assert_same(found.toArrow(), uc.match(table, text))
+        matches = match(frame, text, partitions=partitions, slice_length=slice_length)
+        _assert_same(matches.toArrow(), uc.match(table, text))
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_expected_counts(
 def test_expected_counts_of_grown_matches(spark: SparkSession, query: str) -> None:
     table = random_trace(12, 100, keys=5)
     text = f"{query} RETURN EXPECTED COUNT BY key EVERY 10"
-    found = match(to_spark(spark, table), text, partitions=3, slice_length=17)
-    _assert_same(found.toArrow(), uc.match(table, text))
+    matches = match(to_spark(spark, table), text, partitions=3, slice_length=17)
+    _assert_same(matches.toArrow(), uc.match(table, text))
 
 
 def test_nothing_to_count(spark: SparkSession) -> None:
@@ -92,10 +92,10 @@ def test_counts_and_choices_written_by_the_workers(spark: SparkSession, tmp_path
 def test_the_best_of_many_slices(spark: SparkSession) -> None:
     table = random_trace(14, 300, keys=5)
     text = f"{UNKEYED} ORDER BY CONFIDENCE DESC LIMIT 7"
-    found = match(to_spark(spark, table), text, partitions=3, slice_length=20).toArrow().to_pylist()
+    matches = match(to_spark(spark, table), text, partitions=3, slice_length=20).toArrow().to_pylist()
     expected = uc.match(table, text).to_pylist()
-    assert len(found) == len(expected) == 7
-    for one, other in zip(found, expected, strict=True):
+    assert len(matches) == len(expected) == 7
+    for one, other in zip(matches, expected, strict=True):
         assert one == pytest.approx(other)
 
 
@@ -129,10 +129,12 @@ def _tied() -> pa.Table:
 def test_ties_are_those_of_the_engine(spark: SparkSession, query: str, confidence: bool) -> None:
     table, text = _tied(), f"PATTERN {query}"
     expected = uc.match(table, text, confidence=confidence)
-    found = match(to_spark(spark, table), text, partitions=2, slice_length=5, confidence=confidence).toArrow()
-    assert found.column_names == expected.column_names
+    matches = match(
+        to_spark(spark, table), text, partitions=2, slice_length=5, confidence=confidence
+    ).toArrow()
+    assert matches.column_names == expected.column_names
     assert expected.num_rows
-    for one, other in zip(found.to_pylist(), expected.to_pylist(), strict=True):
+    for one, other in zip(matches.to_pylist(), expected.to_pylist(), strict=True):
         both = one.pop("confidence", 0.0), other.pop("confidence", 0.0)
         assert one == other
         assert both[0] == pytest.approx(both[1], rel=1e-14)
@@ -144,11 +146,11 @@ def test_variables_without_candidates(spark: SparkSession) -> None:
     query = "PATTERN SEQ(A a, OR(B b, Bb c)) WHERE a.value > 1000 WITHIN 9"
     with pytest.warns(uc.UncertainCepWarning) as caught:
         uc.match(frame, query)
-    assert [str(found.message) for found in caught] == [
+    assert [str(warning.message) for warning in caught] == [
         "no event can be a: none of type A meets a.value > 1000: check its type and conditions",
         "no event can be c: none of type Bb is there: check its type and conditions",
     ]
-    assert all(found.filename == __file__ for found in caught)
+    assert all(warning.filename == __file__ for warning in caught)
 
 
 def test_parameters(spark: SparkSession) -> None:
@@ -169,5 +171,5 @@ def test_having_and_order(spark: SparkSession) -> None:
     )
     expected = uc.match(table, text)
     assert expected.num_rows == 9
-    found = match(to_spark(spark, table), text, confidence=False).toArrow()
-    assert found.to_pylist() == expected.select(found.column_names).to_pylist()
+    matches = match(to_spark(spark, table), text, confidence=False).toArrow()
+    assert matches.to_pylist() == expected.select(matches.column_names).to_pylist()

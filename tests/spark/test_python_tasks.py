@@ -21,9 +21,9 @@ def _left_out(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def test_a_worker_looks_for_garbage_in_what_is_new(spark: SparkSession) -> None:
     # In a process that looks for garbage among all objects, there are some 200,000.
     for _ in range(3):
-        found = in_workers(spark.range(0, 1, 1, 1), _left_out, "left_out long, others long").collect()
-    assert found[0]["left_out"] > 20_000
-    assert found[0]["others"] < found[0]["left_out"] / 2
+        counts = in_workers(spark.range(0, 1, 1, 1), _left_out, "left_out long, others long").collect()
+    assert counts[0]["left_out"] > 20_000
+    assert counts[0]["others"] < counts[0]["left_out"] / 2
 
 
 def test_other_processes_are_left_alone() -> None:

@@ -182,8 +182,8 @@ def test_parquet_is_scanned_by_spark(spark: SparkSession, tmp_path: Path) -> Non
         assert frame.inputFiles()
         assert frame.count() == 100
     query = "PATTERN SEQ(A a, B b) WITHIN 5"
-    found = match(read_traces(spark, tmp_path), query).toArrow()
-    assert found.num_rows == uc.match(table, query, tick="1ms").num_rows > 0
+    matches = match(read_traces(spark, tmp_path), query).toArrow()
+    assert matches.num_rows == uc.match(table, query, tick="1ms").num_rows > 0
 
 
 def test_nanoseconds_are_read_where_they_are_whole_microseconds(spark: SparkSession, tmp_path: Path) -> None:
@@ -224,24 +224,28 @@ def test_intervals_of_a_frame(spark: SparkSession) -> None:
         }
     )
     frame = spark.createDataFrame(table)
-    found = to_intervals(frame, time="at.time", uncertainty=plus_minus("300ms"), tick="100ms", missing="drop")
+    intervals = to_intervals(
+        frame, time="at.time", uncertainty=plus_minus("300ms"), tick="100ms", missing="drop"
+    )
     expected = intervals_of(
         table, time="at.time", uncertainty=plus_minus("300ms"), tick="100ms", missing="drop"
     )
-    assert as_rows(found.toArrow()) == as_rows(expected)
+    assert as_rows(intervals.toArrow()) == as_rows(expected)
     # The tick has come along: 15 ticks are 1.5 s.
     query = "PATTERN SEQ(A a, B b) WITHIN 15"
-    assert as_rows(match(found, query).toArrow()) == as_rows(uc.match(expected.drop_columns("nested"), query))
+    assert as_rows(match(intervals, query).toArrow()) == as_rows(
+        uc.match(expected.drop_columns("nested"), query)
+    )
     with pytest.raises(TraceError, match="missing="), worker_errors():
         to_intervals(frame, time="at.time", uncertainty=plus_minus("300ms"), tick="100ms").collect()
 
 
 def test_intervals_with_probabilities(spark: SparkSession) -> None:
     table = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [3, 9], "pmf": [[0.5, 0.5], [1.0]]})
-    found = to_intervals(spark.createDataFrame(table), uncertainty=histogram("pmf", lower="lower"))
+    intervals = to_intervals(spark.createDataFrame(table), uncertainty=histogram("pmf", lower="lower"))
     expected = intervals_of(table, time=None, uncertainty=histogram("pmf", lower="lower"))
-    assert found.columns == expected.column_names
-    assert found.select("type", "lower", "upper").collect() == [("A", 3, 4), ("B", 9, 9)]
+    assert intervals.columns == expected.column_names
+    assert intervals.select("type", "lower", "upper").collect() == [("A", 3, 4), ("B", 9, 9)]
 
 
 def test_columns_at_fault(spark: SparkSession) -> None:
@@ -344,7 +348,7 @@ def test_frames_of_local_times(spark: SparkSession) -> None:
     options: dict[str, Any] = {"time": "at", "uncertainty": "exact", "tick": "1min"}
     options["time_zone"] = "Europe/Berlin"
     events = to_intervals(raw, **options)
-    found = {row["type"]: row["pmf"] for row in events.select("type", "pmf").collect()}
-    assert found == {"A": [0.5, *[0.0] * 59, 0.5], "B": None}
+    pmfs = {row["type"]: row["pmf"] for row in events.select("type", "pmf").collect()}
+    assert pmfs == {"A": [0.5, *[0.0] * 59, 0.5], "B": None}
     with pytest.warns(UncertainCepWarning, match="each has both times"):
-        assert uc.to_intervals(raw.toArrow(), **options).column("pmf").to_pylist() == [found["A"], None]
+        assert uc.to_intervals(raw.toArrow(), **options).column("pmf").to_pylist() == [pmfs["A"], None]

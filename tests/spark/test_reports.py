@@ -56,25 +56,25 @@ def timed() -> pa.Table:
 def drawn(facts: dict[str, Any], name: str) -> list[tuple[str, str]]:
     """Return the matches of a table with all that is drawn of each, and the shades apart, in one order."""
     events = facts["events"]
-    given = facts["columns" if name == "found" else name]
+    columns = facts["columns" if name == "found" else name]
 
     def event(place: int) -> list[object]:
         columns = [events[name] for name in ("type", "id", "lower", "upper", "stamp", "clock", "read")]
         return [column[place] for column in (*columns, *(one["values"] for one in events["attributes"]))]
 
     rows = []
-    for n, (own, spoiling) in enumerate(facts[f"{name}_drawn"]):
-        row = {one["name"]: one["values"][n] for one in given}
+    for n, (drawn_events, spoiling) in enumerate(facts[f"{name}_drawn"]):
+        row = {one["name"]: one["values"][n] for one in columns}
         if "confidence" in row:
             row["confidence"] = f"{row['confidence']:.9g}"
         there = facts["compared"][n] if name == "found" and facts["compared"] else None
-        named = [(variable, event(place)) for variable, place, *_ in own]
+        named = [(variable, event(place)) for variable, place, *_ in drawn_events]
         # Of those that are alike but for their ids, any may be among the first ones.
         few = event if len(spoiling) < SPOILING_SHOWN else lambda place: event(place)[2:4]
         rows.append(
             (
                 repr((row, there, named, sorted(map(repr, map(few, spoiling))))),
-                "/".join(s for _, _, s, *_ in own),
+                "/".join(s for _, _, s, *_ in drawn_events),
             )
         )
     return sorted(rows)
@@ -83,9 +83,9 @@ def drawn(facts: dict[str, Any], name: str) -> list[tuple[str, str]]:
 def assert_same_drawings(there: list[tuple[str, str]], here: list[tuple[str, str]]) -> None:
     """Assert that matches are drawn alike; a shade may be rounded to the next one."""
     assert [row for row, _ in there] == [row for row, _ in here]
-    for (_, mine), (_, its) in zip(here, there, strict=True):
-        assert len(mine) == len(its)
-        levels = [[int(shade.replace("/", "0"), 36) for shade in shades] for shades in (mine, its)]
+    for (_, shades_here), (_, its) in zip(here, there, strict=True):
+        assert len(shades_here) == len(its)
+        levels = [[int(shade.replace("/", "0"), 36) for shade in shades] for shades in (shades_here, its)]
         assert max((abs(a - b) for a, b in zip(*levels, strict=True)), default=0) <= 1
 
 
@@ -101,16 +101,16 @@ def test_a_page_is_that_of_this_process(spark: SparkSession, query: str, table: 
         frame = frame.withColumn(name, frame[name].cast("timestamp_ntz"))
     here = str(uc.report(table, query, stamp="stamp", title="Same"))
     there = str(uc.report(frame, query, stamp="stamp", title="Same"))
-    mine, its = data_of(here), data_of(there)
-    assert mine["totals"]["matches"] >= 10
-    assert mine["raw"]["missed"]
-    assert mine["raw"]["invented"]
-    assert any(spoiling for _, spoiling in mine["found_drawn"]) == (query == FORBIDS)
+    facts_here, its = data_of(here), data_of(there)
+    assert facts_here["totals"]["matches"] >= 10
+    assert facts_here["raw"]["missed"]
+    assert facts_here["raw"]["invented"]
+    assert any(spoiling for _, spoiling in facts_here["found_drawn"]) == (query == FORBIDS)
     for name in ("histogram", "moments", "groups", "raw", "limit", "clock", "variables", "nothing"):
-        assert its[name] == mine[name], name
-    assert its["totals"] == pytest.approx(mine["totals"])
+        assert its[name] == facts_here[name], name
+    assert its["totals"] == pytest.approx(facts_here["totals"])
     for name in ("found", "invented"):
-        assert_same_drawings(drawn(its, name), drawn(mine, name))
+        assert_same_drawings(drawn(its, name), drawn(facts_here, name))
     # All that is not packed but the plan, which each task makes for itself.
     written = re.compile(r'<(?:p|ul) class="(?:words|totals|plain|plain warn)">.*?</(?:p|ul)>')
     assert written.findall(there) == written.findall(here)

@@ -118,11 +118,11 @@ def test_every_branch_needs_a_rare_component(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("keys", [0, 1, 2, 30, 1000, 100_000])
 def test_about_how_many_keys_there_are(keys: int) -> None:
-    draw, found = np.random.default_rng(keys), []
+    draw, estimates = np.random.default_rng(keys), []
     for _ in range(50):
         hashes = draw.integers(0, 2**61, keys)
         group = draw.integers(0, GROUPS, keys)
-        least = [min(hashes[group == number].tolist(), default=None) for number in range(GROUPS)]
-        found.append(about_how_many(least))
-    assert 0.8 * keys <= np.mean(found) <= 1.3 * keys
-    assert all(keys / 5 <= estimate <= 5 * keys for estimate in found)
+        least_hashes = [min(hashes[group == number].tolist(), default=None) for number in range(GROUPS)]
+        estimates.append(about_how_many(least_hashes))
+    assert 0.8 * keys <= np.mean(estimates) <= 1.3 * keys
+    assert all(keys / 5 <= estimate <= 5 * keys for estimate in estimates)

@@ -211,18 +211,18 @@ def server(spark: SparkSession) -> Iterator[str]:
 
 def listening(process: int) -> set[int]:
     """Return the ports at which a process waits for others."""
-    mine = set()
+    sockets = set()
     for file in Path(f"/proc/{process}/fd").iterdir():
         # Files are closed all the time.
         with suppress(FileNotFoundError):
-            mine.add(os.readlink(file).removeprefix("socket:[").rstrip("]"))
-    found = set()
+            sockets.add(os.readlink(file).removeprefix("socket:[").rstrip("]"))
+    ports = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
             _, here, _, state, _, _, _, _, _, inode, *_ = line.split()
-            if state == "0A" and inode in mine:
-                found.add(int(here.rpartition(":")[2], 16))
-    return found
+            if state == "0A" and inode in sockets:
+                ports.add(int(here.rpartition(":")[2], 16))
+    return ports
 
 
 def test_spark_connect(server: str, tmp_path: Path) -> None:

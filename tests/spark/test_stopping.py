@@ -44,7 +44,7 @@ def test_other_errors_are_raised_and_other_jobs_go_on(spark: SparkSession) -> No
 
 def test_who_watches_a_job_ends_in_silence_when_spark_is_gone() -> None:
     """As when a terminal is closed: Java ends at the same moment."""
-    asked = Event()
+    is_asked = Event()
 
     class Gone:
         def __getattr__(self, name: str) -> Gone:
@@ -54,12 +54,12 @@ def test_who_watches_a_job_ends_in_silence_when_spark_is_gone() -> None:
             return self
 
         def getActiveStageIds(self) -> None:  # noqa: N802
-            asked.set()
+            is_asked.set()
             raise Py4JNetworkError("Answer from Java side is empty")
 
     gone: Any = Gone()
     with tasks_told(gone, print):
-        assert asked.wait(3600)
+        assert is_asked.wait(3600)
 
 
 def test_no_job_is_begun_when_the_time_is_over(spark: SparkSession) -> None:

@@ -61,7 +61,7 @@ def trace(seed: int, count: int) -> pa.Table:
 
 def found_of(spark: SparkSession, folder: Path, table: pa.Table, names: list[str]) -> dict[str, pa.Table]:
     """Return the answers of streams of a folder, by query."""
-    found = {}
+    answers = {}
     for number, name in enumerate(names):
         text = QUERIES[name]
         frame = reading(spark, folder, table.schema)
@@ -73,8 +73,8 @@ def found_of(spark: SparkSession, folder: Path, table: pa.Table, names: list[str
         dropped = [state["numRowsDroppedByWatermark"] for batch in done for state in batch["stateOperators"]]
         assert not any(dropped)
         assert done[-1]["observedMetrics"]["uncertain_cep"]["state_rows"] == 0
-        found[name] = rows
-    return found
+        answers[name] = rows
+    return answers
 
 
 @pytest.mark.parametrize(
@@ -85,17 +85,17 @@ def found_of(spark: SparkSession, folder: Path, table: pa.Table, names: list[str
 def test_any_construct(spark: SparkSession, tmp_path: Path, names: list[str]) -> None:
     table = trace(1, 400)
     folder = tmp_path / "events"
-    first, *rest = pieces_of(table, [150, 157])
+    first, *later_pieces = pieces_of(table, [150, 157])
     middle = notice(table.schema, f"{HEARTBEAT}:B", -40)
-    put(folder, pa.concat_tables([first, middle]), *rest)
+    put(folder, pa.concat_tables([first, middle]), *later_pieces)
     for name, rows in found_of(spark, folder, table, names).items():
         expected = uc.match(table, QUERIES[name])
         assert expected.num_rows > 5, name
         assert set(rows.column("kind").to_pylist()) == {"match"}, name
         # Counts are sums: rounded, as confidences are.
         named = ["confidence" if column == "expected_count" else column for column in expected.column_names]
-        found = rows.select(expected.column_names).rename_columns(named)
-        assert as_rows(found) == as_rows(expected.rename_columns(named)), name
+        matches = rows.select(expected.column_names).rename_columns(named)
+        assert as_rows(matches) == as_rows(expected.rename_columns(named)), name
 
 
 def test_late_events_come_out_and_the_others_are_matched(spark: SparkSession, tmp_path: Path) -> None:
@@ -105,24 +105,24 @@ def test_late_events_come_out_and_the_others_are_matched(spark: SparkSession, tm
         3, "upper", pc.add(table.slice(190, 1).column("lower"), pa.scalar(LARGEST + 1))
     )
     start = pa.concat_tables([table.slice(0, 20), table.slice(23, 120)])
-    rest = pa.concat_tables([behind, table.slice(143, 47), long, table.slice(191)])
-    put(tmp_path / "events", start, *pieces_of(rest, []))
+    later_events = pa.concat_tables([behind, table.slice(143, 47), long, table.slice(191)])
+    put(tmp_path / "events", start, *pieces_of(later_events, []))
     matches = uc.match(
         reading(spark, tmp_path / "events", table.schema), QUERIES["plain"], largest_interval=LARGEST
     )
     rows, done = run(matches, tmp_path)
     late = pa.concat_tables([behind, long])
     assert counted(done)["late"] == 4
-    told = rows.filter(pc.equal(rows.column("kind"), "late"))
+    late_rows = rows.filter(pc.equal(rows.column("kind"), "late"))
     expected = late.select(["lower", "upper", "type", "id"]).rename_columns(
         ["range_lower", "range_upper", "late_type", "late_id"]
     )
-    assert as_rows(told.select(expected.column_names)) == as_rows(expected)
-    assert all(told.column(name).null_count == 4 for name in ("a", "b", "confidence"))
+    assert as_rows(late_rows.select(expected.column_names)) == as_rows(expected)
+    assert all(late_rows.column(name).null_count == 4 for name in ("a", "b", "confidence"))
     on_time = table.filter(pc.invert(pc.is_in(table.column("id"), late.column("id"))))
-    wanted = uc.match(on_time, QUERIES["plain"])
-    found = rows.filter(pc.equal(rows.column("kind"), "match")).select(wanted.column_names)
-    assert as_rows(found) == as_rows(wanted)
+    expected_matches = uc.match(on_time, QUERIES["plain"])
+    matched_rows = rows.filter(pc.equal(rows.column("kind"), "match")).select(expected_matches.column_names)
+    assert as_rows(matched_rows) == as_rows(expected_matches)
 
 
 def test_a_stream_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path) -> None:
@@ -184,13 +184,13 @@ def test_progress_says_what_was_counted(spark: SparkSession, tmp_path: Path) -> 
     twice = pa.concat_tables([table, table.slice(50)])
     put(tmp_path / "events", *pieces_of(twice, [55]))
     frame = reading(spark, tmp_path / "events", table.schema)
-    matches, others = (
+    matches, plain_matches = (
         match(frame, QUERIES[name], largest_interval=LARGEST, duplicates="drop", metrics=metrics, buckets=2)
         for name, metrics in (("no key", "uncertain_cep"), ("plain", "others"))
     )
     # Two results in one query.
-    columns = [name for name in matches.columns if name in others.columns]
-    _, done = run(matches.select(columns).unionByName(others.select(columns)), tmp_path)
+    columns = [name for name in matches.columns if name in plain_matches.columns]
+    _, done = run(matches.select(columns).unionByName(plain_matches.select(columns)), tmp_path)
     first, *_, last = (json.loads(progress.json) for progress in done)
     newest = max(table.slice(0, 55).column("lower").to_pylist())
     assert first["observedMetrics"]["uncertain_cep"]["newest"] == newest
@@ -270,8 +270,17 @@ def test_an_idle_stream_moves_on(spark: SparkSession, tmp_path: Path) -> None:
         while held:
             # Raises what has ended it.
             query.awaitTermination(1)
-            told = [progress["observedMetrics"].get("uncertain_cep") for progress in query.recentProgress]
-            held = next((row["state_rows"] for row in reversed(told) if row and row["events"] is not None), 1)
+            metrics_of_batches = [
+                progress["observedMetrics"].get("uncertain_cep") for progress in query.recentProgress
+            ]
+            held = next(
+                (
+                    row["state_rows"]
+                    for row in reversed(metrics_of_batches)
+                    if row and row["events"] is not None
+                ),
+                1,
+            )
         query.stop()
 
     patiently(run_until_nothing_is_held)

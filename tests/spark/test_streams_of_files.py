@@ -62,14 +62,14 @@ def test_a_file_with_two_possible_times_comes_later(spark: SparkSession, tmp_pat
     )
     (folder / "a.csv").write_text("n,what,at,k\n1,A,2026-10-24T02:30:00,7\n")
     columns = learned_columns(spark, folder, load_schema(schema), None)
-    reading, known = reading_of(spark, folder, load_schema(schema), columns)
+    reading, event_schema = reading_of(spark, folder, load_schema(schema), columns)
     later = folder / "b.csv"
     later.write_text("n,what,at,k\n2,A,2026-10-25T02:30:00,8\n")
     with pytest.warns(UncertainCepWarning, match="1 stamps of at stand for two times"):
-        (batch,) = events_of_file(later, reading, known)
+        (batch,) = events_of_file(later, reading, event_schema)
     assert batch.column("pmf").to_pylist() == [[0.5, *[0.0] * 59, 0.5]]
     later.write_text("n,what,at,k\n3,A,2026-10-26T02:30:00,08\n")
     with pytest.raises(
         TraceError, match=r"b.csv, row 1, column 'k', value '08'.*the first files hold numbers"
     ):
-        list(events_of_file(later, reading, known))
+        list(events_of_file(later, reading, event_schema))

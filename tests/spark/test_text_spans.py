@@ -49,23 +49,27 @@ def read_in_spans(path: Path, schema: TraceSchema | None = None) -> tuple[int, p
     steps = reading_steps(files, schema, faults)
     options = FileOptions() if schema is None else schema.options
     work = tuple(
-        (span, tuple(some)) for file, some in steps.items() for span in in_spans(file, some, options)
+        (span, tuple(steps_of_file))
+        for file, steps_of_file in steps.items()
+        for span in in_spans(file, steps_of_file, options)
     )
     tick = None if schema is None else schema.tick
     reading = Reading(work, options, tick, tick)
     batches = describe_files([pa.record_batch({"file": list(range(len(work)))})], reading=reading)
     rows = [row for batch in batches for row in batch.to_pylist()]
-    told = {work[row["file"]][0]: row for row in rows}
-    if len(work) == 1 or files_to_read_whole(told):
+    descriptions = {work[row["file"]][0]: row for row in rows}
+    if len(work) == 1 or files_to_read_whole(descriptions):
         return len(work), None
     kept = as_spark_keeps(uc.read_traces([path], schema).schema)
     firsts = np.cumsum([1, *(row["rows"] for row in rows)]).tolist()
     described = {row["file"]: json.loads(row["events"]) for row in rows}
-    known = described_files(described, kept, reading, described[0]["days"], tuple(firsts))
-    assert known is not None
-    found = [events for part in known.parts for events in known.read(part, NAMES, kept.names)]
-    assert np.concatenate([places for _, places in found]).tolist() == list(range(known.rows))
-    return len(work), pa.concat_tables([table for table, _ in found])
+    event_files = described_files(described, kept, reading, described[0]["days"], tuple(firsts))
+    assert event_files is not None
+    parts_read = [
+        events for part in event_files.parts for events in event_files.read(part, NAMES, kept.names)
+    ]
+    assert np.concatenate([places for _, places in parts_read]).tolist() == list(range(event_files.rows))
+    return len(work), pa.concat_tables([table for table, _ in parts_read])
 
 
 def check(text: str, ending: str, cut: int) -> bool:
@@ -74,14 +78,14 @@ def check(text: str, ending: str, cut: int) -> bool:
         patch.setattr(text_spans, "BYTES_PER_SPAN", cut)
         path = Path(folder, f"events.{ending}")
         path.write_bytes(text.encode())
-        _, found = read_in_spans(path)
-        if found is not None:
+        _, events = read_in_spans(path)
+        if events is not None:
             # A span of which there is something to say is read with the rest: this has nothing to say.
             expected = uc.read_traces([path])
-            assert found.cast(as_spark_keeps(expected.schema)).equals(
+            assert events.cast(as_spark_keeps(expected.schema)).equals(
                 expected.cast(as_spark_keeps(expected.schema)).replace_schema_metadata(None)
             )
-        return found is not None
+        return events is not None
 
 
 @settings(max_examples=40)
@@ -147,9 +151,9 @@ def test_which_files_are_read_in_spans(
     monkeypatch.setattr(text_spans, "BYTES_PER_SPAN", 60)
     path = tmp_path / f"events.{ending}"
     path.write_bytes(text.encode())
-    _, found = read_in_spans(path)
-    assert (found is not None) is apart
-    assert found is None or found.num_rows == uc.read_traces([path]).num_rows
+    _, events = read_in_spans(path)
+    assert (events is not None) is apart
+    assert events is None or events.num_rows == uc.read_traces([path]).num_rows
 
 
 SCHEMA: Final = """
@@ -182,12 +186,12 @@ def test_stamps_of_text(
     rows = [f"A,{stamp.format(place)},2024-05-31T10:00:00\n" for place in range(20)]
     path.write_text("type,lower,value\n" + "".join(rows))
     schema.write_text(SCHEMA.format(more=more))
-    spans, found = read_in_spans(path, load_schema(schema))
-    assert (found is not None) is apart
+    spans, events = read_in_spans(path, load_schema(schema))
+    assert (events is not None) is apart
     assert (spans > 1) is apart
-    if found is not None:
+    if events is not None:
         expected = uc.read_traces([path], schema)
-        assert found.column("id").to_pylist() == list(range(1, 21)) == expected.column("id").to_pylist()
+        assert events.column("id").to_pylist() == list(range(1, 21)) == expected.column("id").to_pylist()
 
 
 def test_zones_of_some_spans_are_no_zones_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,8 +227,8 @@ def test_one_file_is_read_by_several_workers(spark: SparkSession, long_file: Pat
     expected = as_rows(uc.match(uc.read_traces(long_file, schema), query))
     assert len(expected) > 200
     assert match_to_parquet(frame, query, tmp_path / "out") == len(expected)
-    found = ds.dataset(sorted(map(str, tmp_path.glob("out/*.parquet"))), format="parquet")
-    assert as_rows(found.to_table()) == expected
+    output = ds.dataset(sorted(map(str, tmp_path.glob("out/*.parquet"))), format="parquet")
+    assert as_rows(output.to_table()) == expected
     assert frame.filter("value = 1").count() == 100
 
 

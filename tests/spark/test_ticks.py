@@ -83,8 +83,8 @@ def test_every_unit_gives_the_answer(spark: SparkSession, tmp_path: Path) -> Non
         pq.write_table(raw_table(stamps, unit), folder / "raw.parquet")
         schema = TraceSchema.from_flags(time="at", uncertainty=f"plus_minus:{by}us")
         events = read_traces(spark, folder, schema)
-        found = match(events, f"PATTERN SEQ(A a, B b) WITHIN {window} us").toArrow()
-        assert answer(found) == expected(stamps, by, length, window)
+        matches = match(events, f"PATTERN SEQ(A a, B b) WITHIN {window} us").toArrow()
+        assert answer(matches) == expected(stamps, by, length, window)
 
 
 def test_merged_times_are_said_for_files(spark: SparkSession, tmp_path: Path) -> None:
@@ -98,11 +98,13 @@ def test_merged_times_are_said_for_files(spark: SparkSession, tmp_path: Path) ->
 
 def test_non_overlapping_works_per_partition_however_its_keys_are_called(spark: SparkSession) -> None:
     rows = [("A", 0, 0, 9), ("B", 2, 9, 0), ("A", 1, 1, 9), ("B", 3, 9, 1), ("A", 2, 0, 9), ("B", 4, 9, 0)]
-    kinds, times, own, other = zip(*rows, strict=True)
-    table = pa.table({"type": kinds, "id": range(6), "lower": times, "upper": times, "k": own, "node": other})
+    kinds, times, partition_keys, other = zip(*rows, strict=True)
+    table = pa.table(
+        {"type": kinds, "id": range(6), "lower": times, "upper": times, "k": partition_keys, "node": other}
+    )
     query = "PATTERN SEQ(A a, B b) WHERE a.k = b.node WITHIN 3 OUTPUT NON OVERLAPPING"
-    wanted = uc.match(table, query)
-    assert wanted.select(["a", "b"]).to_pylist() == [{"a": 0, "b": 1}, {"a": 2, "b": 3}]
-    found = match(spark.createDataFrame(pl.DataFrame(table).to_pandas()), query, partitions=3)
-    assert found.columns == wanted.column_names
-    assert as_rows(found.toArrow()) == as_rows(wanted)
+    here = uc.match(table, query)
+    assert here.select(["a", "b"]).to_pylist() == [{"a": 0, "b": 1}, {"a": 2, "b": 3}]
+    matches = match(spark.createDataFrame(pl.DataFrame(table).to_pandas()), query, partitions=3)
+    assert matches.columns == here.column_names
+    assert as_rows(matches.toArrow()) == as_rows(here)

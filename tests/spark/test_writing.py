@@ -26,8 +26,8 @@ def test_formats(spark: SparkSession, tmp_path: Path, format_name: str) -> None:
     folder = tmp_path / "deep" / "matches of today"
     write_matches(match(to_spark(spark, table), KEYED), folder, format_name)  # type: ignore[arg-type]
     expected = uc.match(table, KEYED)
-    found = ds.dataset(folder, format=format_name).to_table()
-    assert as_rows(found.select(expected.column_names).cast(expected.schema)) == as_rows(expected)
+    output = ds.dataset(folder, format=format_name).to_table()
+    assert as_rows(output.select(expected.column_names).cast(expected.schema)) == as_rows(expected)
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
@@ -39,9 +39,9 @@ def test_parquet_by_the_workers(spark: SparkSession, tmp_path: Path, clause: str
     folder = (tmp_path / "matches").as_uri()
     count = match_to_parquet(to_spark(spark, table), query, folder, partitions=3, slice_length=20)
     assert count == expected.num_rows
-    found = pq.read_table(tmp_path / "matches")
-    assert found.schema.names == expected.schema.names
-    assert as_rows(found) == as_rows(expected)
+    output = pq.read_table(tmp_path / "matches")
+    assert output.schema.names == expected.schema.names
+    assert as_rows(output) == as_rows(expected)
     assert as_rows(spark.read.parquet(folder).toArrow()) == as_rows(expected)
 
 
@@ -49,9 +49,9 @@ def test_no_matches_leave_an_empty_file(spark: SparkSession, tmp_path: Path) -> 
     frame = to_spark(spark, random_trace(3, 50))
     for query in (PAIR.replace("B", "Unknown"), PAIR.replace("A a", "Unknown a")):
         assert match_to_parquet(frame, query, tmp_path / "none", overwrite=True) == 0
-        found = pq.read_table(tmp_path / "none")
-        assert found.num_rows == 0
-        assert found.column_names[-1] == "confidence"
+        output = pq.read_table(tmp_path / "none")
+        assert output.num_rows == 0
+        assert output.column_names[-1] == "confidence"
 
 
 def test_nothing_is_overwritten_unless_asked_for(spark: SparkSession, tmp_path: Path) -> None:

@@ -79,6 +79,6 @@ def assert_same(frame: DataFrame, table: pa.Table, query: str, minimum: int = 1,
     local = {key: options[key] for key in ("tick", "names", "confidence") if key in options}
     expected = uc.match(table, query, **local)
     assert expected.num_rows >= minimum
-    found = match(frame, query, **options)
-    assert found.columns == expected.column_names
-    assert as_rows(found.toArrow()) == as_rows(expected)
+    matches = match(frame, query, **options)
+    assert matches.columns == expected.column_names
+    assert as_rows(matches.toArrow()) == as_rows(expected)

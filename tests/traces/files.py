@@ -40,6 +40,6 @@ def messages(*paths: Path, schema: TraceSchema | None = None) -> list[str]:
     """Return the faults, which reading and validating must tell alike."""
     with pytest.raises(TraceError) as caught:
         read_traces(paths, schema)
-    found = [str(fault) for fault in caught.value.faults]
-    assert [str(fault) for fault in validation_report(paths, schema).faults][: len(found)] == found
-    return found
+    faults = [str(fault) for fault in caught.value.faults]
+    assert [str(fault) for fault in validation_report(paths, schema).faults][: len(faults)] == faults
+    return faults

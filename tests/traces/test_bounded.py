@@ -125,23 +125,23 @@ def test_the_guard_lets_pass_what_is_sound_whatever_the_blocks(pieces: list[str]
         levels_of(line) > MOST_LEVELS or line.lstrip(b" \t\r").startswith(b"n") for line in data.split(b"\n")
     )
     guard = NestingGuard(io.BytesIO(data))
-    found = b""
+    passed = b""
     try:
         while piece := guard.read(size):
-            found += piece
+            passed += piece
     except UnreadableLineError:
         assert deep
     else:
         assert not deep
-        assert found == data
+        assert passed == data
 
 
 @given(
     st.recursive(st.none() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=2), max_leaves=20)
 )
 def test_levels_of_values(value: object) -> None:
-    def depth(found: object) -> int:
-        return 1 + max(map(depth, found), default=0) if isinstance(found, list) else 0
+    def depth(value: object) -> int:
+        return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
 
     assert levels_of(json.dumps(value).encode()) == depth(value)
 
@@ -176,9 +176,9 @@ def test_rows_of_several_megabytes(tmp_path: Path, kind: str, suffix: str) -> No
         text = text.replace(",", "\t") if kind == "tsv" else text
     file = tmp_path / f"long.{kind}{suffix}"
     file.write_bytes(PACK[suffix](text.encode()))
-    found = read_traces(file)
-    assert found.num_rows == 3
-    assert found.column("x")[1].as_py() == long
+    events = read_traces(file)
+    assert events.num_rows == 3
+    assert events.column("x")[1].as_py() == long
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from uncertain_cep.traces import formats
 COUNT = 50_000
 
 
-def trace(rows: int, **others: list[Any]) -> pa.Table:
+def trace(rows: int, **further: list[Any]) -> pa.Table:
     columns = {"type": ["A"] * rows, "id": range(rows), "lower": range(rows), "upper": range(rows)}
-    return pa.table({**columns, **others})
+    return pa.table({**columns, **further})
 
 
 def written(path: Path, table: pa.Table) -> Path:
@@ -43,9 +43,9 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> 
     look = formats.column_names
 
     def look_and_change(*arguments: Any) -> Any:
-        found = look(*arguments)
+        result = look(*arguments)
         change()
-        return found
+        return result
 
     monkeypatch.setattr("uncertain_cep.traces.reading_steps.column_names", look_and_change)
 

@@ -170,10 +170,12 @@ def test_load_follows_from_what_runs(cluster: ClusterTrace, true_times: npt.NDAr
     def metric_at(name: str, kind: str) -> npt.NDArray[np.float64]:
         values = []
         for node in cluster.clock_offsets["nodeId"].to_pylist():
-            own = metrics.filter(pc.and_(pc.equal(metrics["type"], name), pc.equal(metrics["nodeId"], node)))
+            metric = metrics.filter(
+                pc.and_(pc.equal(metrics["type"], name), pc.equal(metrics["nodeId"], node))
+            )
             chosen = tasks.filter(pc.and_(pc.equal(tasks["type"], kind), pc.equal(tasks["nodeId"], node)))
-            window = np.searchsorted(_milliseconds(own["time"]), true_times[np.asarray(chosen["id"])])
-            values.append(np.asarray(own["value"])[window[window < own.num_rows]])
+            window = np.searchsorted(_milliseconds(metric["time"]), true_times[np.asarray(chosen["id"])])
+            values.append(np.asarray(metric["value"])[window[window < metric.num_rows]])
         return np.concatenate(values)
 
     everywhere = np.asarray(metrics.filter(pc.equal(metrics["type"], "Cpu"))["value"])

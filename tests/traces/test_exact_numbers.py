@@ -146,15 +146,15 @@ def test_blocks_of_json_lines_have_one_type(
     values: list[float] = [0.5 if decimal else 1, *range(5), LONG, 2**53 + 1]
     rows = [{"k": value} for value in values]
     path = put(tmp_path / "t.jsonl", "\n".join(map(json.dumps, rows)))
-    found = []
+    outcomes = []
     for size in (1 << 26, 8):
         monkeypatch.setattr(json_files, "JSON_BLOCK", size)
         monkeypatch.setattr(json_files, "_PIECE", size)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found.append((read_file(path).column("k"), [str(one.message) for one in caught]))
-    assert found[0] == found[1]
-    column, said = found[0]
+            outcomes.append((read_file(path).column("k"), [str(one.message) for one in caught]))
+    assert outcomes[0] == outcomes[1]
+    column, said = outcomes[0]
     assert len(said) == decimal
     if decimal:
         assert "2 whole numbers" in said[0]
@@ -208,8 +208,8 @@ def test_every_leading_zero_is_seen(rows: list[tuple[str, str]], size: int, deli
     while stream.read(size):
         pass
     values = [value.lstrip("-+ ") for row in rows for value in row]
-    wanted = any(value[:1] == "0" and value[1:2].isdigit() for value in values)
-    assert stream.has_zero == wanted
+    expected = any(value[:1] == "0" and value[1:2].isdigit() for value in values)
+    assert stream.has_zero == expected
 
 
 class _Slow:
@@ -254,8 +254,8 @@ def test_keys_of_frames(make: type) -> None:
         uc.match(make({**columns, "k": pa.array([LONG, LONG + 1], pa.uint64()).to_numpy()}), QUERY)
     # Ids of any exact type are told apart.
     ids = pa.array([LONG, LONG + 1], pa.uint64()).to_numpy()
-    found = uc.match(make({**columns, "id": ids}), "PATTERN SEQ(A a, B b) WITHIN 10")
-    assert (int(str(found["a"][0])), int(str(found["b"][0]))) == (LONG, LONG + 1)
+    matches = uc.match(make({**columns, "id": ids}), "PATTERN SEQ(A a, B b) WITHIN 10")
+    assert (int(str(matches["a"][0])), int(str(matches["b"][0]))) == (LONG, LONG + 1)
 
 
 def test_decimal_numbers_of_frames() -> None:

@@ -104,20 +104,23 @@ def test_types_can_be_given(tmp_path: Path) -> None:
 
 def test_a_value_of_another_type_than_given_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", b"a,b\n1,2\nx,3\n4,5\ny,6\n")
-    found = faults(path, FileOptions(types=(("a", "int"),)))
-    assert [(fault.row, fault.column, fault.value) for fault in found] == [(2, "a", "'x'"), (4, "a", "'y'")]
+    raised_faults = faults(path, FileOptions(types=(("a", "int"),)))
+    assert [(fault.row, fault.column, fault.value) for fault in raised_faults] == [
+        (2, "a", "'x'"),
+        (4, "a", "'y'"),
+    ]
     pq.write_table(pa.table({"a": [[1]]}), tmp_path / "t.parquet")
     (fault,) = faults(tmp_path / "t.parquet", FileOptions(types=(("a", "bool"),)))
     assert fault.message == "its type is list<element: int64>, which cannot be read as bool"
 
 
 def test_broken_csv_rows_are_all_named(tmp_path: Path) -> None:
-    found = faults(write(tmp_path / "t.csv", b"a,b,c\n1,2,x\n1,2\n\n3,4,5,6\n7,8,9\n"))
-    assert [(fault.row, fault.value) for fault in found] == [(2, "'1,2'"), (3, "'3,4,5,6'")]
-    assert found[0].message == "it has 2 values for 3 columns: correct it"
-    many = faults(write(tmp_path / "m.csv", b"a,b\n" + b"1\n" * 100))
-    assert len(many) == 21
-    assert many[-1].message == "80 more rows are broken like these"
+    raised_faults = faults(write(tmp_path / "t.csv", b"a,b,c\n1,2,x\n1,2\n\n3,4,5,6\n7,8,9\n"))
+    assert [(fault.row, fault.value) for fault in raised_faults] == [(2, "'1,2'"), (3, "'3,4,5,6'")]
+    assert raised_faults[0].message == "it has 2 values for 3 columns: correct it"
+    many_faults = faults(write(tmp_path / "m.csv", b"a,b\n" + b"1\n" * 100))
+    assert len(many_faults) == 21
+    assert many_faults[-1].message == "80 more rows are broken like these"
 
 
 def test_broken_json_lines_are_all_named(tmp_path: Path) -> None:
@@ -125,18 +128,18 @@ def test_broken_json_lines_are_all_named(tmp_path: Path) -> None:
         b'{"a": 1, "b": null}\n{"a": 2, "a": 3}\nnot json\n\n[1]\n{"a": "x"}\n{"a": {"b": 1}}\n{"a": [2]}\n'
         b'{"a": true}\n{"a": \xff}'
     )
-    found = faults(write(tmp_path / "t.jsonl", lines))
-    assert [(fault.row, fault.column) for fault in found] == [
+    raised_faults = faults(write(tmp_path / "t.jsonl", lines))
+    assert [(fault.row, fault.column) for fault in raised_faults] == [
         (2, "a"), (3, None), (4, None), (5, "a"), (6, "a"), (7, "a"), (8, "a"), (9, None),
     ]  # fmt: skip
-    assert "names it twice" in found[0].message
-    assert found[1].message == "the line is no JSON: Expecting value at character 1"
-    assert found[2].message.startswith("the line is no JSON object")
-    assert found[3].message == "it holds text, but a number in row 1: give the column one type"
-    assert found[4].value == "{...}"
-    assert "UTF-8" in found[-1].message
-    many = faults(write(tmp_path / "m.jsonl", b"x\n" * 100))
-    assert len(many) == 20
+    assert "names it twice" in raised_faults[0].message
+    assert raised_faults[1].message == "the line is no JSON: Expecting value at character 1"
+    assert raised_faults[2].message.startswith("the line is no JSON object")
+    assert raised_faults[3].message == "it holds text, but a number in row 1: give the column one type"
+    assert raised_faults[4].value == "{...}"
+    assert "UTF-8" in raised_faults[-1].message
+    many_faults = faults(write(tmp_path / "m.jsonl", b"x\n" * 100))
+    assert len(many_faults) == 20
 
 
 @pytest.mark.parametrize(
@@ -185,9 +188,9 @@ def test_files_that_are_cut_off(tmp_path: Path) -> None:
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     assert faults(tmp_path / "t.csv")[0].message == "there is no such file: check the path"
     assert faults(tmp_path / "t.parquet")[0].message == "there is no such file: check the path"
-    files, found = list_files([tmp_path / "t.csv", tmp_path])
+    files, raised_faults = list_files([tmp_path / "t.csv", tmp_path])
     assert files == []
-    missing, empty = found
+    missing, empty = raised_faults
     assert missing.message == "there is no such file: check the path"
     assert empty.message.startswith("the folder holds no file of .csv, ")
 
@@ -213,8 +216,8 @@ def test_folders(tmp_path: Path) -> None:
     write(tmp_path / "out" / "_SUCCESS", b"")
     write(tmp_path / "out" / ".hidden.csv", CSV)
     write(tmp_path / "out" / "notes.txt", b"hello")
-    files, found = list_files([str(tmp_path / "out")])
-    assert not found
+    files, raised_faults = list_files([str(tmp_path / "out")])
+    assert not raised_faults
     assert [file.path.parent.parent.name for file in files] == ["day=1", "day=2"]
     assert column_names(files[0]) == ["id", "name", "value", "day", "host"]
     table = read_file(files[0])

@@ -104,10 +104,10 @@ def test_json_that_is_not_one_object_a_line(tmp_path: Path, text: str) -> None:
 )
 def test_documents_that_are_broken(tmp_path: Path, text: str, message: str) -> None:
     file = put(tmp_path / "t.json", text)
-    found = said(file, f'[[events]]\ntype = "A"\ntime = "a"\n{EXACT}')
-    assert message in found
-    assert str(file) in found
-    assert "Traceback" not in found
+    message_text = said(file, f'[[events]]\ntype = "A"\ntime = "a"\n{EXACT}')
+    assert message in message_text
+    assert str(file) in message_text
+    assert "Traceback" not in message_text
 
 
 @given(
@@ -120,10 +120,10 @@ def test_documents_are_read_as_lines_are(rows: list[dict[str, str]], size: int, 
 
     whole = json.dumps(rows, indent=indent, ensure_ascii=False).encode()
     stream = documents.json_lines(io.BytesIO(whole))
-    found = b""
+    lines = b""
     while piece := stream.read(size):
-        found += piece
-    assert [json.loads(line) for line in found.splitlines()] == rows
+        lines += piece
+    assert [json.loads(line) for line in lines.splitlines()] == rows
 
 
 def test_lists_become_rows(tmp_path: Path) -> None:
@@ -137,8 +137,8 @@ def test_lists_become_rows(tmp_path: Path) -> None:
     ]
     file = put(tmp_path / "t.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     schema = f'[[events]]\ntype = "S"\ntime = "data.spans.at"\nattributes = ["host"]\n{EXACT}'
-    found = events(file, f'explode = "data.spans"\n{schema}')
-    assert [(row["id"], row["lower"], row["host"]) for row in found] == [
+    span_rows = events(file, f'explode = "data.spans"\n{schema}')
+    assert [(row["id"], row["lower"], row["host"]) for row in span_rows] == [
         (1, 1, "a"),
         (2, 2, "a"),
         (3, 3, "c"),
@@ -174,10 +174,11 @@ def test_columns_may_depend_on_the_type_of_the_row(tmp_path: Path) -> None:
         ("CPU", "b", 1.0, None),
         ("OFF", None, None, None),
     ]
-    found = said(put(tmp_path / "b.csv", "1,CPU,a\n2,JOB,j\n3,NEW,x\n"), schema)
-    assert "b.csv, row 1, value '1,CPU,a': it has 3 values, and rows of kind 'CPU' have 4" in found
+    message_text = said(put(tmp_path / "b.csv", "1,CPU,a\n2,JOB,j\n3,NEW,x\n"), schema)
+    assert "b.csv, row 1, value '1,CPU,a': it has 3 values, and rows of kind 'CPU' have 4" in message_text
     assert (
-        "row 3, value '3,NEW,x': it has 3 values, and rows with a kind that columns_by lacks have 2" in found
+        "row 3, value '3,NEW,x': it has 3 values, and rows with a kind that columns_by lacks have 2"
+        in message_text
     )
     mixed = put(tmp_path / "t.jsonl", '{"k": "N", "t": 1, "v": 7}\n{"k": "S", "t": 2, "v": "up"}\n')
     both = f"""
@@ -207,8 +208,8 @@ def test_columns_may_depend_on_the_type_of_the_row(tmp_path: Path) -> None:
 
 def test_files_without_a_line_of_names(tmp_path: Path) -> None:
     schema = f'columns = ["at", "host"]\n[[events]]\ntype = "A"\ntime = "at"\n{EXACT}'
-    found = events(put(tmp_path / "t.csv", "1,a\n2,b\n"), schema)
-    assert [(row["lower"], row["host"]) for row in found] == [(1, "a"), (2, "b")]
+    rows = events(put(tmp_path / "t.csv", "1,a\n2,b\n"), schema)
+    assert [(row["lower"], row["host"]) for row in rows] == [(1, "a"), (2, "b")]
     assert "row 2, value '2': it has 1 columns" not in said(put(tmp_path / "b.csv", "1,a\n2\n"), schema)
     assert "b.csv, row 2, value '2': it has 1 values for 2 columns" in said(tmp_path / "b.csv", schema)
 
@@ -280,15 +281,15 @@ def test_wide_rows_say_what_long_ones_do(rows: list[tuple[int, int | None, int |
     )
     table = pa.concat_tables([table.slice(0, 1), table.slice(1)])
     columns_given = [("a", "a"), ("b", "b")] if some else [("*", "[ab]")]
-    found, numbers = with_values(table, columns_given, value_names(columns_given, table.column_names))
-    wanted = [
+    long_rows, numbers = with_values(table, columns_given, value_names(columns_given, table.column_names))
+    expected = [
         (number, row[0], name, row[place])
         for number, row in enumerate(rows)
         for place, name in ((1, "a"), (2, "b"))
         if row[place] is not None
     ]
-    columns = (found.column(name).to_pylist() for name in ("t", "variable", "value"))
-    assert list(zip(numbers.tolist(), *columns, strict=True)) == wanted
+    columns = (long_rows.column(name).to_pylist() for name in ("t", "variable", "value"))
+    assert list(zip(numbers.tolist(), *columns, strict=True)) == expected
 
 
 def test_times_may_be_sums(tmp_path: Path) -> None:
@@ -326,8 +327,8 @@ def test_places_of_files_as_attributes(tmp_path: Path) -> None:
     attributes = ["node", "disk"]
     {EXACT}
     """
-    found = events(tmp_path, schema)
-    assert [(row["node"], row["disk"]) for row in found] == [("node-1", 7), ("node-2", 8)]
+    rows = events(tmp_path, schema)
+    assert [(row["node"], row["disk"]) for row in rows] == [("node-1", 7), ("node-2", 8)]
 
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
@@ -380,8 +381,8 @@ def test_copies_of_events_count_once(tmp_path: Path) -> None:
     put(tmp_path / "b.csv", "at,host\n1,b\n2,\n2,\n")
     schema = f'deduplicate = true\n[[events]]\ntype = "A"\ntime = "at"\n{EXACT}'
     with pytest.warns(UncertainCepWarning, match="3 events agree in everything with an earlier one"):
-        found = events(tmp_path, schema)
-    assert [(row["id"], row["lower"], row["host"]) for row in found] == [
+        rows = events(tmp_path, schema)
+    assert [(row["id"], row["lower"], row["host"]) for row in rows] == [
         (1, 1, "a"),
         (3, 1, "b"),
         (5, 2, None),
@@ -419,8 +420,8 @@ def times(text: list[str | None], **format: Any) -> list[str | None]:
     read = TimeFormat(**format).read(pa.chunked_array([pa.array(text, pa.string())]), "c")
     stamps = [str(value) for value in read.counts.astype("M8[ns]")]
     return [
-        stamp.removesuffix("000") if known else None
-        for stamp, known in zip(stamps, read.present, strict=True)
+        stamp.removesuffix("000") if is_present else None
+        for stamp, is_present in zip(stamps, read.present, strict=True)
     ]
 
 
@@ -434,8 +435,8 @@ _FORMATS = (
 @given(st.lists(st.none() | _moments, max_size=8), st.sampled_from(_FORMATS))
 def test_formats_are_those_of_strptime(moments: list[datetime | None], form: str) -> None:
     text = [None if moment is None else moment.strftime(form) for moment in moments]
-    wanted = [None if moment is None else moment.isoformat(timespec="microseconds") for moment in moments]
-    assert times(text, formats=(form,)) == wanted
+    expected = [None if moment is None else moment.isoformat(timespec="microseconds") for moment in moments]
+    assert times(text, formats=(form,)) == expected
 
 
 @given(st.lists(_moments, max_size=5), st.integers(-14 * 60, 14 * 60), st.booleans())
@@ -446,9 +447,9 @@ def test_zones_are_taken_off(moments: list[datetime], minutes: int, colon: bool)
     ]
     if colon:
         text = [f"{each[:-2]}:{each[-2:]}" for each in text if each is not None]
-    wanted = [(moment - timedelta(minutes=minutes)).isoformat(timespec="seconds") for moment in moments]
-    found = times(text, formats=("%Y-%m-%d %H:%M:%S %z",))
-    assert [each and each.removesuffix(".000000") for each in found] == wanted
+    expected = [(moment - timedelta(minutes=minutes)).isoformat(timespec="seconds") for moment in moments]
+    stamps = times(text, formats=("%Y-%m-%d %H:%M:%S %z",))
+    assert [each and each.removesuffix(".000000") for each in stamps] == expected
 
 
 @given(
@@ -461,13 +462,15 @@ def test_years_that_are_not_told_go_on(steps: list[int], first: datetime) -> Non
     for step in steps:
         moments.append(moments[-1] + timedelta(seconds=step % (150 * 86_400)))
     text: list[str | None] = [moment.strftime("%b %d %H:%M:%S") for moment in moments]
-    wanted = [moment.isoformat(timespec="microseconds") for moment in moments]
-    assert times(text, formats=("%b %d %H:%M:%S",), base=str(first.year)) == wanted
+    expected = [moment.isoformat(timespec="microseconds") for moment in moments]
+    assert times(text, formats=("%b %d %H:%M:%S",), base=str(first.year)) == expected
     days: list[str | None] = [(first + timedelta(hours=7 * number)).strftime("%H:%M") for number in range(9)]
     begin = first.replace(second=0, microsecond=0)
-    wanted = [(begin + timedelta(hours=7 * number)).isoformat(timespec="microseconds") for number in range(9)]
+    expected = [
+        (begin + timedelta(hours=7 * number)).isoformat(timespec="microseconds") for number in range(9)
+    ]
     with pytest.warns(UncertainCepWarning, match="the day changes 2 times|the day changes 3 times"):
-        assert times(days, formats=("%H:%M",), base=first.date().isoformat()) == wanted
+        assert times(days, formats=("%H:%M",), base=first.date().isoformat()) == expected
 
 
 TRIPS = ["22:30:00", "23:10:00", "05:00:00", "05:20:00", "23:00:00", "06:00:00"]
@@ -500,8 +503,8 @@ def test_days_that_change_are_told_and_may_be_held_fixed(tmp_path: Path, kind: s
 def test_years_that_go_back_are_told_and_may_be_held_fixed() -> None:
     text: list[str | None] = ["Mar 01", "Nov 01", "Mar 02"]
     with pytest.warns(UncertainCepWarning, match=r"c: the year changes 2 times .* from 2014 to 2015: "):
-        found = times(text, formats=("%b %d",), base="2015")
-    assert [str(stamp)[:10] for stamp in found] == ["2015-03-01", "2014-11-01", "2015-03-02"]
+        stamps = times(text, formats=("%b %d",), base="2015")
+    assert [str(stamp)[:10] for stamp in stamps] == ["2015-03-01", "2014-11-01", "2015-03-02"]
     fixed = times(text, formats=("%b %d",), base="2015", fixed=True)
     assert [str(stamp)[:10] for stamp in fixed] == ["2015-03-01", "2015-11-01", "2015-03-02"]
 
@@ -521,8 +524,8 @@ def test_local_times(moment: datetime, name: str) -> None:
     local = utc.astimezone(zone)
     if local.fold or local.replace(fold=1).utcoffset() != local.utcoffset():
         return
-    (found,) = times([local.strftime("%Y-%m-%d %H:%M:%S")], zone=name)
-    assert found == utc.replace(tzinfo=None).isoformat(timespec="microseconds")
+    (utc_stamp,) = times([local.strftime("%Y-%m-%d %H:%M:%S")], zone=name)
+    assert utc_stamp == utc.replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
 def test_times_of_several_forms_and_none(tmp_path: Path) -> None:
@@ -535,8 +538,8 @@ def test_times_of_several_forms_and_none(tmp_path: Path) -> None:
     missing = "drop"
     uncertainty = { kind = "exact" }
     """
-    found = [str(row["lower"]) for row in events(file, schema)]
-    assert found == ["2023-11-14 22:13:20", "2015-10-17 08:05:03", "2024-05-31 00:00:00"]
+    stamps = [str(row["lower"]) for row in events(file, schema)]
+    assert stamps == ["2023-11-14 22:13:20", "2015-10-17 08:05:03", "2024-05-31 00:00:00"]
     broken = put(tmp_path / "b.csv", "at\n31/Feb/2015:10:05:03 +0200\n2024-05-31T00:00Z\nsoon\n")
     assert "b.csv, row 1, column 'at', value '31/Feb/2015:10:05:03 +0200': no time as epoch_s or" in said(
         broken, schema
@@ -563,8 +566,8 @@ def test_stamps_of_days_and_minutes_in_one_column(tmp_path: Path) -> None:
     assert again.column("upper").cast(pa.int64()).to_pylist() == upper.tolist()
     german = put(tmp_path / "g.csv", "at\n31.05.2024\n31.05.2024 10:30\n")
     forms = schema.replace('time = "at"', 'time = "at"\ntime_format = ["%d.%m.%Y %H:%M", "%d.%m.%Y"]')
-    found = uc.read_traces(german, schema_of(tmp_path, forms))
-    assert found.column("upper").cast(pa.int64()).to_pylist() == upper.tolist()[:2]
+    intervals = uc.read_traces(german, schema_of(tmp_path, forms))
+    assert intervals.column("upper").cast(pa.int64()).to_pylist() == upper.tolist()[:2]
     zoned = schema.replace('time = "at"', 'time = "at"\ntime_zone = "+02:00"')
     shifted = uc.read_traces(tmp_path / "t.csv", schema_of(tmp_path, zoned))
     assert shifted.column("lower").cast(pa.int64()).to_pylist() == (lower - 7_200_000).tolist()
@@ -621,9 +624,9 @@ def test_rows_are_numbered_though_there_is_a_column_of_ids(tmp_path: Path) -> No
     path = put(tmp_path / "t.csv", "id,t\na,1\na,2\n")
     table = f'[[events]]\ntype = "A"\ntime = "t"\n{EXACT}\nattributes = {{ raw_id = "id" }}\n'
     other = table.replace('"A"', '"B"')
-    found = uc.read_traces(path, schema_of(tmp_path, f"{table}id = false\n{other}id = false\n"))
-    assert found.column("id").to_pylist() == [1, 2, 3, 4]
-    assert found.column("raw_id").to_pylist() == ["a", "a"] * 2
+    numbered = uc.read_traces(path, schema_of(tmp_path, f"{table}id = false\n{other}id = false\n"))
+    assert numbered.column("id").to_pylist() == [1, 2, 3, 4]
+    assert numbered.column("raw_id").to_pylist() == ["a", "a"] * 2
     assert uc.read_traces(path, schema_of(tmp_path, table)).column("id").to_pylist() == ["a", "a"]
     with pytest.raises(TraceError, match=r"events\[1\]\.id: must be a text in quotes, not True"):
         schema_of(tmp_path, f"{table}id = true\n")

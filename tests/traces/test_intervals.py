@@ -280,5 +280,5 @@ def test_no_frame_library_is_imported_that_is_not_used() -> None:
         "import sys, uncertain_cep.traces; "
         "print(sorted({'pandas', 'polars', 'pyspark', 'numba', 'lark'} & set(sys.modules)))"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

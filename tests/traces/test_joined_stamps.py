@@ -51,8 +51,8 @@ def test_a_day_and_a_time_of_day_are_one_stamp(tmp_path: Path, kind: str) -> Non
     above = "[extract]\nline = '(?P<Date>[^|]*)[|](?P<Time>[^|]*)[|](?P<what>.*)'" if kind == "log" else ""
     schema = schema_of(tmp_path, SCHEMA.format(above=above, more='missing = "drop"\nattributes = []'))
     events = uc.read_traces(written(tmp_path, kind, ROWS), schema)
-    found = zip(events["lower"].to_pylist(), events["upper"].to_pylist(), strict=True)
-    assert list(found) == TIMES
+    bounds = zip(events["lower"].to_pylist(), events["upper"].to_pylist(), strict=True)
+    assert list(bounds) == TIMES
     assert events["type"].to_pylist() == ["Start", "Stop"]
 
 

@@ -79,8 +79,8 @@ def test_the_order_of_rows_tells_which_hour_is_meant(tmp_path: Path, kind: str) 
         events = read(tmp_path, rows, rule(), kind)
     assert "pmf" not in events.column_names
     assert minutes(events) == minutes(events, "upper") == [-45, -15, 10, 65]
-    found = uc.match(events, "PATTERN SEQ(B b, C c) WITHIN 3 hours")
-    assert found.column("confidence").to_pylist() == [1.0]
+    matches = uc.match(events, "PATTERN SEQ(B b, C c) WITHIN 3 hours")
+    assert matches.column("confidence").to_pylist() == [1.0]
     assert uc.match(events, "PATTERN SEQ(C c, B b) WITHIN 3 hours").num_rows == 0
 
 
@@ -166,11 +166,11 @@ def test_clock_offsets_of_both_readings(tmp_path: Path, shared: bool) -> None:
     with pytest.warns(UncertainCepWarning, match="2 stamps of at"):
         events = read(tmp_path, [("A", "02:30"), ("B", "02:20")], rule(text))
     assert (minutes(events)[0], minutes(events, "upper")[0]) == (-31, 32)
-    own = [0.5, *[0.0] * 59, 0.5]
+    hour_pmf = [0.5, *[0.0] * 59, 0.5]
     both = [1 / 8] * 4 + [0.0] * 56 + [1 / 8] * 4
-    assert events.column("pmf").to_pylist() == [own if shared else both, own]
-    found = uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 3 hours")
-    assert found.column("confidence").to_pylist() == pytest.approx([0.25])
+    assert events.column("pmf").to_pylist() == [hour_pmf if shared else both, hour_pmf]
+    matches = uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 3 hours")
+    assert matches.column("confidence").to_pylist() == pytest.approx([0.25])
 
 
 def test_epochs_of_a_clock_that_tell_the_readings_apart_are_refused(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_readings_are_those_by_which_rows_stand_in_order(
     counts = np.array([np.datetime64(each, "ns").astype(np.int64) for each in local])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found, again = in_utc(
+        earliest, again = in_utc(
             counts,
             np.ones(len(true), np.bool_),
             "Europe/Berlin",
@@ -291,11 +291,11 @@ def test_readings_are_those_by_which_rows_stand_in_order(
             in_order=in_order,
         )
 
-    def as_counts(some: list[datetime]) -> list[int]:
-        return [int(np.datetime64(each.replace(tzinfo=None), "ns").astype(np.int64)) for each in some]
+    def as_counts(moments: list[datetime]) -> list[int]:
+        return [int(np.datetime64(each.replace(tzinfo=None), "ns").astype(np.int64)) for each in moments]
 
-    assert found.tolist() == as_counts(first)
-    assert (found + again).tolist() == as_counts(last)
+    assert earliest.tolist() == as_counts(first)
+    assert (earliest + again).tolist() == as_counts(last)
     if is_sorted and in_order is not None:
         # What is true is never ruled out.
         assert all(low <= time <= high for low, time, high in zip(first, true, last, strict=True))
@@ -311,11 +311,11 @@ def test_frames_of_local_times(make: Callable[..., Any], kind: str) -> None:
     with pytest.warns(UncertainCepWarning, match="1 stamps of at .* Europe/Berlin .*each has both times"):
         events = uc.to_intervals(raw, time_zone="Europe/Berlin", **options)
     assert type(events) is type(raw)
-    found = uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 10 h")
-    assert list(map(float, found["confidence"])) == [0.5]
+    matches = uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 10 h")
+    assert list(map(float, matches["confidence"])) == [0.5]
     with pytest.raises(OptionError, match="time_zone='Nowhere' is unknown"):
         uc.to_intervals(raw, time_zone="Nowhere", **options)
     # An offset has no such hour.
     fixed = uc.to_intervals(raw, time_zone="+02:00", **options)
-    found = uc.match(fixed, "PATTERN SEQ(A a, B b) WITHIN 10 h")
-    assert list(map(float, found["confidence"])) == [1.0]
+    matches = uc.match(fixed, "PATTERN SEQ(A a, B b) WITHIN 10 h")
+    assert list(map(float, matches["confidence"])) == [1.0]

@@ -81,17 +81,17 @@ def test_bounds_of_a_file_of_the_model_may_be_written_differently(tmp_path: Path
 
 
 def test_files_that_are_not_of_the_model(tmp_path: Path) -> None:
-    found = messages(put(tmp_path / "a.csv", "kind,id,at\nA,1,5\n"))
-    assert [message.partition(": ")[0].rpartition(", ")[2] for message in found] == [
+    faults = messages(put(tmp_path / "a.csv", "kind,id,at\nA,1,5\n"))
+    assert [message.partition(": ")[0].rpartition(", ")[2] for message in faults] == [
         "column 'type'", "column 'lower'", "column 'upper'",
     ]  # fmt: skip
     assert (
         "the file has kind, id, at. Name the columns type, id, lower and upper, or say in a schema"
-        in found[-1]
+        in faults[-1]
     )
-    assert "the file has" not in found[0]
-    found = messages(put(tmp_path / "b.csv", "type,id,lower,upper\n,1,9,7\nB,,,6\n"))
-    assert [message.partition(": ")[0].partition(", ")[2] for message in found] == [
+    assert "the file has" not in faults[0]
+    faults = messages(put(tmp_path / "b.csv", "type,id,lower,upper\n,1,9,7\nB,,,6\n"))
+    assert [message.partition(": ")[0].partition(", ")[2] for message in faults] == [
         "row 1, column 'type', value null",
         "row 2, column 'id', value null",
         "row 2, column 'lower', value null",
@@ -108,8 +108,8 @@ def test_every_file_is_read_before_giving_up(tmp_path: Path) -> None:
     bad = put(tmp_path / "b.csv", "type,id,lower,upper,x\nA,1\n")
     cut = tmp_path / "c.parquet"
     cut.write_bytes(b"PAR1")
-    found = messages(good, bad, cut, tmp_path / "none.csv")
-    assert [message.partition(": ")[0] for message in found] == [
+    faults = messages(good, bad, cut, tmp_path / "none.csv")
+    assert [message.partition(": ")[0] for message in faults] == [
         f"{tmp_path / 'none.csv'}",
         f"{bad}, row 1, value 'A,1'",
         f"{cut}",

@@ -43,22 +43,25 @@ def test_every_number_is_that_of_the_rows(
     metadata = None if unit == "tick" else {"uncertain_cep.tick": f"1{unit}"}
     profile = profile_of(pa.table(columns).replace_schema_metadata(metadata))
     per_unit = 1 if unit == "tick" else UNIT_NANOSECONDS[unit] // (profile.domain.tick_nanoseconds or 1)
-    assert {found.type: found.events for found in profile.types} == dict(Counter(columns["type"]))
-    for found in profile.types:
-        mine = [number for number, row in enumerate(rows) if row[0] == found.type]
-        lengths = [(upper[number] - lower[number]) * per_unit + 1 for number in mine]
-        assert found.first == min(lower[number] for number in mine) * per_unit
-        assert found.last == max(upper[number] for number in mine) * per_unit
-        assert found.lengths == (min(lengths), int(statistics.median(lengths)), max(lengths))
+    assert {type_profile.type: type_profile.events for type_profile in profile.types} == dict(
+        Counter(columns["type"])
+    )
+    for type_profile in profile.types:
+        numbers_of_type = [number for number, row in enumerate(rows) if row[0] == type_profile.type]
+        lengths = [(upper[number] - lower[number]) * per_unit + 1 for number in numbers_of_type]
+        assert type_profile.first == min(lower[number] for number in numbers_of_type) * per_unit
+        assert type_profile.last == max(upper[number] for number in numbers_of_type) * per_unit
+        assert type_profile.lengths == (min(lengths), int(statistics.median(lengths)), max(lengths))
         if unit != "tick":
             step = UNIT_NANOSECONDS[unit]
-            least = UNIT_NANOSECONDS[found.resolution.removeprefix("1")]
-            longer = UNITS[: UNITS.index(found.resolution.removeprefix("1"))]
+            nanoseconds = UNIT_NANOSECONDS[type_profile.resolution.removeprefix("1")]
+            longer = UNITS[: UNITS.index(type_profile.resolution.removeprefix("1"))]
             assert any(
-                all(bound[number] * step % least == 0 for number in mine) for bound in (lower, upper)
-            ) or all((upper[number] * per_unit + 1) % least == 0 for number in mine)
+                all(bound[number] * step % nanoseconds == 0 for number in numbers_of_type)
+                for bound in (lower, upper)
+            ) or all((upper[number] * per_unit + 1) % nanoseconds == 0 for number in numbers_of_type)
             for name in longer:
-                assert any(lower[number] * step % UNIT_NANOSECONDS[name] for number in mine)
+                assert any(lower[number] * step % UNIT_NANOSECONDS[name] for number in numbers_of_type)
     share = sum(row[3] is None for row in rows) / len(rows)
     assert dict(profile.nulls) == ({"x": share} if share else {})
     assert all(line for line in profile_lines(profile))
@@ -67,8 +70,8 @@ def test_every_number_is_that_of_the_rows(
 def table(**columns: Any) -> pa.Table:
     size = len(next(iter(columns.values())))
     stamps = pa.array([1_700_000_000_000_000 + 1_000_001 * n for n in range(size)]).cast(pa.timestamp("us"))
-    given = {"type": ["A"] * size, "id": range(size), "lower": stamps, "upper": stamps}
-    return pa.table({**given, **columns})
+    columns_by_name = {"type": ["A"] * size, "id": range(size), "lower": stamps, "upper": stamps}
+    return pa.table({**columns_by_name, **columns})
 
 
 MOMENT = 1_700_000_000
@@ -95,14 +98,14 @@ MOMENT = 1_700_000_000
 )
 def test_what_looks_odd(columns: dict[str, Any], said: str | None) -> None:
     times = {name: values for name, values in columns.items() if name in ("lower", "upper")}
-    others = {name: values for name, values in columns.items() if name not in times}
+    attributes = {name: values for name, values in columns.items() if name not in times}
     for name, values in times.items():
         stamps = pa.array([value * 10**6 for value in values]).cast(pa.timestamp("us"))
-        others |= {"lower": stamps, "upper": stamps} if name == "lower" else {"upper": stamps}
+        attributes |= {"lower": stamps, "upper": stamps} if name == "lower" else {"upper": stamps}
     if "upper" in times:
-        others["lower"] = pa.array([(MOMENT + n) * 10**6 for n in range(3)]).cast(pa.timestamp("us"))
-    found = profile_of(table(**others)).odd
-    assert any(said in line for line in found) if said else not found, found
+        attributes["lower"] = pa.array([(MOMENT + n) * 10**6 for n in range(3)]).cast(pa.timestamp("us"))
+    oddities = profile_of(table(**attributes)).odd
+    assert any(said in line for line in oddities) if said else not oddities, oddities
 
 
 def test_hosts_are_named() -> None:
@@ -112,14 +115,16 @@ def test_hosts_are_named() -> None:
 
 
 def test_of_faulty_events_the_sound_ones_count() -> None:
-    given = table(x=[1, 2, 3, 4])
-    lower = given.column("lower").to_pylist()
-    given = given.set_column(0, "type", pa.array(["A", None, "A", "A"]))
-    given = given.set_column(3, "upper", pa.array([lower[0], lower[1], None, lower[2]], given.schema[3].type))
-    sound = sound_part(given)
+    faulty = table(x=[1, 2, 3, 4])
+    lower = faulty.column("lower").to_pylist()
+    faulty = faulty.set_column(0, "type", pa.array(["A", None, "A", "A"]))
+    faulty = faulty.set_column(
+        3, "upper", pa.array([lower[0], lower[1], None, lower[2]], faulty.schema[3].type)
+    )
+    sound = sound_part(faulty)
     assert sound is not None
     assert sound.column("x").to_pylist() == [1]
-    assert sound_part(given.set_column(2, "lower", pa.array(["a"] * 4))) is None
+    assert sound_part(faulty.set_column(2, "lower", pa.array(["a"] * 4))) is None
 
 
 @pytest.mark.parametrize(

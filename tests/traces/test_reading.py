@@ -74,8 +74,8 @@ def test_a_folder_may_hold_other_files_too(tmp_path: Path) -> None:
     assert read_traces([tmp_path / "data"], schema).num_rows == 4
     (message,) = messages(tmp_path / "data" / "attempts.csv", offsets, schema=schema)
     assert message.startswith(f"{offsets}: no table of the schema takes this file, only 'attempts*'")
-    found = messages(offsets, schema=schema)
-    assert "events[1].files: 'attempts*' fits none of the files given: offsets.csv" in found[0]
+    faults = messages(offsets, schema=schema)
+    assert "events[1].files: 'attempts*' fits none of the files given: offsets.csv" in faults[0]
 
 
 def test_a_table_of_the_schema_without_a_file_is_warned_of(tmp_path: Path) -> None:
@@ -132,8 +132,8 @@ def test_rows_are_named_as_they_stand_in_their_file(tmp_path: Path) -> None:
     first = put(tmp_path / "a.csv", text)
     second = put(tmp_path / "b.csv", text)
     schema = flags(where="keep = 1")
-    found = messages(first, second, schema=schema)
-    assert [message.partition(": ")[0] for message in found] == [
+    faults = messages(first, second, schema=schema)
+    assert [message.partition(": ")[0] for message in faults] == [
         f"{first}, row 4, column 't', value null",
         f"{second}, row 4, column 't', value null",
     ]
@@ -145,8 +145,8 @@ def test_faults_of_the_model_are_named_by_file_and_row_too(tmp_path: Path) -> No
     text = "type,lo,hi,keep\nA,1,2,1\nA,9,3,0\nA,9,3,1\n,5,6,1\nA,,6,1\n"
     first, second = put(tmp_path / "a.csv", text), put(tmp_path / "b.csv", text)
     schema = TraceSchema.from_flags(uncertainty="columns:lo,hi", where="keep = 1", missing="drop")
-    found = messages(first, second, schema=schema)
-    assert [message.partition(": ")[0] for message in found] == [
+    faults = messages(first, second, schema=schema)
+    assert [message.partition(": ")[0] for message in faults] == [
         f"{first}, row 4, column 'type', value null",
         f"{second}, row 4, column 'type', value null",
         f"{first}, row 3, column 'lower', value 9",
@@ -217,11 +217,11 @@ def test_every_missing_column_is_named_once_per_key(tmp_path: Path) -> None:
     lines.write_text('{"a": 1, "b": 2}\n', encoding="utf-8")
     schema = flags(id="{x}-{a}", where="y = 1", type_column="z", uncertainty="columns:lo,b")
     for file in (path, lines):
-        found = messages(file, schema=schema)
-        assert [message.partition(": ")[0] for message in found] == [
+        faults = messages(file, schema=schema)
+        assert [message.partition(": ")[0] for message in faults] == [
             f"{file}, column {name!r}" for name in ("z", "x", "t", "lo", "y")
         ]
-        assert found[-1].endswith("there is no such column, but events[1].where names it; the file has a, b")
+        assert faults[-1].endswith("there is no such column, but events[1].where names it; the file has a, b")
 
 
 def test_several_files_with_different_columns(tmp_path: Path) -> None:
@@ -269,12 +269,12 @@ def test_lengths_of_time_need_to_know_what_a_tick_is(tmp_path: Path) -> None:
 
 
 def test_uncertainty_by_the_value_of_a_column(tmp_path: Path) -> None:
-    given: list[dict[str, object]] = [
+    records: list[dict[str, object]] = [
         {"type": "CPU", "t": 60, "p": None},
         {"type": "Task", "t": 70, "p": None},
         {"type": "GPS", "t": 80, "p": [0.25, 0.75]},
     ]
-    path = put(tmp_path / "a.jsonl", "".join(f"{json.dumps(row)}\n" for row in given))
+    path = put(tmp_path / "a.jsonl", "".join(f"{json.dumps(row)}\n" for row in records))
     schema = schema_of(
         tmp_path,
         """

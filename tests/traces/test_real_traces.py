@@ -67,15 +67,15 @@ def test_hadoop_attempts_by_the_clocks_of_their_hosts(shared_data: Path, tmp_pat
         for row in raw_rows(folder / "attempts_19jobs.csv.gz")
         if row["result"] == "SUCCESS" and row["task_type"] == "MAP" and int(row["tt_finish_ms"]) > 0
     ]
-    wanted = {
+    expected = {
         f"{row['attempt_id']}:finish": tuple(
             int(row["tt_finish_ms"]) + offset for offset in offsets[row["host"]]
         )
         for row in rows
         if row["host"] in offsets
     }
-    assert intervals(table) == wanted
-    assert (report.rows, report.events, report.dropped) == (13_041, len(wanted), len(rows) - len(wanted))
+    assert intervals(table) == expected
+    assert (report.rows, report.events, report.dropped) == (13_041, len(expected), len(rows) - len(expected))
     assert table.column_names == [
         "type",
         "id",
@@ -117,13 +117,13 @@ def test_spark_tasks_with_the_slack_of_their_executors(shared_data: Path, tmp_pa
         """,
     )
     table = read_traces(path, schema)
-    wanted = {}
+    expected = {}
     for row in raw_rows(path):
         launch, finish, slack = (int(row[name]) for name in ("launch_ms", "finish_ms", "slack_ms"))
-        wanted[f"{row['task_id']}:start"] = (launch, launch + slack)
+        expected[f"{row['task_id']}:start"] = (launch, launch + slack)
         if row["failed"] == "1":
-            wanted[f"{row['task_id']}:end"] = (finish - slack, finish)
-    assert intervals(table) == wanted
+            expected[f"{row['task_id']}:end"] = (finish - slack, finish)
+    assert intervals(table) == expected
     assert TimeDomain.of(table.schema).describe() == "1ms"
     assert table.schema.field("executor").type == pa.string()
     assert validation_report(path, schema).faults == ()
@@ -156,7 +156,7 @@ def test_metrics_cover_the_minute_before_their_stamp(shared_data: Path, tmp_path
     table = read_traces(folder, schema)
     metrics = [row for path in (folder / "metric").glob("*_metric.csv.gz") for row in raw_rows(path)]
     spans = [row for path in (folder / "trace").glob("03_5*_trace.csv.gz") for row in raw_rows(path)]
-    wanted = {
+    expected = {
         f"{row['PodName']}/{row['TimeStamp']}": (
             (int(row["TimeStamp"]) - 60) * 1000 + 1,
             int(row["TimeStamp"]) * 1000,
@@ -165,9 +165,9 @@ def test_metrics_cover_the_minute_before_their_stamp(shared_data: Path, tmp_path
     }
     for row in spans:
         at = int(row["StartTimeUnixNano"])
-        wanted[row["SpanID"]] = ((at - 10**6) // 10**6, (at + 10**6) // 10**6)
+        expected[row["SpanID"]] = ((at - 10**6) // 10**6, (at + 10**6) // 10**6)
     assert table.num_rows == len(metrics) + len(spans)
-    assert intervals(table) == wanted
+    assert intervals(table) == expected
     assert table.schema.field("cpu").type == pa.float64()
 
 

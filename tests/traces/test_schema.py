@@ -92,7 +92,7 @@ def test_everything_a_schema_can_say(tmp_path: Path) -> None:
 
 
 def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
-    found = faults(
+    mistakes = faults(
         tmp_path,
         """
         tick = "soon"
@@ -145,8 +145,8 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
         "events[4].uncertainty: say how uncertain the times are",
         "events[5].uncertainty: say how uncertain the times are",
     ):
-        assert any(message.startswith(part) for message in found), (part, found)
-    assert len(found) == 18
+        assert any(message.startswith(part) for message in mistakes), (part, mistakes)
+    assert len(mistakes) == 18
 
 
 @pytest.mark.parametrize(
@@ -211,8 +211,8 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_single_mistakes(tmp_path: Path, text: str, message: str) -> None:
-    found = faults(tmp_path, text)
-    assert any(each.startswith(message) for each in found), found
+    mistakes = faults(tmp_path, text)
+    assert any(each.startswith(message) for each in mistakes), mistakes
 
 
 def test_constraints_of_clocks(tmp_path: Path) -> None:
@@ -372,10 +372,10 @@ def test_the_order_of_records_and_of_a_source(tmp_path: Path) -> None:
 def test_what_is_uncertain_by_a_clock_besides(tmp_path: Path) -> None:
     (tmp_path / "offsets.csv").write_text("host,offset_lo,offset_hi\nh,-50,50\n")
     (tmp_path / "log.csv").write_text("type,host,at\nA,h,10\nB,h,20\n")
-    own = "own = { kind = 'granularity', of = '10ms' }"
+    clause = "own = { kind = 'granularity', of = '10ms' }"
     text = (
         "tick = '1ms'\n[[events]]\ntype_column = 'type'\ntime = 'at'\nunit = 'ms'\nuncertainty = "
-        f"{{ kind = 'clock_offset', table = 'offsets.csv', shared = true, {own} }}\n"
+        f"{{ kind = 'clock_offset', table = 'offsets.csv', shared = true, {clause} }}\n"
     )
     (tmp_path / "schema.toml").write_text(text)
     events = uc.read_traces(tmp_path / "log.csv", tmp_path / "schema.toml")

@@ -83,14 +83,16 @@ def schema_text(key: str, value: str) -> str:
         if key == "source":
             events["ordered"] = "true"
         events[key] = value
-    return f"{top}[[events]]\n" + "".join(f"{name} = {given}\n" for name, given in events.items())
+    return f"{top}[[events]]\n" + "".join(f"{name} = {setting}\n" for name, setting in events.items())
 
 
 def test_all_keys_are_swept() -> None:
     assert set(WRONG) == {*_TOP, *_EVENTS}
 
 
-@pytest.mark.parametrize(("key", "value"), [(key, value) for key, some in WRONG.items() for value in some])
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, value) for key, values in WRONG.items() for value in values]
+)
 def test_a_value_without_effect_is_refused(tmp_path: Path, key: str, value: str) -> None:
     path = put(tmp_path / "t.jsonl", ROW)
     text = schema_text(key, value)

@@ -33,9 +33,9 @@ def test_each_key_sees_a_stream_of_its_own() -> None:
     keyed = value_stream(700, keys=7, series=30, spacing=3, half_interval=2)
     alone = value_stream(100, series=30, spacing=3, half_interval=2)
     for key in range(7):
-        own = keyed.filter(pa.compute.equal(keyed["key"], key))
-        assert own["id"].to_pylist() == list(range(key, 700, 7))
-        assert own.select(["lower", "upper", "value"]) == alone.select(["lower", "upper", "value"])
+        events_of_key = keyed.filter(pa.compute.equal(keyed["key"], key))
+        assert events_of_key["id"].to_pylist() == list(range(key, 700, 7))
+        assert events_of_key.select(["lower", "upper", "value"]) == alone.select(["lower", "upper", "value"])
 
 
 def test_a_stretched_stream_is_the_same_in_another_unit_of_time() -> None:

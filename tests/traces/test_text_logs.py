@@ -79,8 +79,8 @@ def schema(preset: str, keys: str = "", top: str = "") -> str:
     """
 
 
-def read(folder: Path, text: str, given: str) -> pa.Table:
-    return uc.read_traces(put(folder / "t.log", text), schema_of(folder, given))
+def read(folder: Path, text: str, schema_text: str) -> pa.Table:
+    return uc.read_traces(put(folder / "t.log", text), schema_of(folder, schema_text))
 
 
 def shown(table: pa.Table, *names: str) -> list[tuple[Any, ...]]:
@@ -121,8 +121,8 @@ def test_syslog_of_rfc5424(tmp_path: Path) -> None:
 
 def test_log4j_and_stack_traces(tmp_path: Path) -> None:
     table = read(tmp_path, LOG4J, schema("log4j"))
-    found = shown(table, "level", "thread", "logger")
-    assert found == [
+    records = shown(table, "level", "thread", "logger")
+    assert records == [
         ("2015-10-17 15:37:56.547000000", "INFO", "main", "org.apache.hadoop.MRAppMaster"),
         ("2015-10-17 15:37:57.001000000", "WARN", "IPC-1", "org.apache.ipc.Client"),
         ("2017-06-09 20:10:40", "ERROR", None, "executor.Backend"),
@@ -173,14 +173,14 @@ def test_logs_of_two_forms(tmp_path: Path) -> None:
     with pytest.warns(
         UncertainCepWarning, match=r"no time zone in the times of .*app.log, .*auth.log, and UTC"
     ):
-        found = uc.read_traces(folder, schema_of(tmp_path, text))
+        events = uc.read_traces(folder, schema_of(tmp_path, text))
     alone = [
         read(tmp_path / preset, part, schema(preset, "year = 2015" if preset == "syslog" else ""))
         for preset, part in (("access", ACCESS), ("log4j", LOG4J), ("syslog", SYSLOG))
     ]
     for bound in ("lower", "upper"):
         expected = [time for each in alone for time in each[bound].cast(pa.string()).to_pylist()]
-        assert found[bound].cast(pa.string()).to_pylist() == expected
+        assert events[bound].cast(pa.string()).to_pylist() == expected
 
 
 def test_log4j_of_one_day(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_kubernetes_logs_in_parts(tmp_path: Path, block: int, monkeypatch: pytes
 
 
 def test_lines_that_nothing_fits_are_counted(tmp_path: Path) -> None:
-    given = """
+    schema_text = """
     [extract]
     line = ['^(?P<at>[0-9]+) (?P<kind>[A-Z]+)', '^at=(?P<at>[0-9]+)(?: to=(?P<to>[0-9]+))?']
     [[events]]
@@ -226,17 +226,17 @@ def test_lines_that_nothing_fits_are_counted(tmp_path: Path) -> None:
     """
     text = "header\n1 UP\nat=2 to=3\n\tindented\nnoise\nat=4\n"
     with pytest.warns(UncertainCepWarning, match="fits 2 of 5 records of text"):
-        table = read(tmp_path, text, given)
+        table = read(tmp_path, text, schema_text)
     assert shown(table, "kind", "to") == [
         ("1970-01-01 00:00:01.000000", "UP", None),
         ("1970-01-01 00:00:02.000000", None, "3"),
         ("1970-01-01 00:00:04.000000", None, None),
     ]
     with pytest.warns(UncertainCepWarning, match="fits 3 of 6 records"):
-        read(tmp_path, text, f"continuation = false\n{given}")
+        read(tmp_path, text, f"continuation = false\n{schema_text}")
     # Rows are lines of the file.
     with pytest.raises(TraceError, match=r"t\.log, row 5, column 'at'"), pytest.warns(UncertainCepWarning):
-        read(tmp_path, "noise\n1 UP\n\tx\nnoise\n99999999999999999999 UP\n", given)
+        read(tmp_path, "noise\n1 UP\n\tx\nnoise\n99999999999999999999 UP\n", schema_text)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -246,8 +246,8 @@ def test_columns_cut_out_of_columns_that_were_cut_out(tmp_path: Path, reverse: b
         """message = '^(?P<what>\\w+) (?P<job>\\S+)'""",
         """job = '-(?P<number>[0-9]+)$'""",
     ]
-    given = "\n".join(["[extract]", *(reversed(rules) if reverse else rules)])
-    given += """
+    schema_text = "\n".join(["[extract]", *(reversed(rules) if reverse else rules)])
+    schema_text += """
     [[events]]
     type_column = "what"
     time = "time"
@@ -256,7 +256,7 @@ def test_columns_cut_out_of_columns_that_were_cut_out(tmp_path: Path, reverse: b
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        table = read(tmp_path, "2015-10-17 15:37:56,547 INFO [main] a.b.C: done job-7\n", given)
+        table = read(tmp_path, "2015-10-17 15:37:56,547 INFO [main] a.b.C: done job-7\n", schema_text)
     assert shown(table, "type", "number") == [("2015-10-17 15:37:56.547000", "done", "7")]
 
 
@@ -292,26 +292,26 @@ def test_records_whatever_the_blocks(
     lines: list[str], block: int, end: str, closed: bool, joined: bool
 ) -> None:
     text = end.join(lines) + (end if closed and lines else "")
-    wanted: list[tuple[int, list[str]]] = []
-    given = text.replace("\r\n", "\n").split("\n")
-    given = given[:-1] if given[-1] == "" else given
+    expected: list[tuple[int, list[str]]] = []
+    whole_lines = text.replace("\r\n", "\n").split("\n")
+    whole_lines = whole_lines[:-1] if whole_lines[-1] == "" else whole_lines
     begins = ("\t", " ", "Caused by: ")
-    for number, line in enumerate(given):
-        if joined and wanted and (line.startswith(begins) or line in ("", "\r")):
-            wanted[-1][1].append(line)
+    for number, line in enumerate(whole_lines):
+        if joined and expected and (line.startswith(begins) or line in ("", "\r")):
+            expected[-1][1].append(line)
         else:
-            wanted.append((number, [line]))
+            expected.append((number, [line]))
     before, text_lines._BLOCK = text_lines._BLOCK, block  # type: ignore[misc]
     try:
-        found = list(record_blocks(io.BytesIO(text.encode()), CONTINUATION if joined else None))
+        blocks = list(record_blocks(io.BytesIO(text.encode()), CONTINUATION if joined else None))
     finally:
         text_lines._BLOCK = before  # type: ignore[misc]
     rows = [
         (number, record.rstrip("\r"))
-        for records, numbers in found
+        for records, numbers in blocks
         for record, number in zip(records.to_pylist(), numbers.tolist(), strict=True)
     ]
-    assert rows == [(number, "\n".join(each).rstrip("\r")) for number, each in wanted]
+    assert rows == [(number, "\n".join(each).rstrip("\r")) for number, each in expected]
 
 
 _pieces = st.sampled_from(
@@ -339,11 +339,11 @@ def test_expressions_in_stages_find_what_whole_ones_do(records: list[str], name:
     staged, *whole = PRESETS[name].patterns
     assert staged in RESTS
     assert not RESTS.keys() & {*whole}
-    some, all_at_once = (
+    by_stages, all_at_once = (
         with_extracted(table, [("line", pattern) for pattern in patterns], "f").to_pylist()
         for patterns in ((staged, *whole), whole)
     )
-    assert some == [{key: row[key] for key in some[0]} for row in all_at_once]
+    assert by_stages == [{key: row[key] for key in by_stages[0]} for row in all_at_once]
 
 
 def test_every_preset_names_its_time() -> None:
@@ -367,7 +367,7 @@ def test_lines_that_fit_are_not_joined_without_a_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: str, block: int
 ) -> None:
     monkeypatch.setattr(text_lines, "_BLOCK", block)
-    given = schema_of(
+    schema_path = schema_of(
         tmp_path,
         f'tick = "1us"\n{keys}\n[extract]\n'
         "line = '^ *(?P<task>\\S+)-[0-9]+ +\\[[0-9]+\\] \\S+ +(?P<time>[0-9.]+): (?P<what>\\w+)'\n"
@@ -377,7 +377,7 @@ def test_lines_that_fit_are_not_joined_without_a_word(
     path = put(tmp_path / "t.log", FTRACE)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        events = uc.read_traces(path, given)
+        events = uc.read_traces(path, schema_path)
     said = [str(one.message) for one in caught]
     apart = keys in ("continuation = false", "continuation = '^\\t'")
     assert events.num_rows == (3 if apart else 1)

@@ -93,8 +93,8 @@ def test_clock_offsets_by_host_and_epoch() -> None:
     with pytest.raises(TraceError, match="no clock offset for this host at this time") as caught:
         intervals_of(raw, time="t", uncertainty=rule)
     assert [fault.row for fault in caught.value.faults] == [5, 9]
-    found = intervals_of(raw, time="t", uncertainty=rule, missing="drop")
-    assert bounds(found) == [(-5, -4), (9, 10), (60, 61), (69, 70), (330, 331), (399, 400), (105, 105)]
+    intervals = intervals_of(raw, time="t", uncertainty=rule, missing="drop")
+    assert bounds(intervals) == [(-5, -4), (9, 10), (60, 61), (69, 70), (330, 331), (399, 400), (105, 105)]
     nothing = clock_offset(EPOCHS.slice(0, 0), unit="tick", epoch=("from", "until"))
     assert intervals_of(raw, time="t", uncertainty=nothing, missing="drop").num_rows == 0
 
@@ -107,8 +107,8 @@ def test_epochs_are_stamps_of_any_unit() -> None:
     )
     rule = clock_offset(table, epoch=("from", "until"))
     raw = pa.table({"t": [1999, 2000], "host": ["a", "a"]})
-    found = intervals_of(raw, time="t", uncertainty=rule, unit="ms", tick="1ms")
-    assert bounds(found) == [(1999, 1999), (2005, 2005)]
+    intervals = intervals_of(raw, time="t", uncertainty=rule, unit="ms", tick="1ms")
+    assert bounds(intervals) == [(1999, 1999), (2005, 2005)]
     with pytest.raises(OptionError, match="must both be times, or both plain numbers"):
         intervals_of(raw, time="t", uncertainty=rule, tick="1ms")
 
@@ -349,12 +349,12 @@ def expected(stamps: list[int | None], unit: str, tick: int, low: int, high: int
 def in_ticks(table: pa.Table, tick: int) -> list[tuple[int, int]]:
     unit = NANOSECONDS[table.schema.field("lower").type.unit]
     assert tick % unit == 0
-    found = []
+    bounds_in_ticks = []
     for low, high in bounds(table):
         assert low * unit % tick == 0
         assert high * unit % tick == 0
-        found.append((low * unit // tick, high * unit // tick))
-    return found
+        bounds_in_ticks.append((low * unit // tick, high * unit // tick))
+    return bounds_in_ticks
 
 
 @given(STAMPS, st.sampled_from(list(NANOSECONDS)), st.booleans(), TICKS, st.integers(0, 100))
@@ -396,9 +396,9 @@ def test_clock_offsets_are_the_floor_of_both_ends(
     )
     rule = clock_offset(pairs, unit="ns")
     table = intervals_of(raw, time="t", uncertainty=rule, tick=f"{tick}ns", unit="us", missing="drop")
-    wanted = [
+    floors = [
         ((t * 1000 + pairs[host][0]) // tick, (t * 1000 + pairs[host][1]) // tick)
         for t, host in rows
         if host in pairs
     ]
-    assert in_ticks(table, tick) == wanted
+    assert in_ticks(table, tick) == floors

@@ -76,7 +76,7 @@ def test_columns_that_are_missing_or_of_another_type() -> None:
         (None, "id", None),
         (None, "pmf", None),
     ]
-    others = pa.schema(
+    swapped = pa.schema(
         {
             "k": pa.dictionary(pa.int8(), pa.string()),
             "n": pa.large_string(),
@@ -85,7 +85,7 @@ def test_columns_that_are_missing_or_of_another_type() -> None:
             "p": pa.list_(pa.float32()),
         }
     )
-    assert check_columns(others, Names("k", "n", "a", "b", "p")) == []
+    assert check_columns(swapped, Names("k", "n", "a", "b", "p")) == []
 
 
 def test_nulls() -> None:
@@ -199,8 +199,8 @@ def test_pmfs() -> None:
 
 
 def test_probabilities() -> None:
-    given = [0.0, 1.0, None, 0.5, 1.0 + 1e-12, -0.25, float("nan"), float("inf")]
-    faults = check_probabilities(events(probability=given), NAMES)
+    probabilities = [0.0, 1.0, None, 0.5, 1.0 + 1e-12, -0.25, float("nan"), float("inf")]
+    faults = check_probabilities(events(probability=probabilities), NAMES)
     assert [(fault.row, fault.column, fault.value) for fault in faults] == [
         (5, "probability", "1.000000000001"),
         (6, "probability", "-0.25"),
@@ -276,14 +276,14 @@ def test_ids_used_twice_are_those_that_counting_finds(rows: list[tuple[int, str 
     )
     for partition in ([], ["p"], ["q"], ["p", "q"], ["q", "p"]):
         seen: Counter[tuple[object, ...]] = Counter()
-        wanted = []
+        expected_rows = []
         for number, row in enumerate(table.to_pylist(), 1):
             key = (row["id"], *(row[name] for name in partition))
             seen[key] += None not in key
             if seen[key] > 1:
-                wanted.append(number)
-        found = check_ids(table, NAMES, partition=partition, limit=100)
-        assert [fault.row for fault in found] == wanted
+                expected_rows.append(number)
+        faults = check_ids(table, NAMES, partition=partition, limit=100)
+        assert [fault.row for fault in faults] == expected_rows
 
 
 def test_many_faults_are_counted_not_listed() -> None:
@@ -335,7 +335,7 @@ def test_the_rows_at_fault_are_those_that_exact_arithmetic_finds(
             "pmf": pa.array([row[2] for row in rows], pa.list_(pa.float64())),
         }
     )
-    wanted = {
+    expected_rows = {
         number
         for number, (lower, upper, pmf) in enumerate(rows, 1)
         if lower > upper
@@ -344,4 +344,4 @@ def test_the_rows_at_fault_are_those_that_exact_arithmetic_finds(
             and (len(pmf) != upper - lower + 1 or min(pmf) < 0 or sum(map(Fraction, pmf)) != 1)
         )
     }
-    assert {fault.row for fault in check_events(table, NAMES, TICKS, limit=100)} == wanted
+    assert {fault.row for fault in check_events(table, NAMES, TICKS, limit=100)} == expected_rows

@@ -26,7 +26,7 @@ def said(ask: Callable[..., object], *arguments: object, **options: object) -> l
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         ask(*arguments, **options)
-    return [str(found.message) for found in caught]
+    return [str(warning.message) for warning in caught]
 
 
 def csv(folder: Path, name: str, *lines: str) -> Path:
@@ -140,8 +140,8 @@ def test_iso_is_read_alike_by_default_and_by_name(tmp_path: Path, kind: str, tex
         assert lower.cast(pa.int64()) == other.column("lower").cast(pa.int64())
     # Written as text in the model's columns, and in a frame.
     frame = pa.table({"type": ["A"], "id": [1], "at": [text]})
-    found = uc.to_intervals(frame, time="at", uncertainty=uc.exact())
-    assert found.column("lower").cast(pa.int64()) == other.column("lower").cast(pa.int64())
+    intervals = uc.to_intervals(frame, time="at", uncertainty=uc.exact())
+    assert intervals.column("lower").cast(pa.int64()) == other.column("lower").cast(pa.int64())
     model = csv(tmp_path, "m.csv", "type,id,lower,upper", f'A,1,"{text}","{text}"')
     assert read_traces([model]).column("lower").cast(pa.int64()) == other.column("lower").cast(pa.int64())
 

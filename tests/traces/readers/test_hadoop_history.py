@@ -33,10 +33,10 @@ IDENTIFIERS: Final = 'JOBID="job_1_1" TASKID="task_1_1_m_1" TASK_ATTEMPT_ID="att
 def records(draw: st.DrawFn) -> str:
     kind = draw(sampled_from(KINDS))
     pairs = draw(st.lists(st.tuples(sampled_from(KEYS), sampled_from(VALUES)), max_size=4))
-    told = " ".join(f'{key}="{value}"' for key, value in pairs)
-    known = f"{IDENTIFIERS} " if draw(st.integers(0, 9)) else ""
+    attributes = " ".join(f'{key}="{value}"' for key, value in pairs)
+    identifiers = f"{IDENTIFIERS} " if draw(st.integers(0, 9)) else ""
     end = draw(sampled_from((" .\n", " .\n", " .\r\n", " .\n\n", ".\n", "")))
-    return f"{kind} {known}{told}{end if told or known else ' .' + end}"
+    return f"{kind} {identifiers}{attributes}{end if attributes or identifiers else ' .' + end}"
 
 
 def said(text: str) -> Any:

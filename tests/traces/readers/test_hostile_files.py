@@ -37,13 +37,13 @@ def refused(path: Path, name: str) -> str | None:
 def test_a_file_that_is_cut_off_is_told_or_ends_with_a_line(tmp_path: Path, name: str) -> None:
     data = SAMPLES[name].encode()
     path = tmp_path / "file"
-    told = 0
+    faulty = 0
     step = max(len(data) // 60, 1)
     for length in range(step, len(data) - 2, step):
         path.write_bytes(data[:length])
         fault = refused(path, name)
-        told += fault is not None
-        rest = data[length:].split(b"\n")[0]
+        faulty += fault is not None
+        cut_line = data[length:].split(b"\n")[0]
         whole_lines = name in (
             "spark-eventlog",
             "hadoop-jhist",
@@ -52,8 +52,8 @@ def test_a_file_that_is_cut_off_is_told_or_ends_with_a_line(tmp_path: Path, name
             "prometheus",
             "openmetrics",
         )
-        assert fault is not None or whole_lines or not rest.strip(), data[:length][-80:]
-    assert told > 20
+        assert fault is not None or whole_lines or not cut_line.strip(), data[:length][-80:]
+    assert faulty > 20
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -198,8 +198,12 @@ def test_one_long_object_is_read_in_linear_time(within: bytes) -> None:
     text = b'{"a": "' + within.replace(b"\n", b" ") * 2**22 + b'"}'
     stream, decoder = Counting(text + b"\n" + b'{"a": "b"}  \n{}'), Decoding()
     source = Source(cast(BinaryIO, stream), "file")
-    found = [(row, value.get("a")) for row, value, _ in source.values(cast(Any, decoder))]
-    assert [(row, value and len(value)) for row, value in found] == [(1, len(text) - 9), (2, 1), (3, None)]
+    values_read = [(row, value.get("a")) for row, value, _ in source.values(cast(Any, decoder))]
+    assert [(row, value and len(value)) for row, value in values_read] == [
+        (1, len(text) - 9),
+        (2, 1),
+        (3, None),
+    ]
     assert stream.reads < 12
     assert decoder.given < 4 * len(text)
 

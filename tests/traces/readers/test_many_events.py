@@ -91,15 +91,15 @@ def pieces(name: str) -> Iterator[bytes]:
 
 def events(name: str, file: Endless) -> Iterator[pa.RecordBatch]:
     module = import_module(f"uncertain_cep.traces.readers.{READERS[name].module}")
-    found: Iterator[pa.RecordBatch] = module.events(Source(io.BufferedReader(file, 1 << 20), "file"))
-    return found
+    batches: Iterator[pa.RecordBatch] = module.events(Source(io.BufferedReader(file, 1 << 20), "file"))
+    return batches
 
 
 @pytest.mark.parametrize("name", LINES)
 def test_events_come_before_the_file_ends(name: str) -> None:
     endless = Endless(pieces(name), 1 << 30)
-    found = events(name, endless)
-    assert next(found).num_rows >= 100
+    batches = events(name, endless)
+    assert next(batches).num_rows >= 100
     assert (1 << 30) - endless.left < 1 << 22
 
 
@@ -160,11 +160,11 @@ def test_types_of_csv_files_are_those_of_all_blocks(tmp_path: Path, monkeypatch:
     for first, second in product(VALUES, [*VALUES, "2024-05-31 10:30:00.5", "1e400"]):
         values = [first] * 300 + [second] * 300
         path.write_text("a,b\n" + "".join(f"{value},{number}\n" for number, value in enumerate(values)))
-        found: list[Any] = []
+        outcomes: list[Any] = []
         for size in (1 << 40, 1 << 10):
             monkeypatch.setattr(csv_files, "LONG", size)
-            found.append(said_of(path, ["a", "b"]))
-        assert found[0] == found[1], (first, second)
+            outcomes.append(said_of(path, ["a", "b"]))
+        assert outcomes[0] == outcomes[1], (first, second)
 
 
 def said_of(path: Path, columns: list[str] | None, options: FileOptions | None = None) -> Any:
@@ -223,12 +223,12 @@ def test_types_of_json_lines_are_those_of_all_blocks(tmp_path: Path) -> None:
 def test_a_nested_field_of_two_types_is_named(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text('{"a":{"x":[1]}}\n{"a":{"x":[{"y":1}]}}\n{"a":{"x":"z"},"b":1}\n')
-    told = "but {} in row 1: give the column one type"
+    advice = "but {} in row 1: give the column one type"
     first, second = said_of(path, None).splitlines()
     assert first.endswith(
-        f"row 2, column 'a.x', value {{...}}: it holds an object, {told.format('a number')}"
+        f"row 2, column 'a.x', value {{...}}: it holds an object, {advice.format('a number')}"
     )
-    assert second.endswith(f"row 3, column 'a.x', value \"z\": it holds text, {told.format('a list')}")
+    assert second.endswith(f"row 3, column 'a.x', value \"z\": it holds text, {advice.format('a list')}")
     assert said_of(path, ["b"]).column("b").to_pylist() == [None, None, 1]
 
 

@@ -158,14 +158,14 @@ GOLDENS: dict[str, tuple[str, str, str, dict[str, int]]] = {
 
 
 def digest(table: pa.Table) -> str:
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for name in table.column_names:
         column = table.column(name)
         if pa.types.is_timestamp(column.type):
-            found.update(str(column.type).encode())
+            hashed.update(str(column.type).encode())
             column = column.cast(pa.int64())
-        found.update(repr(column.to_pylist()).encode())
-    return found.hexdigest()[:16]
+        hashed.update(repr(column.to_pylist()).encode())
+    return hashed.hexdigest()[:16]
 
 
 @pytest.mark.parametrize("file", GOLDENS)

@@ -170,8 +170,8 @@ def test_a_file_is_read_as_its_specification_says(file: str) -> None:
     names = [table.column(name).to_pylist() for name in ("type", "id")]
     assert list(zip(*names, *stamps, strict=True)) == EXPECTED[file]
     row, attributes = ATTRIBUTES[file]
-    found = table.slice(row, 1).to_pylist()[0]
-    assert {name: found[name] for name in attributes} == attributes
+    event = table.slice(row, 1).to_pylist()[0]
+    assert {name: event[name] for name in attributes} == attributes
 
 
 def test_every_format_has_a_sample() -> None:
@@ -255,11 +255,11 @@ def test_what_a_schema_does_not_say_stays_as_it_is(name: str, tmp_path: Path) ->
         schema = put(tmp_path / "s.toml", f'format = "{name}"\n[[events]]\n{section}')
         return uc.read_traces(file, schema)
 
-    own = ["type", "id", "lower", "upper"]
-    assert read("").select(own).equals(plain.select(own))
+    model_columns = ["type", "id", "lower", "upper"]
+    assert read("").select(model_columns).equals(plain.select(model_columns))
     first = plain["type"][0].as_py()
-    chosen = read(f"where = \"type = '{first}'\"").select(own)
-    assert chosen.equals(plain.filter(pc.equal(plain["type"], first)).select(own))
+    chosen = read(f"where = \"type = '{first}'\"").select(model_columns)
+    assert chosen.equals(plain.filter(pc.equal(plain["type"], first)).select(model_columns))
     moved = read('uncertainty = { kind = "exact" }')
     assert moved["lower"].equals(plain["lower"])
     assert moved["upper"].equals(plain["lower"])

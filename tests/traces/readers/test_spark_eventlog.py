@@ -140,12 +140,12 @@ def test_tasks_are_as_uncertain_as_their_metrics_leave_them(shared_data: Path) -
     folder = shared_data / "spark_eventlogs"
     table = uc.read_traces(folder / "raw" / "gpu_oom_eventlog.zstd", format="spark-eventlog")
     ends = table.filter(pc.equal(table.column("type"), "TaskEnd"))
-    found = zip(ends.column("task_id").to_pylist(), brief(ends), strict=True)
+    intervals = zip(ends.column("task_id").to_pylist(), brief(ends), strict=True)
     expected = {
         int(row["task_id"]): (int(row["finish_ms"]) - int(row["slack_ms"]), int(row["finish_ms"]))
         for row in rows(folder / "tasks_gpu_oom.csv.gz")
     }
-    assert {task: (lower, upper) for task, (_, _, lower, upper) in found} == expected
+    assert {task: (lower, upper) for task, (_, _, lower, upper) in intervals} == expected
 
 
 FAULTS = {
@@ -171,13 +171,13 @@ def test_a_broken_line_is_told_with_its_row(tmp_path: Path, fault: str) -> None:
 def lz4_blocks(data: bytes) -> bytes:
     """Return bytes as lz4-java writes them: packed blocks, one as it is, and the end of the stream."""
     codec = pa.Codec("lz4_raw")
-    found = b""
+    packed_data = b""
     for begin in range(0, len(data), 500):
         piece = data[begin : begin + 500]
         packed = codec.compress(piece, asbytes=True) if begin else piece
         kind = 0x20 if begin else 0x10
-        found += struct.pack("<8sBiii", b"LZ4Block", kind, len(packed), len(piece), 0) + packed
-    return found + struct.pack("<8sBiii", b"LZ4Block", 0x10, 0, 0, 0)
+        packed_data += struct.pack("<8sBiii", b"LZ4Block", kind, len(packed), len(piece), 0) + packed
+    return packed_data + struct.pack("<8sBiii", b"LZ4Block", 0x10, 0, 0, 0)
 
 
 def test_logs_are_compressed_as_spark_does_it(tmp_path: Path) -> None:
@@ -197,11 +197,11 @@ def test_logs_are_compressed_as_spark_does_it(tmp_path: Path) -> None:
 
 def snappy_blocks(data: bytes) -> bytes:
     """Return bytes as snappy-java writes them: magic bytes, two versions, and blocks behind their lengths."""
-    found = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+    packed_data = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
     for begin in range(0, len(data), 500):
         packed = pa.compress(data[begin : begin + 500], "snappy", asbytes=True)
-        found += struct.pack(">i", len(packed)) + packed
-    return found
+        packed_data += struct.pack(">i", len(packed)) + packed
+    return packed_data
 
 
 def test_logs_packed_by_snappy_are_read_and_by_lzf_refused(tmp_path: Path) -> None:

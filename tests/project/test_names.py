@@ -22,6 +22,23 @@ EMPTY: Final = frozenset(
 STILL_EMPTY: Final[Mapping[str, int]] = {
     "confidence": 329,
     "eventbased": 261,
+    "tests/api": 1,
+    "tests/candidates": 3,
+    "tests/cases": 14,
+    "tests/cli": 2,
+    "tests/confidence": 104,
+    "tests/eventbased": 88,
+    "tests/executor": 104,
+    "tests/expressions": 11,
+    "tests/operators": 110,
+    "tests/pointbased": 1,
+    "tests/query": 2,
+    "tests/results": 102,
+    "tests/running": 1,
+    "tests/spark": 4,
+    "tests/streaming": 1,
+    "tests/traces": 2,
+    "tests/weighers": 12,
     "uncertain_cep/candidates": 1,
     "uncertain_cep/errors.py": 3,
     "uncertain_cep/executor.py": 27,
@@ -36,7 +53,7 @@ STILL_EMPTY: Final[Mapping[str, int]] = {
     "uncertain_cep/traces": 2,
     "uncertain_cep/weighers": 88,
 }
-"""At most so many variables of these folders and modules have such names, and none of others.
+"""At most so many variables of these folders and modules have such names, and none of others do.
 
 The numbers may only fall. Some stay: fields and keyword arguments that users pass, and fields of saved state.
 """
@@ -52,9 +69,9 @@ def empty_names(tree: ast.AST) -> Iterator[str]:
 
 
 def room_of(file: Path) -> str:
-    """Return the folder or module of a package that a file belongs to."""
+    """Return the folder, or the module, that a file belongs to."""
     parts = file.relative_to(ROOT).parts
-    return "/".join(parts[: 2 if parts[0] == "uncertain_cep" else 1])
+    return "/".join(parts[: 2 if parts[0] in ("uncertain_cep", "tests") else 1])
 
 
 @pytest.mark.parametrize(
@@ -72,7 +89,7 @@ def test_bound_names_are_counted(code: str, names: list[str]) -> None:
 
 def test_variables_are_named_after_what_they_hold() -> None:
     rooms: dict[str, list[str]] = {}
-    for package in PACKAGES:
+    for package in (*PACKAGES, "benchmarks", "tests"):
         for file in files_of(package):
             names = empty_names(ast.parse(file.read_text(encoding="utf-8")))
             rooms.setdefault(room_of(file), []).extend(f"{file.relative_to(ROOT)}: {name}" for name in names)

@@ -180,7 +180,7 @@ def test_all_that_forbids_where_the_order_is_known(
 
 
 @st.composite
-def _conditions(draw: st.DrawFn, variables: list[str]) -> tuple[str, Predicate]:
+def conditions(draw: st.DrawFn, variables: list[str]) -> tuple[str, Predicate]:
     """Draw a condition on one time, or on the difference of two, as text and for the oracle."""
     relation, bound = draw(st.sampled_from(["<", "<=", "="])), draw(st.integers(-3, 4))
     names = draw(st.permutations(variables))[: draw(st.integers(1, 2))]
@@ -198,7 +198,7 @@ def test_conditions_on_times(pattern: str, window: int, events: list[Event], dat
     parts = [part.split() for part in pattern.split(", ")]
     items = [plus("B", "v1") if "+" in kind else one(kind, name) for kind, name in parts]
     names = [name.replace("[]", "[i]") for _, name in parts]
-    drawn = data.draw(st.lists(_conditions(names), min_size=1, max_size=2))
+    drawn = data.draw(st.lists(conditions(names), min_size=1, max_size=2))
     times = tuple(predicate for _, predicate in drawn)
     wanted = _wanted(Query(seq(*items), window, times=times), events)
     where = " AND ".join(text for text, _ in drawn)
@@ -234,7 +234,7 @@ def test_times_where_the_order_is_known(
     """The order is known in part to gaps at an end of a match and to conditions on times."""
     names = [name.replace("[]", "[i]") for name in re.findall(r"[vnm]\d?(?:\[])?(?=[,)]|$)", pattern)]
     spoken = [name for name in names if name != "m"]
-    drawn = data.draw(st.lists(_conditions(spoken), max_size=2))
+    drawn = data.draw(st.lists(conditions(spoken), max_size=2))
     times = tuple(predicate for _, predicate in drawn)
     where = [text for text, _ in drawn]
     if "AND" in pattern:

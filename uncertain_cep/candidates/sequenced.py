@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from confidence.shared.records import Records
 from uncertain_cep.candidates.own_times import offset_bounds, times_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.candidates.tie_breaks import TieBreaks
 from uncertain_cep.config import MAX_TICK, MOST_RECORD_CELLS
 from uncertain_cep.errors import ConfidenceCostError, OptionError, TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
@@ -47,6 +48,8 @@ class SequencedEvents:
     low: Int64
     high: Int64
     """Bounds of the source's offset; 0 without one."""
+    alone: tuple[Int64, Int64]
+    """Bounds of own times whatever the order says."""
     pmfs: ExplicitPmfs
     """Of own times; of records those of each alone."""
     cluster: Int64
@@ -99,6 +102,16 @@ class SequencedEvents:
         several = len(plan.components) > 1 or plan.components[0].kleene
         gaps = bool(plan.negations) or plan.order is not None or (plan.forbids and several)
         return self.is_total and (at_an_end or (bool(plan.bound.times) and gaps))
+
+    @property
+    def ties(self) -> TieBreaks:
+        """Which events are before others at the same tick."""
+        return TieBreaks(self.source, self.rank, self.lower, self.upper)
+
+    @property
+    def times(self) -> tuple[Int64, Int64]:
+        """Bounds of the times of events, ticks, whatever the order says."""
+        return self.alone[0] + self.low, self.alone[1] + self.high
 
     def in_order(self, rows: Int64) -> Int64:
         """Return the places of the events of matches, (l, k) rows, in the order that is total."""
@@ -213,6 +226,7 @@ def sequenced(
         own_upper,
         low,
         high,
+        bounds,
         ExplicitPmfs(np.full(count, -1), np.zeros(0)) if pmfs is None else pmfs,
         cluster,
         place,

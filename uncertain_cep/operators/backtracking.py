@@ -99,22 +99,23 @@ class BacktrackingSearch:
 
     def __init__(self, context: ExecutionContext, laid: Candidates, rows: Int64, window: int) -> None:
         plan, table, selection, pmfs = context.plan, context.table, context.candidates, context.pmfs
-        clocks = context.clocks
+        clocks, ties = context.clocks, context.ties
+        times = context.ticks if ties is None else ties.events.times
         self._context, self._plan, self._table = context, plan, table
         self._laid, self._rows, self._window = laid, rows, window
         count = len(rows)
         self._base = laid.base[:count]
         self._offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
         values = np.zeros(0) if pmfs is None else pmfs.values
-        self._pmfs = Pmfs.of(values, *context.ticks, self._offset)
+        self._pmfs = Pmfs.of(values, *times, self._offset)
         if clocks is not None:
-            self._offset, self._pmfs = clocks.laws(*context.ticks)
+            self._offset, self._pmfs = clocks.laws(*times)
         forbidding = self._offset
         if context.existence is not None:
             own = None if clocks is None else clocks.own.offset
             self._pmfs, forbidding = context.existence.forbidding(self._pmfs, self._offset, slice(None), own)
         self._forbidden = forbidden_events(
-            plan, table, selection, context.ticks, laid.first, rows, laid.source[:count], forbidding
+            plan, table, selection, times, laid.first, rows, laid.source[:count], forbidding
         )
         self._conditions = _compiled(plan, table, rows, laid.first, self._forbidden)
         self._terms = [(term, _spared(self._forbidden, term)) for term in terms_of(plan)]
@@ -124,7 +125,8 @@ class BacktrackingSearch:
         if plan.order is not None:
             is_set = self._kleene & np.array(plan.order.is_set)
             self._before = np.array(plan.order.before, dtype=np.int64)
-        self._asked = plan if context.order is None else context.order.plan
+        asked = context.order or ties
+        self._asked = plan if asked is None else asked.plan
         timed = bool(self._asked.bound.times)
         self._in_order: OrderedGaps | None = None
         if context.order is not None:
@@ -154,6 +156,8 @@ class BacktrackingSearch:
             laid.upper[:count], rows, self._offset[rows],
         )  # fmt: skip
         self._placed = Placed(self._candidates.lower, self._candidates.upper, self._base, rows)
+        if ties is not None:
+            self._placed = Placed(times[0][rows], times[1][rows], np.zeros_like(rows), rows)
         self._chain: SequenceLimits | None = None
         if plan.order is None:
             latest, reach = np.empty((2, count), dtype=np.int64)
@@ -165,9 +169,11 @@ class BacktrackingSearch:
         """Return the weighing of the matches."""
         context, clocks = self._context, self._context.clocks
         limits = Limits(float(MOST_CONFIDENCE_STEPS), *self._plan.estimates)
+        ties = context.ties
         self._pattern_of = MatchPattern(
-            self._plan, self._table, self._forbidden.rules, self._conditions, self._window,
-            context.existence, limits,
+            self._asked, self._table, self._forbidden.rules, self._conditions,
+            self._window if ties is None else ties.span, context.existence, limits,
+            None if ties is None else ties.events.ties,
         )  # fmt: skip
         return Weighing(
             self._pattern_of,

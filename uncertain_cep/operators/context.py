@@ -20,7 +20,7 @@ from uncertain_cep.operators.counters import Counters
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree
 
-__all__ = ["ExecutionContext", "InOrder", "Threshold"]
+__all__ = ["ExecutionContext", "InOrder", "Threshold", "TiedEvents"]
 
 Int64 = NDArray[np.int64]
 
@@ -50,6 +50,21 @@ class InOrder:
 
     events: SequencedEvents
     plan: EvaluationPlan
+
+
+@dataclass(frozen=True, slots=True)
+class TiedEvents:
+    """Events whose sequences break ties: how their matches are weighed, however they are searched for."""
+
+    events: SequencedEvents
+    plan: EvaluationPlan
+    """As it was asked."""
+
+    @property
+    def span(self) -> int:
+        """WITHIN in ticks, but at most the length of the table."""
+        lower, upper = self.events.times
+        return min(self.plan.window, int(upper.max()) - int(lower.min()) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +100,8 @@ class ExecutionContext:
     the events of a match happened is a factor of its confidence that is put in behind them."""
     order: InOrder | None = None
     """The known order that tells what lies in gaps where times do so besides."""
+    ties: TiedEvents | None = None
+    """Of sequences that break ties; ``pmfs`` and ``clocks`` are those of their times."""
     tree: Tree | None = None
     """Along which single events are joined; None: by the pivot join."""
     decided: Callable[[MatchBatch], NDArray[np.bool_]] | None = None

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence import Intervals, Pmfs
+from confidence import Pmfs
 from confidence.budget import checkpoint, pieces
 from confidence.chain.exact import redo_exactly
 from confidence.chain.side_by_side import new_chains
 from confidence.flat_lists import taken
-from confidence.gaps.chains import room_for
-from confidence.predicates.conditions import Scratch, scratch
+from confidence.predicates.conditions import scratch
 from eventbased import confidences_of_matches, describe_chosen, describe_uncertain
 from eventbased.gaps.gap_events import (
     NO_BOXES,
-    Gathered,
     MatchEvents,
-    forbidden_in,
     some_of,
-    take_match,
-    unmark,
 )
-from eventbased.gaps.set_gaps import SetConfidences
 from eventbased.search.state import FoundMatches
 from uncertain_cep.candidates.existence import Existence, existence
 from uncertain_cep.candidates.layout import laid_out
@@ -38,7 +32,7 @@ from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
 from uncertain_cep.config import BOXES_AT_ONCE, LONGEST_PMF_CHAIN
 from uncertain_cep.operators.backtracking import BacktrackingSearch
-from uncertain_cep.operators.context import ExecutionContext, InOrder
+from uncertain_cep.operators.context import ExecutionContext, InOrder, TiedEvents
 from uncertain_cep.operators.description import long_chain
 from uncertain_cep.operators.sequenced_matches import SequenceWeigher
 from uncertain_cep.plan import EvaluationPlan
@@ -46,10 +40,9 @@ from uncertain_cep.results.box_parts import Boxes, Events, pieces_of
 from uncertain_cep.results.clocked_boxes import ClockedChains, shared_and_held
 from uncertain_cep.results.matched_events import MatchedEvents, matched_events
 from uncertain_cep.results.piecewise import centres
-from uncertain_cep.results.sequenced_boxes import Confidences, MovedMatches, OrderedChains
+from uncertain_cep.results.sequenced_boxes import Confidences, MovedMatches, OrderedChains, SpoilersInOrder
 from uncertain_cep.results.spoiling import spoilers
 from uncertain_cep.weighers.match_model import MatchModel
-from uncertain_cep.weighers.order_ideals import order_confidences
 
 __all__ = ["Confidences", "groups_in_order", "weighed_matches"]
 
@@ -114,8 +107,10 @@ def groups_in_order(
     """Yield matches of an OR-free plan, of events that sequences put in order, with their confidences."""
     if not len(events.row):
         return
+    between = SpoilersInOrder(partial(_tied, plan, table, events, sequences, exists))
     if sequences.is_spoiled_in_time(plan):
-        yield from _searched_in_order(plan, table, events, sequences, exists)
+        for some, confidences in _searched_in_order(plan, table, events, sequences, exists):
+            yield some, between.beside(confidences)
         return
     weigher = SequenceWeigher.of(sequences, plan, table)
     times = sequences.lower + sequences.low, sequences.upper + sequences.high
@@ -128,7 +123,8 @@ def groups_in_order(
     if sequences.is_total:
         unspoiled = _unspoiled(plan, table, events, sequences, exists)
     if summed.any():
-        yield np.flatnonzero(summed), OrderedChains(plan, events, sequences, weigher, unspoiled)
+        chains = OrderedChains(plan, events, sequences, weigher, unspoiled)
+        yield np.flatnonzero(summed), between.beside(chains) if sequences.is_total else chains
     for size in np.unique(sizes[~summed]).tolist():
         some = np.flatnonzero(~summed & (sizes == size))
         rises = sequences.rises(events.row[events.start[some] + np.arange(size)[:, None]]).sum(axis=0)
@@ -144,6 +140,21 @@ def groups_in_order(
             )  # fmt: skip
             for here, confidences in found:
                 yield which[here], moved.back(confidences)
+
+
+def _tied(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    events: Events,
+    sequences: SequencedEvents,
+    exists: Existence | None,
+) -> Iterator[tuple[Int64, Confidences]]:
+    """Yield matches of an OR-free plan as those of times, of which sequences break ties."""
+    lower, upper = sequences.times
+    clocks, pmfs = shared_clocks(plan, table, offset_bounds(plan, table), sequences.pmfs, lower, upper)
+    selected = partial(select, plan, table, lower, upper, lower, None)
+    ties = TiedEvents(sequences, plan)
+    yield from _engines(plan, table, events, (lower, upper), selected, pmfs, clocks, exists, ties=ties)
 
 
 def _unspoiled(
@@ -189,6 +200,7 @@ def _engines(
     clocks: SharedClocks | None,
     exists: Existence | None,
     in_order: InOrder | None = None,
+    ties: TiedEvents | None = None,
 ) -> Iterator[tuple[Int64, Confidences]]:
     """Yield the matches of one branch in groups, each with what gives their confidences.
 
@@ -221,7 +233,7 @@ def _engines(
     selection = selected()
     context = ExecutionContext(
         plan, table, selection, ticks, pmfs, None, True, BOXES_AT_ONCE, clocks=clocks, existence=exists,
-        order=in_order,
+        order=in_order, ties=ties,
     )  # fmt: skip
     window = context.span
     for part, candidates, rows in laid_out(selection, window + 2, step=0):
@@ -341,15 +353,10 @@ class BoxedSearch(BacktrackingSearch):
     """The matches of a search, described without being searched for."""
 
     @property
-    def rows(self) -> int:
-        """How many events there are."""
-        rows: int = self._table.num_rows
-        return rows
-
-    @property
     def sums_over_ticks(self) -> bool:
         """Whether times of events depend on each other, so that laws are sums over ticks."""
-        return self._by_clocks is not None or self._context.order is not None
+        context = self._context
+        return any(tied is not None for tied in (self._by_clocks, context.order, context.ties))
 
     def confidences(self, matches: FoundMatches, boxes: Int64) -> Float64:
         """Return P(match, and its events in their boxes), (k,) float64."""
@@ -357,16 +364,12 @@ class BoxedSearch(BacktrackingSearch):
         return self._described(matches, True, scratch(self._conditions, most), boxes)[2]
 
     def spoilers(self, matches: FoundMatches) -> list[Int64]:
-        """Return for each match the rows of the events that may be in a gap of it and forbid it, ascending.
-
-        Where sequences order events, all that may be in a gap by their times are among them.
-        """
+        """Return for each match the rows of the events that can be in a gap of it and forbid it."""
         found: list[Int64] = [np.zeros(0, dtype=np.int64)] * (len(matches.start) - 1)
         if not len(self._forbidden.events.row):
             return found
-        if self._plan.sequences or self._context.order is not None:
-            mark = np.full(self.rows, -1, dtype=np.int64)
-            return [self._in_gaps(matches, n, mark) for n in range(len(found))]
+        context = self._context
+        sequences = None if context.ties is None else context.ties.events
         events = MatchEvents(*matches)
         for n in range(len(found)):
             checkpoint()
@@ -376,50 +379,9 @@ class BoxedSearch(BacktrackingSearch):
                 self._pattern_of, one, self._placed, self._offset, self._pmfs, self._forbidden.events, work,
                 True,
             )  # fmt: skip
-            for _, rows in spoilers(model, self._context.clocks):
+            for _, rows in spoilers(model, context.clocks, sequences):
                 found[n] = rows
         return found
-
-    def _in_gaps(self, matches: FoundMatches, n: int, mark: Int64) -> Int64:
-        """Return the rows of the events that can be in a gap of match n by their intervals, ascending.
-
-        ``mark``, (rows,) int64, is -1 throughout, and so again at the end.
-        """
-        size = int(matches.start[n + 1] - matches.start[n])
-        events, gaps, most = MatchEvents(*matches), size + 4 + len(self._plan.negations), 64
-        exists = self._context.existence
-        while True:
-            gathered = Gathered(mark, self._offset, room_for(most, gaps))
-            work = scratch(self._conditions, size + len(self._kleene))
-            match = Intervals(*np.empty((3, size), dtype=np.int64))
-            take_match(events, n, self._placed, self._conditions, work, gathered, match)
-            found = self._gather(events, n, match, work, gathered)
-            unmark(events, n, self._placed, found, gathered)
-            if found >= 0:
-                rows = np.sort(gathered.forbidden.event[:found])
-                return rows if exists is None else rows[exists.probability[rows] > 0.0]
-            most *= 4
-
-    def _gather(
-        self, events: MatchEvents, n: int, match: Intervals, work: Scratch, gathered: Gathered
-    ) -> int:
-        """List the events that may be in a gap of match n; return their number, -1 without room."""
-        pools, rules = self._forbidden.events, self._forbidden.rules
-        if self._orders is not None:
-            return self._orders.forbidden(
-                events, n, match, pools, rules.negated, self._conditions, work, gathered
-            )
-        bounds = np.empty((4, len(match.lower)), dtype=np.int64)
-        _, found = forbidden_in(
-            pools, rules, self._conditions, events, n, match, bounds, self._window, work, gathered
-        )
-        return int(found)
-
-    @cached_property
-    def _orders(self) -> SetConfidences | None:
-        """The engine that knows the gaps between sets; None for sequences."""
-        order = self._plan.order
-        return None if order is None else order_confidences(order, self._kleene, self._window, self.rows, 0.0)
 
     def centre(self, matches: FoundMatches, row: int, size: int) -> float:
         """Return P(match) times the mean of an event's time, in ticks behind its first one, given the match.

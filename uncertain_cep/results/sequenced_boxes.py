@@ -6,7 +6,8 @@ is summed over. All other matches are those of moved events that know no sequenc
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ from uncertain_cep.operators.sequenced_matches import SequenceWeigher
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.box_parts import Boxes, Events
 
-__all__ = ["Confidences", "MovedMatches", "OrderedChains"]
+__all__ = ["Confidences", "MovedMatches", "OrderedChains", "SpoilersInOrder"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -93,8 +94,52 @@ class OrderedChains:
         return found
 
     def in_between(self, match: Int64) -> tuple[Int64, Int64]:
-        """Return nothing: the order tells what spoils matches."""
+        """Return nothing, see :class:`SpoilersInOrder`."""
         return match[:0], match[:0]
+
+
+class SpoilersInOrder:
+    """Events that could spoil matches in a known order, by their times.
+
+    Parameters
+    ----------
+    groups : callable
+        Yields matches with confidences that know which events spoil them.
+    """
+
+    def __init__(self, groups: Callable[[], Iterator[tuple[Int64, Confidences]]]) -> None:
+        self._groups = groups
+
+    @cached_property
+    def _known(self) -> list[tuple[Int64, Confidences]]:
+        return list(self._groups())
+
+    def in_between(self, match: Int64) -> tuple[Int64, Int64]:
+        """Return the events that could spoil matches: the matches, and the rows, both (k,)."""
+        parts = [(match[:0], match[:0])]
+        parts += [confidences.in_between(match[np.isin(match, some)]) for some, confidences in self._known]
+        spoiled, row = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return spoiled, row
+
+    def beside(self, confidences: Confidences) -> Confidences:
+        """Return confidences of matches that know these events."""
+        return _KnownSpoilers(confidences, self)
+
+
+class _KnownSpoilers:
+    """Confidences of matches, and events that could spoil them."""
+
+    def __init__(self, confidences: Confidences, spoilers: SpoilersInOrder) -> None:
+        self._confidences, self._spoilers = confidences, spoilers
+
+    def of(self, boxes: Boxes) -> Float64:
+        return self._confidences.of(boxes)
+
+    def centres(self, match: Int64, event: Int64) -> Float64:
+        return self._confidences.centres(match, event)
+
+    def in_between(self, match: Int64) -> tuple[Int64, Int64]:
+        return self._spoilers.in_between(match)
 
 
 class MovedMatches:

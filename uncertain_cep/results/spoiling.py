@@ -19,6 +19,7 @@ from confidence.chain.distribution import DOUBTFUL
 from confidence.timed.bounds import UNBOUND, Bounds, tightened
 from confidence.timed.forbidden_tables import OTHER
 from uncertain_cep.candidates.own_times import SharedClocks
+from uncertain_cep.candidates.sequenced import SequencedEvents
 from uncertain_cep.weighers.explicit import ExplicitMatches
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.one_match import tie
@@ -72,15 +73,19 @@ class _System:
         return False
 
 
-def spoilers(model: MatchModel, clocks: SharedClocks | None) -> Iterator[tuple[int, Int64]]:
+def spoilers(
+    model: MatchModel, clocks: SharedClocks | None, sequences: SequencedEvents | None = None
+) -> Iterator[tuple[int, Int64]]:
     """Yield the matches of a model, and the rows of the events that can spoil each, ascending.
 
     Parameters
     ----------
     model : MatchModel
     clocks : SharedClocks or None
+    sequences : SequencedEvents or None
         What ties the times of events besides.
     """
+    records = None if sequences is None or not sequences.clusters else _Records(sequences)
     for part in model.explicit:
         for k, n in enumerate(part.which.tolist()):
             start = part.forbidden.start
@@ -89,7 +94,7 @@ def spoilers(model: MatchModel, clocks: SharedClocks | None) -> Iterator[tuple[i
             rows = [
                 int(part.spoiler_row[x])
                 for x in events
-                if base is not None and _can_spoil(part, x, base, model, clocks)
+                if base is not None and _can_spoil(part, k, x, base, model, clocks, records)
             ]
             yield n, np.array(sorted(rows), dtype=np.int64)
 
@@ -125,7 +130,13 @@ def _match_system(
 
 
 def _can_spoil(
-    part: ExplicitMatches, x: int, base: _System, model: MatchModel, clocks: SharedClocks | None
+    part: ExplicitMatches,
+    k: int,
+    x: int,
+    base: _System,
+    model: MatchModel,
+    clocks: SharedClocks | None,
+    records: _Records | None,
 ) -> bool:
     """Return whether an event can lie in a span that a rule forbids it, in a world that has the match."""
     others, values, count = part.forbidden, model.pmfs.values, part.shape.total
@@ -142,9 +153,83 @@ def _can_spoil(
         system.lower[count], system.upper[count] = int(others.lower[x]), int(others.upper[x])
         runs = _runs(system.lower[count], system.upper[count], law, values)
         _place(system, count, int(part.spoiler_row[x]), runs, count, clocks)
+        if records is not None:
+            rows = [*part.row[k].tolist(), int(part.spoiler_row[x])]
+            if not records.put_in_order(system, rows, clocks):
+                return False
         if _forbid(system, part, r, count) and system.has_solution():
             return True
     return False
+
+
+class _Records:
+    """The records of ordered sources whose times depend on each other.
+
+    Those between two events at hand count one by one where they have laws, which may have holes; what comes
+    before the first or behind the last is in order at their earliest or latest ticks.
+    """
+
+    def __init__(self, sequences: SequencedEvents) -> None:
+        self._sequences = sequences
+        self._bounds: dict[int, tuple[list[int], list[int]]] = {}
+
+    def put_in_order(self, system: _System, rows: list[int], clocks: SharedClocks | None) -> bool:
+        """Add that the records among some events are in order; return False if they cannot be.
+
+        ``rows`` are those of the first times of a system.
+        """
+        cluster, place = self._sequences.cluster, self._sequences.place
+        of_cluster: dict[int, dict[int, int]] = {}
+        for time, row in enumerate(rows):
+            if cluster[row] >= 0:
+                of_cluster.setdefault(int(cluster[row]), {})[int(place[row])] = time
+        for number, times in of_cluster.items():
+            members = self._sequences.clusters[number][0].tolist()
+            first, last = self.bounds(number)
+            previous = -1
+            for at in range(min(times), max(times) + 1):
+                row = members[at]
+                if at not in times and self._sequences.pmfs.offset[row] < 0:
+                    continue
+                time = times.get(at, len(system.lower))
+                if at not in times:
+                    low, high = (int(bound[row]) for bound in self._sequences.times)
+                    system.lower.append(low)
+                    system.upper.append(high)
+                runs = self._runs(row, first[at], last[at])
+                if not runs:
+                    return False
+                if clocks is None or clocks.own.clock[row] < 0:
+                    low = int(self._sequences.low[row])
+                    runs = [(begin + low, end + low) for begin, end in runs]
+                _place(system, time, row, runs, len(rows) - 1, clocks)
+                if previous >= 0:
+                    tie(system.bounds, time, previous, 0, UNBOUND)
+                previous = time
+        return True
+
+    def _runs(self, row: int, first: int, last: int) -> list[Run]:
+        """Return the runs of the time of a record by its source within some ticks."""
+        law = int(self._sequences.pmfs.offset[row])
+        law += first - int(self._sequences.alone[0][row]) if law >= 0 else 0
+        return _runs(first, last, law, self._sequences.pmfs.values)
+
+    def bounds(self, cluster: int) -> tuple[list[int], list[int]]:
+        """Return the first and last tick of each record of a cluster by its source, in any world."""
+        known = self._bounds.get(cluster)
+        if known is None:
+            rows, lower, upper = (column.tolist() for column in self._sequences.clusters[cluster])
+            runs = list(map(self._runs, rows, lower, upper))
+            first, last = [lower[0]], [upper[-1]]
+            for own in runs:
+                late = (max(begin, first[-1]) for begin, end in own if end >= first[-1])
+                first.append(next(late, UNBOUND))
+            for own in runs[::-1]:
+                early = (min(end, last[-1]) for begin, end in own[::-1] if begin <= last[-1])
+                last.append(next(early, -UNBOUND))
+            first, last = first[1:], last[1:]
+            known = self._bounds[cluster] = first, last[::-1]
+        return known
 
 
 def _forbid(system: _System, part: ExplicitMatches, r: int, count: int) -> bool:
@@ -176,8 +261,8 @@ def _place(
 
 def _runs(lower: int, upper: int, law: int, values: Float64) -> list[Run]:
     """Return the runs of ticks that an interval can have, whose probabilities start at ``law``."""
-    if law < 0:
-        return [(lower, upper)]
+    if law < 0 or lower > upper:
+        return [(lower, upper)] if lower <= upper else []
     possible = values[law : law + upper - lower + 1] > 0.0
     edges = np.flatnonzero(np.diff(np.concatenate(([False], possible, [False]))))
     return [(lower + int(begin), lower + int(end) - 1) for begin, end in edges.reshape(-1, 2)]

@@ -151,7 +151,9 @@ class _Chains(NamedTuple):
             return None
         times, length = part.times, part.shape.total
         each = len(times.low)
-        g, h = np.full((each, length), 1), np.full((each, length), UNBOUND)
+        # Literals say of the neighbours of a sequence whether they may share a tick.
+        g = np.full((each, length), 0 if part.shape.is_chain else 1)
+        h = np.full((each, length), UNBOUND)
         # Beyond all ticks a window means nothing, and sums with it have to stay within int64.
         window = np.full(each, int(times.last.max()) - int(times.first.min()) + 1)
         place = np.argsort(order)

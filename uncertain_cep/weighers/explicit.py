@@ -19,6 +19,7 @@ from confidence.timed.forbidden_tables import Others
 from confidence.timed.summed_matches import SummedTimes, tighten_all
 from eventbased.gaps.gap_events import Gathered, by_counts, intervals_given
 from eventbased.gaps.shape_rules import FoundEvents, forbidden_of_all
+from uncertain_cep.candidates.tie_breaks import TieBreaks
 from uncertain_cep.weighers.pattern import ChosenEvents
 from uncertain_cep.weighers.shapes import Shape
 
@@ -26,6 +27,10 @@ __all__ = ["ExplicitMatches", "TooManySpoilersError", "written_out"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_STRICT: Final = 1
+"""Ticks by which an event is behind another one at least, unless a sequence breaks a tie."""
 
 _FIRST_ROOM: Final = 1 << 14
 """Forbidden events that there is room for at first."""
@@ -55,6 +60,8 @@ class ExplicitMatches(NamedTuple):
         The events of each match.
     spoiler_row : (n,) int64
         The events that may be forbidden.
+    tied : (k,) bool
+        Whether a sequence breaks a tie that decides on the match.
     """
 
     which: Int64
@@ -64,6 +71,7 @@ class ExplicitMatches(NamedTuple):
     pmfs: Pmfs
     row: Int64
     spoiler_row: Int64
+    tied: Mask
 
     @property
     def sizes(self) -> Float64:
@@ -97,7 +105,7 @@ class ExplicitMatches(NamedTuple):
         )  # fmt: skip
         return ExplicitMatches(
             self.which[chosen], self.shape, times, forbidden, self.pmfs, self.row[chosen],
-            self.spoiler_row[event],
+            self.spoiler_row[event], self.tied[chosen],
         )  # fmt: skip
 
 
@@ -112,9 +120,10 @@ def written_out(model: ChosenEvents) -> Iterator[ExplicitMatches]:
     for counts, which in _by_counts(model):
         checkpoint()
         shape = model.pattern.shapes.of(counts)
-        rows, times = _times(model, shape, which)
-        forbidden, spoiler_row = _forbidden(model, shape, which, rows, times)
-        yield ExplicitMatches(which, shape, times, forbidden, model.pmfs, rows, spoiler_row)
+        tied = np.zeros(len(which), dtype=np.bool_)
+        rows, times = _times(model, shape, which, tied)
+        forbidden, spoiler_row = _forbidden(model, shape, which, rows, times, tied)
+        yield ExplicitMatches(which, shape, times, forbidden, model.pmfs, rows, spoiler_row, tied)
 
 
 def _by_counts(model: ChosenEvents) -> Iterator[tuple[tuple[int, ...], Int64]]:
@@ -125,8 +134,11 @@ def _by_counts(model: ChosenEvents) -> Iterator[tuple[tuple[int, ...], Int64]]:
         yield (1,) * model.pattern.length, np.arange(model.count)
 
 
-def _times(model: ChosenEvents, shape: Shape, which: Int64) -> tuple[Int64, SummedTimes]:
-    """Return the rows of the events of matches of one shape, (k, l) int64, and their times."""
+def _times(model: ChosenEvents, shape: Shape, which: Int64, tied: Mask) -> tuple[Int64, SummedTimes]:
+    """Return the rows of the events of matches of one shape, (k, l) int64, and their times.
+
+    ``tied`` is set where a sequence breaks a tie.
+    """
     matches, candidates, held = model.matches, model.candidates, model.held
     event = matches.start[which][:, None] + np.arange(shape.total)
     place = matches.place[event]
@@ -141,7 +153,7 @@ def _times(model: ChosenEvents, shape: Shape, which: Int64) -> tuple[Int64, Summ
     law = laws - lower
     if matches.boxes.shape[1]:
         lower, upper = np.maximum(lower, matches.boxes[0][event]), np.minimum(upper, matches.boxes[1][event])
-    sides, low, high = _literals(model, shape, rows, lower, upper)
+    sides, low, high = _literals(model, shape, rows, lower, upper, tied)
     times = SummedTimes(lower, upper, size, law, sides, low, high, shape.ends)
     tighten: Any = tighten_all
     tighten(times)
@@ -149,7 +161,7 @@ def _times(model: ChosenEvents, shape: Shape, which: Int64) -> tuple[Int64, Summ
 
 
 def _literals(
-    model: ChosenEvents, shape: Shape, rows: Int64, lower: Int64, upper: Int64
+    model: ChosenEvents, shape: Shape, rows: Int64, lower: Int64, upper: Int64, tied: Mask
 ) -> tuple[Int64, Int64, Int64]:
     """Return the differences that are bound, (e, 2), and how, (k, e) or (1, e) for all matches alike.
 
@@ -157,6 +169,12 @@ def _literals(
     """
     templates = model.pattern.templates
     columns: dict[tuple[int, int], tuple[Any, Any]] = {**shape.order}
+    if model.pattern.ties is not None:
+        for (later, earlier), (least, most) in shape.order.items():
+            allowed = model.pattern.ties.allow(rows[:, earlier], rows[:, later])
+            if least == _STRICT and allowed.any():
+                columns[later, earlier] = np.where(allowed, 0, least), most
+                tied |= allowed
     for instance in shape.own:
         # What speaks of no attribute is the same for all.
         low, high = templates.bounds_of_all(instance, rows if instance.events else rows[:1])
@@ -176,9 +194,12 @@ def _literals(
 
 
 def _forbidden(
-    model: ChosenEvents, shape: Shape, which: Int64, rows: Int64, times: SummedTimes
+    model: ChosenEvents, shape: Shape, which: Int64, rows: Int64, times: SummedTimes, tied: Mask
 ) -> tuple[Others, Int64]:
-    """Return the events that may be forbidden, with the constraints of their spans, and their rows."""
+    """Return the events that may be forbidden, with the constraints of their spans, and their rows.
+
+    ``tied`` is set where a sequence breaks a tie.
+    """
     sides, count, low, high = shape.constraints
     if model.pools is None or model.scratch is None or not shape.rules:
         nothing, zeros = np.zeros(0, dtype=np.int64), np.zeros(len(which) + 1, dtype=np.int64)
@@ -196,11 +217,37 @@ def _forbidden(
             mine, other = rows[match[event[own]]], found.row[event[own]]
             for c, instance in enumerate(rule.instances, start=rule.ends):
                 low[own, c], high[own, c] = model.pattern.templates.bounds_of_all(instance, mine, other)
+    if model.pattern.ties is not None:
+        broken = _break_ties(model.pattern.ties, shape, found, rows[match[event]], low, high)
+        tied[match[event[broken]]] = True
     others = Others(
         found.start, found.lower, found.upper, found.offset, found.rule_start, found.rule, sides, count, low,
         high,
     )  # fmt: skip
     return others, found.row
+
+
+def _break_ties(
+    ties: TieBreaks, shape: Shape, found: FoundEvents, rows: Int64, low: Int64, high: Int64
+) -> Int64:
+    """Let gaps begin and end at ticks that sequences order; return where, places among the rules of events.
+
+    ``rows``, (r, l) int64, are those of the match for each rule of an event; ``low`` and ``high`` change.
+    """
+    other = np.repeat(found.row, np.diff(found.rule_start))
+    broken = [found.rule[:0]]
+    for k, rule in enumerate(shape.rules):
+        own = np.flatnonzero(found.rule == k)
+        for c, (event, offset) in enumerate((*rule.span.lowers, *rule.span.uppers)):
+            # All other ends are those of the window.
+            is_lower = c < len(rule.span.lowers)
+            if offset != (_STRICT if is_lower else -_STRICT):
+                continue
+            pair = rows[own, event], other[own]
+            some = own[ties.allow(*(pair if is_lower else pair[::-1]))]
+            (low if is_lower else high)[some, c] = 0
+            broken.append(some)
+    return np.concatenate(broken)
 
 
 def _gathered(model: ChosenEvents, shape: Shape, which: Int64, times: SummedTimes) -> FoundEvents:
@@ -213,6 +260,10 @@ def _gathered(model: ChosenEvents, shape: Shape, which: Int64, times: SummedTime
     places = len(model.scratch.element) - len(model.pattern.plan.negations) - rule_rows[:, 3] - 2
     rule_rows[:, 3] = np.where(rule_rows[:, 3] < -1, places, rule_rows[:, 3])
     rules = rules._replace(rule_rows=rule_rows)
+    if model.pattern.ties is not None:
+        ends = rules.ends.copy()
+        ends[ends[:, 1] == np.where(ends[:, 2] == 1, _STRICT, -_STRICT), 1] = 0
+        rules = rules._replace(ends=ends)
     match = Intervals(*np.empty((3, shape.total), dtype=np.int64))
     begin, total, sizes = 0, 0, enlarged((64, _FIRST_ROOM), (0, 0))
     rows, room = _room(len(which), sizes, len(rule_rows))

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence import Limits
+from confidence.flat_lists import starts_of
 from confidence.gaps.describing import numbered
 from eventbased.gaps.fewer_offsets import Clocks
 from eventbased.gaps.gap_events import NO_OFFSETS, HeldOffsets, MatchEvents
 from eventbased.gaps.held_clocks import HeldConfidences
+from eventbased.gaps.in_reach import InReach
 from uncertain_cep.config import MOST_OFFSETS
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
@@ -41,6 +44,8 @@ class Offsets:
     ) -> None:
         times = pattern.plan.bound.times
         self._pattern, self._given = pattern, given
+        # The range of an estimate takes all events of a match as apart.
+        limits = pattern.limits if pattern.ties is None else Limits(pattern.limits.most_steps)
         self.held = HeldConfidences(
             clocks,
             pattern.window,
@@ -48,7 +53,7 @@ class Offsets:
             bool(times),
             any(condition.earlier is None for condition in times),
             MOST_OFFSETS,
-            pattern.limits,
+            limits,
         )
 
     def weigh(self, model: MatchModel, out: Columns) -> None:
@@ -70,6 +75,34 @@ class Offsets:
             answers.confidence[answers.lower > answers.upper] = 0.0
             return answers
 
+        if self._pattern.ties is not None:
+            self.held.mix(model.matches, model.candidates, self._in_reach(model), inner, out)
+            np.minimum(out.confidence, 1.0, out=out.confidence)
+            return
         forbidding = model.pools, self._pattern.rules, self._pattern.conditions, model.scratch
         laws = model.offsets, model.pmfs
         self.held.describe(model.matches, model.candidates, laws, forbidding, inner, out)
+
+    def _in_reach(self, model: MatchModel) -> InReach:
+        """Return the events that decide on each match, and the clocks that several of them name."""
+        sizes = np.diff(model.matches.start)
+        spoilers = np.zeros(model.count, dtype=np.int64)
+        listed: list[tuple[Int64, Int64]] = []
+        for part in model.explicit:
+            spoilers[part.which] = part.spoilers
+            listed.append((np.repeat(part.which, part.row.shape[1]), part.row.ravel()))
+            listed.append((np.repeat(part.which, part.spoilers), part.spoiler_row))
+        match, row = (np.concatenate(column) for column in zip(*listed, strict=True))
+        order = np.argsort(match, kind="stable")
+        match, row = match[order], row[order]
+        clock = self.held.clocks.own.clock[row]
+        # One place more, for events without a clock.
+        count = len(self.held.clocks.offsets.lower) + 1
+        number = match * count + clock + 1
+        _, place, uses = np.unique(number, return_inverse=True, return_counts=True)
+        shared = (clock >= 0) & (uses[place] > 1)
+        begin = starts_of(sizes + spoilers)
+        together = np.logical_and.reduceat(shared, begin[:-1])
+        several = np.unique(number[shared])
+        start = np.searchsorted(several, np.arange(model.count + 1) * count)
+        return InReach(start, several % count - 1, together, begin, np.tile(row, (5, 1)))

@@ -46,6 +46,15 @@ class MatchModel(ChosenEvents):
         """The literals and forbidden spans of all matches, written out, one shape after the other."""
         return tuple(written_out(self))
 
+    @property
+    def tied(self) -> NDArray[np.bool_]:
+        """Return for each match, (k,) bool, whether a sequence breaks a tie that decides on it."""
+        tied = np.zeros(self.count, dtype=np.bool_)
+        if self.pattern.ties is not None:
+            for part in self.explicit:
+                tied[part.which] = part.tied
+        return tied
+
 
 def _some_explicit(
     parts: tuple[ExplicitMatches, ...], which: Int64, count: int

@@ -21,6 +21,7 @@ from eventbased.gaps.gap_events import (
     Placed,
 )
 from uncertain_cep.candidates.existence import Existence
+from uncertain_cep.candidates.tie_breaks import TieBreaks
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.weighers.shapes import Shapes
 from uncertain_cep.weighers.templates import TimeTemplates
@@ -79,6 +80,8 @@ class MatchPattern:
         None if all events happened.
     limits : Limits
         What one match may cost.
+    ties : TieBreaks or None
+        Which events are before others at the same tick; None: none.
     """
 
     def __init__(
@@ -90,8 +93,9 @@ class MatchPattern:
         window: int,
         existence: Existence | None,
         limits: Limits,
+        ties: TieBreaks | None = None,
     ) -> None:
-        self.plan, self.rules, self.conditions = plan, rules, conditions
+        self.plan, self.rules, self.conditions, self.ties = plan, rules, conditions, ties
         self.window, self.limits, self.rows = window, limits, table.num_rows
         self.length = len(plan.components)
         self.probability = None if existence is None else existence.probability

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +36,7 @@ from uncertain_cep.candidates.selection import ScanCache, Selection, Slicing, se
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
 from uncertain_cep.config import BATCH_ROWS, MOST_CELLS, WORTH_A_KERNEL
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
-from uncertain_cep.expressions.vectorised import evaluate as evaluate_expression
+from uncertain_cep.expressions.vectorised import constant_value
 from uncertain_cep.operators.batch import MatchBatch, happened
 from uncertain_cep.operators.context import ExecutionContext, InOrder, Threshold
 from uncertain_cep.operators.counters import Counters
@@ -420,7 +420,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         chunk = chunk if plan.counts else confident(plan, chunk)
         if plan.having is None or not len(chunk.lower):
             return len(chunk.lower)
-        return int(had(plan, to_batch(plan, table, chunk, ids is not None)).num_rows)
+        return int(had(plan, table, chunk, ids is not None).num_rows)
 
     def decided(chunks: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
         if undecided is None:
@@ -437,7 +437,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         for chunk in matches(among, threshold):
             if plan.having is not None and chunk.confidence is not None:
                 chunk = chunk.keep(chunk.confidence >= threshold.least)
-                chunk = chunk.keep(kept_by_having(plan, to_batch(plan, table, chunk, False)))
+                chunk = chunk.keep(kept_by_having(plan, table, chunk, False))
             yield chunk
 
     rising = _rising(plan, pmfs)
@@ -457,7 +457,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
             wanted = wanted.keep(wanted.confidence >= rising.threshold.least)
         if not len(wanted.lower):
             return ()
-        batch = had(plan, to_batch(plan, table, wanted, ids is not None))
+        batch = had(plan, table, wanted, ids is not None)
         if rising is not None:
             rising.offer(np.asarray(batch.column("confidence").to_numpy()))
         return (batch,)
@@ -664,14 +664,10 @@ def _selected(
 def constants_hold(plan: EvaluationPlan) -> bool:
     """Return whether the predicates that mention no variable are all true."""
     for predicate in plan.constant:
-        found = evaluate_expression(predicate, _no_column)
+        found = constant_value(predicate)
         if not bool(found.data) or (found.valid is not None and not bool(found.valid)):
             return False
     return True
-
-
-def _no_column(column: object) -> NoReturn:
-    raise AssertionError(f"{column} in a predicate without variables")
 
 
 def ticks_of(table: pa.Table, name: str, plan: EvaluationPlan) -> Int64:

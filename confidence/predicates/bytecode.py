@@ -40,7 +40,10 @@ SECOND_SLOT: Final = (1 << SLOT_BITS) - 1
 
 
 class Opcode(enum.IntEnum):
-    """The instructions of bytecode; ``_F`` works on float64, the others on int64."""
+    """The instructions of bytecode; ``_F`` works on float64, ``_N`` on numbers, the others on int64.
+
+    A number is int64 where it fits, and NaN as float64; else it is float64.
+    """
 
     LOAD = 0
     LOAD_F = 1
@@ -74,22 +77,36 @@ class Opcode(enum.IntEnum):
     TO_WHOLE = 29
     FUNCTION_F = 30
     POWER_F = 31
+    TO_NUMBER = 32
+    TO_FLOAT_N = 33
+    TO_WHOLE_N = 34
+    NEGATE_N = 35
+    # Of a sum in int64, which wraps around, and the same in float64.
+    SUM_N = 36
+    ADD_N = 37
+    SUBTRACT_N = 38
+    MULTIPLY_N = 39
+    REMAINDER_N = 40
+    EQUAL_N = 41
+    NOT_EQUAL_N = 42
+    LESS_N = 43
+    LESS_EQUAL_N = 44
     # Copies an operand below the last one, as far down as the argument says, on top.
-    PICK = 32
+    PICK = 45
     # The last ones leave one of their operands: the last, the last unless it is null, or the last but one if
     # the last is true and else the one below.
-    NIP = 33
-    OTHERWISE = 34
-    SELECT = 35
+    NIP = 46
+    OTHERWISE = 47
+    SELECT = 48
     # Whole predicates: how the values of two slots compare. The argument is both of their numbers.
-    ARE_EQUAL = 36
-    ARE_NOT_EQUAL = 37
-    IS_LESS = 38
-    IS_LESS_EQUAL = 39
-    ARE_EQUAL_F = 40
-    ARE_NOT_EQUAL_F = 41
-    IS_LESS_F = 42
-    IS_LESS_EQUAL_F = 43
+    ARE_EQUAL = 49
+    ARE_NOT_EQUAL = 50
+    IS_LESS = 51
+    IS_LESS_EQUAL = 52
+    ARE_EQUAL_F = 53
+    ARE_NOT_EQUAL_F = 54
+    IS_LESS_F = 55
+    IS_LESS_EQUAL_F = 56
 
 
 class Function(enum.IntEnum):
@@ -106,9 +123,10 @@ class Function(enum.IntEnum):
 (
     LOAD, LOAD_F, CONSTANT, CONSTANT_F, NULL, TO_FLOAT, ADD, SUBTRACT, MULTIPLY, REMAINDER, NEGATE, ADD_F,
     SUBTRACT_F, MULTIPLY_F, DIVIDE_F, REMAINDER_F, NEGATE_F, EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, EQUAL_F,
-    NOT_EQUAL_F, LESS_F, LESS_EQUAL_F, AND, OR, NOT, IS_NULL, TO_WHOLE, FUNCTION_F, POWER_F, PICK, NIP,
-    OTHERWISE, SELECT, ARE_EQUAL, ARE_NOT_EQUAL, IS_LESS, IS_LESS_EQUAL, ARE_EQUAL_F, ARE_NOT_EQUAL_F,
-    IS_LESS_F, IS_LESS_EQUAL_F,
+    NOT_EQUAL_F, LESS_F, LESS_EQUAL_F, AND, OR, NOT, IS_NULL, TO_WHOLE, FUNCTION_F, POWER_F, TO_NUMBER,
+    TO_FLOAT_N, TO_WHOLE_N, NEGATE_N, SUM_N, ADD_N, SUBTRACT_N, MULTIPLY_N, REMAINDER_N, EQUAL_N, NOT_EQUAL_N,
+    LESS_N, LESS_EQUAL_N, PICK, NIP, OTHERWISE, SELECT, ARE_EQUAL, ARE_NOT_EQUAL, IS_LESS, IS_LESS_EQUAL,
+    ARE_EQUAL_F, ARE_NOT_EQUAL_F, IS_LESS_F, IS_LESS_EQUAL_F,
 ) = map(int, Opcode)  # fmt: skip
 FLOOR, ROUND, SQRT, LN, EXP = map(int, Function)
 
@@ -147,6 +165,105 @@ def _applied(function, x):
             return math.log(x)
         return -np.inf if x == 0.0 else np.nan
     return math.exp(x) if x <= LARGEST_EXPONENT else x * np.inf
+
+
+LEAST: Final = -(2**63)
+MOST: Final = 2**63 - 1
+HALF: Final = 2.0**32
+LIMIT: Final = 2.0**63
+"""Above every int64."""
+
+
+@kernel
+def _remainder(x, y):
+    """Return the rest of a division by what is not 0, with the sign of ``x``."""
+    if y == -1:
+        # The smallest number has no quotient by it.
+        return 0
+    modulus = x % y
+    return modulus - y if modulus != 0 and (x < 0) != (y < 0) else modulus
+
+
+@kernel
+def _exact(op, x, y):
+    """Return whether an operation on whole numbers stays in 64 bits, and its result if so.
+
+    A comparison gives 0 or 1. Nothing here wraps around: compilers take it that nothing does.
+    """
+    if op == ADD_N:
+        fits = x <= MOST - y if y >= 0 else x >= LEAST - y
+        return fits, x + y if fits else 0
+    if op == SUBTRACT_N:
+        fits = x >= LEAST + y if y >= 0 else x <= MOST + y
+        return fits, x - y if fits else 0
+    if op == MULTIPLY_N:
+        fits = _has_product(x, y)
+        return fits, x * y if fits else 0
+    if op == REMAINDER_N:
+        return True, _remainder(x, y)
+    if op == EQUAL_N:
+        return True, int(x == y)
+    if op == NOT_EQUAL_N:
+        return True, int(x != y)
+    return True, int(x < y if op == LESS_N else x <= y)
+
+
+@kernel
+def _has_product(x, y):
+    """Return whether the product of two whole numbers has 64 bits."""
+    size = abs(float(x) * float(y))
+    if size < 0.5 * LIMIT or size >= 2.0 * LIMIT:
+        return size < LIMIT
+    # Neither is 0 from here on.
+    if x == -1 or y == -1:
+        return x != LEAST and y != LEAST
+    if x == LEAST or y == LEAST:
+        return x == 1 or y == 1
+    if (x < 0) == (y < 0):
+        return abs(x) <= MOST // abs(y)
+    above, below = max(x, y), min(x, y)
+    # The quotient is rounded down.
+    return below >= LEAST // above + (LEAST % above != 0)
+
+
+@kernel
+def _with_numbers(op, x, p, y, q):
+    """Return an operation on two numbers: the number as int64 and as float64, and whether it is null.
+
+    A comparison gives 0 or 1, as int64.
+    """
+    if op == SUM_N:
+        # The float64 is off by less than 2^63, so that it tells how often the sum wrapped around.
+        turns = math.floor((q - float(x)) / (2.0 * LIMIT) + 0.5)
+        # Rounded once: both parts are exact.
+        total = (turns * HALF + float(x >> 32)) * HALF + float(x & 0xFFFFFFFF)
+        return x, np.nan if turns == 0.0 else total, False
+    if p != p and q != q:
+        if op == REMAINDER_N and y == 0:
+            return 0, np.nan, True
+        fits, number = _exact(op, x, y)
+        if fits:
+            return number, np.nan, False
+    p = float(x) if p != p else p
+    q = float(y) if q != q else q
+    if op == EQUAL_N:
+        return int(p == q), np.nan, False
+    if op == NOT_EQUAL_N:
+        return int(p != q), np.nan, False
+    if op == LESS_N:
+        return int(p < q), np.nan, False
+    if op == LESS_EQUAL_N:
+        return int(p <= q), np.nan, False
+    if op == ADD_N:
+        real = p + q
+    elif op == SUBTRACT_N:
+        real = p - q
+    elif op == MULTIPLY_N:
+        real = p * q
+    else:
+        real = np.nan if q == 0.0 else np.fmod(p, q)
+    # Infinity less itself, or times 0, is no number.
+    return 0, real, real != real
 
 
 @kernel(inline=True)
@@ -302,7 +419,19 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
         elif op == IS_NULL:
             whole[top] = absent[top]
             absent[top] = False
-        elif op == TO_WHOLE:
+        elif op == TO_NUMBER:
+            real[top] = np.nan
+        elif op == TO_FLOAT_N:
+            if real[top] != real[top]:
+                real[top] = float(whole[top])
+        elif op == NEGATE_N:
+            if real[top] == real[top]:
+                real[top] = -real[top]
+            elif whole[top] == LEAST:
+                real[top] = LIMIT
+            else:
+                whole[top] = -whole[top]
+        elif op == TO_WHOLE or (op == TO_WHOLE_N and real[top] == real[top]):
             p = real[top]
             if abs(p) < WHOLE:
                 # The nearest whole number, the even one of two: no other fits into the sum.
@@ -311,6 +440,9 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
                 whole[top] = int(p)
             else:
                 absent[top] = True
+        elif op == TO_WHOLE_N:
+            # It is one.
+            continue
         elif op == FUNCTION_F:
             real[top] = _applied(argument, real[top])
             absent[top] = absent[top] or real[top] != real[top]
@@ -345,7 +477,10 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
                 whole[top] = decided if left or right else 1 - decided
                 continue
             absent[top] = absent[top] or absent[top + 1]
-            if op == EQUAL:
+            if op >= SUM_N:
+                if not absent[top]:
+                    whole[top], real[top], absent[top] = _with_numbers(op, x, p, y, q)
+            elif op == EQUAL:
                 whole[top] = x == y
             elif op == NOT_EQUAL:
                 whole[top] = x != y
@@ -371,8 +506,7 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
                 if y == 0:
                     absent[top] = True
                 else:
-                    quotient = abs(x) % abs(y)
-                    whole[top] = -quotient if x < 0 else quotient
+                    whole[top] = _remainder(x, y)
             elif op == ADD_F:
                 real[top] = p + q
             elif op == SUBTRACT_F:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.sampling import sampled_from
 from tests.expressions.drawn import STRINGS, Drawn, expressions
-from uncertain_cep.expressions.scalar import scalar
+from uncertain_cep.expressions.scalar import plain_attribute, scalar
 from uncertain_cep.expressions.vectorised import evaluate_mask
 from uncertain_cep.query import bind_row_condition, parse_row_condition
 
@@ -89,7 +89,7 @@ def test_of_one_event_and_one_by_one(found: list[dict[str, Any]], condition: Dra
     DUCK.register("events", table)
     expected = [bool(row[0]) for row in DUCK.execute(f"SELECT {condition.duck} FROM events a").fetchall()]
     assert evaluate_mask(typed, table).tolist() == expected
-    single = scalar(typed)
+    single = scalar(typed, plain_attribute)
     if single is not None:
         assert [single(row) is True for row in table.to_pylist()] == expected
 
@@ -99,7 +99,7 @@ def test_nulls_put_together_are_no_text_in_each_row(texts: list[str | None]) -> 
     table = table_of([dict.fromkeys(VALUES) | {"s": text} for text in texts])
     typed = bind_row_condition(parse_row_condition("LOWER(CONCAT(s, t, s)) = ''"), SCHEMA)
     assert evaluate_mask(typed, table).tolist() == [text is None for text in texts]
-    single = scalar(typed)
+    single = scalar(typed, plain_attribute)
     assert single is not None
     assert [single(row) for row in table.to_pylist()] == [text is None for text in texts]
 

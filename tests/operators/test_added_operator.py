@@ -30,6 +30,9 @@ class NestedLoops(Choices):
         first = self._laid.first
         pools = [range(first[j], first[j + 1]) for j in range(len(first) - 1)]
         chosen = np.array(list(product(*pools)), dtype=np.int64).reshape(-1, len(pools)).T
+        events = np.sort(self._rows[chosen], axis=0)
+        # No event stands for two variables.
+        chosen = chosen[:, (events[1:] != events[:-1]).all(axis=0)]
         if chosen.shape[1]:
             yield event_by_event(np.ascontiguousarray(chosen))
 

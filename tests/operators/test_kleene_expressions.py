@@ -113,7 +113,7 @@ def test_conditions(evaluation: str, expression: str, data: st.DataObject) -> No
         ("first(c[..i-1].x) > 1", "first takes all events"),
         ("avg(c[i].x) > 1", "an aggregate takes several events"),
         ("a[2].x > 1", "a is a single event"),
-        ("sum(c[].n * c[].n) > 1", "may be beyond int64"),
+        ("sum(c[].n * c[].n) > 1", "is beyond int64 in some rows"),
     ],
 )
 def test_what_is_refused(expression: str, said: str) -> None:

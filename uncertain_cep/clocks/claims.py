@@ -12,8 +12,10 @@ import pyarrow as pa
 from confidence.flat_lists import end_to_end
 from uncertain_cep.config import MOST_PAIRS
 from uncertain_cep.errors import OptionError, TraceError, absent_columns
+from uncertain_cep.expressions.beyond_int64 import as_int64_or_float64
 from uncertain_cep.expressions.codes import Values, codes_of, codes_of_values, paired, places_in
-from uncertain_cep.expressions.vectorised import column_values, evaluate, within_int64
+from uncertain_cep.expressions.vectorised import column_values, evaluate
+from uncertain_cep.expressions.whole_numbers import with_checks
 from uncertain_cep.query import bind
 from uncertain_cep.query.typed import Apply, Column, TypedExpression, variables_of
 from uncertain_cep.timeline.domain import Names, TimeDomain
@@ -200,7 +202,7 @@ def _causal_pairs(events: ClockedEvents, constraint: Causal) -> tuple[IntArray, 
         return loaded[attribute.name]
 
     def true_of(expression: TypedExpression, rows: dict[str, IntArray], count: int) -> IntArray:
-        safe = within_int64(expression, lambda attribute: column(attribute).extremes)
+        safe = with_checks(expression, lambda attribute: column(attribute).extremes)
         truth_values = evaluate(safe, lambda attribute: column(attribute).take(rows[attribute.variable]))
         truth = np.asarray(truth_values.data, np.bool_)
         return np.flatnonzero(
@@ -215,7 +217,7 @@ def _causal_pairs(events: ClockedEvents, constraint: Causal) -> tuple[IntArray, 
     }
 
     def equate(sides: dict[str, Values]) -> None:
-        codes, _ = codes_of_values([sides[one], sides[two]])
+        codes, _ = codes_of_values([as_int64_or_float64(sides[one]), as_int64_or_float64(sides[two])])
         both = paired(np.concatenate([keys[one], keys[two]]), np.concatenate(codes))
         keys[one], keys[two] = both[: len(codes[0])], both[len(codes[0]) :]
 
@@ -236,7 +238,7 @@ def _causal_pairs(events: ClockedEvents, constraint: Causal) -> tuple[IntArray, 
                 {
                     variable: _spread(
                         evaluate(
-                            within_int64(side, lambda attribute: column(attribute).extremes),
+                            with_checks(side, lambda attribute: column(attribute).extremes),
                             lambda attribute: column(attribute).take(rows[attribute.variable]),
                         ),
                         len(rows[variable]),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +14,22 @@ from numpy.typing import NDArray
 from confidence.predicates.bytecode import SLOT_BITS, STACK_DEPTH, Function, Opcode
 from eventbased.joins.join_state import JoinBytecode
 from uncertain_cep.errors import Fault, QueryError
+from uncertain_cep.expressions.beyond_int64 import is_beyond_int64
 from uncertain_cep.expressions.codes import places_in, sorted_strings
-from uncertain_cep.expressions.vectorised import Values, evaluate, within_int64
+from uncertain_cep.expressions.vectorised import Values, evaluate
+from uncertain_cep.expressions.whole_numbers import may_leave_int64, with_checks
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
 from uncertain_cep.query.functions import PERIODS, date_part
-from uncertain_cep.query.typed import Apply, Column, Constant, Kind, TypedExpression, leaves_of, variables_of
+from uncertain_cep.query.typed import (
+    Aggregated,
+    Apply,
+    Column,
+    Constant,
+    Kind,
+    TypedExpression,
+    leaves_of,
+    variables_of,
+)
 
 __all__ = [
     "BytecodeCompiler",
@@ -27,6 +38,7 @@ __all__ = [
     "compile_bytecode",
     "rank_strings",
     "strings_in",
+    "sums_of",
 ]
 
 _MIRRORED: Final = {"greater": "less", "greater_equal": "less_equal"}
@@ -35,6 +47,13 @@ _COMPARED: Final = {
     "less_equal": Opcode.IS_LESS_EQUAL,
 }  # fmt: skip
 _ARITHMETIC: Final = frozenset({"add", "subtract", "multiply", "divide", "remainder", "negate"})
+
+Form = Literal["", "_F", "_N"]
+"""How a value stands on the stack: as int64, as float64, or as a number that is int64 where it fits."""
+
+_CONVERSIONS: Final[dict[tuple[Form, Form], Opcode]] = {
+    ("", "_F"): Opcode.TO_FLOAT, ("", "_N"): Opcode.TO_NUMBER, ("_N", "_F"): Opcode.TO_FLOAT_N,
+}  # fmt: skip
 
 
 def binding_orders(length: int) -> NDArray[np.int64]:
@@ -59,7 +78,7 @@ class BytecodeCompiler:
     places: dict[Column, int] = field(default_factory=dict)
     computes: bool = False
     """Whether what one component's columns give is computed once for each candidate, and has a slot."""
-    computed: dict[tuple[TypedExpression, bool], int] = field(default_factory=dict)
+    computed: dict[tuple[TypedExpression, bool], int | None] = field(default_factory=dict)
     int_count: int = 0
     float_count: int = 0
     null_count: int = 0
@@ -106,60 +125,80 @@ class BytecodeCompiler:
     def operand(self, expression: TypedExpression, *, real: bool) -> int | None:
         """Return the number of the slot with the values of an expression, None if it has none."""
         if isinstance(expression, Column) and (expression.kind == "float") == real:
-            return self.slot(expression)
+            return None if may_leave_int64(expression) else self.slot(expression)
         key = expression, real
         if self.computes and key not in self.computed and (variable := _of_one_component(expression)):
             values = evaluate(expression, self.values.__getitem__)
-            self.computed[key] = self._new_slot(variable, values, real)
+            fits = real or not is_beyond_int64(values)
+            self.computed[key] = self._new_slot(variable, values, real) if fits else None
         return self.computed.get(key)
 
-    def push(self, expression: TypedExpression, *, real: bool) -> None:
-        """Emit code that leaves the value on the stack, as float64 if ``real``."""
-        real = real or expression.kind == "float"
-        slot = self.operand(expression, real=real)
-        if slot is not None:
-            self._emit(Opcode.LOAD_F if real else Opcode.LOAD, slot, pushes=1)
-            return
-        if isinstance(expression, Constant):
-            value = expression.value
-            is_real = isinstance(value, float)
-            if value is None:
-                self._emit(Opcode.NULL, pushes=1)
+    def push(self, expression: TypedExpression, form: Form) -> None:
+        """Emit code that leaves a value on the stack in a form; what is float64 always stands as that."""
+        if expression.kind == "float":
+            form = "_F"
+        if form != "_N":
+            slot = self.operand(expression, real=form == "_F")
+            if slot is not None:
+                self._emit(Opcode.LOAD_F if form else Opcode.LOAD, slot, pushes=1)
                 return
-            number = self.ranks[value] if isinstance(value, str) else value
-            place = self._keep(np.array([number]), is_real)
-            self._emit(Opcode.CONSTANT_F if is_real else Opcode.CONSTANT, place, pushes=1)
-        elif isinstance(expression, Column):
-            is_real = False
-            self._emit(Opcode.LOAD, self.slot(expression), pushes=1)
-        else:
-            is_real = self._apply(expression)
-        if real and not is_real:
-            self._emit(Opcode.TO_FLOAT)
+        stands = self._stand(expression)
+        if stands != form:
+            self._emit(_CONVERSIONS[stands, form])
 
-    def _apply(self, expression: Apply) -> bool:
-        if expression.operator not in OPERATOR_SIGNS:
+    def _stand(self, expression: TypedExpression) -> Form:
+        """Emit code that leaves a value on the stack; return the form in which it stands there."""
+        whole = None if expression.kind == "float" else self.operand(expression, real=False)
+        if whole is not None:
+            self._emit(Opcode.LOAD, whole, pushes=1)
+            return ""
+        if isinstance(expression, Constant):
+            return self._constant(expression)
+        if isinstance(expression, Aggregated) and expression.checked:
+            wrapped, real = sums_of(expression)
+            self._emit(Opcode.LOAD, self.slot(wrapped), pushes=1)
+            self._emit(Opcode.LOAD_F, self.slot(real), pushes=1)
+            self._emit(Opcode.SUM_N, pushes=-1)
+            return "_N"
+        if isinstance(expression, Column):
+            opcode = Opcode.LOAD_F if expression.kind == "float" else Opcode.LOAD
+            self._emit(opcode, self.slot(expression), pushes=1)
+        elif expression.operator in OPERATOR_SIGNS:
+            self._apply(expression)
+        else:
             self._function(expression)
-            return expression.kind == "float"
+        return _form_of(expression)
+
+    def _constant(self, constant: Constant) -> Form:
+        value = constant.value
+        if value is None:
+            # It is as null in one form as in another.
+            self._emit(Opcode.NULL, pushes=1)
+            return ""
+        is_real = isinstance(value, float)
+        number = self.ranks[value] if isinstance(value, str) else value
+        place = self._keep(np.array([number]), is_real)
+        self._emit(Opcode.CONSTANT_F if is_real else Opcode.CONSTANT, place, pushes=1)
+        return "_F" if is_real else ""
+
+    def _apply(self, expression: Apply) -> None:
         operands = expression.operands
         operator: str = expression.operator
         if operator in _MIRRORED:
             operator, operands = _MIRRORED[operator], operands[::-1]
-        logical = operator in ("and", "or", "not")
-        # There is no division of integers: where an operand is null, the kind does not say that it is real.
-        real = not logical and (
-            operator == "divide"
-            or expression.kind == "float"
-            or any(part.kind == "float" for part in operands)
-        )
+        form: Form = ""
+        if operator == "divide":
+            # There is none of integers: where an operand is null, the kind does not say that it is real.
+            form = "_F"
+        elif operator not in ("and", "or", "not"):
+            form = _common_form(expression, *operands)
         for part in operands:
-            self.push(part, real=real)
-        self._emit(Opcode[operator.upper() + ("_F" if real else "")], pushes=1 - len(operands))
-        return expression.kind == "float"
+            self.push(part, form)
+        self._emit(Opcode[operator.upper() + form], pushes=1 - len(operands))
 
-    def _number(self, value: float, *, real: bool) -> None:
+    def _number(self, value: float, form: Form) -> None:
         """Emit code that leaves a number on the stack."""
-        self.push(Constant(float(value) if real else int(value), "float" if real else "int"), real=real)
+        self.push(Constant(float(value), "float") if form == "_F" else Constant(int(value), "int"), form)
 
     def _pick(self, depth: int) -> None:
         """Emit code that leaves a copy of an operand on the stack, 0 for the last."""
@@ -168,85 +207,87 @@ class BytecodeCompiler:
     def _function(self, expression: Apply) -> None:
         """Emit code for a function; one that takes an operand several times works it out once."""
         operator, operands = expression.operator, expression.operands
-        real = "float" in (expression.kind, *(operand.kind for operand in operands))
-        suffix = "_F" if real else ""
+        form = _common_form(expression, *operands)
         binary = partial(self._emit, pushes=-1)
         match operator:
             case "is_null":
-                self.push(operands[0], real=False)
+                self.push(operands[0], _form_of(operands[0]))
                 self._emit(Opcode.IS_NULL)
             case "in":
-                self.push(operands[0], real=real)
+                self.push(operands[0], form)
                 for place, operand in enumerate(operands[1:]):
-                    self.push(operand, real=real)
+                    self.push(operand, form)
                     self._pick(2 if place else 1)
-                    binary(Opcode["EQUAL" + suffix])
+                    binary(Opcode["EQUAL" + form])
                     if place:
                         binary(Opcode.OR)
                 binary(Opcode.NIP)
             case "between":
-                self.push(operands[0], real=real)
-                self.push(operands[1], real=real)
+                self.push(operands[0], form)
+                self.push(operands[1], form)
                 self._pick(1)
-                binary(Opcode["LESS_EQUAL" + suffix])
+                binary(Opcode["LESS_EQUAL" + form])
                 self._pick(1)
-                self.push(operands[2], real=real)
-                binary(Opcode["LESS_EQUAL" + suffix])
+                self.push(operands[2], form)
+                binary(Opcode["LESS_EQUAL" + form])
                 binary(Opcode.AND)
                 binary(Opcode.NIP)
             case "case":
-                real = expression.kind == "float"
-                self.push(operands[-1], real=real)
+                form = _form_of(expression)
+                self.push(operands[-1], form)
                 for place in range(len(operands) - 3, -1, -2):
-                    self.push(operands[place + 1], real=real)
-                    self.push(operands[place], real=False)
+                    self.push(operands[place + 1], form)
+                    self.push(operands[place], "")
                     self._emit(Opcode.SELECT, pushes=-2)
             case "coalesce":
-                self.push(operands[-1], real=real)
+                form = _form_of(expression)
+                self.push(operands[-1], form)
                 for operand in operands[-2::-1]:
-                    self.push(operand, real=real)
+                    self.push(operand, form)
                     binary(Opcode.OTHERWISE)
             case "nullif":
-                self.push(operands[0], real=expression.kind == "float")
+                stands = _form_of(expression)
+                self.push(operands[0], stands)
                 self._emit(Opcode.NULL, pushes=1)
                 self._pick(1)
-                if real and expression.kind != "float":
-                    self._emit(Opcode.TO_FLOAT)
-                self.push(operands[1], real=real)
-                binary(Opcode["EQUAL" + suffix])
+                if form != stands:
+                    self._emit(_CONVERSIONS[stands, form])
+                self.push(operands[1], form)
+                binary(Opcode["EQUAL" + form])
                 self._emit(Opcode.SELECT, pushes=-2)
             case "least" | "greatest":
-                self.push(operands[0], real=real)
+                form = _form_of(expression)
+                self.push(operands[0], form)
                 for operand in operands[1:]:
-                    self.push(operand, real=real)
+                    self.push(operand, form)
                     # The new one if it is better, else the old one; if that is null, the new one.
                     for depth in (1, 1, 0, 2) if operator == "least" else (1, 1, 1, 1):
                         self._pick(depth)
-                    binary(Opcode["LESS" + suffix])
+                    binary(Opcode["LESS" + form])
                     self._emit(Opcode.SELECT, pushes=-2)
                     binary(Opcode.OTHERWISE)
                     binary(Opcode.NIP)
             case "abs":
-                self.push(operands[0], real=real)
+                self.push(operands[0], form)
                 self._pick(0)
-                self._emit(Opcode["NEGATE" + suffix])
+                self._emit(Opcode["NEGATE" + form])
                 self._pick(1)
-                self._number(0, real=real)
-                binary(Opcode["LESS" + suffix])
+                self._number(0, form)
+                binary(Opcode["LESS" + form])
                 self._emit(Opcode.SELECT, pushes=-2)
             case "sign":
-                self.push(operands[0], real=real)
-                self._number(0, real=real)
+                self.push(operands[0], form)
+                self._number(0, form)
                 self._pick(1)
-                binary(Opcode["LESS" + suffix])
+                binary(Opcode["LESS" + form])
                 self._pick(1)
-                self._number(0, real=real)
-                binary(Opcode["LESS" + suffix])
+                self._number(0, form)
+                binary(Opcode["LESS" + form])
                 binary(Opcode.SUBTRACT)
                 binary(Opcode.NIP)
             case "power":
-                self.push(operands[0], real=True)
-                self.push(operands[1], real=True)
+                self.push(operands[0], "_F")
+                self.push(operands[1], "_F")
                 binary(Opcode.POWER_F)
             case "hour":
                 self._since(operands[0], PERIODS["day"], 0)
@@ -257,20 +298,20 @@ class BytecodeCompiler:
                 self._parts(PERIODS["day"])
             case "date_trunc":
                 part = date_part(expression)
-                self.push(operands[1], real=False)
+                self._push_whole(operands[1])
                 self._since(None, PERIODS[part], 3 * PERIODS["day"] if part == "week" else 0)
                 binary(Opcode.SUBTRACT)
             case "cast":
                 self._cast(operands[0], expression.kind)
             case "ceil":
-                self.push(operands[0], real=True)
+                self.push(operands[0], "_F")
                 self._emit(Opcode.NEGATE_F)
                 self._emit(Opcode.FUNCTION_F, Function.FLOOR)
                 self._emit(Opcode.NEGATE_F)
             case "round" if len(operands) > 1:
                 self._round(operands[0], operands[1])
             case _:
-                self.push(operands[0], real=True)
+                self.push(operands[0], "_F")
                 self._emit(Opcode.FUNCTION_F, Function[operator.upper()])
 
     def _since(self, time: TypedExpression | None, period: int, shift: int) -> None:
@@ -281,17 +322,23 @@ class BytecodeCompiler:
         if time is None:
             self._pick(0)
         else:
-            self.push(time, real=False)
+            self._push_whole(time)
         for number, opcode in (
             (period, Opcode.REMAINDER), (period + shift, Opcode.ADD), (period, Opcode.REMAINDER)
         ):  # fmt: skip
-            self._number(number, real=False)
+            self._number(number, "")
             self._emit(opcode, pushes=-1)
+
+    def _push_whole(self, expression: TypedExpression) -> None:
+        """Emit code that leaves a whole number on the stack, null for one of more than 64 bits."""
+        self.push(expression, _form_of(expression))
+        if may_leave_int64(expression):
+            self._emit(Opcode.TO_WHOLE_N)
 
     def _parts(self, length: int) -> None:
         """Emit code for how many lengths of time, whole ones, the last operand holds."""
         self._emit(Opcode.TO_FLOAT)
-        self._number(length, real=True)
+        self._number(length, "_F")
         self._emit(Opcode.DIVIDE_F, pushes=-1)
         self._emit(Opcode.FUNCTION_F, Function.FLOOR)
         self._emit(Opcode.TO_WHOLE)
@@ -301,28 +348,28 @@ class BytecodeCompiler:
         assert isinstance(digits, Constant)
         places = int(digits.value or 0)
         there, back = (Opcode.MULTIPLY_F, Opcode.DIVIDE_F)[:: 1 if places >= 0 else -1]
-        self.push(operand, real=True)
+        self.push(operand, "_F")
         self._pick(0)
-        self._number(10.0 ** abs(places), real=True)
+        self._number(10.0 ** abs(places), "_F")
         self._emit(there, pushes=-1)
         self._emit(Opcode.FUNCTION_F, Function.ROUND)
-        self._number(10.0 ** abs(places), real=True)
+        self._number(10.0 ** abs(places), "_F")
         self._emit(back, pushes=-1)
         self._pick(0)
         self._pick(0)
         self._emit(Opcode.SUBTRACT_F, pushes=-1)
-        self._number(0, real=True)
+        self._number(0, "_F")
         self._emit(Opcode.EQUAL_F, pushes=-1)
         self._emit(Opcode.SELECT, pushes=-2)
 
     def _cast(self, operand: TypedExpression, kind: Kind) -> None:
-        self.push(operand, real=kind == "float")
-        real = operand.kind == "float"
-        if kind == "int" and real:
-            self._emit(Opcode.TO_WHOLE)
+        stands: Form = "_F" if kind == "float" else _form_of(operand)
+        self.push(operand, stands)
+        if kind == "int" and stands:
+            self._emit(Opcode.TO_WHOLE if stands == "_F" else Opcode.TO_WHOLE_N)
         elif kind == "bool" and operand.kind in ("int", "float"):
-            self._number(0, real=real)
-            self._emit(Opcode.NOT_EQUAL_F if real else Opcode.NOT_EQUAL, pushes=-1)
+            self._number(0, stands)
+            self._emit(Opcode["NOT_EQUAL" + stands], pushes=-1)
 
     def comparison(self, expression: TypedExpression) -> tuple[int, int] | None:
         """Return the row of a predicate that compares slots of two components, None of any other."""
@@ -348,7 +395,7 @@ class BytecodeCompiler:
             self.rows.append(compared)
             return
         self.depth = 0
-        self.push(expression, real=False)
+        self.push(expression, "")
         self.rows.append((-1, 0))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -360,6 +407,29 @@ class BytecodeCompiler:
             "nulls": np.concatenate([np.zeros(0, dtype=np.bool_), *self.nulls]),
             "slots": np.array(self.slots, dtype=np.int64).reshape(-1, 3),
         }
+
+
+def sums_of(column: Column) -> list[Aggregated]:
+    """Return the aggregates by which one is worked out; none of what is none.
+
+    For a sum that may leave int64: that in int64, which wraps around, and that in float64, which tells
+    whether it did.
+    """
+    if not isinstance(column, Aggregated):
+        return []
+    whole = replace(column, checked=False)
+    return [whole, replace(whole, kind="float")] if column.checked else [whole]
+
+
+def _form_of(expression: TypedExpression) -> Form:
+    """Return the form in which an expression's value can be told exactly."""
+    return "_F" if expression.kind == "float" else "_N" if may_leave_int64(expression) else ""
+
+
+def _common_form(*expressions: TypedExpression) -> Form:
+    """Return the form that the values of some expressions are worked out in together."""
+    forms = {_form_of(expression) for expression in expressions}
+    return "_F" if "_F" in forms else "_N" if "_N" in forms else ""
 
 
 def _of_one_component(expression: TypedExpression) -> str | None:
@@ -417,7 +487,7 @@ class PreparedPredicates:
     Attributes
     ----------
     predicates : list of TypedExpression
-        The same, with operations that could leave int64 done in float64.
+        The same, operations that could leave int64 checked.
     values : dict of Column to Values
         Of all columns that they mention; strings are replaced by their ranks among all strings.
     """
@@ -435,7 +505,7 @@ class PreparedPredicates:
 
         self.values = values
         self.predicates = [
-            within_int64(predicate, lambda column: values[column].extremes) for predicate in predicates
+            with_checks(predicate, lambda column: values[column].extremes) for predicate in predicates
         ]
         components = {variable: j for j, variable in enumerate(variables)}
         self._variables = variables

@@ -41,7 +41,12 @@ class Values:
 
     @property
     def extremes(self) -> tuple[int, int]:
-        """The smallest and the largest of whole numbers; 0 of none."""
+        """The smallest and the largest of whole numbers; 0 of none.
+
+        Of Python's numbers, where one has left int64, bounds beyond it.
+        """
+        if self.data.dtype == np.object_:
+            return -(2**64), 2**64
         return (int(self.data.min()), int(self.data.max())) if len(self.data) else (0, 0)
 
     def part(self, start: int, stop: int) -> Values:

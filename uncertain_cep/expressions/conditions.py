@@ -27,11 +27,11 @@ from confidence.predicates.conditions import (
     WHOLE,
     Conditions,
 )
-from uncertain_cep.expressions.bytecode import BytecodeCompiler, rank_strings
-from uncertain_cep.expressions.vectorised import Values, within_int64
+from uncertain_cep.expressions.bytecode import BytecodeCompiler, rank_strings, sums_of
+from uncertain_cep.expressions.vectorised import Values
+from uncertain_cep.expressions.whole_numbers import with_checks
 from uncertain_cep.query.typed import (
     Aggregated,
-    Apply,
     Column,
     Computed,
     Element,
@@ -49,7 +49,6 @@ _FUNCTIONS: Final = {
 _KINDS: Final[dict[object, int]] = {
     "single": FIRST, "first": FIRST, "current": CURRENT, "previous": PREVIOUS, "last": LAST
 }  # fmt: skip
-_INT64: Final = (-(2**63), 2**63 - 1)
 
 
 @dataclass(slots=True)
@@ -155,7 +154,9 @@ def compile_conditions(
         columns = tuple(dict.fromkeys(columns_in(condition.predicate)))
         mentions.append(_mentions(columns, compiler))
         running.append(_running(columns, components, kleene, condition))
-        aggregates.append([accumulators.row(column) for column in columns if isinstance(column, Aggregated)])
+        aggregates.append(
+            [accumulators.row(aggregate) for column in columns for aggregate in sums_of(column)]
+        )
     table, starts = accumulators.table()
     order = accumulators.order()
     for rows_ in aggregates:
@@ -183,7 +184,7 @@ def compile_conditions(
 def _prepared(
     predicates: Sequence[TypedExpression], values: dict[Column, Values]
 ) -> tuple[list[TypedExpression], dict[str, int]]:
-    """Return the predicates within int64, and the rank of each string constant; ``values`` become ranks."""
+    """Return the predicates with checks, and the rank of each string constant; ``values`` become ranks."""
     ranks = rank_strings(values, predicates)
 
     def extremes(column: Column) -> tuple[int, int]:
@@ -195,18 +196,7 @@ def _prepared(
             return min(low * len(values_of_column.data), low), max(high * len(values_of_column.data), high)
         return low, high
 
-    return [within_int64(_with_sums(predicate, extremes), extremes) for predicate in predicates], ranks
-
-
-def _with_sums(expression: TypedExpression, extremes: Callable[[Column], tuple[int, int]]) -> TypedExpression:
-    """Return an expression whose sums of integers are float64 where they could leave int64."""
-    if isinstance(expression, Aggregated) and expression.function == "sum" and expression.kind == "int":
-        low, high = extremes(expression)
-        return expression if _INT64[0] <= low and high <= _INT64[1] else replace(expression, kind="float")
-    if isinstance(expression, Apply):
-        operands = tuple(_with_sums(operand, extremes) for operand in expression.operands)
-        return replace(expression, operands=operands)
-    return expression
+    return [with_checks(predicate, extremes) for predicate in predicates], ranks
 
 
 class _Staged(NamedTuple):

@@ -14,9 +14,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertain_cep.expressions.beyond_int64 import is_beyond_int64
 from uncertain_cep.expressions.bytecode import PreparedPredicates
 from uncertain_cep.expressions.codes import codes_of_values
 from uncertain_cep.expressions.vectorised import Values, evaluate
+from uncertain_cep.expressions.whole_numbers import may_leave_int64
 from uncertain_cep.query.typed import Apply, TypedExpression, variables_of
 
 __all__ = ["Equalities", "EqualityIndex", "Known", "keys_of"]
@@ -89,7 +91,7 @@ class Equalities:
         classes: Known = {}
         for predicate in prepared.predicates:
             sides = _sides(predicate, number)
-            if sides is not None:
+            if sides is not None and all(map(self._has_codes, sides)):
                 self._sides[predicate] = sides
                 if _alike(*sides):
                     classes = _equated(classes, *sides)
@@ -184,6 +186,10 @@ class Equalities:
                 self._filled += len(part)
             self._coded[members] = shifts, count
         return self._coded[members]
+
+    def _has_codes(self, node: Node) -> bool:
+        """Return whether equal values of a node have equal codes: no whole number of it leaves 64 bits."""
+        return not may_leave_int64(node[1]) or not is_beyond_int64(self._values(node))
 
     def _values(self, node: Node) -> Values:
         component, expression = node

@@ -1,7 +1,7 @@
 """Predicates across components for runs: compiled once, while the values they work on keep coming.
 
 The batch join knows all values before it compiles. Over a stream two things change as events come in: whether
-integer arithmetic could leave int64 (:func:`uncertain_cep.expressions.vectorised.within_int64`), and the rank
+integer arithmetic could leave int64 (:func:`uncertain_cep.expressions.vectorised.with_checks`), and the rank
 of a string among all strings, which is how strings are compared.
 """
 
@@ -19,7 +19,8 @@ from confidence.pools import AttributeValues
 from eventbased.incremental.candidate_pool import RunBytecode
 from uncertain_cep.expressions.bytecode import BytecodeCompiler, strings_in
 from uncertain_cep.expressions.codes import places_in, sorted_strings
-from uncertain_cep.expressions.vectorised import Values, within_int64
+from uncertain_cep.expressions.vectorised import Values
+from uncertain_cep.expressions.whole_numbers import with_checks
 from uncertain_cep.query.typed import Column, TypedExpression, leaves_of, variables_of
 
 __all__ = ["RunPredicates", "Taken"]
@@ -65,7 +66,7 @@ class RunPredicates:
         self._texts = pa.array(strings_in(self._predicates), pa.large_string())
         self._strings = sorted_strings([self._texts])
         self._extremes: dict[Column, tuple[int, int]] = {}
-        self._safe = self._within_int64()
+        self._safe = self._with_checks()
         self.bytecode = self._compiled()
 
     @property
@@ -73,11 +74,11 @@ class RunPredicates:
         """The slots that hold ranks of strings."""
         return [slot for slot, column in enumerate(self.columns) if column.kind == "string"]
 
-    def _within_int64(self) -> tuple[TypedExpression, ...]:
+    def _with_checks(self) -> tuple[TypedExpression, ...]:
         def extremes(column: Column) -> tuple[int, int]:
             return self._extremes.get(column, (0, 0))
 
-        return tuple(within_int64(predicate, extremes) for predicate in self._predicates)
+        return tuple(with_checks(predicate, extremes) for predicate in self._predicates)
 
     def _compiled(self) -> RunBytecode:
         places = places_in(self._texts, self._strings).tolist()
@@ -160,7 +161,7 @@ class RunPredicates:
                 low, high = values[column].extremes
                 before = self._extremes.get(column, (low, high))
                 self._extremes[column] = min(low, before[0]), max(high, before[1])
-        safe = self._within_int64()
+        safe = self._with_checks()
         changed = safe != self._safe
         self._safe = safe
         return changed

@@ -1,16 +1,14 @@
 """Vectorised evaluation of typed expressions on the columns of an Arrow table.
 
 Values come with a validity mask (None: no nulls) and follow SQL's three-valued logic; NaN counts as
-null. Integers stay int64; where the extremes of the columns show that a sum, difference or product
-could leave int64, that operation is done in float64.
+null. Integers are int64. Rows in which one leaves 64 bits are worked out anew, one by one, see
+:mod:`uncertain_cep.expressions.whole_numbers`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import lru_cache
-from typing import Any, Final
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -20,18 +18,18 @@ from numpy.typing import NDArray
 from confidence.large_arrays import empty
 from uncertain_cep.config import EXPRESSION_ROWS
 from uncertain_cep.errors import TraceError, TraceFault, warn
+from uncertain_cep.expressions.beyond_int64 import corrected, cut, is_beyond_int64, left_int64
 from uncertain_cep.expressions.choosing import NULL, both_valid, compared
 from uncertain_cep.expressions.codes import Values, decoded
 from uncertain_cep.expressions.compared_remainders import ComparedRemainder, by_kernel, compared_remainder
 from uncertain_cep.expressions.function_values import applied
 from uncertain_cep.expressions.masks import mask_of
+from uncertain_cep.expressions.whole_numbers import with_checks
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
 from uncertain_cep.query.typed import (
     Apply,
     Column,
-    Computed,
     Constant,
-    Kind,
     TypedExpression,
     columns_in,
     kind_of,
@@ -41,14 +39,12 @@ __all__ = [
     "Values",
     "attribute_values",
     "column_values",
+    "constant_value",
     "evaluate",
     "evaluate_mask",
     "evaluate_masks",
     "loaded_from",
-    "within_int64",
 ]
-
-_INT64: Final = (-(2**63), 2**63 - 1)
 
 Mask = NDArray[np.bool_]
 
@@ -110,88 +106,6 @@ def _warn_of_rounded(column: pa.Array, name: str) -> None:
         )
 
 
-Extremes = Callable[[Column], tuple[int, int]]
-
-
-def within_int64(expression: TypedExpression, extremes: Extremes) -> TypedExpression:
-    """Return the expression with every integer operation that could leave int64 turned into float64."""
-    safe = _whatever_the_columns(expression)
-    return _bounded(expression, extremes)[0] if safe is None else safe
-
-
-@lru_cache(maxsize=256)
-def _whatever_the_columns(expression: TypedExpression) -> TypedExpression | None:
-    """Return the safe form of an expression for any columns; None if it depends on them."""
-    return None if _can_leave_int64(expression) else _bounded(expression, _unbounded)[0]
-
-
-_WHOLE: Final = frozenset[Kind]({"int", "time", "duration"})
-"""Kinds of what is worked out in int64."""
-
-_FIXED: Final[dict[str, tuple[int, int]]] = {
-    "sign": (-1, 1), "length": (0, 2**31), "hour": (0, 23), "dayofweek": (0, 6), "cast": _INT64,
-}  # fmt: skip
-"""Functions whose whole numbers stay in some bounds, whatever their operands are."""
-
-_GROWING: Final = frozenset({"add", "subtract", "multiply", "negate", "abs"})
-_YEAR: Final = 366 * 86_400 * 10**9
-
-
-def _can_leave_int64(expression: TypedExpression) -> bool:
-    if not isinstance(expression, Apply):
-        return False
-    grows = expression.kind in _WHOLE and expression.operator in _GROWING
-    return grows or any(_can_leave_int64(operand) for operand in expression.operands)
-
-
-def _unbounded(_: Column) -> tuple[int, int]:
-    """Stand in for the extremes of a column where nothing depends on them."""
-    return _INT64
-
-
-def _bounded(expression: TypedExpression, extremes: Extremes) -> tuple[TypedExpression, tuple[int, int]]:
-    nothing = (0, 0)
-    if isinstance(expression, Column):
-        return expression, extremes(expression) if expression.kind in _WHOLE else nothing
-    if isinstance(expression, Constant):
-        if expression.kind in _WHOLE and isinstance(expression.value, int):
-            value = int(expression.value)
-            if not _INT64[0] <= value <= _INT64[1]:
-                return Constant(float(value), "float"), nothing
-            return expression, (value, value)
-        return expression, nothing
-    parts = [_bounded(operand, extremes) for operand in expression.operands]
-    operands = tuple(part for part, _ in parts)
-    operator = expression.operator
-    if expression.kind not in _WHOLE:
-        return replace(expression, operands=operands), nothing
-    if operator in _FIXED:
-        return replace(expression, operands=operands), _FIXED[operator]
-    # Conditions of CASE, and what NULLIF compares with, are no results.
-    results = parts
-    if operator == "case":
-        results = [*parts[1::2], parts[-1]]
-    elif operator == "nullif":
-        results = parts[:1]
-    if any(operand.kind == "float" for operand, _ in results):
-        return replace(expression, operands=operands, kind="float"), nothing
-    lows, highs = zip(*(bounds for _, bounds in results), strict=True)
-    low, high, low2, high2 = lows[0], highs[0], lows[-1], highs[-1]
-    corners = {
-        "add": (low + low2, high + high2),
-        "subtract": (low - high2, high - low2),
-        "multiply": (low * low2, low * high2, high * low2, high * high2),
-        "negate": (-high, -low),
-        "remainder": (min(low, 0), max(high, 0)),
-        "abs": (0, -low, high),
-        "date_trunc": (max(low2 - _YEAR, _INT64[0]), high2),
-    }.get(operator, (*lows, *highs))
-    smallest, largest = min(corners), max(corners)
-    if smallest < _INT64[0] or largest > _INT64[1]:
-        return replace(expression, operands=operands, kind="float"), nothing
-    return replace(expression, operands=operands), (smallest, largest)
-
-
 def _remainder(left: Any, right: Any, valid: Mask | None) -> tuple[Any, Mask | None]:
     if isinstance(right, (int, np.integer)) and right > 0:
         # numpy divides by one constant at several times the speed of its remainder, and at twice that without
@@ -228,16 +142,34 @@ def _has_remainder(operator: str, dividend: Values, division: ComparedRemainder)
 def evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> Values:
     """Evaluate an expression whose columns ``load`` provides; constants come out as scalars.
 
-    Integer operations must have been made safe by :func:`within_int64`.
+    Integer operations that may leave int64 must have been marked by
+    :func:`~uncertain_cep.expressions.whole_numbers.with_checks`. Where a value of a kind of whole numbers
+    did, the values are Python's numbers (dtype object), int or float.
     """
+    wrong: list[Mask] = []
     # An infinity less itself is NaN, which compares as unequal to everything: nothing to warn of.
     with np.errstate(all="ignore"):
-        return _evaluate(expression, load)
+        values = _evaluate(expression, load, wrong)
+    return corrected(expression, load, values, wrong) if wrong else values
 
 
-def _evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> Values:
+def constant_value(expression: TypedExpression) -> Values:
+    """Return the one value of an expression without columns."""
+    return evaluate(with_checks(expression, _no_column), _no_column)
+
+
+def _no_column(column: Column) -> NoReturn:
+    raise AssertionError(column)
+
+
+def _evaluate(expression: TypedExpression, load: Callable[[Column], Values], wrong: list[Mask]) -> Values:
+    """Evaluate in int64; the rows where that was too narrow are added to ``wrong``."""
     if isinstance(expression, Column):
-        return load(expression)
+        column = load(expression)
+        if is_beyond_int64(column):
+            column, left_out = cut(column)
+            wrong.append(left_out)
+        return column
     if isinstance(expression, Constant):
         if expression.value is None:
             return NULL
@@ -246,17 +178,25 @@ def _evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> 
         return Values(expression.value, None)
     operator = expression.operator
     if (division := compared_remainder(expression)) is not None:
-        return _has_remainder(operator, _evaluate(division.dividend, load), division)
-    parts = [_evaluate(operand, load) for operand in expression.operands]
+        return _has_remainder(operator, _evaluate(division.dividend, load, wrong), division)
+    parts = [_evaluate(operand, load, wrong) for operand in expression.operands]
     if operator not in OPERATOR_SIGNS:
-        return applied(expression, parts)
+        result = applied(expression, parts)
+        if expression.checked and operator == "abs":
+            _note(operator, parts, result, wrong)
+        elif expression.checked and result.data.dtype.kind == "f":
+            # Beside a whole number stands what is float64 in every row.
+            wrong.append(np.ones(np.shape(result.data), dtype=np.bool_))
+        return result
     left = parts[0]
     if operator == "not":
         return Values(~np.asarray(left.data, dtype=np.bool_), left.valid)
     if operator == "negate":
-        # The smallest int64 has no negative one.
         is_real = expression.kind == "float"
-        return Values(-np.asarray(left.data, dtype=np.float64) if is_real else -left.data, left.valid)
+        result = Values(-np.asarray(left.data, dtype=np.float64) if is_real else -left.data, left.valid)
+        if expression.checked:
+            _note(operator, parts, result, wrong)
+        return result
     right = parts[1]
     if operator in ("and", "or"):
         return _logic(operator, left, right)
@@ -276,7 +216,19 @@ def _evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> 
             valid = both_valid(valid, np.broadcast_to(~zero, np.broadcast_shapes(np.shape(x), np.shape(y))))
             y = np.where(zero, 1.0, y)
         return Values(x / y, valid)
-    return Values(getattr(np, operator)(x, y), valid)
+    result = Values(getattr(np, operator)(x, y), valid)
+    if expression.checked:
+        _note(operator, parts, result, wrong)
+    return result
+
+
+def _note(operator: str, parts: Sequence[Values], result: Values, wrong: list[Mask]) -> None:
+    """Add the rows in which an operation may have left int64."""
+    left = left_int64(operator, parts[0].data, parts[-1].data, result.data)
+    if result.valid is not None:
+        left = left & result.valid
+    if left.any():
+        wrong.append(left)
 
 
 def _logic(operator: str, left: Values, right: Values) -> Values:
@@ -314,11 +266,9 @@ def loaded_from(get: Callable[[str], pa.ChunkedArray]) -> Callable[[Column], Val
             if isinstance(source, str):
                 loaded[source] = column_values(get(source), source)
             else:
-                safe = within_int64(source, lambda part: load(part).extremes)
-                if isinstance(column, Computed) or safe.kind == source.kind:
-                    computed = evaluate(safe, load)
-                else:
-                    message = "may be beyond int64: write a number of it with a decimal point"
+                computed = evaluate(with_checks(source, lambda part: load(part).extremes), load)
+                if is_beyond_int64(computed):
+                    message = "is beyond int64 in some rows: write a number of it with a decimal point"
                     raise TraceError(TraceFault(message, column=column.name))
                 loaded[source] = _for_rows(computed, len(load(columns_in(source)[0]).data))
         return loaded[source]
@@ -377,7 +327,7 @@ def evaluate_masks(
         return loaded[attribute.name]
 
     safe = [
-        within_int64(expression, lambda attribute: column(attribute).extremes) for expression in expressions
+        with_checks(expression, lambda attribute: column(attribute).extremes) for expression in expressions
     ]
     remainders = _compared_remainders(safe)
     begin, end, _ = among.indices(table.num_rows)
@@ -386,7 +336,9 @@ def evaluate_masks(
         values_at: dict[int, Values] = {}
         for dividend, comparisons in remainders:
             values = column(dividend).part(start, stop)
-            masks = by_kernel(values.data, [remainder for _, _, remainder in comparisons])
+            masks = None
+            if not is_beyond_int64(values):
+                masks = by_kernel(values.data, [remainder for _, _, remainder in comparisons])
             if masks is not None:
                 for mask, (place, operator, _) in zip(masks, comparisons, strict=True):
                     values_at[place] = _where_remainder(operator, mask, values.valid)

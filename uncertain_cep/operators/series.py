@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,7 +11,6 @@ from numpy.typing import NDArray
 
 from confidence.flat_lists import starts_of
 from eventbased.search.state import FoundMatches
-from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.expressions.codes import codes_of_values
 from uncertain_cep.expressions.vectorised import Values, attribute_values
 from uncertain_cep.operators.batch import MatchBatch, Series
@@ -51,10 +52,8 @@ def event_rows(column: Column, table: pa.Table, first: Int64, series: Series | N
 def aggregated(column: Aggregated, table: pa.Table, series: Series) -> Values:
     """Return an aggregate over the events of a Kleene component, for each match.
 
-    Raises
-    ------
-    TraceError
-        If a sum of integers does not fit in int64.
+    Sums of whole numbers are Python's (dtype object) if one does not fit in int64: int where they fit, else
+    float.
     """
     begin = series.start[:-1]
     if not column.name:
@@ -83,9 +82,20 @@ def aggregated(column: Aggregated, table: pa.Table, series: Series) -> Values:
         return Values(np.sqrt(squares / np.maximum(count - 1, 1)), count > 1)
     if column.kind == "float":
         return Values(real, count > 0)
-    if (np.abs(real) >= 2.0**63).any():
-        raise TraceError(TraceFault("a sum of its values is beyond int64", column=column.name))
-    return Values(np.add.reduceat(data, begin) if len(begin) else begin, count > 0)
+    return Values(_whole_sums(np.add.reduceat(data, begin), real) if len(begin) else begin, count > 0)
+
+
+def _whole_sums(wrapped: Int64, real: NDArray[np.float64]) -> NDArray[Any]:
+    """Return sums by what they are in int64, which wraps around, and in float64, which tells how often.
+
+    They are int64, or Python's numbers (dtype object): int, and float beyond 64 bits. The float64 is off by
+    less than 2^63.
+    """
+    turns = np.rint((real - wrapped) / 2.0**64).astype(np.int64)
+    if not turns.any():
+        return wrapped
+    pairs = zip(wrapped.tolist(), turns.tolist(), strict=True)
+    return np.array([float(low + turn * 2**64) if turn else low for low, turn in pairs], dtype=object)
 
 
 def event_by_event(chosen: Int64) -> FoundMatches:

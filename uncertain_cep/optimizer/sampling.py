@@ -21,8 +21,10 @@ from uncertain_cep.candidates.reach import (
     met_by_any,
 )
 from uncertain_cep.config import SAMPLED_PAIRS, UNKNOWN_SELECTIVITY
+from uncertain_cep.expressions.beyond_int64 import as_int64_or_float64
 from uncertain_cep.expressions.codes import codes_of_values, dense
-from uncertain_cep.expressions.vectorised import Values, evaluate, loaded_from, within_int64
+from uncertain_cep.expressions.vectorised import Values, evaluate, loaded_from
+from uncertain_cep.expressions.whole_numbers import with_checks
 from uncertain_cep.optimizer.statistics import (
     EqualityStatistics,
     PairStatistics,
@@ -254,7 +256,7 @@ class JointSample:
             data = load(column).data
             return (int(data.min()), int(data.max())) if len(data) else (0, 0)
 
-        return evaluate(within_int64(expression, extremes), load)
+        return as_int64_or_float64(evaluate(with_checks(expression, extremes), load))
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from uncertain_cep.plan.trees import Tree
 from uncertain_cep.query import Query
 from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, ReadingTerm
-from uncertain_cep.query.typed import Apply, TypedExpression, columns_in
+from uncertain_cep.query.typed import Aggregated, Apply, TypedExpression, columns_in
 from uncertain_cep.timeline.domain import Names, TimeDomain
 
 __all__ = ["EvaluationPlan", "PlannedComponent", "PlannedNegation", "once_a_plan"]
@@ -256,7 +256,7 @@ class EvaluationPlan:
 
     def widening(self) -> EvaluationPlan:
         """Return the plan for a caller who takes whole numbers that became float64."""
-        if not any(isinstance(item.expression, Apply) for item in self.bound.returns):
+        if not any(isinstance(item.expression, Apply | Aggregated) for item in self.bound.returns):
             return self
         branches = tuple(branch.widening() for branch in self.branches)
         return replace(self, widens=True, branches=branches)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from uncertain_cep.expressions.vectorised import Values, evaluate
+from uncertain_cep.expressions.vectorised import Values, constant_value
 from uncertain_cep.query import format_expression
 from uncertain_cep.query.functions import is_of_one_event
 from uncertain_cep.query.typed import Apply, Column, Computed, Constant, TypedExpression, columns_in
@@ -26,7 +26,7 @@ def once_a_row(expression: TypedExpression) -> TypedExpression:
         return replace(expression, operands=tuple(map(once_a_row, expression.operands)))
     columns = columns_in(expression)
     if not columns:
-        return _constant(evaluate(expression, _no_column), expression)
+        return _constant(constant_value(expression), expression)
     event, of = columns[0], _of_a_row(expression)
     return Computed(event.variable, format_expression(of), expression.kind, event.index, of)
 
@@ -35,10 +35,6 @@ def _of_a_row(expression: TypedExpression) -> TypedExpression:
     if isinstance(expression, Apply):
         return replace(expression, operands=tuple(map(_of_a_row, expression.operands)))
     return replace(expression, variable="", index="single") if isinstance(expression, Column) else expression
-
-
-def _no_column(column: Column) -> Values:
-    raise AssertionError(column)
 
 
 def _constant(values: Values, expression: Apply) -> Constant:

@@ -84,6 +84,8 @@ class Aggregated(Column):
     function: Function = "count"
     span: Literal["all", "before"] = "all"
     of: Kind = "null"
+    checked: bool = False
+    """Whether it is a sum of whole numbers that may leave 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,8 @@ class Apply:
     operator: Operator
     operands: tuple[TypedExpression, ...]
     kind: Kind
+    checked: bool = False
+    """Whether a whole number that it gives may leave 64 bits: then it is float64, for that row."""
 
 
 def speaks_of_each_event(column: Column) -> bool:

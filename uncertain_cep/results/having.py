@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from uncertain_cep.config import CONFIDENCE_TOLERANCE
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate_mask
+from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.result_columns import CONFIDENCE
 from uncertain_cep.query.typed import Apply, Constant, Kind, Operator, TypedExpression, columns_in
+from uncertain_cep.results.projection import to_batch
 
 __all__ = ["had", "kept_by_having"]
 
@@ -34,25 +36,42 @@ _TYPES: Final[dict[Kind, pa.DataType]] = {
 }  # fmt: skip
 
 
-def kept_by_having(plan: EvaluationPlan, batch: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Return a mask, (n,) bool, of the matches of a batch of the plan's schema that HAVING keeps.
+def kept_by_having(
+    plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: bool
+) -> NDArray[np.bool_]:
+    """Return a mask, (n,) bool, of the matches that HAVING keeps; parameters of :func:`to_batch`.
 
     ``CONFIDENCE >= x``, where it is joined to the rest by AND, is not looked at.
     """
+    return _batch_and_kept(plan, table, chunk, direct)[1]
+
+
+def had(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: bool) -> pa.RecordBatch:
+    """Return the matches that HAVING keeps as a batch, see :func:`kept_by_having`."""
     if plan.having is None:
-        return np.ones(batch.num_rows, dtype=np.bool_)
+        return to_batch(plan, table, chunk, direct)
+    batch, kept = _batch_and_kept(plan, table, chunk, direct)
+    return batch.filter(pa.array(kept))
+
+
+def _batch_and_kept(
+    plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: bool
+) -> tuple[pa.RecordBatch, NDArray[np.bool_]]:
+    """Return matches as a batch, and which of them HAVING keeps.
+
+    Whole numbers are compared as they are, also in a column that is float64 since one of it left int64.
+    """
+    exact: dict[str, Values] = {}
+    batch = to_batch(plan, table, chunk, direct, exact)
+    if plan.having is None:
+        return batch, np.ones(batch.num_rows, dtype=np.bool_)
     condition = _tolerant(plan.having)
-    absent: dict[str, Values] = {
+    loaded: dict[str, Values] = exact | {
         column.name: column_values(pa.nulls(batch.num_rows, _TYPES[column.kind]), column.name)
         for column in columns_in(condition)
         if column.name not in batch.schema.names
     }
-    return evaluate_mask(condition, pa.Table.from_batches([batch]), absent)
-
-
-def had(plan: EvaluationPlan, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the matches of a batch that HAVING keeps, see :func:`kept_by_having`."""
-    return batch if plan.having is None else batch.filter(pa.array(kept_by_having(plan, batch)))
+    return batch, evaluate_mask(condition, pa.Table.from_batches([batch]), loaded)
 
 
 @lru_cache(maxsize=64)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.expressions.beyond_int64 import as_int64_or_float64, is_beyond_int64, null_beyond_int64
 from uncertain_cep.expressions.codes import bytes_each
-from uncertain_cep.expressions.vectorised import Values, column_values, evaluate, within_int64
-from uncertain_cep.expressions.whole_numbers import exact_values, fit_int64
+from uncertain_cep.expressions.vectorised import Values, column_values, evaluate
+from uncertain_cep.expressions.whole_numbers import BEYOND_INT64, with_checks
 from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.series import aggregated, event_rows
 from uncertain_cep.plan import COMPRESSED_COLUMNS, EvaluationPlan
@@ -73,13 +74,15 @@ def _each(column: pa.ChunkedArray, bound: _Bound, wanted: pa.DataType) -> pa.Arr
 
 def _returned(
     expression: TypedExpression, table: pa.Table, bound: dict[str, _Bound], wanted: pa.DataType
-) -> pa.Array:
+) -> tuple[pa.Array, Values | None]:
+    """Return the values of an expression, and what they are exactly where whole numbers left int64."""
+
     def events_of(column: Column) -> NDArray[np.int64]:
         found = bound[column.variable]
         return event_rows(column, table, found.rows, found.series)
 
     if isinstance(expression, Column) and not _is_computed(expression):
-        return taken(table.column(expression.name), events_of(expression), wanted)
+        return taken(table.column(expression.name), events_of(expression), wanted), None
     size = len(next(iter(bound.values())).rows)
     loaded: dict[Column, Values] = {}
 
@@ -96,44 +99,31 @@ def _returned(
 
     def extremes(column: Column) -> tuple[int, int]:
         if _is_computed(column):
-            return _INT64
+            is_sum = isinstance(column, Aggregated) and column.function == "sum"
+            return BEYOND_INT64 if is_sum else _INT64
         # Over the whole column, so that every batch of a result decides alike.
         # Two rows: as for all columns, times are whole numbers then.
         ends = pa.array(pc.min_max(table.column(column.name)).values())
         return column_values(ends, column.name).extremes
 
-    safe = within_int64(expression, extremes)
-    if expression.kind == "int" and safe != expression:
-        exact = exact_values(expression, load)
-        if exact is not None:
-            return _whole(exact, size)
-    found = evaluate(safe, load)
-    data: Any = found.data
+    exact = evaluate(with_checks(expression, extremes), load)
+    fitting = null_beyond_int64(exact) if pa.types.is_temporal(wanted) else as_int64_or_float64(exact)
+    data: Any = fitting.data
     if pa.types.is_null(wanted):
-        return pa.nulls(size)
-    valid = None if found.valid is None else np.broadcast_to(found.valid, (size,))
+        return pa.nulls(size), None
+    valid = None if fitting.valid is None else np.broadcast_to(fitting.valid, (size,))
     if isinstance(data, (pa.Scalar, pa.Array)):
         texts = pa.repeat(data, size) if isinstance(data, pa.Scalar) else data
-        return (texts if valid is None else pc.if_else(pa.array(valid), texts, None)).cast(wanted)
+        return (texts if valid is None else pc.if_else(pa.array(valid), texts, None)).cast(wanted), None
     values = np.broadcast_to(np.asarray(data), (size,))
-    if pa.types.is_temporal(wanted) and values.dtype.kind == "f":
-        # Worked out beyond int64 as it may have been, what does not fit is null.
-        fits = np.abs(values) < 2.0**63
-        valid = fits if valid is None else valid & fits
-        values = np.where(fits, np.rint(values), 0.0).astype(np.int64)
     column = pa.array(values, mask=None if valid is None else ~valid)
     if pa.types.is_duration(wanted) or pa.types.is_timestamp(wanted):
-        exact = pa.duration("ns") if pa.types.is_duration(wanted) else pa.timestamp("ns")
-        return column.cast(exact).cast(wanted, safe=False)
-    return column.cast(wanted)
-
-
-def _whole(values: Values, size: int) -> pa.Array:
-    """Return whole numbers of any size as int64, as float64 if one of them has more than 64 bits."""
-    valid = np.broadcast_to(True if values.valid is None else values.valid, (size,))
-    rows = np.where(valid, np.broadcast_to(values.data, (size,)), 0)
-    kind = np.int64 if fit_int64(Values(rows, None)) else np.float64
-    return pa.array(rows.astype(kind), mask=~valid)
+        nanoseconds = pa.duration("ns") if pa.types.is_duration(wanted) else pa.timestamp("ns")
+        return column.cast(nanoseconds).cast(wanted, safe=False), None
+    if pa.types.is_integer(wanted) and values.dtype.kind == "f":
+        numbers = exact.data if is_beyond_int64(exact) else values.astype(np.object_)
+        return column, Values(numbers, valid)
+    return column.cast(wanted), None
 
 
 def _is_computed(column: Column) -> bool:
@@ -143,10 +133,17 @@ def _is_computed(column: Column) -> bool:
     return isinstance(column, Aggregated) and column.function not in ("min", "max")
 
 
-def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: bool) -> pa.RecordBatch:
+def to_batch(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    chunk: MatchBatch,
+    direct: bool,
+    beyond: dict[str, Values] | None = None,
+) -> pa.RecordBatch:
     """Return matches as a batch of the plan's batch schema.
 
-    ``direct`` says that ``chunk.events`` holds ids (:func:`id_payload`) and not rows.
+    ``direct`` says that ``chunk.events`` holds ids (:func:`id_payload`) and not rows. ``beyond`` gets the
+    exact values of the columns that are float64, since a whole number of them has left int64.
     """
     schema = plan.batch_schema
     confidence = chunk.confidence
@@ -173,9 +170,11 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
     for item in plan.bound.returns:
         checkpoint(8 * len(chunk.lower))
         if item.expression is not None:
-            found_column = _returned(item.expression, table, bound, wanted())
-            if found_column.type != wanted():
+            found_column, exact = _returned(item.expression, table, bound, wanted())
+            if exact is not None:
                 schema = _widened_schema(plan, schema, len(columns))
+                if beyond is not None:
+                    beyond[item.name] = exact
             add(found_column)
         elif item.attribute is not None and item.variable is not None:
             add(_each(table.column(item.attribute), bound[item.variable], wanted()))

@@ -36,7 +36,6 @@ from uncertain_cep.plan import (
 )
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.results.having import had
-from uncertain_cep.results.projection import to_batch
 from uncertain_cep.running.compiling import plain_seconds
 from uncertain_cep.running.installation import VERSION
 from uncertain_cep.running.limits import Limits
@@ -513,7 +512,7 @@ class IncrementalMatcher:
         kept = None if chunk is None else confident(self.plan, chunk)
         if kept is None or not len(kept.lower):
             return self._nothing
-        return had(self.plan, to_batch(self.plan, table, kept, table is None))
+        return had(self.plan, table, kept, table is None)
 
     def _tidy(self) -> None:
         """Drop events, partitions and strings that the method no longer refers to."""

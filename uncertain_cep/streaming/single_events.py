@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from uncertain_cep.config import MAX_TICK
-from uncertain_cep.expressions.scalar import INT64, Scalar, UnsureError, scalar
+from uncertain_cep.expressions.scalar import INT64, Scalar, plain_attribute, scalar
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["SingleEvents", "Taken"]
@@ -70,7 +70,7 @@ class SingleEvents:
         keys = {name for key in plan.split_keys for name in key.columns}
         if any(kinds[name] not in (int, str) for name in keys):
             return None
-        local = [[scalar(predicate) for predicate in part.local] for part in plan.components]
+        local = [[scalar(predicate, plain_attribute) for predicate in part.local] for part in plan.components]
         if any(condition is None for part in local for condition in part):
             return None
         of_type = {
@@ -101,17 +101,14 @@ class SingleEvents:
         if not -MAX_TICK <= lower <= upper <= MAX_TICK:
             return None
         components, keys = [], []
-        try:
-            for j in self.of_type.get(type_, self.of_any):
-                for predicate in self.local[j]:
-                    if predicate(event) is not True:
-                        break
-                else:
-                    key = tuple(event.get(split_key.columns[j]) for split_key in self.plan.split_keys)
-                    if None in key:
-                        return None
-                    components.append(j)
-                    keys.append(key)
-        except UnsureError:
-            return None
+        for j in self.of_type.get(type_, self.of_any):
+            for predicate in self.local[j]:
+                if predicate(event) is not True:
+                    break
+            else:
+                key = tuple(event.get(split_key.columns[j]) for split_key in self.plan.split_keys)
+                if None in key:
+                    return None
+                components.append(j)
+                keys.append(key)
         return Taken(lower, upper, components, keys)

@@ -12,8 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.expressions.vectorised import Values, column_values, evaluate, within_int64
-from uncertain_cep.expressions.whole_numbers import clipped, exact_values
+from uncertain_cep.expressions.beyond_int64 import clipped
+from uncertain_cep.expressions.vectorised import Values, column_values, evaluate
+from uncertain_cep.expressions.whole_numbers import with_checks
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.time_conditions import TimeCondition, bounds_in_ticks
 from uncertain_cep.query.typed import Column, Element, TypedExpression
@@ -193,9 +194,8 @@ class TimeTemplates:
 
         def values_of(expression: TypedExpression) -> NDArray[Any]:
             nonlocal is_true
-            safe = within_int64(expression, lambda column: load(column).extremes)
-            exact = exact_values(expression, load) if safe != expression else None
-            found = evaluate(safe, load) if exact is None else clipped(exact)
+            safe = with_checks(expression, lambda column: load(column).extremes)
+            found = clipped(evaluate(safe, load))
             values = np.atleast_1d(np.asarray(found.data))
             is_true = is_true if found.valid is None else is_true & found.valid
             if values.dtype.kind == "f":

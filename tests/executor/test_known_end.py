@@ -42,6 +42,7 @@ WAYS: Final[list[dict[str, Any]]] = [
 _CONDITION = re.compile(
     r"TIME\((?P<later>[^)]*)\)(?: - TIME\((?P<earlier>[^)]*)\))? (?P<relation>\S+) (?P<ends>.*)"
 )
+_BOTH_SIDES = re.compile(r" - TIME\((?P<mention>[^)]*)\)$")
 _BOUND = re.compile(r"(?:(?P<bound>\S+)\.x \+ )?(?P<number>-?\d+)")
 
 
@@ -57,14 +58,22 @@ def mentioned(mention: str, binding: Binding) -> list[Event]:
 def cuts(case: PatternCase, negated: str, binding: Binding, world: World) -> Iterator[int]:
     """Yield the ticks behind which conditions on the time of a negated event let it forbid nothing."""
     for asked in case.times:
-        found = _CONDITION.fullmatch(asked.text)
+        text, mentioned_alone = asked.text, None
+        cancelled = _BOTH_SIDES.search(text)
+        if cancelled is not None:
+            # A time on both sides says nothing, but the condition mentions it.
+            text, mentioned_alone = text.replace(cancelled[0], "", 1), cancelled["mention"]
+            text = "".join(part.removesuffix(cancelled[0]) for part in re.split("( AND )", text))
+        found = _CONDITION.fullmatch(text)
         assert found is not None
         later, earlier = found["later"], found["earlier"]
         bounds = list(_BOUND.finditer(found["ends"]))
         relations = [found["relation"]] if len(bounds) == 1 else [">=", "<="]
-        mentions = [later, earlier, *(each["bound"] for each in bounds)]
+        mentions = [later, earlier, mentioned_alone, *(each["bound"] for each in bounds)]
         names = {mention.partition("[")[0] for mention in mentions if mention is not None}
         if negated not in (later, earlier) or not names - {negated} <= binding.keys():
+            continue
+        if mentioned_alone not in (None, negated) and not mentioned(str(mentioned_alone), binding):
             continue
         for relation, each in zip(relations, bounds, strict=True):
             if each["bound"] == negated:

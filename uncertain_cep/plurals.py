@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["counted", "listed", "shortened"]
+__all__ = ["counted", "first_few", "listed", "shortened"]
 
 
 def counted(number: float, noun: str, plural: str | None = None, *, shown: str | None = None) -> str:
@@ -17,6 +17,12 @@ def listed(names: Sequence[str]) -> str:
     """Return names with commas between them, and a word before the last one."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def first_few(texts: Sequence[str], limit: int = 5) -> str:
+    """Return the first texts with commas between them, and how many more there are."""
+    more = len(texts) - limit
+    return ", ".join(texts[:limit]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def shortened(text: str, limit: int) -> str:

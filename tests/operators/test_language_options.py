@@ -8,6 +8,7 @@ import pytest
 import uncertain_cep as uc
 from uncertain_cep.operators import backtracking as growing
 from uncertain_cep.operators import next_match
+from uncertain_cep.plurals import first_few
 
 CONSTRUCTS = {
     "SEQ(A+ a[])": "Kleene components",
@@ -57,6 +58,32 @@ def test_too_dear_is_an_error_that_names_the_match(query: str, monkeypatch: pyte
     with pytest.raises(uc.ConfidenceCostError, match=r"\(a=\d, b=.*, c=\d\).*approximate=") as caught:
         uc.match(crowd(), query)
     assert caught.value.steps > 10_000
+
+
+@pytest.mark.compiled
+def test_an_error_about_a_long_match_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It named all events: 150 kB for 10,000."""
+    monkeypatch.setattr(growing, "MOST_CONFIDENCE_STEPS", 100)
+    monkeypatch.setattr(next_match, "MOST_CONFIDENCE_STEPS", 100)
+    count = 400
+    ids = [f"{number}:{'x' * 100}" for number in range(count)]
+    lower = [2 * number for number in range(count)]
+    types = ["S", *["A"] * (count - 2), "E"]
+    events = pa.table({"type": types, "id": ids, "lower": lower, "upper": [tick + 1 for tick in lower]})
+    query = (
+        "PATTERN SEQ(S a, A+ b[], E c) WHERE skip_till_next_match(a, b[], c) AND "
+        "TIME(b[i]) - TIME(b[i-1]) <= 2 WITHIN 1000"
+    )
+    with pytest.raises(uc.ConfidenceCostError, match=r"b=\['1:x+\.\.\., .* and 393 more\], c=") as caught:
+        uc.match(events, query)
+    assert len(str(caught.value)) < 1_200
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(1, "0"), (5, "0, 1, 2, 3, 4"), (1_239, "0, 1, 2, 3, 4 and 1,234 more")]
+)
+def test_few_of_many_are_named(count: int, shown: str) -> None:
+    assert first_few([str(number) for number in range(count)]) == shown
 
 
 @pytest.mark.compiled

@@ -24,6 +24,7 @@ from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_CONFIDENCE_STEPS, MOST_OVERLAPPING
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plurals import first_few, shortened
 
 __all__ = ["NextMatches", "ids_by_component", "too_dear"]
 
@@ -160,10 +161,12 @@ def ids_by_component(plan: EvaluationPlan, components: Sequence[int], ids: Seque
 def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int, limit: float = 0.0) -> ConfidenceCostError:
     """Return the error for a match, given by the ids of its events, whose confidence takes too many steps.
 
+    It names the first few events of each list, and the first ten variables.
     ``limit`` is the limit that it exceeds, if that is not the one on the steps of a match.
     """
     variables = [component.variable for component in plan.components]
-    signature = ", ".join(f"{variable}={event!r}" for variable, event in zip(variables, ids, strict=True))
+    events = [f"{variable}={_shown(event)}" for variable, event in zip(variables, ids, strict=True)]
+    signature = first_few(events, 10)
     instead = "allow an estimate, approximate=0.01"
     if plan.approximate is not None:
         instead = f"allow a standard error above {plan.approximate.std_error}"
@@ -191,3 +194,10 @@ def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int, limit: float 
         "leave fewer events"
     )
     return ConfidenceCostError(message, steps, int(limit))
+
+
+def _shown(ids: Any) -> str:
+    """Return an id, or the first of a list, as text of bounded length."""
+    if isinstance(ids, list):
+        return f"[{first_few([shortened(repr(event), 40) for event in ids])}]"
+    return shortened(repr(ids), 40)

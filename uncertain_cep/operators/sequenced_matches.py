@@ -39,6 +39,7 @@ from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.shared_clocks import weigher
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plurals import first_few
 from uncertain_cep.weighers.templates import TimeTemplates
 
 __all__ = ["SequenceWeigher", "sequence_weigher"]
@@ -492,7 +493,7 @@ def _ranges(first: Int64, last: Int64, least: Int64, window: int) -> tuple[Int64
 
 def _too_many(names: list[str], choices: float) -> ConfidenceCostError:
     return ConfidenceCostError(
-        f"the confidence of a match with events of the sources {', '.join(names)}, which sequences put in "
+        f"the confidence of a match with events of the sources {first_few(names)}, which sequences put in "
         f"order, is a sum over {choices:.1e} choices of times and offsets: give a longer tick or tighter "
         "bounds of the offsets, or take times as independent, sources=False",
         int(choices),

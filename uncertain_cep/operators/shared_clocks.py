@@ -24,6 +24,7 @@ from uncertain_cep.config import MOST_OFFSETS, MULTIPLICATIONS_BY_CLOCKS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import Threshold
+from uncertain_cep.plurals import first_few
 
 __all__ = ["LikelyMatches", "too_many_offsets", "weigher"]
 
@@ -130,7 +131,7 @@ def _hold(
 
 def too_many_offsets(clocks: SharedClocks, which: Int64) -> ConfidenceCostError:
     """Return the error for a match that would take going through too many choices of offsets."""
-    names = ", ".join(clocks.names[clock] for clock in which.tolist())
+    names = first_few([clocks.names[clock] for clock in which.tolist()])
     widths = clocks.offsets.upper[which] - clocks.offsets.lower[which] + 1
     choices = int(min(float(np.prod(widths.astype(np.float64))), 2.0**62))
     return ConfidenceCostError(

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 
 from uncertain_cep.errors import Fault, warn
-from uncertain_cep.plurals import shortened
+from uncertain_cep.plurals import first_few, shortened
 from uncertain_cep.query import syntax
 from uncertain_cep.query.checker import did_you_mean
 from uncertain_cep.query.expression_text import format_expression
@@ -83,7 +83,7 @@ class Kinds:
         if name not in columns and name in _PARTS_OF_AN_EVENT:
             name = getattr(self.names, name)
         if name not in columns:
-            hint = did_you_mean(name, columns) or f": the trace has {_listed(columns)}"
+            hint = did_you_mean(name, columns) or f": the trace has {first_few(columns, _SHOWN_COLUMNS)}"
             if variable and _SEPARATORS.sub("", name).lower() in _TIMES:
                 hint += f"; when the event happened is TIME({variable})"
             self.refuse(f"unknown attribute {name}{hint}", position)
@@ -198,8 +198,3 @@ def time_between(one: TypedExpression, other: TypedExpression) -> str:
 def shown(typed: TypedExpression) -> str:
     """Return an expression as messages quote it."""
     return shortened(format_expression(typed), _SHOWN_LENGTH)
-
-
-def _listed(columns: list[str]) -> str:
-    more = len(columns) - _SHOWN_COLUMNS
-    return ", ".join(columns[:_SHOWN_COLUMNS]) + (f" and {more} more" if more > 0 else "")

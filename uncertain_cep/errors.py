@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from types import MappingProxyType
+from types import MappingProxyType, TracebackType
 from typing import Final
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "UncertainCepError",
     "UncertainCepWarning",
     "absent_columns",
+    "ignoring",
     "warn",
 ]
 
@@ -58,6 +60,16 @@ def warn(message: str) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, UncertainCepWarning, stacklevel=level)
+
+
+class ignoring(suppress):  # noqa: N801
+    """Suppress errors of some kinds, but no MemoryError: one of Arrow is an ``ArrowException``, too."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, frames: TracebackType | None
+    ) -> bool:
+        """Let what is no error of these kinds, or is one of memory, go on."""
+        return not isinstance(error, MemoryError) and super().__exit__(kind, error, frames)
 
 
 class OptionError(UncertainCepError, ValueError):

@@ -6,7 +6,7 @@ import ast
 import datetime as dt
 import errno
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,7 @@ from pyspark.errors import PySparkException
 import uncertain_cep as uc
 from tests.conftest import ROOT
 from uncertain_cep.boundary import guarded, our_error, public
+from uncertain_cep.errors import ignoring
 
 QUERY: Final = "PATTERN SEQ(A a, B b) WITHIN 100"
 COMPARED: Final = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 100"
@@ -431,8 +432,16 @@ def _takes_memory_errors(handler: ast.ExceptHandler, names: Mapping[str, ast.exp
     kinds = [] if handler.type is None else [handler.type]
     while any(isinstance(kind, ast.Name) and kind.id in names for kind in kinds):
         kinds = [names.get(kind.id, kind) if isinstance(kind, ast.Name) else kind for kind in kinds]
+    return _names_all_of_arrow(kinds)
+
+
+def _names_all_of_arrow(kinds: Sequence[ast.expr]) -> bool:
     parts = [part for kind in kinds for part in ast.walk(kind)]
     return any(isinstance(part, ast.Attribute) and part.attr == "ArrowException" for part in parts)
+
+
+def _name(expression: ast.expr | None) -> str:
+    return expression.id if isinstance(expression, ast.Name) else ""
 
 
 def _unguarded(file: Path) -> Iterator[str]:
@@ -444,8 +453,10 @@ def _unguarded(file: Path) -> Iterator[str]:
         if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name) and part.value is not None
     }
     for part in ast.walk(tree):
+        if isinstance(part, ast.Call) and _name(part.func) == "suppress" and _names_all_of_arrow(part.args):
+            yield f"{file}:{part.lineno}"
         if isinstance(part, ast.Try):
-            before = [getattr(handler.type, "id", "") for handler in part.handlers]
+            before = [_name(handler.type) for handler in part.handlers]
             for number, handler in enumerate(part.handlers):
                 if _takes_memory_errors(handler, names) and "MemoryError" not in before[:number]:
                     yield f"{file}:{handler.lineno}"
@@ -458,6 +469,8 @@ def test_no_memory_error_of_arrow_is_taken_for_a_fault_of_the_data(tmp_path: Pat
     wrong = tmp_path / "wrong.py"
     wrong.write_text("KINDS: Final = (pa.ArrowException, OSError)\ntry:\n    pass\nexcept KINDS:\n    pass\n")
     assert list(_unguarded(wrong)) == [f"{wrong}:4"]
+    wrong.write_text("with suppress(OSError, pa.ArrowException):\n    pass\n")
+    assert list(_unguarded(wrong)) == [f"{wrong}:1"]
 
 
 def test_what_spark_says_comes_without_the_frames_of_java() -> None:
@@ -497,3 +510,17 @@ def test_a_warning_made_an_error_is_that_warning() -> None:
         warnings.simplefilter("error")
         with pytest.raises(uc.UncertainCepWarning):
             uc.match(events(type=["X", "Y"]), QUERY)
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), pa.ArrowMemoryError("malloc"), KeyboardInterrupt(), TypeError()]
+)
+def test_what_must_not_be_ignored_goes_on(error: BaseException) -> None:
+    with pytest.raises(type(error)), ignoring(pa.ArrowException, OSError):
+        raise error
+
+
+@pytest.mark.parametrize("error", [pa.ArrowInvalid("cell"), FileNotFoundError()])
+def test_errors_of_the_kinds_are_ignored(error: Exception) -> None:
+    with ignoring(pa.ArrowException, OSError):
+        raise error

@@ -6,13 +6,13 @@ import codecs
 import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from uncertain_cep.errors import ignoring
 from uncertain_cep.traces.file_options import SUFFIXES, FileOptions
 from uncertain_cep.traces.readers import LOOKED_AT
 from uncertain_cep.traces.text_lines import LINE
@@ -50,7 +50,7 @@ def kind_of(path: Path, options: FileOptions = _DEFAULT) -> str | None:
 def _holds_json(path: Path, options: FileOptions) -> bool:
     """Tell whether a text begins with lines of which each is a JSON object."""
     # What cannot be read is met again.
-    with suppress(OSError, ValueError, EOFError, pa.ArrowException):
+    with ignoring(OSError, ValueError, EOFError, pa.ArrowException):
         with unpacked(path) as stream:
             begin: bytes = stream.read(LOOKED_AT).removeprefix(codecs.BOM_UTF8)
         if not begin.startswith(b"{"):

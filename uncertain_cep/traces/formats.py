@@ -7,7 +7,7 @@ import errno
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from uncertain_cep.config import FAULT_LIMIT
-from uncertain_cep.errors import TraceError, TraceFault, warn
+from uncertain_cep.errors import TraceError, TraceFault, ignoring, warn
 from uncertain_cep.files.special_files import DOWNLOAD, is_url, special_kind
 from uncertain_cep.traces.bounded import (
     header_names,
@@ -195,7 +195,7 @@ def _recognised(path: Path, *, with_schema: bool) -> str | None:
     if format_of(path) not in (None, "json") or (with_schema and format_of(path) is not None):
         return None
     # What cannot be read is met again.
-    with suppress(OSError, ValueError, pa.ArrowException), unpacked(path) as stream:
+    with ignoring(OSError, ValueError, pa.ArrowException), unpacked(path) as stream:
         return recognised(stream.read(LOOKED_AT))
     return None
 
@@ -227,7 +227,7 @@ def column_names(file: TraceFile, options: FileOptions = _DEFAULT) -> list[str] 
 
 def first_column_names(file: TraceFile, options: FileOptions) -> list[str]:
     """Return the columns that a file has as far as it begins; none of one that cannot be read."""
-    with suppress(OSError, ValueError, StopIteration, pa.ArrowException, TraceError):
+    with ignoring(OSError, ValueError, StopIteration, pa.ArrowException, TraceError):
         if (names := column_names(file, options)) is not None:
             return names
         if file.reader:

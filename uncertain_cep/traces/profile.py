@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.errors import UncertainCepError
+from uncertain_cep.errors import UncertainCepError, ignoring
 from uncertain_cep.timeline.domain import Names, TimeDomain, is_text
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, format_duration
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
@@ -92,7 +91,7 @@ def profile_of(table: pa.Table) -> Profile:
     shares = sorted(((name, share) for name, share in nulls.items() if share), key=lambda pair: -pair[1])
     places = []
     for name in filter(names_host, attributes):
-        with suppress(pa.ArrowException):
+        with ignoring(pa.ArrowException):
             values = sorted(table.column(name).drop_null().cast(pa.string()).unique().to_pylist())
             places += [(name, len(values), tuple(values[:_MOST_NAMES]))] if values else []
     return Profile(tuple(type_profiles), tuple(places), tuple(shares), odd, domain)
@@ -181,7 +180,7 @@ def _oddities(
                 yield f"{name} holds texts such as NA, null or -: should they be nulls? (nulls)"
     alike = [name for name in table.column_names if name != _NAMES.id]
     # Lists, and types of users, are not compared.
-    with suppress(pa.ArrowException):
+    with ignoring(pa.ArrowException):
         kinds = [name for name in alike if not pa.types.is_null(table.schema.field(name).type)]
         distinct = table.select(kinds).group_by(kinds).aggregate([]).num_rows
         if distinct < table.num_rows:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Meta, Struct, field
 
-from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.errors import TraceError, TraceFault, ignoring
 from uncertain_cep.traces.readers.event_columns import TIMES, batch_of, pivoted
 from uncertain_cep.traces.readers.rolled_logs import app_of, rolled_files
 from uncertain_cep.traces.readers.source import Block, Source, decoded, shown_text, values_at
@@ -204,7 +203,7 @@ def _log_before(place: Path, rolled: list[Path], source: Source) -> _Log:
             break
     for path in before:
         # What is wrong there is told when it is read itself.
-        with suppress(TraceError, OSError, pa.ArrowException), unpacked(path) as stream:
+        with ignoring(TraceError, OSError, pa.ArrowException), unpacked(path) as stream:
             buffered: Any = io.BufferedReader(stream, 1 << 20)
             for block in Source(buffered, str(path), source.further).records(_DECODER):
                 log.follow(block)

@@ -12,7 +12,7 @@ import uncertain_cep as uc
 from tests.needs import is_demanded
 from uncertain_cep.cli import main
 from uncertain_cep.files.special_files import special_kind
-from uncertain_cep.traces.folders import files_of_folder, linked_folders
+from uncertain_cep.traces.folders import contents_of_folder, files_of_folder
 from uncertain_cep.traces.sizes import unpacked_bytes
 
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 5"
@@ -88,7 +88,7 @@ def linked(tmp_path: Path) -> Path:
 def test_links_to_folders_are_not_followed(linked: Path) -> None:
     below = linked / "below"
     assert files_of_folder(linked) == [linked / "a.csv", below / "b.csv"]
-    assert linked_folders(linked) == [below / "up", linked / "other", linked / "up"]
+    assert contents_of_folder(linked).links == [below / "up", linked / "other", linked / "up"]
     assert unpacked_bytes([str(linked)]) == sum(file.stat().st_size for file in files_of_folder(linked))
     said = f"{linked}: links to other folders are not followed: below/up, other, up; give a folder"
     for command in (("match", QUERY), ("explain", QUERY), ("validate",)):

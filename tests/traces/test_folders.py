@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from uncertain_cep.cli.match import choose_engine
 from uncertain_cep.errors import OptionError
 from uncertain_cep.spark.file_streams import stream_of_files
-from uncertain_cep.traces.folders import files_of_folder, link_in_circle
+from uncertain_cep.traces.folders import contents_of_folder, files_of_folder, link_in_circle
+from uncertain_cep.traces.formats import list_files
 from uncertain_cep.traces.sizes import unpacked_bytes
 
 EVENTS = "type,id,lower,upper\nA,1,1,2\nB,2,2,3\n"
@@ -39,6 +46,71 @@ def linked(folder: Path) -> Path:
         for name in ("one", "two"):
             (place / name).symlink_to(folder, target_is_directory=True)
     return folder
+
+
+def slow_contents(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return files and linked folders, all paths gone through and sorted."""
+    inside = sorted(
+        path
+        for path in folder.rglob("*")
+        if not any(part[0] in "_." for part in path.relative_to(folder).parts)
+    )
+    files = [path for path in inside if path.is_file()]
+    return files, [path for path in inside if path.is_symlink() and path.is_dir()]
+
+
+NAMES = st.sampled_from(["a", "a.csv", "b", "B", "_a", ".b", "a b", "ä", "a-"])
+KINDS = st.sampled_from(["file", "folder", "link", "link to a file", "link to nothing"])
+
+
+@given(st.lists(st.tuples(st.lists(NAMES, min_size=1, max_size=3), KINDS), max_size=12))
+def test_a_folder_is_listed_once_in_the_order_of_names(
+    tmp_path_factory: pytest.TempPathFactory, places: list[tuple[list[str], str]]
+) -> None:
+    folder = tmp_path_factory.mktemp("tree")
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "f").touch()
+    for parts, kind in places:
+        place = folder.joinpath(*parts)
+        with suppress(FileExistsError, NotADirectoryError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if kind == "folder":
+                place.mkdir()
+            elif kind == "file":
+                place.touch()
+            else:
+                places_of = {"link": elsewhere, "link to a file": elsewhere / "f"}
+                place.symlink_to(places_of.get(kind, elsewhere / "gone"))
+    listed: list[str] = []
+    scandir = os.scandir
+
+    def counted(place: str) -> Iterator[os.DirEntry[str]]:
+        listed.append(place)
+        return scandir(place)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "scandir", counted)
+        contents = contents_of_folder(folder)
+        # One for each folder, and none for what list_files needs besides.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            list_files([folder])
+    assert contents == slow_contents(folder)
+    assert sorted(listed) == sorted([*set(listed)] * 2)
+
+
+def test_folders_can_be_nested_deeper_than_calls(tmp_path: Path) -> None:
+    places = [tmp_path]
+    for _ in range(1_100):
+        places.append(places[-1] / "d")
+        places[-1].mkdir()
+    file = places[-1] / "t.csv"
+    file.touch()
+    assert contents_of_folder(tmp_path) == ([file], [])
+    # What removes the folders of tests calls itself.
+    file.unlink()
+    for place in reversed(places[1:]):
+        place.rmdir()
 
 
 @pytest.mark.parametrize("has_links", [False, True])

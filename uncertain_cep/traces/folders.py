@@ -4,32 +4,56 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
+from confidence.budget import checkpoint
 from uncertain_cep.files.special_files import special_kind
 
-__all__ = ["files_of_folder", "link_in_circle", "linked_folders"]
+__all__ = ["FolderContents", "contents_of_folder", "files_of_folder", "link_in_circle"]
+
+
+class FolderContents(NamedTuple):
+    """The files of a folder and of the folders in it, and the links to folders, in the order of names."""
+
+    files: list[Path]
+    links: list[Path]
+
+
+def contents_of_folder(folder: Path) -> FolderContents:
+    """Return the files of a folder and of the folders in it, and the links to folders among them.
+
+    Files and folders whose names start with ``_`` or ``.`` are passed over, as Spark does. Links to folders
+    are not followed: they may lead back into the folder. What is no file, such as a pipe, and a folder that
+    cannot be read are passed over, too. Each folder is listed once, and limits are looked at before.
+    """
+    contents = FolderContents([], [])
+    waiting = _from_last_name(os.fspath(folder))
+    # Folders can be nested deeper than Python calls.
+    while waiting:
+        entry = waiting.pop()
+        if entry.is_dir(follow_symlinks=False):
+            waiting += _from_last_name(entry.path)
+        elif os.path.isdir(entry.path):
+            contents.links.append(Path(entry.path))
+        elif os.path.isfile(entry.path) and special_kind(entry.path) is None:
+            contents.files.append(Path(entry.path))
+    return contents
 
 
 def files_of_folder(folder: Path) -> list[Path]:
-    """Return the files of a folder and of the folders in it, in the order of their names.
-
-    Files and folders whose names start with ``_`` or ``.`` are passed over, as Spark does. So are folders
-    that are links: they may lead back into the folder. So is what is no file, such as a pipe.
-    """
-    return [path for path in _inside(folder) if os.path.isfile(path) and special_kind(path) is None]
+    """Return the files of a folder, see :func:`contents_of_folder`."""
+    return contents_of_folder(folder).files
 
 
-def linked_folders(folder: Path) -> list[Path]:
-    """Return the links to folders in a folder, which `files_of_folder` does not follow."""
-    return [path for path in _inside(folder) if os.path.islink(path) and os.path.isdir(path)]
-
-
-def _inside(folder: Path) -> list[Path]:
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if not any(part[0] in "_." for part in path.relative_to(folder).parts)
-    )
+def _from_last_name(folder: str) -> list[os.DirEntry[str]]:
+    """List the entries of a folder, the last name first; none if it cannot be read."""
+    checkpoint()
+    try:
+        with os.scandir(folder) as entries:
+            inside = [entry for entry in entries if entry.name[0] not in "_."]
+    except OSError:
+        return []
+    return sorted(inside, key=lambda entry: entry.name, reverse=True)
 
 
 def link_in_circle(folder: Path) -> Path | None:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault, ignoring, warn
 from uncertain_cep.files.special_files import DOWNLOAD, is_url, special_kind
+from uncertain_cep.plurals import first_few
 from uncertain_cep.traces.bounded import (
     header_names,
 )
@@ -33,7 +34,7 @@ from uncertain_cep.traces.extracting import (
 from uncertain_cep.traces.faulty_rows import IN_ORDER, ROW, row_faults, unreadable_rows
 from uncertain_cep.traces.file_kinds import format_of, kind_of, stem_suffix
 from uncertain_cep.traces.file_options import COLUMN_TYPES, FILE_FORMATS, ColumnType, FileOptions
-from uncertain_cep.traces.folders import files_of_folder, linked_folders
+from uncertain_cep.traces.folders import contents_of_folder
 from uncertain_cep.traces.frames import takeable
 from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
 from uncertain_cep.traces.joined_stamps import joined_names, with_joined
@@ -143,8 +144,8 @@ def list_files(
             reader_of_file = _recognised(given_path, with_schema=with_schema) if asks else reader
             files.append(TraceFile(given_path, given_path, reader_of_file))
         else:
-            inside = files_of_folder(given_path)
-            _warn_of_links(given_path)
+            inside, linked_folders = contents_of_folder(given_path)
+            _warn_of_links(given_path, linked_folders)
             readers = {
                 path: _recognised(path, with_schema=with_schema) if asks else reader for path in inside
             }
@@ -167,13 +168,13 @@ def list_files(
     return files, faults
 
 
-def _warn_of_links(folder: Path) -> None:
+def _warn_of_links(folder: Path, linked_folders: Sequence[Path]) -> None:
     """Warn of links to folders in a folder, which are not followed."""
-    if links := [str(path.relative_to(folder)) for path in linked_folders(folder)]:
-        more = f" and {len(links) - 3:,} more" if len(links) > 3 else ""
+    if linked_folders:
+        names = first_few([str(path.relative_to(folder)) for path in linked_folders], 3)
         warn(
-            f"{folder}: links to other folders are not followed: {', '.join(links[:3])}{more}; give a folder "
-            "by its own name to read it, too"
+            f"{folder}: links to other folders are not followed: {names}; give a folder by its own name to "
+            "read it, too"
         )
 
 

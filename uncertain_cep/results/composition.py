@@ -177,7 +177,8 @@ def with_matches(
     A new event is taken to be independent of all others. Of one match confidence and time are exact then.
     But matches that share an event, or that one event can spoil, depend on each other, and on these events:
     a pattern that puts them together gets the confidence that it would have if they did not. Matches
-    without confidences become events that happened for certain.
+    without confidences become events that happened for certain. A match that ``known_until`` left out as
+    undecided is no event: a later query, such as one that negates ``type``, takes it not to have happened.
 
     Examples
     --------

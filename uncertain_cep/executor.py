@@ -38,7 +38,7 @@ from uncertain_cep.config import BATCH_ROWS, MOST_CELLS, WORTH_A_KERNEL
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
 from uncertain_cep.expressions.vectorised import constant_value
 from uncertain_cep.operators.batch import MatchBatch, happened
-from uncertain_cep.operators.context import ExecutionContext, InOrder, Threshold
+from uncertain_cep.operators.context import ExecutionContext, InOrder, Threshold, TiedEvents
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.table import kernels_of, operator_of
 from uncertain_cep.optimizer.choice import choose
@@ -362,16 +362,22 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     ranked = query.order_by_confidence and query.limit is not None and not query.non_overlapping
     best_only = ranked and not plan.compressed
     # Sequences that forbid nothing are weighed behind the search, all of them where times are not uniform.
-    weighed = clocks = likely = in_order = None
+    weighed = clocks = likely = in_order = ties = None
     while_found = plan.needs_confidence
     if sequences is not None:
         from uncertain_cep.operators.sequenced_matches import sequence_weigher
 
         if sequences.is_spoiled_in_time(asked):
             in_order = InOrder(sequences, asked)
+        elif sequences.breaks_ties(asked):
+            ties = TiedEvents(sequences, as_evaluated(asked, exists))
         else:
             weighed = sequence_weigher(sequences, asked, table)
-        pmfs, while_found = None, while_found and sequences.is_total
+        pmfs, while_found = None, while_found and (sequences.is_total or ties is not None)
+        if ties is not None:
+            clocks, pmfs = shared_clocks(
+                plan, table, offset_bounds(plan, table), times.pmfs, *sequences.times
+            )
     elif times.offsets is not None:
         clocks, pmfs = shared_clocks(plan, table, times.offsets, pmfs, *ticks)
     by_row = (
@@ -401,6 +407,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         clocks=clocks,
         existence=exists,
         order=in_order,
+        ties=ties,
         decided=None if undecided is None else partial(undecided.decided, wanted=_all_of),
     )
     operator = operator_of(plan)
@@ -472,7 +479,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
                 yield from expected_counts(
                     plan, table, part, pmfs, exists, lambda among: decided(found(among))
                 )
-            elif sequences is None:
+            elif sequences is None or ties is not None:
                 yield from bucketed_counts(plan, table, _owned(evaluate_bucketed(context.among(part)), later))
             else:
                 from uncertain_cep.results.sequenced_counts import buckets_in_order

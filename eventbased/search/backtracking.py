@@ -105,7 +105,7 @@ def _next_candidate(candidates, pattern, chain, before, conditions, state, work,
                 low = min(bounds[LOW, d], upper[i] - d)
                 spread = max(top - low, 0) + d + remaining
                 fits = chain.latest[i] >= time and spread < pattern.window
-                excludes = pattern.skips_to_next and lower[i] > last_upper
+                excludes = pattern.skips_to_next and chain.begin[i] > last_upper
             if before is not None:
                 work.steps[0] += d * d
                 top = max(bounds[TOP, d], time)
@@ -116,11 +116,12 @@ def _next_candidate(candidates, pattern, chain, before, conditions, state, work,
             work.element[d] = i
             if begin < end and not all_hold(conditions, work, begin, end, c):
                 continue
-            if excludes:
-                frames[LIMIT, d] = min(frames[LIMIT, d], upper[i])
+            # Nested, not joined by "and": so it is not compiled without a chain.
+            if chain is not None:  # noqa: SIM102
+                if excludes:
+                    frames[LIMIT, d] = min(frames[LIMIT, d], chain.over[i])
             if not fits:
                 continue
-            # Nested, not joined by "and": so it is not compiled without a chain.
             if chain is not None:  # noqa: SIM102
                 if remaining > 0:
                     classes_ahead = candidates.first_class[c + 2] - candidates.first_class[c + 1]

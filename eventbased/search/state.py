@@ -80,6 +80,10 @@ class SequenceLimits(NamedTuple):
     """(n,) int64. Its running maxima within a class."""
     limit: Int64
     """(n,) int64. The latest start of an event that can follow directly; empty if the strategy sets none."""
+    begin: Int64
+    over: Int64
+    """(n,) int64. Bounds by which a candidate is between two others for certain: its interval, or whole ticks
+    where sequences break ties within them."""
 
 
 class SearchPattern(NamedTuple):

@@ -76,6 +76,8 @@ class Trace:
             if any(clock.pmf for clock in clocks):
                 laws = [clock and clock.pmf and [float(part) for part in clock.pmf] for clock in event_clocks]
                 columns["offset_pmf"] = pa.array(laws, pa.list_(pa.float64()))
+        if any(event.sequence is not None for event in events):
+            columns["sequence"] = pa.array([event.sequence for event in events], pa.int64())
         if any(event.probability != 1 for event in events):
             # Null, or written out, is certain.
             columns["probability"] = pa.array(

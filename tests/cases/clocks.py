@@ -12,7 +12,7 @@ from tests.cases.cases import Trace
 from tests.cases.sampling import sampled_from
 from uncertain_cep.testing.model import Clock
 
-__all__ = ["by_clocks"]
+__all__ = ["by_clocks", "in_sequence"]
 
 CaseT = TypeVar("CaseT", bound=Any)
 
@@ -31,6 +31,18 @@ def by_clocks(draw: st.DrawFn, cases: st.SearchStrategy[CaseT]) -> CaseT:
         upper, pmf = (event.upper, event.pmf) if jitter or clock is None else (event.lower, None)
         first, last = (0, 0) if clock is None else (clock.lower, clock.upper)
         events.append(replace(event, lower=event.lower + first, upper=upper + last, pmf=pmf, clock=clock))
+    changed: CaseT = replace(case, trace=Trace(tuple(events), case.trace.types))
+    return changed
+
+
+@st.composite
+def in_sequence(draw: st.DrawFn, cases: st.SearchStrategy[CaseT]) -> CaseT:
+    """Draw a case of a strategy, with events of few clocks whose sequences break ties; null for some."""
+    case = draw(by_clocks(cases))
+    events = [
+        replace(event, sequence=None if event.clock is None else draw(sampled_from([0, 1, 1, 2, 3, None])))
+        for event in case.trace.events
+    ]
     changed: CaseT = replace(case, trace=Trace(tuple(events), case.trace.types))
     return changed
 

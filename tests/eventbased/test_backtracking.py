@@ -105,7 +105,7 @@ def _searched(events: Events, most: int, depth: int, room: int, steps: int) -> l
         laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, laid.lower[:count],
         laid.upper[:count], row, np.full(count, -1),
     )  # fmt: skip
-    chain = SequenceLimits(latest, reach, none)
+    chain = SequenceLimits(latest, reach, none, candidates.lower, candidates.upper)
     completions(candidates, chain, window)
     pattern = SearchPattern(np.array(events.kleene), np.zeros(len(low), dtype=np.bool_), window, False)
     state, work = start_search(depth, len(events.intervals), len(low)), scratch(conditions, depth)

@@ -41,7 +41,7 @@ from uncertain_cep.expressions.conditions import compile_conditions
 Int64 = NDArray[np.int64]
 _NOTHING = np.zeros(0)
 _NO_RANKS = np.zeros(0, dtype=np.int64)
-_NO_LIMITS = SequenceLimits(_NO_RANKS, _NO_RANKS, _NO_RANKS)
+_NO_LIMITS = SequenceLimits(*(_NO_RANKS,) * 5)
 _LITTLE = Fraction(1, 10**13)
 _TIED = 1.0 + 2e-9
 """A match may be kept in the end where its confidence is so much smaller than what is asked."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from tests.cases.clocks import by_clocks
+from tests.cases.clocks import by_clocks, in_sequence
 from tests.cases.existence import doubtful
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
@@ -61,7 +61,7 @@ def test_parts_of_one_tick_are_the_law(case: NestedCase) -> None:
 
 @st.composite
 def _spoiled_cases(draw: st.DrawFn) -> NestedCase | LanguageCase:
-    """Draw a case of any constructs, its events of clocks, or such that may not have happened."""
+    """Draw a case of any constructs, its events of clocks, in sequence, or not certain to have happened."""
     cases: list[st.SearchStrategy[Any]] = [
         language_cases(),
         nested_cases("SAO"),
@@ -69,9 +69,13 @@ def _spoiled_cases(draw: st.DrawFn) -> NestedCase | LanguageCase:
         timed_nested_cases(),
     ]
     chosen = draw(st.sampled_from(cases))
-    kind = draw(st.sampled_from(["plain", "doubtful", "clocks", "clocks"]))
-    if kind != "plain":
-        chosen = doubtful(chosen) if kind == "doubtful" else by_clocks(chosen)
+    kinds = {
+        "plain": lambda cases: cases,
+        "doubtful": doubtful,
+        "clocks": by_clocks,
+        "sequences": in_sequence,
+    }
+    chosen = kinds[draw(st.sampled_from([*kinds, "clocks", "sequences"]))](chosen)
     case: NestedCase | LanguageCase = draw(chosen)
     return case
 

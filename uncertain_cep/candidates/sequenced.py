@@ -99,9 +99,11 @@ class SequencedEvents:
             at_an_end = any(negation.after in (0, len(plan.components)) for negation in plan.negations)
         else:
             at_an_end = any(gap.place != "between" for gap in plan.order.gaps)
-        several = len(plan.components) > 1 or plan.components[0].kleene
-        gaps = bool(plan.negations) or plan.order is not None or (plan.forbids and several)
-        return self.is_total and (at_an_end or (bool(plan.bound.times) and gaps))
+        return self.is_total and (at_an_end or (bool(plan.bound.times) and _has_gaps(plan)))
+
+    def breaks_ties(self, plan: EvaluationPlan) -> bool:
+        """Return whether a pattern that forbids, or has sets, asks for ties that sequences break."""
+        return not self.is_total and _has_gaps(plan)
 
     @property
     def ties(self) -> TieBreaks:
@@ -161,9 +163,15 @@ class SequencedEvents:
         return self.names[int(self.source[self.clusters[cluster][0][0]])]
 
 
+def _has_gaps(plan: EvaluationPlan) -> bool:
+    """Return whether a pattern has sets, or gaps that must stay free."""
+    several = len(plan.components) > 1 or plan.components[0].kleene
+    return bool(plan.negations) or plan.order is not None or (plan.forbids and several)
+
+
 def _refuse(events: SequencedEvents, what: str) -> None:
     """Raise an OptionError: something takes no events that sequences put in order."""
-    of = np.flatnonzero(events.tie > 0)[0]
+    of = events.clusters[0][0][0] if events.clusters else np.flatnonzero(events.tie > 0)[0]
     raise OptionError(
         f"events of the source {events.names[int(events.source[of])]} that can share a tick are in the order "
         f"of their sequences, and {what} does not support that yet: rename or leave out the column of "
@@ -277,10 +285,11 @@ def _check(plan: EvaluationPlan, events_in_order: SequencedEvents) -> None:
     """Refuse a pattern that takes no events that sequences put in order."""
     if plan.compressed:
         _refuse(events_in_order, 'kleene="compressed"')
-    if not events_in_order.is_total and plan.order is not None:
-        _refuse(events_in_order, "AND(...) with events of several sources, or uncertain by theirs,")
-    if not events_in_order.is_total and plan.forbids:
-        _refuse(events_in_order, "what forbids events, some of other sources or uncertain by theirs,")
+    if not events_in_order.clusters or not events_in_order.breaks_ties(plan):
+        return
+    if plan.order is not None:
+        _refuse(events_in_order, "AND(...) with records of an ordered source that overlap, and others,")
+    _refuse(events_in_order, "what forbids events, records of an ordered source that overlap among others,")
 
 
 def _clusters(rows: Int64, source: Int64, lower: Int64, upper: Int64, sequence: str) -> list[Int64]:

@@ -114,9 +114,12 @@ class BacktrackingSearch:
         if context.existence is not None:
             own = None if clocks is None else clocks.own.offset
             self._pmfs, forbidding = context.existence.forbidding(self._pmfs, self._offset, slice(None), own)
-        self._forbidden = forbidden_events(
-            plan, table, selection, times, laid.first, rows, laid.source[:count], forbidding
-        )
+        forbidden_at = partial(
+            forbidden_events, plan, table, selection, first=laid.first, rows=rows, index=laid.source[:count],
+            offset=forbidding,
+        )  # fmt: skip
+        self._forbidden = forbidden_at(ticks=times)
+        self._surely = self._forbidden if ties is None else forbidden_at(ticks=ties.wide(context.ticks))
         self._conditions = _compiled(plan, table, rows, laid.first, self._forbidden)
         self._terms = [(term, _spared(self._forbidden, term)) for term in terms_of(plan)]
         self._kleene = np.array([component.kleene for component in plan.components], dtype=np.bool_)
@@ -140,15 +143,15 @@ class BacktrackingSearch:
         # What bounds confidences while searching takes times as independent.
         self._threshold = context.threshold
         self._likely: Callable[[Int64, Int64], NDArray[np.bool_]] | None = None
-        if context.order is not None or clocks is not None:
+        if asked is not None or clocks is not None:
             self._threshold = None
-        if clocks is not None and plan.order is None and context.threshold is not None:
+        if ties is None and clocks is not None and plan.order is None and context.threshold is not None:
             self._likely = partial(LikelyMatches(clocks, window).among, context.threshold)
         # What is taken next in every world is so only if it happened, and no condition on times can fail it.
         skips_to_next = plan.query.strategy == "skip_till_next_match" and not timed
         skips_to_next = skips_to_next and context.existence is None
         self._pattern = SearchPattern(self._kleene, is_set, window, skips_to_next)
-        limit = self._forbidden.limit
+        limit = self._surely.limit
         if len(limit):
             limit = np.where(limit == EVER, EVER, limit + self._base)
         self._candidates = SearchCandidates(
@@ -161,7 +164,11 @@ class BacktrackingSearch:
         self._chain: SequenceLimits | None = None
         if plan.order is None:
             latest, reach = np.empty((2, count), dtype=np.int64)
-            self._chain = SequenceLimits(latest, reach, limit)
+            begin, over = self._candidates.lower, self._candidates.upper
+            if ties is not None:
+                wide = ties.wide(context.ticks)
+                begin, over = wide[0][rows] + self._base, wide[1][rows] + self._base
+            self._chain = SequenceLimits(latest, reach, limit, begin, over)
             completions(self._candidates, self._chain, window)
         self._pruning = self._negation_pruning()
 
@@ -361,7 +368,7 @@ class BacktrackingSearch:
 
     def _negation_pruning(self) -> NegationPruning:
         """Return the pruning by negations in gaps between components, and the stage of each."""
-        plan, events = self._plan, self._forbidden.events
+        plan, events = self._plan, self._surely.events
         # What is asked of a Kleene component is known with the first event of the next one.
         bound = {part.variable: j + part.kleene for j, part in enumerate(plan.components)}
         asked = [variables_of(predicate) for predicate in plan.joined]
@@ -384,7 +391,7 @@ class BacktrackingSearch:
         soonest_ends(events.upper, events.group_start, soonest)
         behind_of, ahead_of = np.array(sides, dtype=np.int64).reshape(-1, 2).T.copy()
         return NegationPruning(
-            events, soonest, self._forbidden.rules.negated, np.array(stages, dtype=np.int64), behind_of,
+            events, soonest, self._surely.rules.negated, np.array(stages, dtype=np.int64), behind_of,
             ahead_of, self._base,
         )  # fmt: skip
 

@@ -60,6 +60,14 @@ class TiedEvents:
     plan: EvaluationPlan
     """As it was asked."""
 
+    def wide(self, ticks: tuple[Int64, Int64]) -> tuple[Int64, Int64]:
+        """Return bounds of times, by which matches are searched for, with all places within their ticks.
+
+        What lies in a gap by these does so whatever its place is: in all worlds.
+        """
+        places = int(self.events.tie.max()) + 1
+        return ticks[0] // places * places, ticks[1] // places * places + places - 1
+
     @property
     def span(self) -> int:
         """WITHIN in ticks, but at most the length of the table."""

@@ -112,6 +112,9 @@ def groups_in_order(
         for some, confidences in _searched_in_order(plan, table, events, sequences, exists):
             yield some, between.beside(confidences)
         return
+    if sequences.breaks_ties(plan):
+        yield from _tied(plan, table, events, sequences, exists)
+        return
     weigher = SequenceWeigher.of(sequences, plan, table)
     times = sequences.lower + sequences.low, sequences.upper + sequences.high
     _, others = shared_clocks(plan, table, offset_bounds(plan, table), sequences.pmfs, *times)

@@ -143,7 +143,7 @@ class _BucketedSearch(BacktrackingSearch):
         if len(matches.start) == 1:
             none = np.zeros(0, dtype=np.int64)
             return MatchBatch(none[None, :], none, none, none.astype(np.float64))
-        lower, upper = self._candidates.lower - self._base, self._candidates.upper - self._base
+        lower, upper = self._placed.lower - self._placed.base, self._placed.upper - self._placed.base
         parts = []
         for piece in by_bucket(matches, self.firsts(matches), lower, upper, every, COUNT_BATCH):
             events = self._rows[piece.matches.candidate[piece.matches.start[:-1]]]

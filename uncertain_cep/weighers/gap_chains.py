@@ -40,10 +40,9 @@ class GapChains:
         """
         if model.pools is None or model.scratch is None:
             return np.full(model.count, CANNOT)
-        strict = np.where(model.tied, CANNOT, 1.0)
         if len(model.held.start):
             # For each choice of offsets anew; given these, times have few ticks.
-            return strict
+            return np.where(model.tied, CANNOT, 1.0)
         matches = model.matches
         lower, upper = model.bounds()
         ticks = (upper - lower + 1).astype(np.float64)
@@ -51,7 +50,7 @@ class GapChains:
         pairs[1:] *= np.where(upper[:-1] >= lower[1:], ticks[:-1], 1.0)
         pairs[matches.start[:-1]] = 0.0
         found: Float64 = np.add.reduceat(pairs, matches.start[:-1]) if len(pairs) else np.zeros(0)
-        return found * strict
+        return np.where(model.tied, CANNOT, found)
 
     def weigh(self, model: MatchModel, out: Columns) -> Declined:
         """Fill the answers of matches; return those whose gaps are coupled by too many events."""

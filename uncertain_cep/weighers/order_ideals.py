@@ -62,15 +62,14 @@ class Ideals:
         """Return the ticks of all events, (k,) float64: what one step of a sweep costs, at least."""
         if model.pools is None or model.scratch is None:
             return np.full(model.count, CANNOT)
-        strict = np.where(model.tied, CANNOT, 1.0)
         if len(model.held.start):
             # For each choice of offsets anew; given these, times have few ticks.
-            return strict
+            return np.where(model.tied, CANNOT, 1.0)
         matches = model.matches
         lower, upper = model.bounds()
         ticks = (upper - lower + 1).astype(np.float64)
         found: Float64 = np.add.reduceat(ticks, matches.start[:-1]) if len(ticks) else np.zeros(0)
-        return found * strict
+        return np.where(model.tied, CANNOT, found)
 
     def weigh(self, model: MatchModel, out: Columns) -> Declined:
         """Fill the answers of matches; return those whose order has too many ideals, or takes too long."""

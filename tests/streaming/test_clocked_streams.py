@@ -8,7 +8,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from tests.cases.clocks import by_clocks
+from tests.cases.clocks import by_clocks, in_sequence
 from tests.cases.comparison import assert_answer
 from tests.cases.language import LanguageCase, language_cases
 from tests.executor import test_sequences as sequences
@@ -77,7 +77,10 @@ def test_batches_have_the_matches_of_all_worlds(
         assert got[ids]["confidence"] == pytest.approx(float(confidence), rel=1e-9)
 
 
-@given(by_clocks(language_cases(most=4)), st.data(), st.sampled_from([None, 1, 3]))
+@given(
+    st.sampled_from([by_clocks, in_sequence]).flatmap(lambda kind: kind(language_cases(most=4))), st.data(),
+    st.sampled_from([None, 1, 3]),
+)  # fmt: skip
 def test_what_forbids_and_repeats_over_a_stream(
     case: LanguageCase, data: st.DataObject, length: int | None
 ) -> None:
@@ -86,7 +89,9 @@ def test_what_forbids_and_repeats_over_a_stream(
     assert_answer(case.rows(sliced(case.trace, stream, case.text(), length)), case.answer())
 
 
-@given(by_clocks(language_cases(most=4)), st.data())
+@given(
+    st.sampled_from([by_clocks, in_sequence]).flatmap(lambda kind: kind(language_cases(most=4))), st.data()
+)
 def test_what_forbids_and_repeats_in_batches(case: LanguageCase, data: st.DataObject) -> None:
     note(case.text())
     assert_answer(case.rows(batched(data, case.trace, case.text())), case.answer())

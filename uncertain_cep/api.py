@@ -131,6 +131,7 @@ def match(
         microseconds where those are seconds or milliseconds and ticks are shorter; ``confidence``.
         With ``RETURN EXPECTED COUNT``: the attributes of BY; with EVERY ``bucket``, of the type of the times;
         ``expected_count``. Without BY and EVERY it is one row.
+        With ``RETURN PROBABILITY``: the columns of BY; with EVERY ``bucket``; ``probability``, or its name.
         For a streaming frame of Spark the column ``kind`` comes first: ``match`` or ``late``. Rows of late
         events have their bounds in ``range_lower`` and ``range_upper``, and in the last two columns,
         ``late_type`` and ``late_id``, what they are; all else is null.
@@ -150,7 +151,7 @@ def match(
     MemoryLimitError
         If the process would hold more than ``memory_limit``, or the system gives no more.
     ConfidenceCostError
-        If the confidence of a match takes too many steps.
+        If the confidence of a match takes too many steps, or the probability of a group does.
 
     Warns
     -----
@@ -247,8 +248,8 @@ def iter_matches(
     Yields
     ------
     pyarrow.RecordBatch
-        With the columns of :func:`match`. With ORDER BY, LIMIT, OUTPUT NON OVERLAPPING or EXPECTED COUNT the
-        result is held, and yielded at the end.
+        With the columns of :func:`match`. With ORDER BY, LIMIT, OUTPUT NON OVERLAPPING, EXPECTED COUNT or
+        PROBABILITY the result is held, and yielded at the end.
 
     Examples
     --------

@@ -175,6 +175,12 @@ POINT_BATCH: Final = 1 << 11
 MOST_CONFIDENCE_STEPS: Final = 200_000_000
 """Most multiplications spent on the confidence of one match, whatever weighs it: about a second."""
 
+MOST_GROUP_STEPS: Final = 20_000_000
+"""Most literals, or so, that are looked at for the probability of one group of matches: about 0.1 s."""
+
+GROUPED_AT_ONCE: Final = 1 << 15
+"""Matches whose groups are weighed at once, about: a kilobyte each."""
+
 WEIGHER_PRICES: Final = {
     "gap chain": (1_400.0, 1.4),
     "ideals": (750.0, 2.4),
@@ -428,6 +434,7 @@ KERNELS: Final = {
     "point-based automata": 100,
     "incremental methods": 60,
     "expected counts": 15,
+    "probabilities of groups": 60,
 }
 """Group of kernels -> how many there are, more or less: what users are told while they are compiled."""
 

@@ -43,6 +43,7 @@ from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.table import kernels_of, operator_of
 from uncertain_cep.optimizer.choice import choose
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, plan_of_reading
+from uncertain_cep.plan.grouping import ROW_FIELD
 from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.results.having import had, kept_by_having
 from uncertain_cep.results.projection import id_payload, to_batch, widened
@@ -219,6 +220,8 @@ def _asked(plan: EvaluationPlan, given: _Given, counters: Counters | None) -> Ba
 
         counted = _asked(plan.counted, given, counters)
         return lambda: counts_of_matches(plan, counted())
+    if plan.by_row is not None:
+        return _grouped(plan, plan.by_row, given, counters)
     if plan.branches:
         if plan.readings is None:
             # All branches are held at once, in one chunk of the events.
@@ -232,6 +235,24 @@ def _asked(plan: EvaluationPlan, given: _Given, counters: Counters | None) -> Ba
     if given.slicing is None or not _searched(plan):
         return _evaluated(plan, given, counters)
     return partial(_by_slice, plan, given, given.slicing, counters)
+
+
+def _grouped(
+    plan: EvaluationPlan, by_row: EvaluationPlan, inputs: _Given, counters: Counters | None
+) -> Batches:
+    """Return an evaluation that yields the probabilities of groups of matches."""
+    from uncertain_cep.occurrence.explicit_matches import TableTicks
+    from uncertain_cep.occurrence.probability_rows import probability_rows
+
+    table = inputs.table.append_column(ROW_FIELD, pa.array(np.arange(inputs.table.num_rows)))
+    matches = _asked(by_row, replace(inputs, table=table), counters)
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        times = inputs.times()
+        ticks = TableTicks(inputs.table, times.lower, times.upper, times.given[0])
+        yield probability_rows(plan, ticks, times.offsets, times.pmfs, matches(), inputs.threads)
+
+    return rows
 
 
 def _counted_as(plan: EvaluationPlan, branch: EvaluationPlan) -> EvaluationPlan:

@@ -115,6 +115,10 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
         f"{_THREE} WHERE [k] WITHIN 5 RETURN EXPECTED COUNT BY k EVERY 2",
         "PATTERN SEQ(A a, (A|B) b, (B|C) c) WITHIN 5 RETURN EXPECTED COUNT",
     ),
+    "probabilities of groups": _alone(
+        f"{_THREE} WITHIN 5 RETURN PROBABILITY",
+        f"{_THREE} WITHIN 5 RETURN PROBABILITY OF AT LEAST 2 MATCHES BY a EVERY 2",
+    ),
 }
 """Group, see :data:`uncertain_cep.config.KERNELS` -> queries that need its kernels, and their options."""
 

@@ -22,6 +22,7 @@ LEVELS: Final = (
     ("weighers",),
     ("operators",),
     ("results",),
+    ("occurrence",),
     ("executor",),
     ("explanation", "streaming"),
     ("reporting",),

@@ -56,6 +56,13 @@ class OffsetBounds(NamedTuple):
     values: Float64
     """(p,) float64. These probabilities."""
 
+    def of_rows(self, rows: Int64) -> OffsetBounds:
+        """Return the same for some events, (m,) int64; clocks that none of them names get any row."""
+        clock = self.clock[rows]
+        row = np.zeros_like(self.row)
+        row[clock] = np.arange(len(rows))
+        return self._replace(clock=clock, row=row)
+
 
 @dataclass(frozen=True, slots=True)
 class SharedClocks:

@@ -181,9 +181,11 @@ def _rows_found(query: Query, count: int) -> str:
     """Return how many rows there are, and of what."""
     from uncertain_cep.plurals import counted
 
-    clause = query.expected_count
+    clause = query.expected_count or query.probability
     if clause is None:
         return counted(count, "match", "matches")
+    if query.probability is not None and not clause.by and clause.every is None:
+        return "the probability"
     if clause.by:
         return (
             counted(count, "group")
@@ -230,8 +232,9 @@ def named_queries(
         if name in named:
             raise OptionError(f"the matches of two queries would be called {name}: name them with --as")
         named[name] = parsed
-        if parsed.expected_count is not None:
-            raise OptionError(f"{name} returns expected counts, not matches that a query could go on with")
+        if parsed.expected_count is not None or parsed.probability is not None:
+            returned = "probabilities" if parsed.expected_count is None else "expected counts"
+            raise OptionError(f"{name} returns {returned}, not matches that a query could go on with")
     return tuple(named.items())
 
 

@@ -24,6 +24,7 @@ from uncertain_cep.optimizer.choice import Choice, choose, estimated
 from uncertain_cep.optimizer.pivot_cost import pivot_passes
 from uncertain_cep.plan import plan_of_reading
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
+from uncertain_cep.plan.grouping import ROW_FIELD
 from uncertain_cep.plan.trees import Leaf, Tree, components_of
 from uncertain_cep.running.compiling import plain_seconds
 from uncertain_cep.weighers.log import WeighingLog
@@ -130,13 +131,19 @@ def plan_facts(
         If the table is not one of events.
     """
     diagnostics.about(plan)
+    executed = plan
+    if plan.by_row is not None:
+        # What is explained is how the matches of groups are found.
+        executed, plan = plan.by_row, replace(plan, by_row=None, having=None, sort_keys=())
+        if table is not None:
+            table = table.append_column(ROW_FIELD, pa.array(range(table.num_rows), ROW_FIELD.type))
     with plain_for(0.0 if table is None else plain_seconds(table.num_rows, kernels_of(plan))):
         if plan.readings is not None and plan.is_open:
             longest = plan_of_reading(plan, plan.readings.longest)
-            facts = _facts(longest, table, diagnostics, plan if analyze else None)
+            facts = _facts(longest, table, diagnostics, executed if analyze else None)
             return [replace(facts, readings=plan.readings.count)]
-        parts = plan.or_free
-        return [_facts(part, table, diagnostics, part if analyze else None) for part in parts]
+        parts = zip(plan.or_free, executed.or_free, strict=True)
+        return [_facts(part, table, diagnostics, run if analyze else None) for part, run in parts]
 
 
 def _facts(

@@ -112,6 +112,7 @@ def _variants(plan: EvaluationPlan, schema: pa.Schema) -> Iterator[tuple[str, Qu
     query = replace(
         plan.query,
         expected_count=None,
+        probability=None,
         order_by_confidence=False,
         order_by=(),
         limit=1,

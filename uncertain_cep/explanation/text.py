@@ -18,7 +18,7 @@ from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.plan.trees import format_tree
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query, format_expression
-from uncertain_cep.query.syntax import Duration, ExpectedCount
+from uncertain_cep.query.syntax import Duration, ExpectedCount, Probability
 from uncertain_cep.query.typed import variables_of
 from uncertain_cep.query.walks import components_of
 from uncertain_cep.timeline.domain import TimeDomain
@@ -82,6 +82,8 @@ def _output(query: Query) -> list[Row]:
         rows.append(("limit", counted(query.limit, "match", "matches")))
     if query.expected_count is not None:
         rows.append(("returns", _counts(query.expected_count)))
+    if query.probability is not None:
+        rows.append(("returns", _probability(query.probability)))
     return rows
 
 
@@ -92,6 +94,15 @@ def _counts(clause: ExpectedCount) -> str:
     return (
         f"expected number of matches{groups}, for every {_duration(clause.every)} of the first event's time"
     )
+
+
+def _probability(clause: Probability) -> str:
+    groups = f" by {', '.join(name.text for name in clause.by)}" if clause.by else ""
+    several = "one match" if clause.at_least == 1 else f"{clause.at_least:,} matches"
+    text = f"probability of at least {several}{groups}"
+    if clause.every is None:
+        return text
+    return f"{text}, for every {_duration(clause.every)} of the first event's time"
 
 
 def _duration(duration: Duration) -> str:

@@ -219,6 +219,8 @@ def kernels_of(plan: EvaluationPlan) -> tuple[str, ...]:
         groups.add("joins with skip till next match")
     if plan.counts:
         groups.add("expected counts")
+    if plan.is_grouped:
+        groups.add("probabilities of groups")
     if any(branch.bound.times for branch in branches):
         groups.add("conditions on times")
     if plan.clocks:

@@ -103,6 +103,8 @@ class EvaluationPlan:
     """Of a sequence with options."""
     counted: EvaluationPlan | None = None
     """With RETURN EXPECTED COUNT, that of the matches to count."""
+    by_row: EvaluationPlan | None = None
+    """With RETURN PROBABILITY, that of the matches, which returns the rows of their events besides."""
     planner: str = "auto"
     """Who chooses the order in which events are put together: one of ``PLANNERS``; ``given`` if the caller
     did, by a tree; ``none`` if the evaluation has an order of its own."""
@@ -296,15 +298,32 @@ class EvaluationPlan:
         return self.counted is not None
 
     @property
+    def is_grouped(self) -> bool:
+        """Whether the result is the probabilities of groups instead of matches."""
+        return self.by_row is not None
+
+    @property
+    def returns_matches(self) -> bool:
+        """Whether the rows of the result are matches."""
+        return not self.counts and not self.is_grouped
+
+    @property
+    def at_least(self) -> int:
+        """How many matches of a group RETURN PROBABILITY asks for."""
+        clause = self.query.probability
+        return 1 if clause is None else clause.at_least
+
+    @property
     def needs_all(self) -> bool:
         """Whether the result is known only once all batches are: ordered, chosen from, or added up."""
         query = self.query
-        return self.counts or query.non_overlapping or query.is_ordered or query.limit is not None
+        chooses = query.non_overlapping or query.is_ordered or query.limit is not None
+        return chooses or not self.returns_matches
 
     @property
     def collects(self) -> bool:
         """Whether all matches that the query speaks of end up in one table or in one place."""
-        return not self.counts and (self.query.limit is None or self.query.non_overlapping)
+        return self.returns_matches and (self.query.limit is None or self.query.non_overlapping)
 
 
 def once_a_plan(function: Callable[[EvaluationPlan], FoundT]) -> Callable[[EvaluationPlan], FoundT]:

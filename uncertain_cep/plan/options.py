@@ -272,6 +272,19 @@ class MatchOptions:
                 'kleene="compressed" gives rows, RETURN EXPECTED COUNT numbers: choose one of them'
             )
 
+    def check_grouping(self) -> None:
+        """Refuse options that probabilities of groups have no use for."""
+        if self.evaluation not in ("auto", "query_order"):
+            raise OptionError(
+                f"evaluation={self.evaluation!r} does not support RETURN PROBABILITY: leave it out"
+            )
+        if not self.confidence:
+            raise OptionError("confidence=False does not go with RETURN PROBABILITY: leave one of them out")
+        if self.approximate is not None:
+            raise OptionError("approximate= does not support RETURN PROBABILITY yet: leave it out")
+        if self.compressed:
+            raise OptionError('kleene="compressed" gives rows, RETURN PROBABILITY groups: choose one of them')
+
 
 def is_whole(value: Any) -> bool:
     """Return whether a value is a whole number, of Python or of NumPy."""

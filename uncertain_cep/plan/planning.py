@@ -19,6 +19,7 @@ from uncertain_cep.plan.clock_columns import (
 )
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
+from uncertain_cep.plan.grouping import ROW_FIELD, grouped_plan, of_matches, with_rows
 from uncertain_cep.plan.known_until import end_in_ticks
 from uncertain_cep.plan.once_a_row import once_a_row
 from uncertain_cep.plan.options import PLANNERS, MatchOptions
@@ -108,10 +109,23 @@ def make_plan(
     if faults:
         raise TraceError(faults)
     bound = bind(query, schema, options.names, domain)
+    if query.probability is not None:
+        options.check_grouping()
+        warn_of_idle_columns(schema, options, attributes_in(query) or ())
+        plain = bind(of_matches(query), schema, options.names, domain)
+        by_row = _plan_of(with_rows(plain), schema.append(ROW_FIELD), domain, options)
+        return grouped_plan(_plan_of(plain, schema, domain, options), by_row, bound, schema)
     if counted is not None:
         matches = make_plan(replace(query, expected_count=None), schema, options)
         return _counting_plan(matches, bound, counted, schema)
     warn_of_idle_columns(schema, options, attributes_in(query) or ())
+    return _plan_of(bound, schema, domain, options)
+
+
+def _plan_of(
+    bound: BoundQuery, schema: pa.Schema, domain: TimeDomain, options: MatchOptions
+) -> EvaluationPlan:
+    """Plan the evaluation of a bound query for matches."""
     pattern = bound.pattern
     is_open = has_countless_readings(pattern)
     alternatives = alternatives_of(pattern) if is_open or isinstance(pattern, Sequence) else ()
@@ -248,8 +262,8 @@ def _warned(plan: EvaluationPlan) -> bool:
     query = plan.query
     if any(map(compares_with_null, spoken_in(query))) or differences_of_bounds(query, plan.names):
         return True
-    counted = query.expected_count
-    lengths = query.window, None if counted is None else counted.every
+    clause = query.expected_count or query.probability
+    lengths = query.window, None if clause is None else clause.every
     return not plan.domain.named and (
         bool(plan.bound.times) or any(length is not None and length.nanoseconds is None for length in lengths)
     )

@@ -71,8 +71,11 @@ class Readings:
         assert bound is not None
         return bound
 
-    def that_takes(self, variables: Sequence[str]) -> Choice | None:
-        """Return the first choice that takes events for just these variables; None if there is none."""
+    def that_takes(self, variables: Sequence[str], empty: frozenset[str] | None = None) -> Choice | None:
+        """Return the first choice that takes events for just these variables; None if there is none.
+
+        With ``empty`` just these variables are lists that are empty.
+        """
         for number, alternative in enumerate(self.alternatives):
             remaining, choice = {*variables}, [number]
             for item in alternative.items:
@@ -85,5 +88,7 @@ class Readings:
                 remaining -= here
             else:
                 if not remaining and alternative.is_reading(choice[1:]):
-                    return tuple(choice)
+                    reading = tuple(choice)
+                    if empty is None or self.of(reading).left_out == empty:
+                        return reading
         return None

@@ -13,6 +13,7 @@ from uncertain_cep.errors import OptionError, QueryError, warn
 from uncertain_cep.query.branches import Branch, ReadingTerm, branches_of
 from uncertain_cep.query.checker import check
 from uncertain_cep.query.gap_strategies import NamedGaps, named_gaps
+from uncertain_cep.query.group_keys import GroupKey, bound_keys
 from uncertain_cep.query.inference import Binding
 from uncertain_cep.query.syntax import (
     AllAttributes,
@@ -113,6 +114,8 @@ class BoundQuery:
     """The strategies of single gaps, as negations."""
     is_reading: bool = False
     """Whether it is a branch of a pattern with optional components."""
+    keys: tuple[GroupKey, ...] = ()
+    """The names of ``RETURN PROBABILITY BY``."""
 
     @property
     def returned_columns(self) -> tuple[str, ...]:
@@ -173,7 +176,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     predicates: list[TypedExpression] = []
     equivalences: dict[str, None] = {}
     times: list[TimeCondition] = []
-    counting = query.expected_count is not None
+    counting = query.expected_count is not None or query.probability is not None
     for condition in query.where:
         if any(isinstance(part, Time) for part in expressions_in(condition)):
             ends = [
@@ -200,6 +203,9 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     assert query.window is not None
     window = _ticks(query.window, domain, binding, "WITHIN", counting=counting)
     by, every = _bound_expected_count(query, domain, binding)
+    keys = bound_keys(query, binding)
+    if query.probability is not None and query.probability.every is not None:
+        every = _ticks(query.probability.every, domain, binding, "EVERY")
     variables = [component.variable for component in components_of(query.pattern)]
     returns = [bound for item in query.returns for bound in _bound_returns(item, variables, binding)]
     if binding.faults:
@@ -229,6 +235,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
         by=by,
         every=every,
         times=tuple(times),
+        keys=keys,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, Literal
 
 from lark import ParseTree, Token, v_args
@@ -238,6 +239,30 @@ class _Builder(ExpressionBuilder):
         if isinstance(last, OpenDuration):
             fields["open_clauses"] = (syntax.OpenClause("EVERY", last.parameter, last.unit),)
         return _Clause("RETURN", place_of(children[0]), fields)
+
+    def probability_clause(self, children: list[Any]) -> _Clause:
+        at_least, name, every = 1, "probability", None
+        opened: tuple[syntax.OpenClause, ...] = ()
+        for before, child in pairwise(children):
+            if isinstance(child, syntax.Duration):
+                every = child
+            elif isinstance(child, OpenDuration):
+                opened = (syntax.OpenClause("EVERY", child.parameter, child.unit),)
+            elif isinstance(child, Token) and child.type == "NUMBER":
+                number = self._number(child)
+                if not isinstance(number, int):
+                    self._refuse("OF AT LEAST takes a whole number of matches", place_of(child))
+                at_least = int(number)
+            elif isinstance(before, Token) and before.type == "AS":
+                name = name_in(child)
+        by = tuple(child for child in children if isinstance(child, syntax.GroupName))
+        clause = syntax.Probability(at_least, name, by, every, place_of(children[1]))
+        fields: dict[str, Any] = {"probability": clause, "open_clauses": opened}
+        return _Clause("RETURN", place_of(children[0]), fields)
+
+    def group(self, children: list[Token]) -> syntax.GroupName:
+        *variable, name = map(name_in, children)
+        return syntax.GroupName(variable[0] if variable else None, name, place_of(children[0]))
 
     def output_clause(self, children: list[Token]) -> _Clause:
         return _Clause("OUTPUT", place_of(children[0]), {"non_overlapping": True})

@@ -18,6 +18,7 @@ from uncertain_cep.query.branches import (
     some_expansions,
 )
 from uncertain_cep.query.expression_text import quote_name
+from uncertain_cep.query.group_clause import probability_faults
 from uncertain_cep.query.spelling import nearest
 from uncertain_cep.query.syntax import (
     Aggregate,
@@ -484,6 +485,8 @@ def _output_faults(query: Query) -> Iterator[Fault]:
         yield _fault(f"LIMIT must be from 1 to {_LARGEST}", query.position_of("LIMIT"))
     if query.expected_count is not None:
         yield from _expected_count_faults(query, query.expected_count)
+    if query.probability is not None:
+        yield from probability_faults(query, query.probability)
 
 
 def _expected_count_faults(query: Query, count_clause: ExpectedCount) -> Iterator[Fault]:

@@ -56,7 +56,6 @@ FOREIGN: Final[dict[str, str]] = {
     r"\btimedelta\s*\(": "WITHIN 10 seconds",
     # SQL
     r"\bSELECT\b": "PATTERN SEQ(A a, B b) WITHIN 10 seconds RETURN a.x",
-    r"\bRETURN\s+PROBABILITY\b": "RETURN EXPECTED COUNT; the column confidence is the probability of a match",
     r"\bFROM\s+\w+\s*(WHERE|GROUP|ORDER|;|$)": "PATTERN SEQ(A a, B b): the trace is given beside the query",
     r"\bGROUP\s+BY\b": "RETURN EXPECTED COUNT BY attr",
     r"\bINTERVAL\b": "a number and a unit: 5 minutes",

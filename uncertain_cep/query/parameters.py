@@ -253,8 +253,11 @@ def _within(_query: syntax.Query, clause: syntax.OpenClause, value: Value) -> di
 
 
 def _every(query: syntax.Query, clause: syntax.OpenClause, value: Value) -> dict[str, Any]:
+    every = _length(clause, value)
+    if query.probability is not None:
+        return {"probability": replace(query.probability, every=every)}
     assert query.expected_count is not None
-    return {"expected_count": replace(query.expected_count, every=_length(clause, value))}
+    return {"expected_count": replace(query.expected_count, every=every)}
 
 
 _CLAUSES: Final = {"LIMIT": _limit, "HAVING": _having, "WITHIN": _within, "EVERY": _every}

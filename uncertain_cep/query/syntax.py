@@ -353,6 +353,32 @@ class ExpectedCount:
     position: Position
 
 
+@dataclass(frozen=True, slots=True)
+class GroupName:
+    """A name of BY: of an attribute, of a variable, or of a variable and an attribute of its event."""
+
+    variable: str | None
+    """Before a dot."""
+    name: str
+    position: Position
+
+    @property
+    def text(self) -> str:
+        """The name as a column has it."""
+        return self.name if self.variable is None else f"{self.variable}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Probability:
+    """``RETURN PROBABILITY [OF AT LEAST k MATCHES] [AS name] [BY x, ...] [EVERY n unit]``."""
+
+    at_least: int
+    name: str
+    by: tuple[GroupName, ...]
+    every: Duration | None
+    position: Position
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Query:
     """A parsed query."""
@@ -390,6 +416,7 @@ class Query:
     """Clauses whose values are parameters without a value yet; their fields are None."""
     values: tuple[tuple[str, object], ...] = ()
     """Those of parameters, by name."""
+    probability: Probability | None = None
 
     def __repr__(self) -> str:
         text = " ".join(self.text.split())

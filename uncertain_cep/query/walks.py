@@ -91,7 +91,8 @@ def attributes_in(query: Query) -> frozenset[str] | None:
         return None
     names = [part.name for part in spoken if isinstance(part, Attribute | Aggregate | Equivalence)]
     counted = () if query.expected_count is None else query.expected_count.by
-    return frozenset(name for name in (*names, *counted) if name is not None)
+    grouped = () if query.probability is None else (group.name for group in query.probability.by)
+    return frozenset(name for name in (*names, *counted, *grouped) if name is not None)
 
 
 def patterns_in(pattern: Pattern) -> Iterator[Pattern]:

@@ -164,12 +164,11 @@ class Answer:
 
 
 def report_plan(request: ReportRequest, schema: pa.Schema) -> EvaluationPlan:
-    """Return the plan of a query on events; OptionError if it returns expected counts."""
+    """Return the plan of a query on events; OptionError if it returns no matches."""
     plan = make_plan(request.query, schema, request.options)
-    if plan.counts:
-        raise OptionError(
-            "a report shows matches, and the query returns expected counts: ask for the matches"
-        )
+    if not plan.returns_matches:
+        what = "expected counts" if plan.counts else "probabilities of groups"
+        raise OptionError(f"a report shows matches, and the query returns {what}: ask for the matches")
     return plan
 
 

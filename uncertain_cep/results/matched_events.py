@@ -59,8 +59,9 @@ class MatchedEvents:
 
 def check_columns_of(plan: EvaluationPlan, names: list[str]) -> None:
     """Raise OptionError if columns are not those of a query's matches."""
-    if plan.counts:
-        raise OptionError("the query returns expected counts: these are no matches that have events")
+    if not plan.returns_matches:
+        what = "expected counts" if plan.counts else "probabilities of groups"
+        raise OptionError(f"the query returns {what}: these are no matches that have events")
     variables = [component.variable for component in plan.components]
     missing = [name for name in (*plan.partition_attributes, *variables) if name not in names]
     if missing:

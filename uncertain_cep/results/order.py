@@ -42,6 +42,8 @@ def finished(
         from uncertain_cep.results.expected_counts import merged_counts
 
         return merged_counts(plan, batches)
+    if plan.is_grouped:
+        return pa.Table.from_batches(list(batches), schema=plan.output_schema)
     limit = plan.query.limit
     ordered = plan.query.is_ordered
     if plan.query.non_overlapping:

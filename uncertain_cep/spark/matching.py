@@ -322,6 +322,11 @@ def prepare(
     original, frame = frame, whole_numbers(frame, model)
     schema = noted_schema(frame, model)
     plan = make_plan(parsed, schema, options)
+    if plan.is_grouped:
+        raise OptionError(
+            "RETURN PROBABILITY does not support Spark yet: match a frame in this process, or ask Spark "
+            "for the matches"
+        )
     check_clock_columns(plan, schema)
     if plan.domain.per_unit != 1:
         raise OptionError(

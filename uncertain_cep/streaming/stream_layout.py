@@ -113,6 +113,11 @@ def refuse_what_needs_all(plan: EvaluationPlan) -> None:
         raise OptionError(
             "OUTPUT NON OVERLAPPING needs all matches, and a stream has not had all: leave it out"
         )
+    if plan.is_grouped:
+        raise OptionError(
+            "RETURN PROBABILITY does not support streams yet: match a table of the events, or ask a stream "
+            "for the matches"
+        )
     if plan.counts and plan.bound.every is None:
         raise OptionError(
             "RETURN EXPECTED COUNT needs all matches, and a stream has not had all: count by buckets of "

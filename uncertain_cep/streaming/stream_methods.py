@@ -27,6 +27,11 @@ def refuse(query: Query, evaluation: str) -> None:
             "ORDER BY and LIMIT choose among all matches, and a stream has not had all: leave them out, "
             "use HAVING CONFIDENCE >= x, or order what the matcher returned"
         )
+    if query.probability is not None:
+        raise OptionError(
+            "RETURN PROBABILITY does not support streams yet: match a table of the events, or ask a stream "
+            "for the matches"
+        )
     if query.non_overlapping or query.expected_count is not None:
         clause = "OUTPUT NON OVERLAPPING" if query.non_overlapping else "RETURN EXPECTED COUNT"
         raise OptionError(f"{clause} needs all matches, and a stream has not had all: leave it out")

@@ -1,0 +1,177 @@
+"""Matches by group, and by bucket of the first time, as the kernels that weigh groups take them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.budget import checkpoint
+from confidence.flat_lists import counting, starts_of
+from confidence.groups import Groups
+from uncertain_cep.occurrence.literals import MatchLiterals
+from uncertain_cep.occurrence.time_variables import TimeVariables
+
+__all__ = ["NumberedGroups", "by_group", "in_buckets"]
+
+Int64 = NDArray[np.int64]
+
+_BYTES = 150
+"""Bytes that a literal takes on the way, about."""
+
+
+class NumberedGroups(NamedTuple):
+    """Groups, and the numbers of their matches; all in ascending order.
+
+    Attributes
+    ----------
+    code : (g,) int64
+        Of each group.
+    bucket : (g,) int64
+        The first tick of its bucket.
+    groups : Groups
+    """
+
+    code: Int64
+    bucket: Int64
+    groups: Groups
+
+
+def in_buckets(
+    literals: MatchLiterals, times: TimeVariables, bounds: tuple[Int64, Int64], every: int
+) -> tuple[MatchLiterals, Int64]:
+    """Return matches once for each bucket and each event that can be the first, and the first tick of each.
+
+    The first time is in a bucket if an event that can be the first is, none of these is before the bucket,
+    and none that stands before it in the pattern is within: so no two of these exclude each other, and what
+    is returned of a match holds once at most.
+
+    Parameters
+    ----------
+    literals : MatchLiterals
+    times : TimeVariables
+    bounds : tuple of (n,) int64
+        Lower and upper bounds of the time of each row, ticks.
+    every : int
+        Length of a bucket, ticks; one starts at every multiple.
+    """
+    lower, upper = bounds
+    start = literals.first_start
+    # No first time is later than any of those events can be.
+    begin = np.minimum.reduceat(lower[literals.first], start[:-1]) // every
+    end = np.minimum.reduceat(upper[literals.first], start[:-1]) // every
+    firsts = np.diff(start)
+    copies = (end - begin + 1) * firsts
+    match = np.repeat(np.arange(len(firsts)), copies)
+    turn = counting(copies)
+    bucket = (begin[match] + turn // firsts[match]) * every
+    chosen = turn % firsts[match]
+    copied = literals.some(match)
+    each = np.repeat(np.arange(len(match)), firsts[match])
+    place = counting(firsts[match])
+    row, first = copied.first, bucket[each]
+    distance = np.where(place < chosen[each], first + every, first)
+    is_first = place == chosen[each]
+    more = [
+        (each, np.full(len(row), -1), times.variable[row], distance - times.constant[row]),
+        (
+            each[is_first],
+            times.variable[row[is_first]],
+            np.full(int(is_first.sum()), -1),
+            times.constant[row[is_first]] - (first[is_first] + every - 1),
+        ),
+    ]
+    return _with_more(copied, more), bucket
+
+
+def _with_more(literals: MatchLiterals, more: list[tuple[Int64, Int64, Int64, Int64]]) -> MatchLiterals:
+    """Return matches with further literals that must hold: the match of each, and its parts."""
+    match, earlier, later, distance = (np.concatenate(column) for column in zip(*more, strict=True))
+    sizes = np.diff(literals.literal_start)
+    term = np.concatenate((np.repeat(np.arange(len(sizes)), sizes), literals.term_start[match]))
+    order = np.argsort(term, kind="stable")
+    return literals._replace(
+        literal_start=starts_of(np.bincount(term, minlength=len(sizes))),
+        earlier=np.concatenate((literals.earlier, earlier))[order],
+        later=np.concatenate((literals.later, later))[order],
+        distance=np.concatenate((literals.distance, distance))[order],
+    )
+
+
+def by_group(literals: MatchLiterals, code: Int64, bucket: Int64, times: TimeVariables) -> NumberedGroups:
+    """Return matches by group and bucket; those of one number have one signature.
+
+    ``code`` and ``bucket``, (k,) int64, are those of each match.
+    """
+    checkpoint(_BYTES * len(literals.distance))
+    order = np.lexsort((literals.number, bucket, code))
+    literals, code, bucket = literals.some(order), code[order], bucket[order]
+    is_new = np.ones(len(code), dtype=np.bool_)
+    is_new[1:] = (code[1:] != code[:-1]) | (bucket[1:] != bucket[:-1])
+    group = np.cumsum(is_new) - 1
+    begins = np.flatnonzero(is_new)
+    match_start = np.append(begins, len(code))
+    rises = np.ones(len(code), dtype=np.int64)
+    rises[1:] = literals.number[1:] != literals.number[:-1]
+    rises[begins] = 0
+    running = np.cumsum(rises)
+    variables = _variables(literals, group, times)
+    return NumberedGroups(
+        code[begins],
+        bucket[begins],
+        Groups(
+            variables.start,
+            times.lower[variables.variable],
+            times.upper[variables.variable],
+            variables.clock,
+            times.law[variables.variable],
+            times.values,
+            match_start,
+            running - running[begins][group],
+            literals.term_start,
+            literals.literal_start,
+            variables.earlier,
+            variables.later,
+            literals.distance,
+        ),
+    )
+
+
+class _Variables(NamedTuple):
+    """The variables of groups, and literals by their numbers in these, from 1."""
+
+    start: Int64
+    variable: Int64
+    clock: Int64
+    earlier: Int64
+    later: Int64
+
+
+def _variables(literals: MatchLiterals, group: Int64, times: TimeVariables) -> _Variables:
+    """Return the variables of the literals of groups, and the clocks of these."""
+    terms = np.diff(literals.literal_start)
+    of_match = np.repeat(np.arange(len(literals.number)), np.diff(literals.term_start))
+    each = np.repeat(group[of_match], terms)
+    size = len(times.lower)
+    sides = np.concatenate((literals.earlier, literals.later))
+    keys = np.concatenate((each, each)) * size + sides
+    keys_in_use = np.unique(keys[sides >= 0])
+    clock = times.clock[keys_in_use % size]
+    of_clock = keys_in_use - keys_in_use % size + clock
+    keys_in_use = np.union1d(keys_in_use, of_clock[clock >= 0])
+    groups = int(group[-1]) + 1 if len(group) else 0
+    start = starts_of(np.bincount(keys_in_use // size, minlength=groups))
+    number = np.arange(len(keys_in_use)) - start[keys_in_use // size] + 1
+    clock = times.clock[keys_in_use % size]
+    place = np.searchsorted(keys_in_use, keys_in_use - keys_in_use % size + clock)
+    own_clock = (
+        np.where(clock >= 0, number[np.minimum(place, max(len(keys_in_use) - 1, 0))], 0)
+        if len(keys_in_use)
+        else clock
+    )
+    numbered = np.zeros(len(sides), dtype=np.int64)
+    is_variable = sides >= 0
+    numbered[is_variable] = number[np.searchsorted(keys_in_use, keys[is_variable])]
+    earlier, later = np.split(numbered, 2)
+    return _Variables(start, keys_in_use % size, own_clock, earlier, later)

@@ -1,0 +1,143 @@
+"""From the matches of a query to the rows of RETURN PROBABILITY: HAVING, ORDER BY and LIMIT of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.candidates.own_times import OffsetBounds
+from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.candidates.sequenced import sequenced
+from uncertain_cep.occurrence.answers import GroupProbabilities, group_probabilities
+from uncertain_cep.occurrence.explicit_matches import TableTicks
+from uncertain_cep.occurrence.match_groups import MatchGroups
+from uncertain_cep.occurrence.row_matches import RowMatches
+from uncertain_cep.occurrence.tie_breaks import TieBreaks
+from uncertain_cep.occurrence.time_variables import TimeVariables
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.result_columns import SortKey
+from uncertain_cep.results.having import had
+from uncertain_cep.results.ranking import ranked
+
+__all__ = ["probability_rows"]
+
+
+def probability_rows(
+    plan: EvaluationPlan,
+    ticks: TableTicks,
+    offsets: OffsetBounds | None,
+    pmfs: ExplicitPmfs | None,
+    batches: Iterable[pa.RecordBatch],
+    threads: int,
+) -> pa.RecordBatch:
+    """Return the result of a query with RETURN PROBABILITY.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    ticks : TableTicks
+        The events.
+    offsets : OffsetBounds or None
+        Of their clocks.
+    pmfs : ExplicitPmfs or None
+        Of their times; by their clocks where there are any.
+    batches : iterable of pyarrow.RecordBatch
+        All matches of ``plan.by_row``.
+    threads : int
+        Most threads to weigh groups by.
+
+    Raises
+    ------
+    ConfidenceCostError
+        If a group takes too many steps.
+    """
+    assert plan.by_row is not None
+    matches = RowMatches.of(plan.by_row, batches)
+    if not matches.count:
+        return pa.RecordBatch.from_pylist([], schema=plan.output_schema)
+    refusal = _refusal(plan, ticks, pmfs, matches)
+    if not _forbids(plan):
+        # Nothing depends on other events.
+        matches, used = matches.among_own_rows()
+        ticks = ticks.some(used)
+        offsets = offsets and offsets.of_rows(used)
+        pmfs = pmfs and replace(pmfs, offset=pmfs.offset[used])
+    times = TimeVariables.of(plan, ticks.table, offsets, pmfs, ticks.lower, ticks.upper)
+    ties = TieBreaks.of(plan, ticks.table, offsets)
+    groups, parts = group_probabilities(plan, matches, ticks, times, ties, refusal, threads)
+    rows = had(plan, _rows(plan, groups, parts))
+    rows = rows.take(_order(plan, rows))
+    return pa.RecordBatch.from_arrays(rows.columns, schema=plan.output_schema)
+
+
+def _forbids(plan: EvaluationPlan) -> bool:
+    """Return whether events beside a match can spoil it."""
+    return any(part.forbids for part in plan.or_free)
+
+
+def _refusal(plan: EvaluationPlan, ticks: TableTicks, pmfs: ExplicitPmfs | None, matches: RowMatches) -> str:
+    """Return why several matches of these events cannot be weighed together; nothing if they can."""
+    if not plan.sequences:
+        return ""
+    first = plan.or_free[0]
+    order = sequenced(first, ticks.table, pmfs, ticks.lower, ticks.upper)
+    if order is None:
+        return ""
+    what = ""
+    if _forbids(plan):
+        what = "what forbids events, of sources whose events can share a tick,"
+    elif (order.cluster[matches.among_own_rows()[1]] >= 0).any():
+        what = "events of an ordered source whose times overlap"
+    return what and (
+        f"RETURN PROBABILITY does not support {what} yet, where a group has several matches: rename or leave "
+        "out the column of sequences, or take times as independent, sources=False"
+    )
+
+
+def _rows(plan: EvaluationPlan, groups: MatchGroups, parts: list[GroupProbabilities]) -> pa.RecordBatch:
+    """Return a row for each group and bucket; the probability is called confidence."""
+    none = np.zeros(0, dtype=np.int64)
+    values = zip(GroupProbabilities(none, none, np.zeros(0)), *parts, strict=True)
+    group, bucket, probability = (np.concatenate(column) for column in values)
+    schema = plan.output_schema
+    columns = [
+        groups.column(number, group, schema.field(number).type) for number in range(len(plan.bound.keys))
+    ]
+    if plan.bound.every is not None:
+        columns.append(plan.domain.times(bucket))
+    columns.append(pa.array(probability))
+    return pa.RecordBatch.from_arrays(columns, names=[*schema.names[:-1], "confidence"])
+
+
+def _order(plan: EvaluationPlan, rows: pa.RecordBatch) -> pa.Array:
+    """Return the order of rows: by ORDER BY and then falling probability, then by group and bucket.
+
+    Nulls come last. LIMIT is applied.
+    """
+    keys = [*plan.sort_keys]
+    if keys:
+        keys.append(SortKey("confidence", descending=True))
+    keys += [SortKey(name, descending=False) for name in rows.schema.names[:-1]]
+    columns, directions = [], []
+    for key in dict.fromkeys(keys):
+        column = rows.column(key.column)
+        if key.column == "confidence":
+            column = pa.array(ranked(np.asarray(column)))
+        elif pa.types.is_null(column.type):
+            continue
+        elif pa.types.is_floating(column.type):
+            column = pc.if_else(pc.is_nan(column), None, column)
+        columns.append(column)
+        directions.append("descending" if key.descending else "ascending")
+    limit = plan.query.limit
+    if not columns:
+        return pa.array(np.arange(min(rows.num_rows, rows.num_rows if limit is None else limit)))
+    names = [str(number) for number in range(len(columns))]
+    order = pc.sort_indices(
+        pa.table(columns, names=names), sort_keys=list(zip(names, directions, strict=True))
+    )
+    return order if limit is None else order[:limit]

@@ -9,7 +9,7 @@ box of the other implies a box of its own.
 from __future__ import annotations
 
 from confidence.groups.literal_stack import literal_at
-from confidence.groups.problems import HIGH, LISTED, LOW, STEPS
+from confidence.groups.problems import HIGH, LISTED, LOW, MOST_STEPS, STEPS
 from confidence.kernel import kernel
 
 __all__ = ["absorb"]
@@ -19,14 +19,14 @@ __all__ = ["absorb"]
 def absorb(begin, variables, arena):
     """Take those matches off the list on top, from ``begin`` on, that imply others of it.
 
-    Of two that imply each other the last one stays. O(n^2) pairs.
+    Of two that imply each other the last one stays. O(n^2) pairs, until the budget of the group is spent.
     """
     top, listed = arena.top, arena.listed
     kept = begin
     for place in range(begin, top[LISTED]):
         match = listed[place]
         needless = False
-        for other in range(begin, top[LISTED]):
+        for other in range(begin, top[LISTED] if top[STEPS] <= top[MOST_STEPS] else begin):
             if (other < kept or other > place) and _implies(match, listed[other], variables, arena):
                 needless = True
                 break

@@ -264,7 +264,7 @@ def _push_held(begin, end, variables, arena, scratch):
     frame, total = arena.frame[level], arena.total[level]
     _note_tops(frame, arena.top)
     v = tying_most(begin, end, variables, arena, scratch)
-    nodes = held_ticks(v, variables, arena, scratch)
+    nodes = held_ticks(v, variables, arena, scratch) if v >= 0 else TOO_DEAR
     if nodes < 0:
         return COSTLY if nodes == TOO_DEAR else ROOM
     frame[_KIND], frame[_VARIABLE] = _HELD, v

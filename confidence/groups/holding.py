@@ -59,8 +59,8 @@ ticks of the held one all on the path are within bounds, and whether the first e
 def tying_most(begin, end, variables, arena, scratch):
     """Gather the undecided literals of listed matches as edges; return the variable that most of them tie.
 
-    Of several the one with fewest ticks. A time by a clock that is not held cannot be held. If no literal
-    ties two variables, the one that most literals bound.
+    -1 if that takes more steps than the group may. Of several the one with fewest ticks. A time by a clock
+    that is not held cannot be held. If no literal ties two variables, the one that most literals bound.
     """
     arena.top[STAMP] += 1
     count, edges = 0, 0
@@ -68,6 +68,8 @@ def tying_most(begin, end, variables, arena, scratch):
         match = arena.listed[place]
         first, last = arena.literal[arena.term[match]], arena.literal[arena.term[match + 1]]
         arena.top[STEPS] += last - first
+        if arena.top[STEPS] > arena.top[MOST_STEPS]:
+            return -1
         for k in range(first, last):
             x, y, distance = literal_at(k, arena)
             count = _reach(x, count, variables, arena, scratch)
@@ -160,6 +162,8 @@ def held_ticks(v, variables, arena, scratch):
         return pieces
     before = arena.top[NODES]
     for number in range(pieces):
+        if arena.top[STEPS] > arena.top[MOST_STEPS]:
+            return TOO_DEAR
         first = scratch.start[number]
         last = scratch.start[number + 1] - 1 if number + 1 < pieces else variables[HIGH, v]
         degree = _degree(v, first, last, variables, arena, scratch)

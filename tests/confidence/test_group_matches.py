@@ -149,3 +149,13 @@ def _power_sum(count: int, power: int) -> Fraction:
     half = Fraction(1 - count, 2)
     total = (polynomial(count + half) - polynomial(half)) / (power + 1)
     return total * Fraction(2, count) ** power
+
+
+def test_a_group_of_many_matches_is_given_up_at_its_budget() -> None:
+    """Pairs of matches, and of literals of one variable, are looked at no longer than that."""
+    count = 3_000
+    times = (Time(0, 10**6), *(Time(n, n + 10**6) for n in range(count)))
+    matches = tuple((n, ((1, n + 2, 1), (n + 2, 1, -n)), ()) for n in range(count))
+    weighed = weigh_groups(arrays_of([Matches(times, matches)]), 1, 50_000)
+    assert not weighed.is_exact[0]
+    assert weighed.steps[0] < 100_000

@@ -13,6 +13,7 @@ from confidence.budget import plain_checkpoint
 from confidence.groups.absorbing import absorb
 from confidence.groups.holding import TOO_DEAR, held_ticks, tying_most
 from confidence.groups.independent_parts import fold, split
+from confidence.groups.literal_stack import literal_at, variable_of
 from confidence.groups.problems import (
     CHILD,
     CLOCK,
@@ -209,7 +210,7 @@ def _enter(begin, end, variables, arena, scratch):
         total[n] = 0.0
     total[min(certain, last)] = 1.0
     if certain < last and top[LISTED] > first:
-        if last == 1 and top[LISTED] > first + 1:
+        if last == 1 and _any_ties(first, arena):
             absorb(first, variables, arena)
         parts = split(first, variables, arena, scratch, total)
         if parts == NO_ROOM:
@@ -222,6 +223,22 @@ def _enter(begin, end, variables, arena, scratch):
         result[n] = total[n]
     _restore_tops(frame, top)
     return READY
+
+
+@kernel
+def _any_ties(first, arena):
+    """Return whether any of several matches of the list on top has literals of several variables."""
+    if arena.top[LISTED] == first + 1:
+        return False
+    for place in range(first, arena.top[LISTED]):
+        match = arena.listed[place]
+        begin, end = arena.literal[arena.term[match]], arena.literal[arena.term[match + 1]]
+        v = variable_of(begin, arena)
+        for k in range(begin, end):
+            x, y, _ = literal_at(k, arena)
+            if max(x, y) != v or (x > 0 and y > 0):
+                return True
+    return False
 
 
 @kernel

@@ -168,7 +168,7 @@ def held_ticks(v, variables, arena, scratch):
         last = scratch.start[number + 1] - 1 if number + 1 < pieces else variables[HIGH, v]
         degree = _degree(v, first, last, variables, arena, scratch)
         if not _append_piece(v, first, last, degree, variables, arena, scratch):
-            return NO_ROOM
+            return TOO_DEAR if arena.top[STEPS] > arena.top[MOST_STEPS] else NO_ROOM
     return arena.top[NODES] - before
 
 
@@ -265,7 +265,7 @@ def _is_open(e, w, first, last, variables, edges):
 def _append_piece(v, first, last, degree, variables, arena, scratch):
     """Append the ticks that tell the sum over a piece, with their weights; return whether there is room.
 
-    Degree -1: each tick.
+    Degree -1: each tick. There is no room for more ticks than steps are left.
     """
     law = variables[LAW, v]
     ticks = last - first + 1
@@ -275,6 +275,8 @@ def _append_piece(v, first, last, degree, variables, arena, scratch):
             total += scratch.values[law + tick - variables[LOW, v]]
         return total == 0.0 or _append_tick(first, total, arena)
     if law >= 0 or degree < 0 or ticks <= degree + 1:
+        if not _affords(ticks, arena):
+            return False
         for tick in range(first, last + 1):
             weight = 1.0 if law < 0 else scratch.values[law + tick - variables[LOW, v]]
             if weight > 0.0 and not _append_tick(tick, weight, arena):
@@ -295,6 +297,8 @@ def _append_piece(v, first, last, degree, variables, arena, scratch):
         return _append_each(first + (nodes - 1) * max(step, 1) + 1, last, arena)
     if ticks <= nodes_needed(degree) or degree + 1 > scratch.matrix.shape[0]:
         return _append_each(first, last, arena)
+    if not _affords(degree * degree, arena):
+        return False
     spread_nodes(ticks, degree, scratch.points, scratch.matrix)
     for k in range(degree + 1):
         weight = scratch.matrix[k, degree + 1]
@@ -306,10 +310,19 @@ def _append_piece(v, first, last, degree, variables, arena, scratch):
 @kernel
 def _append_each(first, last, arena):
     """Append all ticks of a piece, each once; return whether there is room."""
-    fits = True
-    for tick in range(first, last + 1):
-        fits = fits and _append_tick(tick, 1.0, arena)
+    fits = _affords(last - first + 1, arena)
+    tick = first
+    while fits and tick <= last:
+        fits = _append_tick(tick, 1.0, arena)
+        tick += 1
     return fits
+
+
+@kernel
+def _affords(ticks, arena):
+    """Spend a step for each of some ticks; return whether the group may take so many."""
+    arena.top[STEPS] += ticks
+    return arena.top[STEPS] <= arena.top[MOST_STEPS]
 
 
 @kernel

@@ -165,7 +165,7 @@ _LEVELS: Final = 8
 _MOST_STARTS: Final = 3_000
 """Most pieces of one variable."""
 
-_HIGHEST_DEGREE: Final = 63
+_HIGHEST_DEGREE: Final = 255
 """Of polynomials whose sums few ticks tell; beyond, each tick counts."""
 
 

@@ -113,7 +113,7 @@ def test_a_group_that_is_too_dear_says_so_and_leaves_the_others() -> None:
     assert weighed.probability[0, 1] == weighed.probability[2, 1] > 0
 
 
-@pytest.mark.parametrize("degree", [8, 9, 15, 30, 60])
+@pytest.mark.parametrize("degree", [8, 9, 15, 30, 60, 120, 255])
 def test_few_ticks_tell_the_sums_of_polynomials_of_a_high_degree(degree: int) -> None:
     for count in (nodes_needed(degree) + 1, 10 * degree * degree, 10**12):
         points, matrix = np.zeros(degree + 1, dtype=np.int64), np.zeros((degree + 1, degree + 2))
@@ -159,3 +159,26 @@ def test_a_group_of_many_matches_is_given_up_at_its_budget() -> None:
     weighed = weigh_groups(arrays_of([Matches(times, matches)]), 1, 50_000)
     assert not weighed.is_exact[0]
     assert weighed.steps[0] < 100_000
+
+
+@pytest.mark.parametrize("leaves", [2, 20, 60, 120, 255])
+def test_one_event_before_any_of_many_that_overlap_it(leaves: int) -> None:
+    """Given its tick the others are independent: the largest of them is behind it."""
+    ticks = 10**6
+    times = tuple(Time(0, ticks - 1) for _ in range(leaves + 1))
+    matches = tuple((n, ((1, n + 2, 1),), ()) for n in range(leaves))
+    weighed = weigh_groups(arrays_of([Matches(times, matches)]), 1, MOST_STEPS)
+    (row,) = weighed.probability
+    assert weighed.is_exact[0]
+    # The sum of (n / ticks) ** leaves, 1 <= n <= ticks, but for ticks ** -4.
+    none = 1 / (leaves + 1) + 1 / (2 * ticks) + leaves / (12 * ticks**2)
+    assert math.isclose(row[0], none, rel_tol=1e-9)
+
+
+def test_ticks_that_have_to_be_looked_at_one_by_one_are_within_the_budget() -> None:
+    """A degree that is too high for few ticks, among a thousand million of them."""
+    ticks, leaves = 10**9, 300
+    times = tuple(Time(0, ticks - 1) for _ in range(leaves + 1))
+    matches = tuple((n, ((1, n + 2, 1),), ()) for n in range(leaves))
+    weighed = weigh_groups(arrays_of([Matches(times, matches)]), 1, MOST_STEPS)
+    assert not weighed.is_exact[0]

@@ -16,7 +16,8 @@ and has to be: with probabilities of single ticks, permanents of 0-1 matrices ar
 So there is a budget for each group.
 """
 
+from confidence.groups.parts_of_groups import parts_of_groups
 from confidence.groups.problems import Groups
 from confidence.groups.weighing_groups import WeighedGroups, weigh_groups
 
-__all__ = ["Groups", "WeighedGroups", "weigh_groups"]
+__all__ = ["Groups", "WeighedGroups", "parts_of_groups", "weigh_groups"]

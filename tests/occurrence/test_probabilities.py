@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from tests.cases.cases import cases
+from tests.cases.cases import Trace, cases
 from tests.cases.clocks import by_clocks
 from tests.cases.existence import doubtful
 from tests.cases.grouped import Grouping, assert_probabilities, groupings
@@ -19,7 +21,10 @@ from tests.cases.occurrence_facts import FACTS
 from tests.cases.options import nested_option_cases, option_cases, timed_option_cases
 from tests.cases.sampling import FEWER
 from tests.cases.times import timed_cases, timed_nested_cases, timed_sequences
+from tests.oracle import no, one, seq
 from uncertain_cep.testing import table as table_of
+from uncertain_cep.testing.counted_worlds import probabilities
+from uncertain_cep.testing.model import Clock, Event, Query
 
 NESTED = st.sampled_from(["SAO", "SA", "SO", "A"]).flatmap(lambda kinds: nested_cases(kinds, 4))
 
@@ -75,3 +80,16 @@ def test_worked_facts(name: str) -> None:
     fact = FACTS[name]
     grouping = Grouping(fact.by, fact.every, fact.at_least)
     assert_probabilities(uc.match(table_of(fact.events), fact.text), dict(fact.expected), grouping)
+
+
+def test_a_law_of_one_tick_is_not_that_of_the_time_by_a_clock() -> None:
+    """Only x has an uncertain time, by the offset of its clock: it is before the others, or spoils nobody."""
+    certain = Clock(1, 1)
+    events = [Event("A", number, 1, 1, clock=certain) for number in range(3)]
+    events.append(Event("A", 9, 0, 1, pmf=(Fraction(1),), clock=Clock(0, 1)))
+    text = "PATTERN SEQ(!A a, A b) WITHIN 2 RETURN PROBABILITY OF AT LEAST 2 MATCHES"
+    expected = {((), None): Fraction(1, 2)}
+    query = Query(seq(no("A", "a"), one("A", "b")), 2)
+    assert probabilities(query, events, at_least=2) == expected
+    table = Trace(tuple(events), {"id": pa.int64()}).table()
+    assert_probabilities(uc.match(table, text), expected, Grouping(at_least=2))

@@ -19,7 +19,7 @@ from uncertain_cep.occurrence.groups_of_matches import by_group, in_buckets
 from uncertain_cep.occurrence.literals import joined_literals, literals_of
 from uncertain_cep.occurrence.match_groups import MatchGroups
 from uncertain_cep.occurrence.row_matches import RowMatches
-from uncertain_cep.occurrence.tie_breaks import TieBreaks
+from uncertain_cep.occurrence.sequence_ties import SequenceTies
 from uncertain_cep.occurrence.time_variables import TimeVariables
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.running.threads import side_by_side
@@ -56,7 +56,7 @@ class _Weighing:
     groups: MatchGroups
     ticks: TableTicks
     times: TimeVariables
-    ties: TieBreaks | None
+    ties: SequenceTies | None
     refusal: str
     """Why no group of several matches can be weighed; empty if any can."""
 
@@ -134,7 +134,7 @@ def group_probabilities(
     matches: RowMatches,
     ticks: TableTicks,
     times: TimeVariables,
-    ties: TieBreaks | None,
+    ties: SequenceTies | None,
     refusal: str,
     threads: int,
 ) -> tuple[MatchGroups, list[GroupProbabilities]]:
@@ -148,7 +148,7 @@ def group_probabilities(
         All matches of ``plan.by_row``.
     ticks : TableTicks
     times : TimeVariables
-    ties : TieBreaks or None
+    ties : SequenceTies or None
     refusal : str
         Why no group of several matches can be weighed; empty if any can.
     threads : int

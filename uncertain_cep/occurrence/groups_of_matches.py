@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.flat_lists import counting, starts_of
-from confidence.groups import Groups
+from confidence.groups import Groups, parts_of_groups
 from uncertain_cep.occurrence.literals import MatchLiterals
 from uncertain_cep.occurrence.time_variables import TimeVariables
 
@@ -106,72 +106,15 @@ def by_group(literals: MatchLiterals, code: Int64, bucket: Int64, times: TimeVar
     """
     checkpoint(_BYTES * len(literals.distance))
     order = np.lexsort((literals.number, bucket, code))
-    literals, code, bucket = literals.some(order), code[order], bucket[order]
+    code, bucket = code[order], bucket[order]
     is_new = np.ones(len(code), dtype=np.bool_)
     is_new[1:] = (code[1:] != code[:-1]) | (bucket[1:] != bucket[:-1])
-    group = np.cumsum(is_new) - 1
     begins = np.flatnonzero(is_new)
-    match_start = np.append(begins, len(code))
-    rises = np.ones(len(code), dtype=np.int64)
-    rises[1:] = literals.number[1:] != literals.number[:-1]
-    rises[begins] = 0
-    running = np.cumsum(rises)
-    variables = _variables(literals, group, times)
-    return NumberedGroups(
-        code[begins],
-        bucket[begins],
-        Groups(
-            variables.start,
-            times.lower[variables.variable],
-            times.upper[variables.variable],
-            variables.clock,
-            times.law[variables.variable],
-            times.values,
-            match_start,
-            running - running[begins][group],
-            literals.term_start,
-            literals.literal_start,
-            variables.earlier,
-            variables.later,
-            literals.distance,
-        ),
-    )
-
-
-class _Variables(NamedTuple):
-    """The variables of groups, and literals by their numbers in these, from 1."""
-
-    start: Int64
-    variable: Int64
-    clock: Int64
-    earlier: Int64
-    later: Int64
-
-
-def _variables(literals: MatchLiterals, group: Int64, times: TimeVariables) -> _Variables:
-    """Return the variables of the literals of groups, and the clocks of these."""
-    terms = np.diff(literals.literal_start)
-    of_match = np.repeat(np.arange(len(literals.number)), np.diff(literals.term_start))
-    each = np.repeat(group[of_match], terms)
-    size = len(times.lower)
-    sides = np.concatenate((literals.earlier, literals.later))
-    keys = np.concatenate((each, each)) * size + sides
-    keys_in_use = np.unique(keys[sides >= 0])
-    clock = times.clock[keys_in_use % size]
-    of_clock = keys_in_use - keys_in_use % size + clock
-    keys_in_use = np.union1d(keys_in_use, of_clock[clock >= 0])
-    groups = int(group[-1]) + 1 if len(group) else 0
-    start = starts_of(np.bincount(keys_in_use // size, minlength=groups))
-    number = np.arange(len(keys_in_use)) - start[keys_in_use // size] + 1
-    clock = times.clock[keys_in_use % size]
-    place = np.searchsorted(keys_in_use, keys_in_use - keys_in_use % size + clock)
-    own_clock = (
-        np.where(clock >= 0, number[np.minimum(place, max(len(keys_in_use) - 1, 0))], 0)
-        if len(keys_in_use)
-        else clock
-    )
-    numbered = np.zeros(len(sides), dtype=np.int64)
-    is_variable = sides >= 0
-    numbered[is_variable] = number[np.searchsorted(keys_in_use, keys[is_variable])]
-    earlier, later = np.split(numbered, 2)
-    return _Variables(start, keys_in_use % size, own_clock, earlier, later)
+    ends = np.array([0, len(times.lower)]), np.array([0, len(code)])
+    all_in_one = Groups(
+        ends[0], times.lower, times.upper, times.clock + 1, times.law, times.values, ends[1],
+        literals.number, literals.term_start, literals.literal_start, literals.earlier + 1,
+        literals.later + 1, literals.distance,
+    )  # fmt: skip
+    parts = parts_of_groups(all_in_one, order, np.append(begins, len(code)))
+    return NumberedGroups(code[begins], bucket[begins], parts)

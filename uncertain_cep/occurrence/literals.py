@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from confidence.flat_lists import counting, starts_of, taken
 from confidence.timed.bounds import UNBOUND
-from uncertain_cep.occurrence.tie_breaks import TieBreaks
+from uncertain_cep.occurrence.sequence_ties import SequenceTies
 from uncertain_cep.occurrence.time_variables import TimeVariables
 from uncertain_cep.weighers.explicit import ExplicitMatches
 from uncertain_cep.weighers.templates import OTHER, TimeTemplates
@@ -80,7 +80,7 @@ def literals_of(
     templates: TimeTemplates,
     number: Int64,
     times: TimeVariables,
-    ties: TieBreaks | None,
+    ties: SequenceTies | None,
 ) -> MatchLiterals:
     """Return matches of one shape as literals of variables.
 
@@ -92,7 +92,7 @@ def literals_of(
     number : (k,) int64
         Of the matches.
     times : TimeVariables
-    ties : TieBreaks or None
+    ties : SequenceTies or None
         Which of two of their own events at one tick is before the other; None: neither.
     """
     count, length = part.row.shape
@@ -117,7 +117,7 @@ def literals_of(
 
 
 def _held(
-    part: ExplicitMatches, templates: TimeTemplates, term: Int64, ties: TieBreaks | None
+    part: ExplicitMatches, templates: TimeTemplates, term: Int64, ties: SequenceTies | None
 ) -> Iterator[_Literals]:
     """Yield the literals that matches have to meet."""
     for (i, j), (low, high) in part.shape.order.items():

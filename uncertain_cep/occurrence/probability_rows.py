@@ -16,7 +16,7 @@ from uncertain_cep.occurrence.answers import GroupProbabilities, group_probabili
 from uncertain_cep.occurrence.explicit_matches import TableTicks
 from uncertain_cep.occurrence.match_groups import MatchGroups
 from uncertain_cep.occurrence.row_matches import RowMatches
-from uncertain_cep.occurrence.tie_breaks import TieBreaks
+from uncertain_cep.occurrence.sequence_ties import SequenceTies
 from uncertain_cep.occurrence.time_variables import TimeVariables
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.result_columns import SortKey
@@ -67,7 +67,7 @@ def probability_rows(
         offsets = offsets and offsets.of_rows(used)
         pmfs = pmfs and replace(pmfs, offset=pmfs.offset[used])
     times = TimeVariables.of(plan, ticks.table, offsets, pmfs, ticks.lower, ticks.upper)
-    ties = TieBreaks.of(plan, ticks.table, offsets)
+    ties = SequenceTies.of(plan, ticks.table, offsets)
     groups, parts = group_probabilities(plan, matches, ticks, times, ties, refusal, threads)
     rows = had(plan, _rows(plan, groups, parts))
     rows = rows.take(_order(plan, rows))

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from uncertain_cep.candidates.own_times import OffsetBounds
 from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["TieBreaks"]
+__all__ = ["SequenceTies"]
 
 Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class TieBreaks:
+class SequenceTies:
     """The source and the sequence of each event of a table.
 
     Attributes
@@ -32,7 +32,7 @@ class TieBreaks:
     sequence: Int64
 
     @classmethod
-    def of(cls, plan: EvaluationPlan, table: pa.Table, offsets: OffsetBounds | None) -> TieBreaks | None:
+    def of(cls, plan: EvaluationPlan, table: pa.Table, offsets: OffsetBounds | None) -> SequenceTies | None:
         """Return the sources and sequences of checked events; None if there are no sequences."""
         if offsets is None or not plan.sequences:
             return None

@@ -75,7 +75,10 @@ class TimeVariables:
             Bounds of their times, ticks, without those of probability 0 at the ends.
         """
         rows = np.arange(len(lower))
-        clocks = None if offsets is None else shared_clocks(plan, table, offsets, pmfs, lower, upper)[0]
+        clocks = None
+        if offsets is not None:
+            # The law of an own time of one tick is not that of the clock's time.
+            clocks, pmfs = shared_clocks(plan, table, offsets, pmfs, lower, upper)
         if clocks is None:
             own_lower, own_upper, clock = lower, upper, np.full(len(lower), -1)
             law, values = flat_pmfs(pmfs, rows)

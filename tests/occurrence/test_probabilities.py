@@ -88,8 +88,8 @@ def test_a_law_of_one_tick_is_not_that_of_the_time_by_a_clock() -> None:
     events = [Event("A", number, 1, 1, clock=certain) for number in range(3)]
     events.append(Event("A", 9, 0, 1, pmf=(Fraction(1),), clock=Clock(0, 1)))
     text = "PATTERN SEQ(!A a, A b) WITHIN 2 RETURN PROBABILITY OF AT LEAST 2 MATCHES"
-    expected = {((), None): Fraction(1, 2)}
+    expected: dict[Any, Any] = {((), None): Fraction(1, 2)}
     query = Query(seq(no("A", "a"), one("A", "b")), 2)
-    assert probabilities(query, events, at_least=2) == expected
+    assert dict(probabilities(query, events, at_least=2)) == expected
     table = Trace(tuple(events), {"id": pa.int64()}).table()
     assert_probabilities(uc.match(table, text), expected, Grouping(at_least=2))

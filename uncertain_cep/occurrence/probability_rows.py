@@ -20,7 +20,7 @@ from uncertain_cep.occurrence.sequence_ties import SequenceTies
 from uncertain_cep.occurrence.time_variables import TimeVariables
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.result_columns import SortKey
-from uncertain_cep.results.having import had
+from uncertain_cep.results.having import rows_kept
 from uncertain_cep.results.ranking import ranked
 
 __all__ = ["probability_rows"]
@@ -69,7 +69,9 @@ def probability_rows(
     times = TimeVariables.of(plan, ticks.table, offsets, pmfs, ticks.lower, ticks.upper)
     ties = SequenceTies.of(plan, ticks.table, offsets)
     groups, parts = group_probabilities(plan, matches, ticks, times, ties, refusal, threads)
-    rows = had(plan, _rows(plan, groups, parts))
+    rows = _rows(plan, groups, parts)
+    if plan.having is not None:
+        rows = rows.filter(pa.array(rows_kept(plan.having, rows, {})))
     rows = rows.take(_order(plan, rows))
     return pa.RecordBatch.from_arrays(rows.columns, schema=plan.output_schema)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
@@ -18,7 +19,7 @@ from uncertain_cep.plan.result_columns import CONFIDENCE
 from uncertain_cep.query.typed import Apply, Constant, Kind, Operator, TypedExpression, columns_in
 from uncertain_cep.results.projection import to_batch
 
-__all__ = ["had", "kept_by_having"]
+__all__ = ["had", "kept_by_having", "rows_kept"]
 
 _LESS: Final = 1.0 - CONFIDENCE_TOLERANCE
 _MORE: Final = 1.0 + CONFIDENCE_TOLERANCE
@@ -65,13 +66,23 @@ def _batch_and_kept(
     batch = to_batch(plan, table, chunk, direct, exact)
     if plan.having is None:
         return batch, np.ones(batch.num_rows, dtype=np.bool_)
-    condition = _tolerant(plan.having)
-    loaded: dict[str, Values] = exact | {
-        column.name: column_values(pa.nulls(batch.num_rows, _TYPES[column.kind]), column.name)
+    return batch, rows_kept(plan.having, batch, exact)
+
+
+def rows_kept(
+    having: TypedExpression, rows: pa.RecordBatch, exact: Mapping[str, Values]
+) -> NDArray[np.bool_]:
+    """Return a mask, (n,) bool, of the rows of a result that HAVING keeps.
+
+    ``exact`` has the values of columns that are float64 since a whole number left int64.
+    """
+    condition = _tolerant(having)
+    absent = {
+        column.name: column_values(pa.nulls(rows.num_rows, _TYPES[column.kind]), column.name)
         for column in columns_in(condition)
-        if column.name not in batch.schema.names
+        if column.name not in rows.schema.names
     }
-    return batch, evaluate_mask(condition, pa.Table.from_batches([batch]), loaded)
+    return evaluate_mask(condition, pa.Table.from_batches([rows]), {**exact, **absent})
 
 
 @lru_cache(maxsize=64)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
 from uncertain_cep.cli.arguments import Compression, Format
-from uncertain_cep.results.display import Unit, as_csv_text, as_json_text, plain_text
+from uncertain_cep.results.display import Unit
+from uncertain_cep.results.text_files import text_of
 
 __all__ = ["write_batches"]
 
@@ -30,10 +29,7 @@ def write_batches(
 ) -> int:
     """Write batches of one schema to a file or an open stream and return the number of rows.
 
-    In text, ranges have the digits of a ``unit``, see :func:`as_text`.
-
-    CSV and JSON hold times as ISO 8601 text, in UTC with a Z if the column has a time zone. In CSV lists and
-    objects are JSON text.
+    CSV and JSON are the text of :func:`text_of`, whose ranges have the digits of a ``unit``.
     """
     rows = 0
     with ExitStack() as closing:
@@ -57,24 +53,15 @@ def _writer(
     if format_name == "parquet":
         with pq.ParquetWriter(stream, schema, compression="zstd") as parquet:
             yield parquet.write_batch
-    elif format_name == "csv":
-        with ExitStack() as closing:
-            writers: list[pyarrow.csv.CSVWriter] = []
+        return
+    # The line of names goes out with the first matches: an error before leaves nothing behind.
+    header = format_name == "csv"
 
-            def write(table: pa.Table) -> None:
-                # The line of names goes out with the first matches: an error before leaves nothing behind.
-                if not writers:
-                    writers.append(closing.enter_context(pyarrow.csv.CSVWriter(stream, table.schema)))
-                writers[0].write_table(table)
+    def write(batch: pa.RecordBatch) -> None:
+        nonlocal header
+        stream.write(text_of(pa.Table.from_batches([batch]), format_name, unit, header=header))
+        header = False
 
-            yield lambda batch: write(as_csv_text(pa.Table.from_batches([batch]), unit))
-            if not writers:
-                write(as_csv_text(schema.empty_table(), unit))
-    else:
-        yield lambda batch: _write_json(batch, stream, unit)
-
-
-def _write_json(batch: pa.RecordBatch, stream: BinaryIO, unit: Unit | None) -> None:
-    rows = as_json_text(pa.Table.from_batches([batch]), unit).to_pylist()
-    lines = (json.dumps(row, ensure_ascii=False, default=plain_text) for row in rows)
-    stream.write("".join(f"{line}\n" for line in lines).encode())
+    yield write
+    if header:
+        stream.write(text_of(schema.empty_table(), format_name, unit, header=True))

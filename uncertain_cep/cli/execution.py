@@ -7,9 +7,8 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import pyarrow as pa
 
@@ -39,9 +38,6 @@ from uncertain_cep.running.installation import VERSION
 from uncertain_cep.timeline.domain import TimeDomain, coarsest_unit
 from uncertain_cep.traces.reading import LoadedTrace, load_traces
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["Destination", "Matching", "check_for_spark", "deliver"]
 
@@ -294,11 +290,14 @@ def _write_on_spark(
     matching: Matching, folder: str, destination: Destination, master: str
 ) -> tuple[int, Unit]:
     """Have Spark write the matches as a directory of part files; return their number and the ticks' unit."""
-    from uncertain_cep.spark import noted_schema, worker_errors, write_matches
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    from uncertain_cep.spark import noted_schema, worker_errors
     from uncertain_cep.spark.jobs import stopped_in_time, tasks_told
     from uncertain_cep.spark.matching import matches_frame
     from uncertain_cep.spark.reading import used_of_traces
-    from uncertain_cep.spark.writing import matches_to_parquet
+    from uncertain_cep.spark.writing import matches_to_parquet, save_matches
 
     options = matching.options
     diagnostics = Diagnostics()
@@ -328,13 +327,16 @@ def _write_on_spark(
                 diagnostics=diagnostics,
             )
         else:
-            matches, rows = _counted_frame(
-                matches_frame(events, matching.query, options, diagnostics=diagnostics),
+            matches = matches_frame(events, matching.query, options, diagnostics=diagnostics)
+            written = Observation()
+            save_matches(
+                matches.observe(written, f.count(f.lit(1)).alias("rows")),
+                folder,
                 destination.format_name,
-                unit,
+                overwrite=destination.overwrite,
+                unit=unit,
             )
-            write_matches(matches, folder, destination.format_name, overwrite=destination.overwrite)
-            count = rows()
+            count = int(written.get["rows"])
     if not count:
         note(diagnostics.summary())
     return count, unit
@@ -352,25 +354,6 @@ def check_for_spark(options: MatchOptions, master: str) -> None:
             "--memory-limit is for --engine local: Spark's workers have limits of their own, such as "
             "spark.executor.memory"
         )
-
-
-def _counted_frame(frame: DataFrame, format_name: Format, unit: Unit) -> tuple[DataFrame, Callable[[], int]]:
-    """Return a frame as text files hold it, and a function that tells its number of rows once it is written.
-
-    The workers write times and lists as the command does in process.
-    """
-    from pyspark.sql import Observation
-    from pyspark.sql import functions as f
-
-    from uncertain_cep.results.display import as_csv_text, as_json_text, text_batches
-    from uncertain_cep.spark.dataframes import arrow_fields, from_arrow_schema, in_workers, plainly_named
-
-    schema, as_csv = pa.schema(arrow_fields(frame.schema)), format_name == "csv"
-    text = (as_csv_text if as_csv else as_json_text)(schema.empty_table()).schema
-    write = partial(text_batches, names=schema.names, as_csv=as_csv, unit=unit)
-    frame = in_workers(plainly_named(frame), write, from_arrow_schema(text))
-    written = Observation()
-    return frame.observe(written, f.count(f.lit(1)).alias("rows")), lambda: int(written.get["rows"])
 
 
 @contextmanager

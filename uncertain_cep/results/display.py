@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Final, Literal
@@ -28,7 +28,6 @@ __all__ = [
     "match_table",
     "plain_text",
     "shown_rows",
-    "text_batches",
 ]
 
 
@@ -140,15 +139,6 @@ def _json_text(value: Any) -> str | None:
 def plain_text(value: Any) -> str:
     """Return a value that JSON does not have as text."""
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-
-
-def text_batches(
-    batches: Iterable[pa.RecordBatch], *, names: Sequence[str], as_csv: bool, unit: Unit | None
-) -> Iterator[pa.RecordBatch]:
-    """Yield batches, whose columns have other names, as CSV or JSON files hold them."""
-    for batch in batches:
-        table = pa.Table.from_batches([batch]).rename_columns(names)
-        yield from (as_csv_text if as_csv else as_json_text)(table, unit).to_batches()
 
 
 _TRAILING_ZEROS: Final = re.compile(r"(?:\.0+|(\.\d*[1-9])0+)(Z?)$")

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
@@ -19,9 +20,17 @@ from uncertain_cep.files.atomic_output import written_aside
 from uncertain_cep.files.special_files import check_written_here
 from uncertain_cep.plan import Approximation, MatchOptions
 from uncertain_cep.query import Query
+from uncertain_cep.results.display import Unit
 from uncertain_cep.results.output_place import check_output_place, local_path
+from uncertain_cep.results.text_files import TEXT_COLUMN, text_batches
 from uncertain_cep.running.meter import meter_for
-from uncertain_cep.spark.dataframes import as_spark_path, files_read, in_workers
+from uncertain_cep.spark.dataframes import (
+    arrow_fields,
+    as_spark_path,
+    files_read,
+    in_workers,
+    plainly_named,
+)
 from uncertain_cep.spark.file_jobs import run_on_files
 from uncertain_cep.spark.file_worker import check_files, write_files
 from uncertain_cep.spark.jobs import tasks_told, worker_errors
@@ -33,7 +42,7 @@ from uncertain_cep.spark.matching import (
 from uncertain_cep.spark.worker import parquet_writer, write_partition
 from uncertain_cep.timeline.domain import Names
 
-__all__ = ["match_to_parquet", "matches_to_parquet", "write_matches"]
+__all__ = ["match_to_parquet", "matches_to_parquet", "save_matches", "write_matches"]
 
 Format = Literal["parquet", "csv", "json"]
 
@@ -62,7 +71,8 @@ def write_matches(
         files become visible, and marks a complete result with the file ``_SUCCESS``.
     format : {"parquet", "csv", "json"}
         Parquet files have numbers and times without dictionaries, which takes a quarter less time than with
-        them. CSV files have a header; JSON files have a line for each match.
+        them. CSV files have a header, and JSON files a line for each match, written as the command writes
+        them in process; at a URI their names end in ``.txt``.
     overwrite : bool
         Whether to replace a folder that is there.
 
@@ -74,6 +84,13 @@ def write_matches(
     TraceError
         If a worker finds an event at fault.
     """
+    save_matches(matches, folder, format, overwrite=overwrite)
+
+
+def save_matches(
+    matches: DataFrame, folder: str | Path, format: Format, *, overwrite: bool, unit: Unit | None = None
+) -> None:
+    """Do what `write_matches` does; in text, ranges have the digits of a ``unit``."""
     if format not in ("parquet", "csv", "json"):
         raise OptionError(f"format={format!r} is not known: use parquet, csv or json")
     check_written_here(folder, by_spark=True)
@@ -83,10 +100,13 @@ def write_matches(
     with worker_errors():
         if local is None:
             mode = "overwrite" if overwrite else "error"
-            _save(matches, str(folder), format, mode)
-        else:
-            with written_aside(local, _replaced_if(overwrite)) as aside:
-                _save(matches, as_spark_path(aside), format, "error")
+            _save(matches, str(folder), format, mode, unit)
+            return
+        with written_aside(local, _replaced_if(overwrite)) as aside:
+            _save(matches, as_spark_path(aside), format, "error", unit)
+            # Spark's checksum of a file lies beside it, hidden.
+            for part in [] if format == "parquet" else aside.glob("*part-*.txt*"):
+                part.replace(part.with_name(part.name.replace(".txt", f".{format}")))
 
 
 @public
@@ -183,20 +203,19 @@ def matches_to_parquet(
     return sum(written.values())
 
 
-def _save(matches: DataFrame, uri: str, format_name: Format, mode: str) -> None:
-    writer = matches.write.mode(mode)
-    if format_name == "csv":
-        # A quote within quotes is written twice, as everywhere else.
-        writer = writer.option("header", True).option("escape", '"')
-    elif format_name == "json":
-        # As in process, a row has all columns.
-        writer = writer.option("ignoreNullFields", False)
-    elif format_name == "parquet":
+def _save(matches: DataFrame, uri: str, format: Format, mode: str, unit: Unit | None) -> None:
+    if format == "parquet":
+        writer = matches.write.mode(mode)
         # Ids, times and confidences rarely repeat: to look whether they do takes a quarter of the time.
         for field in matches.schema.fields:
             if isinstance(field.dataType, _RARELY_REPEATED):
                 writer = writer.option(f"parquet.enable.dictionary#{field.name}", False)
-    writer.format(format_name).save(uri)
+        writer.parquet(uri)
+        return
+    # Java writes numbers, blanks and quotes in other ways than this process does.
+    schema = pa.schema(arrow_fields(matches.schema))
+    text = partial(text_batches, schema=schema, format_name=format, unit=unit)
+    in_workers(plainly_named(matches), text, f"{TEXT_COLUMN} string").write.mode(mode).text(uri)
 
 
 def _replaced_if(overwrite: bool) -> Callable[[Path], bool]:

@@ -1,0 +1,125 @@
+"""A command says and writes the same on Spark as in process, but for the order of rows and what it is at."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from tests.spark.traces import KEYED, random_trace
+from uncertain_cep.cli import main
+from uncertain_cep.spark import write_matches, writing
+
+SECONDS = re.compile(r" in [0-9.]+ s\b")
+ENGINES = ("local", "spark")
+
+
+@pytest.fixture(autouse=True)
+def ready(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have commands use the session of all tests, and start no process that compiles kernels."""
+
+    def nothing_aside() -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(lambda: None)
+
+    monkeypatch.setattr("uncertain_cep.cli.spark_sessions.compiling_aside", nothing_aside)
+
+
+def run(*arguments: object) -> tuple[list[str], bytes]:
+    """Return what a command says besides what it is at, and what it prints."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.stderr
+    lines = SECONDS.sub("", result.stderr).splitlines()
+    progress = [line for line in lines if line.startswith(("engine: ", "read ")) or line.endswith(" ...")]
+    return [line for line in lines if line not in progress], result.stdout_bytes
+
+
+def sorted_lines(text: bytes) -> list[bytes]:
+    """Return the lines of a text in order, without the header of each file but the first."""
+    header, *rows = text.splitlines(keepends=True)
+    return [header, *sorted(row for row in rows if row != header)]
+
+
+def same(tmp_path: Path, *arguments: object, out: str | None = None) -> tuple[list[str], bytes]:
+    """Return what a command says and its sorted lines, after a check that they are the same on Spark."""
+    said, texts = [], []
+    for engine in ENGINES:
+        place = tmp_path / engine / out if out else tmp_path
+        put = ("-o", place, "--overwrite") if out else ()
+        lines, text = run(*arguments, *put, "--engine", engine)
+        if out:
+            parts = [place] if place.is_file() else sorted(place.glob(f"part-*.{arguments[-1]}"))
+            text = b"".join(part.read_bytes() for part in parts)
+        said.append([line.replace(str(place), "OUT") for line in lines])
+        texts.append(sorted_lines(text))
+    assert said[0] == said[1]
+    assert texts[0] == texts[1]
+    return said[0], b"".join(texts[0])
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with blanks, quotes and line breaks in its texts, and numbers that Java writes in other ways."""
+    table = random_trace(5, 400, keys=3, span=150).drop_columns("not used")
+    names = [None, " x ", 'say "y"', "a\nb,c", "\\", ""]
+    table = table.set_column(
+        table.schema.get_field_index("name"),
+        "name",
+        pa.array([names[number % len(names)] for number in range(400)]),
+    )
+    file = tmp_path_factory.mktemp("trace") / "trace.parquet"
+    pq.write_table(table, file)
+    return file
+
+
+RETURNED = "RETURN a.name, b.value / 3.0 AS part, 1e-7 * c.value AS small, 1e17 * c.value AS large, a.weight"
+
+
+@pytest.mark.parametrize("format_name", ["csv", "json"])
+@pytest.mark.parametrize("out", ["folder", None])
+def test_text_is_the_same(tmp_path: Path, trace: Path, out: str | None, format_name: str) -> None:
+    query = f"{KEYED} {RETURNED}"
+    said, text = same(tmp_path, "match", query, trace, "--format", format_name, out=out)
+    assert said[-1].startswith("202 matches")
+    assert b" x " in text
+    assert (b"e-07" in text) == (format_name == "json")
+
+
+@pytest.mark.parametrize(
+    "clause",
+    ["ORDER BY CONFIDENCE DESC LIMIT 7", "OUTPUT NON OVERLAPPING", "RETURN EXPECTED COUNT BY key EVERY 10"],
+)
+def test_choices_and_counts_are_the_same(tmp_path: Path, trace: Path, clause: str) -> None:
+    same(tmp_path, "match", f"{KEYED} {clause}", trace, "--format", "csv", out="folder")
+
+
+def test_lists_are_the_same(tmp_path: Path, trace: Path) -> None:
+    query = "PATTERN SEQ(A a, B+ b[]) WHERE [key] WITHIN 5 RETURN b.*"
+    for format_name in ("csv", "json"):
+        same(tmp_path, "match", query, trace, "--format", format_name, out="folder")
+
+
+def test_a_uri_gets_the_same_text(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "local_path", lambda _: None)
+    frame = spark.range(0, 6, 1, 3).select((f.col("id") / 4).alias("n"), f.lit(" x").alias("t"))
+    for frames in (frame, frame.filter("n > 9")):
+        write_matches(frames, (tmp_path / "out").as_uri(), "csv", overwrite=True)
+        rows = frames.toArrow()
+        sink = pa.BufferOutputStream()
+        pyarrow.csv.write_csv(rows, sink)
+        text = b"".join(part.read_bytes() for part in sorted((tmp_path / "out").glob("part-*.txt")))
+        assert sorted_lines(text) == sorted_lines(sink.getvalue().to_pybytes())
+    write_matches(frame, (tmp_path / "out").as_uri(), "json", overwrite=True)
+    lines = b"".join(part.read_bytes() for part in (tmp_path / "out").glob("part-*.txt")).splitlines()
+    assert sorted(json.loads(line)["n"] for line in lines) == [0, 0.25, 0.5, 0.75, 1, 1.25]

@@ -84,7 +84,8 @@ def _in_process(trace: str, out: str, options: Options) -> Timing:
 def _on_spark(trace: str, out: str, options: Options, cores: list[int]) -> tuple[float, dict[str, Timing]]:
     """Return the seconds a session takes to start, and the timings of the job and of its beginnings."""
     from uncertain_cep.plan import MatchOptions
-    from uncertain_cep.spark.matching import PreparedMatch, Spread, matches_frame, prepare
+    from uncertain_cep.spark.matching import matches_frame
+    from uncertain_cep.spark.preparing import PreparedMatch, Spread, prepare
     from uncertain_cep.spark.worker import match_partition
     from uncertain_cep.spark.writing import matches_to_parquet, write_matches
 
@@ -164,7 +165,7 @@ def _session(cores: list[int]) -> tuple[SparkSession, float]:
 def _many(trace: str, out: str, by_files: bool, cores: list[int]) -> tuple[Timing, int, int]:
     """Return the timing of a round over very many events, and the most bytes of the JVM and of a worker."""
     from uncertain_cep.plan import MatchOptions
-    from uncertain_cep.spark.matching import Spread
+    from uncertain_cep.spark.preparing import Spread
     from uncertain_cep.spark.writing import matches_to_parquet
 
     session, _ = _session(cores)

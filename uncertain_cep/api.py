@@ -187,7 +187,7 @@ def match(
             )
         from uncertain_cep.spark.matching import matches_frame
 
-        result = matches_frame(frame, query, options, stream=stream)
+        result = matches_frame(frame, query, options, diagnostics=Diagnostics(), stream=stream)
         return result  # type: ignore[no-any-return]
     if stream.given:
         raise OptionError(

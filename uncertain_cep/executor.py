@@ -130,7 +130,8 @@ def execute(
     counters : Counters or None
         Receives the numbers of partial matches where events are joined, along a tree or in pattern order.
     diagnostics : Diagnostics or None
-        Warns of what is sound but may not be what was meant; None: nobody does. Not with ``slicing``.
+        Warns of what is sound but may not be what was meant; None: nobody does. With ``slicing`` one that
+        says nothing of single slices.
     threads : int
         Most threads that look for matches at once. With ``counters`` there is one.
 
@@ -293,7 +294,9 @@ def _by_slice(
         lower = ticks_of(part, plan.names.lower, plan)
         mine = (lower >= begin) & (lower < begin + slicing.length)
         times = cache(partial(_times, plan, part))
-        one = _Given(part, None, given.batch_rows, mine, None, 1, ScanCache(), times, given.file)
+        one = replace(
+            given, table=part, slicing=None, owned=mine, threads=1, scan_cache=ScanCache(), times=times
+        )
         yield from _evaluated(plan, one, counters)()
 
 
@@ -544,7 +547,8 @@ def _undecided(plan: EvaluationPlan, given: _Given, table: pa.Table) -> Undecide
     if not plan.forbids or (end is None and (diagnostics is None or not plan.negations)):
         return None
     if end is None:
-        end = int(times.upper.max())
+        last_tick = diagnostics.last_tick if diagnostics is not None else None
+        end = int(times.upper.max()) if last_tick is None else last_tick
     else:
         rows = given.table.append_column(ROW, pa.array(np.arange(given.table.num_rows)))
         again = replace(given, table=rows, diagnostics=None, scan_cache=ScanCache(), threads=1)

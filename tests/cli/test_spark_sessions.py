@@ -20,7 +20,8 @@ from uncertain_cep.cli.interrupts import ending_with, lasting_interrupts
 from uncertain_cep.cli.spark_sessions import _Java
 from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.spark import session
-from uncertain_cep.spark.jobs import within_seconds, without_java, worker_errors
+from uncertain_cep.spark.jobs import within_seconds, without_java
+from uncertain_cep.spark.undecided_counts import worker_errors
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no sessions of processes")
 

@@ -68,7 +68,7 @@ def test_ids_that_rise_are_read_once(spark: SparkSession, monkeypatch: pytest.Mo
     def refuse(*_: object) -> None:
         raise TraceError([])
 
-    monkeypatch.setattr("uncertain_cep.spark.matching.check_unique_ids", refuse)
+    monkeypatch.setattr("uncertain_cep.spark.preparing.check_unique_ids", refuse)
     table = random_trace(5, 40)
     rising = table.set_column(1, "id", pa.array(np.arange(40)))
     query = "PATTERN SEQ(A a, B b) WITHIN 5"

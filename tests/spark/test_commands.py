@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -35,7 +36,7 @@ def ready(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: object) -> tuple[list[str], bytes]:
-    """Return what a command says besides what it is at, and what it prints."""
+    """Return the lines that a command says, but for its progress, and its output."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.stderr
     lines = SECONDS.sub("", result.stderr).splitlines()
@@ -50,7 +51,7 @@ def sorted_lines(text: bytes) -> list[bytes]:
 
 
 def same(tmp_path: Path, *arguments: object, out: str | None = None) -> tuple[list[str], bytes]:
-    """Return what a command says and its sorted lines, after a check that they are the same on Spark."""
+    """Return the sentences and sorted lines of a command, after a check that they are the same on Spark."""
     said, texts = [], []
     for engine in ENGINES:
         place = tmp_path / engine / out if out else tmp_path
@@ -123,3 +124,50 @@ def test_a_uri_gets_the_same_text(
     write_matches(frame, (tmp_path / "out").as_uri(), "json", overwrite=True)
     lines = b"".join(part.read_bytes() for part in (tmp_path / "out").glob("part-*.txt")).splitlines()
     assert sorted(json.loads(line)["n"] for line in lines) == [0, 0.25, 0.5, 0.75, 1, 1.25]
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file without events that may be long behind all others."""
+    table = random_trace(12, 160, keys=2, span=60).drop_columns("not used")
+    file = tmp_path_factory.mktemp("short") / "trace.parquet"
+    pq.write_table(table.filter(pc.less(pc.subtract(table["upper"], table["lower"]), 20)), file)
+    return file
+
+
+LATE = "PATTERN SEQ(A a, B b, !D n) WHERE [key] WITHIN 9"
+
+
+@pytest.mark.parametrize("option", [(), ("--known-until", "50")])
+@pytest.mark.parametrize("format_name", ["parquet", "csv"])
+def test_undecided_matches_are_counted(
+    tmp_path: Path, short: Path, option: tuple[str, ...], format_name: str
+) -> None:
+    said = []
+    for clause in ("", " LIMIT 1000"):
+        command = ("match", LATE + clause, short, *option)
+        outs = [tmp_path / f"{engine}{clause}" for engine in ENGINES]
+        lines = [
+            run(*command, "-o", out, "--format", format_name, "--engine", engine)[0]
+            for out, engine in zip(outs, ENGINES, strict=True)
+        ]
+        shown = [
+            [line.replace(str(out), "OUT") for line in each] for out, each in zip(outs, lines, strict=True)
+        ]
+        assert shown[0] == shown[1]
+        said += shown[0][:-1]
+    text = "left out as undecided" if option else "with a negation whose gap can end behind the last event"
+    assert [text in line for line in said] == [True, True]
+    assert "at least" in said[1]
+
+
+def test_reports_say_the_same(tmp_path: Path, short: Path) -> None:
+    out = tmp_path / "page.html"
+    pages = []
+    for engine in ENGINES:
+        said = run(
+            "report", LATE, short, "--known-until", "50", "-o", out, "--overwrite", "--engine", engine
+        )[0]
+        pages.append(said)
+    assert pages[0] == pages[1]
+    assert "left out as undecided" in pages[0][0]

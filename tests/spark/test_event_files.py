@@ -25,7 +25,7 @@ from uncertain_cep.plan import MatchOptions
 from uncertain_cep.running.meter import Meter
 from uncertain_cep.spark import file_worker, match_to_parquet, read_traces
 from uncertain_cep.spark.jobs import tasks_told
-from uncertain_cep.spark.matching import Spread, prepare
+from uncertain_cep.spark.preparing import Spread, prepare
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def write(folder: Path, table: pa.Table) -> Path:
 def tasks(frame: DataFrame, spread: Spread = Spread()) -> int:  # noqa: B008
     """Return in how many tasks workers read files; 0 if Spark reads the events, as it then is about to."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("uncertain_cep.spark.matching.collect_statistics", about_to_read)
+        patched.setattr("uncertain_cep.spark.preparing.collect_statistics", about_to_read)
         try:
             work = prepare(frame, KEYED, MatchOptions(), spread).work
         except AboutToReadError:
@@ -67,7 +67,7 @@ class AboutToReadError(Exception):
     """Spark itself is about to read the events."""
 
 
-def about_to_read(*_: object) -> None:
+def about_to_read(*_: object, **__: object) -> None:
     raise AboutToReadError
 
 

@@ -117,24 +117,3 @@ def test_a_planner_and_the_weight_of_latency_change_no_answer(spark: SparkSessio
     assert written == uc.match(table, query).num_rows
     with pytest.raises(uc.OptionError, match="latency_weight"):
         match(frame, query, latency_weight=-1.0)
-
-
-def test_undecided_matches_are_left_out_and_not_counted(spark: SparkSession, tmp_path: Path) -> None:
-    table = pa.table(
-        {
-            "type": ["Down", "Down", "Up"], "id": [1, 2, 3], "lower": [0, 570, 900], "upper": [0, 590, 900],
-            "host": ["x", "y", "z"],
-        }
-    )  # fmt: skip
-    frame = spark.createDataFrame(table.to_pandas())
-    query = "PATTERN SEQ(Down d, !Up u) WHERE [host] WITHIN 600"
-    with pytest.warns(uc.UncertainCepWarning, match="known_until are left out, and Spark does not count"):
-        matches = uc.match(frame, query, known_until=900)
-    assert [row["d"] for row in matches.collect()] == [1]
-    with pytest.warns(uc.UncertainCepWarning, match="no event is taken to be behind the last one"):
-        assert match_to_parquet(frame, query, tmp_path / "all") == 2
-    with pytest.warns(uc.UncertainCepWarning, match="does not count them"):
-        assert match_to_parquet(frame, query, tmp_path / "known", known_until=1200) == 2
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(uc.OptionError, match="known_until= is for tables: a stream returns"):
-        uc.match(stream, query, known_until=900, largest_interval=0)

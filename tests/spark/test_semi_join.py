@@ -21,7 +21,7 @@ from uncertain_cep.spark import match, semi_join
 from uncertain_cep.spark.candidate_counts import GROUPS
 from uncertain_cep.spark.filters import CandidateFilters, candidate_filters
 from uncertain_cep.spark.frame_statistics import FrameStatistics, about_how_many
-from uncertain_cep.spark.matching import PreparedMatch, Spread, prepare
+from uncertain_cep.spark.preparing import PreparedMatch, Spread, prepare
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices
 from uncertain_cep.spark.slicing import Slices
 

@@ -162,6 +162,16 @@ assert match_to_parquet(frame, KEYED, folder / "workers") == uc.match(table, KEY
 write_matches(match(frame, KEYED), folder / "spark")
 written = spark.read.parquet(f"{folder}/spark").toArrow()
 assert as_rows(written) == as_rows(uc.match(table, KEYED))
+late = "PATTERN SEQ(A a, B b, !D n) WHERE [key] WITHIN 9"
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    uc.match(table, late, known_until=30)
+    with worker_errors():
+        match(frame, late, known_until=30).count()
+    match_to_parquet(frame, late, folder / "known", known_until=30)
+in_process, of_frame, written = (str(one.message) for one in said)
+assert written == in_process and "left out as undecided" in written
+assert of_frame.endswith("; with Spark Connect such matches of a frame are not counted")
 raw = spark.createDataFrame([("A", 1, 10), ("B", 2, 13)], "type string, id long, at long")
 events = to_intervals(raw, time="at", uncertainty=plus_minus("1s"), unit="s", tick="100ms")
 assert match(events, "PATTERN SEQ(A a, B b) WITHIN 30").count() == 1

@@ -68,7 +68,10 @@ class Diagnostics:
         self._missing: frozenset[str] = frozenset()
         self._lock = Lock()
         self._undecided = 0
+        self._partly = False
         self._end: tuple[TimeDomain, int] | None = None
+        self.last_tick: int | None = None
+        """The last tick of any event, where only some of the events are at hand."""
 
     def about(self, plan: EvaluationPlan) -> None:
         """Learn of the plan of the whole query, before those of its branches."""
@@ -123,10 +126,14 @@ class Diagnostics:
             if not size and before is None and not self._told(part) and not self._empty:
                 warn(f"{_no_candidate(part, keys)}: check its type and conditions")
 
-    def undecided(self, domain: TimeDomain, end: int, count: int) -> None:
-        """Learn of matches with a gap that can end behind a tick, the known end or the last event."""
+    def undecided(self, domain: TimeDomain, end: int, count: int, *, partly: bool = False) -> None:
+        """Learn of matches with a gap that can end behind a tick, the known end or the last event.
+
+        ``partly`` says that not all matches have been looked at.
+        """
         with self._lock:
             self._undecided += count
+            self._partly |= partly
             self._end = domain, end
 
     def finish(self) -> None:
@@ -134,11 +141,12 @@ class Diagnostics:
         plan, count = self._plan, self._undecided
         if not count or plan is None or self._end is None:
             return
-        self._undecided = 0
+        # What a limit or an order does not ask for need not have been looked at.
+        partly = self._partly or plan.query.limit is not None
+        self._undecided, self._partly = 0, False
         domain, end = self._end
         shown = shown_tick(end, domain)
-        # What a limit or an order does not ask for need not have been looked at.
-        several = f"{'at least ' if plan.query.limit is not None else ''}{counted(count, 'match', 'matches')}"
+        several = f"{'at least ' if partly else ''}{counted(count, 'match', 'matches')}"
         if plan.known_until is not None:
             warn(
                 f"{several} left out as undecided: a gap can end behind known_until, {shown}, where more "

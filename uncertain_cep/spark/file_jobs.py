@@ -21,7 +21,7 @@ from uncertain_cep.spark.file_parts import EventFiles
 from uncertain_cep.spark.file_tasks import FileTasks, choose_tasks
 from uncertain_cep.spark.file_worker import FileWork
 from uncertain_cep.spark.filters import candidate_filters
-from uncertain_cep.spark.jobs import count_cores, worker_errors
+from uncertain_cep.spark.jobs import count_cores, errors_of_workers
 from uncertain_cep.spark.unique_ids import check_unique_ids
 
 __all__ = ["columns_read", "describe_reading", "file_work", "run_on_files", "task_numbers"]
@@ -74,8 +74,10 @@ def task_numbers(frame: DataFrame, work: FileWork) -> DataFrame:
 
 def run_on_files(
     frame: DataFrame, work: FileWork, run: Callable[..., Iterator[pa.RecordBatch]], diagnostics: Diagnostics
-) -> dict[str, int]:
-    """Run tasks over the files of a frame; return the files that they wrote with their numbers of matches.
+) -> tuple[dict[str, int], int]:
+    """Run tasks over the files of a frame.
+
+    Returns the files that they wrote with their numbers of matches, and the number of undecided matches.
 
     Parameters
     ----------
@@ -89,9 +91,9 @@ def run_on_files(
     TraceError
         With the first faults of all files, or if an id is used twice.
     """
-    schema = "name string, rows long, candidates string, faults string"
+    schema = "name string, rows long, candidates string, faults string, undecided long"
     plan = work.plan
-    with worker_errors():
+    with errors_of_workers():
         reports = in_workers(task_numbers(frame, work), run, schema).collect()
         faults = [TraceFault(**fault) for row in reports for fault in json.loads(row["faults"])]
         if faults:
@@ -103,7 +105,8 @@ def run_on_files(
     sizes = iter(np.sum([json.loads(row["candidates"]) for row in reports], axis=0).tolist())
     for branch in plan.or_free:
         diagnostics.counted(branch, [next(sizes) for _ in branch.components])
-    return {row["name"]: row["rows"] for row in reports if row["name"] is not None}
+    written = {row["name"]: row["rows"] for row in reports if row["name"] is not None}
+    return written, sum(row["undecided"] for row in reports)
 
 
 def _first(faults: list[TraceFault], paths: Sequence[str]) -> list[TraceFault]:

@@ -24,6 +24,7 @@ from uncertain_cep.executor import check_table, execute, ticks_of
 from uncertain_cep.expressions.vectorised import Values
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.file_parts import EventFiles
+from uncertain_cep.spark.task_diagnostics import TaskDiagnostics
 from uncertain_cep.spark.worker import write_batches
 from uncertain_cep.timeline.domain import check_one_tick
 from uncertain_cep.traces.checks import RowOrigin, check_ids
@@ -54,6 +55,8 @@ class FileWork:
     tasks: tuple[tuple[Chunk, ...], ...]
     tick: str | None
     """The length of a tick by the events' own column, if they have one."""
+    last_tick: int | None = None
+    """The last tick of any event, for what is undecided without a known end."""
 
 
 class _Held(NamedTuple):
@@ -103,11 +106,13 @@ def reach_of(plan: EvaluationPlan) -> tuple[int, int]:
     return (reach if looks_back(plan) else 0), reach
 
 
-def match_files(numbers: Iterable[pa.RecordBatch], *, work: FileWork) -> Iterator[pa.RecordBatch]:
+def match_files(
+    numbers: Iterable[pa.RecordBatch], *, work: FileWork, diagnostics: TaskDiagnostics | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield the matches of the tasks numbered in the batches; a TraceError if an event is at fault."""
     for batch in numbers:
         for number in batch.column(0).to_pylist():
-            evaluation = _Evaluation(work)
+            evaluation = _Evaluation(work, diagnostics)
             yield from evaluation.matches(number)
             if evaluation.faults:
                 raise TraceError(evaluation.faults)
@@ -128,17 +133,24 @@ def write_files(
     """Write the matches of each task to a Parquet file in a folder that all machines share.
 
     Yields the name of the file and its number of matches, None and 0 without any; and as JSON how many events
-    each component can take, one OR-free pattern after the other, and the faults of events.
+    each component can take, one OR-free pattern after the other, and the faults of events; and how many
+    undecided matches there are.
     """
     for batch in numbers:
         for number in batch.column(0).to_pylist():
-            evaluation = _Evaluation(work)
+            evaluation = _Evaluation(work, TaskDiagnostics(work.last_tick))
             name, rows = write_batches(evaluation.matches(number), work.plan.output_schema, folder)
             yield evaluation.told(name, rows)
 
 
 _TOLD: Final = pa.schema(
-    [("name", pa.string()), ("rows", pa.int64()), ("candidates", pa.string()), ("faults", pa.string())]
+    [
+        ("name", pa.string()),
+        ("rows", pa.int64()),
+        ("candidates", pa.string()),
+        ("faults", pa.string()),
+        ("undecided", pa.int64()),
+    ]
 )
 
 
@@ -153,8 +165,9 @@ class _Evaluation:
         How many of their events each component can take, one OR-free pattern after the other.
     """
 
-    def __init__(self, work: FileWork) -> None:
+    def __init__(self, work: FileWork, diagnostics: TaskDiagnostics | None = None) -> None:
         self.faults: list[TraceFault] = []
+        self._diagnostics = diagnostics
         self._work, self._plan = work, work.plan
         self._branches = self._plan.or_free
         self.candidates = self._nothing().sizes
@@ -183,6 +196,7 @@ class _Evaluation:
             "rows": rows,
             "candidates": json.dumps(self.candidates.tolist()),
             "faults": json.dumps([asdict(fault) for fault in self.faults]),
+            "undecided": 0 if self._diagnostics is None else self._diagnostics.left_out,
         }
         return pa.RecordBatch.from_pylist([report], _TOLD)
 
@@ -226,7 +240,7 @@ class _Evaluation:
         """Yield the matches of the events owned; many events are matched in turns of neighbours in time."""
         turns = math.ceil(len(held.rows) / ROWS_PER_PARTITION)
         if turns == 1:
-            yield from execute(self._plan, held.table, owned=owned)
+            yield from execute(self._plan, held.table, owned=owned, diagnostics=self._diagnostics)
             return
         back, reach = reach_of(self._plan)
         lower = held.lower[owned & held.first]
@@ -241,7 +255,10 @@ class _Evaluation:
                 near = (held.upper >= begin) & (held.lower <= end)
                 try:
                     yield from execute(
-                        self._plan, held.table.filter(pa.array(near)), owned=first_in_turn[near]
+                        self._plan,
+                        held.table.filter(pa.array(near)),
+                        owned=first_in_turn[near],
+                        diagnostics=self._diagnostics,
                     )
                 except TraceError as error:
                     raise TraceError(renumbered(error.faults, np.flatnonzero(near))) from None

@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
@@ -29,6 +29,7 @@ from uncertain_cep.spark.dataframes import (
 )
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.spark.ordered_sources import Clusters
+from uncertain_cep.spark.undecided_counts import last_ticks
 from uncertain_cep.timeline.domain import check_one_tick
 from uncertain_cep.traces.checks import check_values
 
@@ -60,6 +61,8 @@ class FrameStatistics:
     """For each OR-free pattern the candidates of its components, in pattern order."""
     ids_apart: bool = False
     """Whether it is known that no two candidates have the same id."""
+    last_tick: int | None = None
+    """The last tick of any event, candidate or not, if it was asked for."""
 
 
 def collect_statistics(
@@ -68,11 +71,13 @@ def collect_statistics(
     candidates: CandidateFilters,
     tick: str | None = None,
     clusters: Clusters | None = None,
+    *,
+    asks_last: bool = False,
 ) -> FrameStatistics:
     """Return the statistics of a frame of the plan's required columns, and the tick column if there is one.
 
     ``tick`` is the length of a tick that the events name, if it is known. Events of one of the ``clusters``
-    count as long as their cluster.
+    count as long as their cluster. ``asks_last`` says whether the last tick of any event is asked for.
 
     Raises
     ------
@@ -93,12 +98,17 @@ def collect_statistics(
         f.xxhash64(*map(column, candidates.keys)) if candidates.keys else f.lit(0).cast("long"),
         (column(names.id) if is_whole else f.lit(None)).cast("long"),
     ]
-    relevant = plainly_named(frame.filter(candidates.first | candidates.later | faulty).select(*columns))
+    last = Observation()
+    events = frame
+    if asks_last:
+        events = frame.observe(last, f.max(last_ticks(plan, schema)).alias("last"))
+    relevant = plainly_named(events.filter(candidates.first | candidates.later | faulty).select(*columns))
     count = partial(counted_candidates, kinds=len(kinds))
     counts = in_workers(relevant, count, from_arrow_schema(COUNTED)).toArrow()
     if at_fault := pc.sum(counts.column("faulty")).as_py():
         _report(frame.filter(faulty), plan, at_fault, tick)
-    return _added_up(counts, candidates)
+    statistics = _added_up(counts, candidates)
+    return replace(statistics, last_tick=int(last.get["last"] or 0)) if asks_last else statistics
 
 
 def packed(conditions: Sequence[Column]) -> list[Column]:

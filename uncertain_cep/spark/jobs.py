@@ -24,7 +24,15 @@ from uncertain_cep.errors import (
 )
 from uncertain_cep.running.limits import Limits
 
-__all__ = ["count_cores", "stopped_in_time", "tasks_told", "within_seconds", "without_java", "worker_errors"]
+__all__ = [
+    "count_cores",
+    "errors_of_workers",
+    "is_connect",
+    "stopped_in_time",
+    "tasks_told",
+    "within_seconds",
+    "without_java",
+]
 
 _RAISED: Final = re.compile(
     r"^uncertain_cep\.errors\.(\w+): (.*?)(?=\n\s*\n|\n\s+at |\s+SQLSTATE: |\n?\Z)", re.MULTILINE | re.DOTALL
@@ -40,23 +48,8 @@ _KINDS: Final[dict[str, type[UncertainCepError]]] = {
 
 
 @contextmanager
-def worker_errors() -> Iterator[None]:
-    """Raise the error of a worker, such as `TraceError`, in place of Spark's own.
-
-    Spark computes matches when they are used, in other processes, and reports their errors as its own, with
-    the text of the traceback.
-
-    Raises
-    ------
-    UncertainCepError
-        That of the worker; a RuntimeEnvironmentError if a process was lost at each try, or took too long to
-        start, or if Spark's Java process is gone.
-
-    Examples
-    --------
-    >>> with worker_errors():  # doctest: +SKIP
-    ...     matches.toPandas()
-    """
+def errors_of_workers() -> Iterator[None]:
+    """Raise the error of a worker in place of Spark's own, see `worker_errors`."""
     try:
         with without_java():
             yield
@@ -97,7 +90,7 @@ def tasks_told(spark: SparkSession, tell: Callable[[int, int], object]) -> Itera
 
     These are the tasks of the active stages of the session, with classic Spark of its context.
     """
-    if _is_connect(spark):
+    if is_connect(spark):
 
         def heard(
             stages: Iterable[Any] | None, inflight_tasks: int, operation_id: str | None, done: bool
@@ -154,7 +147,8 @@ def _watching(watch: Callable[[], object]) -> Thread:
     return watcher
 
 
-def _is_connect(spark: SparkSession) -> bool:
+def is_connect(spark: SparkSession) -> bool:
+    """Return whether a session is one of Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
@@ -176,7 +170,7 @@ def stopped_in_time(spark: SparkSession, limit: Limits | None) -> Iterator[None]
     begin: Callable[[str], object]
     stop: Callable[[str], object]
     end: Callable[[str], object]
-    if _is_connect(spark):
+    if is_connect(spark):
         begin, stop, end = spark.addTag, spark.interruptTag, spark.removeTag
     else:
         context = spark.sparkContext

@@ -40,7 +40,7 @@ from uncertain_cep.spark.file_reading import (
     events_of_files,
     step_events,
 )
-from uncertain_cep.spark.jobs import worker_errors
+from uncertain_cep.spark.jobs import errors_of_workers
 from uncertain_cep.spark.text_spans import files_to_read_whole, in_spans
 from uncertain_cep.timeline.domain import TICK_METADATA, Names
 from uncertain_cep.timeline.durations import Duration, duration_text
@@ -200,7 +200,7 @@ def used_of_traces(
     events = in_workers(numbers, read, from_arrow_schema(model.schema, _NAMES))
     events = noting_files(events, [str(Path(path).absolute()) for path in path_list])
     if reading.options.deduplicate:
-        with worker_errors():
+        with errors_of_workers():
             return _without_duplicates(events, {part.events.numbered for part in parts_with_events})
     described = {row["file"]: None if row["events"] is None else json.loads(row["events"]) for row in rows}
     event_files = described_files(described, kept, reading, days or reading.own_tick is not None, firsts)
@@ -252,7 +252,7 @@ def _numbers(spark: SparkSession, reading: Reading) -> DataFrame:
     return spark.range(0, len(reading.work), 1, min(len(reading.work), MOST_READING_TASKS))
 
 
-@worker_errors()
+@errors_of_workers()
 def _told(spark: SparkSession, reading: Reading) -> dict[TraceFile, dict[str, Any]]:
     """Return the description by `describe_files` of each file."""
     columns = "file long, rows long, schema binary, merged long, events string, uses string"

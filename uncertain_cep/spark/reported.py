@@ -60,9 +60,10 @@ from uncertain_cep.spark.dataframes import (
 )
 from uncertain_cep.spark.file_jobs import describe_reading
 from uncertain_cep.spark.filters import candidate_filters
-from uncertain_cep.spark.jobs import stopped_in_time, worker_errors
+from uncertain_cep.spark.jobs import stopped_in_time
 from uncertain_cep.spark.joined_events import joined_events
 from uncertain_cep.spark.matching import matches_frame
+from uncertain_cep.spark.undecided_counts import worker_errors
 from uncertain_cep.spark.worker import unused_name
 
 __all__ = ["gathered_on_spark"]
@@ -264,13 +265,13 @@ def _compared(
     query = unchosen(plan.query)
     raw_events = _at_stamps(reported)
     without = replace(options, confidence=False, sources=False)
-    raw = _few(held, matches_frame(raw_events, query, without, diagnostics=Diagnostics()))
+    raw = _few(held, matches_frame(raw_events, query, without))
     if raw is None:
         return None, {"matches": None}, {}
     likely, possible = matches.filter(column("confidence") >= least_passing(LIKELY)), matches
     if query != plan.query:
         better = replace(query, min_confidence=LIKELY)
-        likely = matches_frame(reported.events, better, options, diagnostics=Diagnostics())
+        likely = matches_frame(reported.events, better, options)
         possible = _among(reported, raw, query)
     if _few(held, likely) is None:
         return None, {"matches": None}, {}
@@ -311,7 +312,7 @@ def _among(reported: _Reported, raw: DataFrame, query: Query) -> DataFrame:
         # Other events do not change the answer.
         joined = joined_events(raw, events, query, reported.request.options, names=reported.beside)
         events = joined.select(*map(column, events.columns)).distinct()
-    return matches_frame(events, query, options, diagnostics=Diagnostics())
+    return matches_frame(events, query, options)
 
 
 def _at_stamps(reported: _Reported) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 from uuid import uuid4
 
 import numpy as np
@@ -13,6 +14,7 @@ from uncertain_cep.executor import Slicing, execute
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.order import non_overlapping
 from uncertain_cep.results.ranking import ranked
+from uncertain_cep.spark.task_diagnostics import TaskDiagnostics
 
 __all__ = [
     "match_partition",
@@ -24,9 +26,16 @@ __all__ = [
     "write_partition",
 ]
 
+_WRITTEN: Final = pa.schema([("name", pa.string()), ("rows", pa.int64()), ("undecided", pa.int64())])
+
 
 def match_partition(
-    batches: Iterable[pa.RecordBatch], *, plan: EvaluationPlan, schema: pa.Schema, slicing: Slicing | None
+    batches: Iterable[pa.RecordBatch],
+    *,
+    plan: EvaluationPlan,
+    schema: pa.Schema,
+    slicing: Slicing | None,
+    diagnostics: TaskDiagnostics | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches among all events of some keys and slices, whose columns have any names.
 
@@ -40,7 +49,7 @@ def match_partition(
     received.clear()
     if table.schema != schema:
         table = table.cast(schema)
-    yield from execute(plan, table, slicing=slicing)
+    yield from execute(plan, table, slicing=slicing, diagnostics=diagnostics)
 
 
 def non_overlapping_in_partition(
@@ -86,15 +95,19 @@ def write_partition(
     schema: pa.Schema,
     slicing: Slicing | None,
     folder: str,
+    last_tick: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Write the matches of `match_partition` to a Parquet file in a folder that all machines share.
 
-    Yields the name of the file and its number of matches; nothing without matches.
+    Yields the name of the file, None without matches, its number of matches, and that of undecided ones, for
+    which ``last_tick`` is the last tick of any event if there is no known end.
     """
-    matches = match_partition(batches, plan=plan, schema=schema, slicing=slicing)
+    diagnostics = TaskDiagnostics(last_tick)
+    matches = match_partition(batches, plan=plan, schema=schema, slicing=slicing, diagnostics=diagnostics)
     name, rows = write_batches(matches, plan.output_schema, folder)
-    if rows:
-        yield pa.RecordBatch.from_pylist([{"name": name, "rows": rows}])
+    yield pa.RecordBatch.from_pylist(
+        [{"name": name, "rows": rows, "undecided": diagnostics.left_out}], _WRITTEN
+    )
 
 
 def write_batches(

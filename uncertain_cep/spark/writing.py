@@ -33,12 +33,10 @@ from uncertain_cep.spark.dataframes import (
 )
 from uncertain_cep.spark.file_jobs import run_on_files
 from uncertain_cep.spark.file_worker import check_files, write_files
-from uncertain_cep.spark.jobs import tasks_told, worker_errors
-from uncertain_cep.spark.matching import (
-    Spread,
-    as_frame,
-    prepare,
-)
+from uncertain_cep.spark.jobs import tasks_told
+from uncertain_cep.spark.matching import as_frame
+from uncertain_cep.spark.preparing import Spread, prepare
+from uncertain_cep.spark.undecided_counts import worker_errors
 from uncertain_cep.spark.worker import parquet_writer, write_partition
 from uncertain_cep.timeline.domain import Names
 
@@ -182,9 +180,10 @@ def matches_to_parquet(
         aside.mkdir()
         attempts.mkdir()
         written: dict[str, int] = {}
+        undecided = 0
         if work is not None:
             write_parts = partial(write_files, work=work, folder=str(attempts))
-            written = run_on_files(frame, work, write_parts, diagnostics)
+            written, undecided = run_on_files(frame, work, write_parts, diagnostics)
         elif prepared.candidates is not None:
             write = partial(
                 write_partition,
@@ -192,14 +191,18 @@ def matches_to_parquet(
                 schema=prepared.schema,
                 slicing=prepared.slicing,
                 folder=str(attempts),
+                last_tick=None if prepared.undecided is None else prepared.undecided.last_tick,
             )
-            rows = in_workers(prepared.candidates, write, "name string, rows long").collect()
-            written = {row["name"]: row["rows"] for row in rows}
+            rows = in_workers(prepared.candidates, write, "name string, rows long, undecided long").collect()
+            written = {row["name"]: row["rows"] for row in rows if row["name"] is not None}
+            undecided = sum(row["undecided"] for row in rows)
         # Attempts at a task that failed or were slower leave files, too, and may still write some.
         for name in written:
             (attempts / name).replace(aside / name)
         if not written:
             parquet_writer(str(aside / "part-empty.parquet"), prepared.plan.output_schema).close()
+    if prepared.undecided is not None:
+        prepared.undecided.say(undecided)
     return sum(written.values())
 
 

@@ -177,5 +177,5 @@ def _planned(query: Query, loaded: LoadedTrace, tick: str | None) -> EvaluationP
         if loaded.faults:
             return None
         raise
-    warn_of_lacking_keys(plan, loaded)
+    warn_of_lacking_keys(plan, loaded.files_without)
     return plan

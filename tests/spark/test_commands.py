@@ -19,7 +19,7 @@ from pyspark.sql import functions as f
 
 from tests.spark.traces import KEYED, random_trace
 from uncertain_cep.cli import main
-from uncertain_cep.spark import write_matches, writing
+from uncertain_cep.spark import text_spans, write_matches, writing
 
 SECONDS = re.compile(r" in [0-9.]+ s\b")
 ENGINES = ("local", "spark")
@@ -171,3 +171,62 @@ def test_reports_say_the_same(tmp_path: Path, short: Path) -> None:
         pages.append(said)
     assert pages[0] == pages[1]
     assert "left out as undecided" in pages[0][0]
+
+
+def keyed_and_not(folder: Path, ending: str) -> list[Path]:
+    """Return two files, of which only the first has a key."""
+    keyed = [{"type": "A", "id": n, "lower": n, "upper": n, "host": "x"} for n in range(4)]
+    bare = [{"type": "B", "id": 10 + n, "lower": n, "upper": n} for n in range(4)]
+    files = [folder / f"one.{ending}", folder / f"other.{ending}"]
+    for file, rows in zip(files, (keyed, bare), strict=True):
+        if ending == "parquet":
+            pq.write_table(pa.Table.from_pylist(rows), file)
+        elif ending == "csv":
+            pa.csv.write_csv(pa.Table.from_pylist(rows), file)
+        else:
+            file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return files
+
+
+LACKING = {
+    "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 9": "ties b: its events are in no match",
+    "PATTERN SEQ(A a, ANY b) WHERE [host] WITHIN 9": "ties b: its events are in no match",
+    "PATTERN SEQ(A a, !B n, A b) WHERE a.host = b.host AND n.host = a.host WITHIN 9": (
+        "ties n: its events forbid none"
+    ),
+    "PATTERN SEQ(A a, A b) WHERE [host] WITHIN 9": None,
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_file_without_the_key_is_named(tmp_path: Path, ending: str) -> None:
+    files = keyed_and_not(tmp_path, ending)
+    for query, warning in LACKING.items():
+        for command, name in (("match", "matches"), ("report", "page.html")):
+            out = tmp_path / name
+            lines = [
+                run(command, query, *files, "-o", out, "--overwrite", "--engine", engine)[0]
+                for engine in ENGINES
+            ]
+            said, there = ([line for line in each if "it has no column" in line] for each in lines)
+            assert said == there
+            assert len(said) == (warning is not None)
+            if warning is not None:
+                assert said[0].endswith(f"{files[1]}: it has no column host, by which the query {warning}")
+
+
+def test_spans_of_a_file_have_its_columns_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_spans, "BYTES_PER_SPAN", 150)
+    one, other = keyed_and_not(tmp_path, "jsonl")
+    rows = [json.loads(line) for line in other.read_text().splitlines()]
+    file = tmp_path / "third.jsonl"
+    for number, row in enumerate(rows * 3):
+        row = {**row, "id": 20 + number} | ({"host": "x"} if number == 5 else {})
+        with file.open("a") as text:
+            text.write(json.dumps(row) + "\n")
+    query = "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 9"
+    lines = [run("match", query, one, other, file, "--engine", engine)[0] for engine in ENGINES]
+    assert lines[0] == lines[1]
+    assert [line for line in lines[1] if "it has no column" in line] == [
+        f"warning: {other}: it has no column host, by which the query ties b: its events are in no match"
+    ]

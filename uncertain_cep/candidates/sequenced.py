@@ -107,7 +107,7 @@ class SequencedEvents:
 
     @property
     def ties(self) -> TieBreaks:
-        """Which events are before others at the same tick."""
+        """The order of events at the same tick."""
         return TieBreaks(self.source, self.rank, self.lower, self.upper)
 
     @property

@@ -7,8 +7,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
@@ -39,7 +40,10 @@ from uncertain_cep.timeline.domain import TimeDomain, coarsest_unit
 from uncertain_cep.traces.reading import LoadedTrace, load_traces
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 
-__all__ = ["Destination", "Matching", "check_for_spark", "deliver"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Destination", "Matching", "check_for_spark", "deliver", "plan_of", "warn_of_keys_on_spark"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +241,18 @@ def plan_of(query: Query, loaded: LoadedTrace, table: pa.Table, options: MatchOp
             # Which columns there are is to be said of all.
             make_plan(query, loaded.with_all_columns(table.schema), options)
             raise
-    warn_of_lacking_keys(plan, loaded)
+    warn_of_lacking_keys(plan, loaded.files_without)
     return plan
+
+
+def warn_of_keys_on_spark(query: Query, events: DataFrame, options: MatchOptions) -> None:
+    """Warn of the files of a frame that lack a column by which the query ties their events."""
+    from uncertain_cep.spark.dataframes import noted_schema, whole_numbers
+    from uncertain_cep.spark.event_files import files_without
+
+    frame = whole_numbers(events, options.names)
+    plan = make_plan(query, noted_schema(frame, options.names), options)
+    warn_of_lacking_keys(plan, partial(files_without, events))
 
 
 @contextmanager
@@ -316,6 +330,7 @@ def _write_on_spark(
         events = used_of_traces(
             spark, matching.traces, columns.schema, columns.tick, matching.used, columns.format
         )
+        warn_of_keys_on_spark(matching.query, events, options)
         unit = _unit_of_ticks(TimeDomain.of(noted_schema(events, options.names), options.names, options.tick))
         if destination.format_name == "parquet":
             count = matches_to_parquet(

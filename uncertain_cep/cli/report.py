@@ -155,7 +155,7 @@ def _on_spark(
     caught: Sequence[warnings.WarningMessage],
     master: str,
 ) -> tuple[ReportRequest, Answer]:
-    from uncertain_cep.cli.execution import check_for_spark
+    from uncertain_cep.cli.execution import check_for_spark, warn_of_keys_on_spark
     from uncertain_cep.cli.spark_sessions import session_with_kernels
     from uncertain_cep.spark.jobs import stopped_in_time, tasks_told
     from uncertain_cep.spark.reading import read_traces
@@ -173,5 +173,6 @@ def _on_spark(
         stopped_in_time(spark, request.options.limit),
     ):
         events = read_traces(spark, traces, columns.schema, format=columns.format, tick=columns.tick)
+        warn_of_keys_on_spark(request.query, events, request.options)
         request = replace(request, warnings=_said(caught))
         return request, gathered_on_spark(request, events)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from uncertain_cep.errors import warn
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent
-from uncertain_cep.traces.reading import LoadedTrace
 
 __all__ = ["warn_of_lacking_keys"]
 
 
-def warn_of_lacking_keys(plan: EvaluationPlan, loaded: LoadedTrace) -> None:
-    """Warn of each file that has events for a variable, and not the column by which the query ties it."""
+def warn_of_lacking_keys(
+    plan: EvaluationPlan, lacking: Callable[[str], Iterable[tuple[str, Collection[str]]]]
+) -> None:
+    """Warn of each file that has events for a variable, and not the column by which the query ties it.
+
+    ``lacking`` returns the files that lack a column which others have, each with the types of its events.
+    """
     warned = set()
     for component, column, effect in _tied(plan):
-        for file, events in loaded.parts_without(column):
-            if (file, column) in warned or not _are_taken(events, component, plan.names.type):
+        for file, types in lacking(column):
+            if (file, column) in warned or not _are_taken(types, component):
                 continue
             warned.add((file, column))
             warn(
@@ -39,9 +40,6 @@ def _tied(plan: EvaluationPlan) -> Iterator[tuple[PlannedComponent, str, str]]:
                     yield negation.component, absent, "forbid none"
 
 
-def _are_taken(events: pa.Table, component: PlannedComponent, name: str) -> bool:
-    """Return whether some of the events are of a type that a component takes."""
-    if not component.types:
-        return bool(events.num_rows)
-    types = pc.cast(events.column(name), pa.string())
-    return bool(pc.any(pc.is_in(types, pa.array(component.types, pa.string()))).as_py())
+def _are_taken(types: Collection[str], component: PlannedComponent) -> bool:
+    """Return whether a component takes events of one of the types."""
+    return not set(types).isdisjoint(component.types) if component.types else bool(types)

@@ -16,10 +16,12 @@ from uncertain_cep.results.output_place import local_path
 from uncertain_cep.spark.dataframes import from_arrow_schema
 from uncertain_cep.spark.file_parts import EventFiles, parquet_parts
 from uncertain_cep.timeline.domain import Names
+from uncertain_cep.traces.file_columns import FileColumns
 
-__all__ = ["files_of", "remember_files"]
+__all__ = ["files_of", "files_without", "remember_columns", "remember_files"]
 
 _KNOWN: Final[WeakKeyDictionary[DataFrame, EventFiles | tuple[Path, ...]]] = WeakKeyDictionary()
+_COLUMNS: Final[WeakKeyDictionary[DataFrame, tuple[FileColumns, ...]]] = WeakKeyDictionary()
 
 
 def remember_files(frame: DataFrame, files: EventFiles | Sequence[Path]) -> DataFrame:
@@ -29,6 +31,17 @@ def remember_files(frame: DataFrame, files: EventFiles | Sequence[Path]) -> Data
     """
     _KNOWN[frame] = files if isinstance(files, EventFiles) else tuple(files)
     return frame
+
+
+def remember_columns(frame: DataFrame, columns: Sequence[FileColumns]) -> DataFrame:
+    """Note the columns and types of the files of a frame, and return it."""
+    _COLUMNS[frame] = tuple(columns)
+    return frame
+
+
+def files_without(frame: DataFrame, column: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the files of a frame that lack a column which others have, each with the types of its events."""
+    return ((one.file, one.types) for one in _COLUMNS.get(frame, ()) if column not in one.columns)
 
 
 def files_of(frame: DataFrame, schema: pa.Schema, names: Names, columns: Sequence[str]) -> EventFiles | None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from uncertain_cep.config import BATCH_ROWS, ROWS_PER_PART
+from uncertain_cep.config import BATCH_ROWS, MOST_COMPARED_TYPES, ROWS_PER_PART
 from uncertain_cep.errors import TraceError, TraceFault, UncertainCepError, UncertainCepWarning
 from uncertain_cep.spark.text_spans import lines_are_rows, zones_of
 from uncertain_cep.timeline.domain import Names, is_text, with_noted_tick
@@ -23,6 +23,7 @@ from uncertain_cep.traces.common_types import is_number
 from uncertain_cep.traces.exact_numbers import check_kept_as_numbers
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.faulty_rows import ROW
+from uncertain_cep.traces.file_columns import types_of
 from uncertain_cep.traces.file_kinds import format_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile
 from uncertain_cep.traces.intervals import merged_times
@@ -81,6 +82,7 @@ _DESCRIBED: Final = pa.schema(
         ("said", pa.list_(pa.string())),
         ("pmf", pa.bool_()),
         ("zones", pa.list_(pa.string())),
+        ("types", pa.list_(pa.list_(pa.string()))),
     ]
 )
 
@@ -114,8 +116,8 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
     That is its number, its count of raw rows, the raw schema, with the tick that the rows name in the
     metadata, how many certain times share a tick that was chosen for them with different ones, what
     `_described` says of its events, what extraction came to, what was warned of, whether events have a pmf,
-    and which stamps have time zones. Of a span that cannot be
-    read, or is warned of, nothing is: it is read with the rest of its file.
+    which stamps have time zones, and the types of events. Of a span that cannot be read, or is warned of,
+    nothing is: it is read with the rest of its file.
     """
     for number in _numbers(batches):
         uses = ExtractionUses()
@@ -140,6 +142,7 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
             "said": said,
             "pmf": any(_NAMES.pmf in one.table.column_names for one in events),
             "zones": [one.zones for one in events],
+            "types": [_few_types(one.table) for one in events],
         }
         yield pa.RecordBatch.from_pylist([description], _DESCRIBED)
 
@@ -157,7 +160,13 @@ def _unknown(number: int) -> dict[str, Any]:
         "said": [],
         "pmf": False,
         "zones": [],
+        "types": [],
     }
+
+
+def _few_types(table: pa.Table) -> list[str]:
+    """Return the types of events; some of very many."""
+    return sorted(types_of(table))[:MOST_COMPARED_TYPES]
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from uncertain_cep.spark.dataframes import (
     noting_files,
     plainly_named,
 )
-from uncertain_cep.spark.event_files import remember_files
+from uncertain_cep.spark.event_files import remember_columns, remember_files
 from uncertain_cep.spark.file_parts import described_files
 from uncertain_cep.spark.file_reading import (
     FileWork,
@@ -48,6 +48,7 @@ from uncertain_cep.traces import TraceSchema, intervals_of
 from uncertain_cep.traces.duplicates import duplicates_message
 from uncertain_cep.traces.exact_numbers import mixed_columns
 from uncertain_cep.traces.extracting import ExtractionUses
+from uncertain_cep.traces.file_columns import FileColumns
 from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files, reader_tick
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import MissingChoice, merged_message
@@ -199,11 +200,14 @@ def used_of_traces(
     read = partial(events_of_files, reading=reading, days=days, firsts=firsts[:-1], schema=kept)
     events = in_workers(numbers, read, from_arrow_schema(model.schema, _NAMES))
     events = noting_files(events, [str(Path(path).absolute()) for path in path_list])
+    columns = _file_columns(rows, empty, work, parts_with_events)
     if reading.options.deduplicate:
         with errors_of_workers():
-            return _without_duplicates(events, {part.events.numbered for part in parts_with_events})
+            events = _without_duplicates(events, {part.events.numbered for part in parts_with_events})
+        return remember_columns(events, columns)
     described = {row["file"]: None if row["events"] is None else json.loads(row["events"]) for row in rows}
     event_files = described_files(described, kept, reading, days or reading.own_tick is not None, firsts)
+    events = remember_columns(events, columns)
     return events if event_files is None else remember_files(events, event_files)
 
 
@@ -228,6 +232,23 @@ def _warn_of_zones(
         for part, zone in zip(parts_with_events, zones, strict=True)
     ]
     warn_of_zones(stamps, parts)
+
+
+def _file_columns(
+    rows: Sequence[Mapping[str, Any]], empty: Mapping[int, pa.Table], work: FileWork, parts: Sequence[Part]
+) -> list[FileColumns]:
+    """Return the columns and types that each table of the schema makes of each file that is described."""
+    types = [types for row in rows if row["file"] in empty for types in row["types"]]
+    if len(types) != len(parts):
+        # Some have faults, which are met when the events are read.
+        return []
+    steps = [(number, place) for number in empty for place in range(len(work[number][1]))]
+    columns: dict[tuple[TraceFile, int], FileColumns] = {}
+    for (number, place), part, types_of_part in zip(steps, parts, types, strict=True):
+        one = FileColumns(part.file, frozenset(part.events.table.column_names), frozenset(types_of_part))
+        of_file = replace(work[number][0], span=None), place
+        columns[of_file] = columns[of_file] | one if of_file in columns else one
+    return list(columns.values())
 
 
 def _with_pmfs(model: pa.Table) -> pa.Table:
@@ -256,7 +277,7 @@ def _numbers(spark: SparkSession, reading: Reading) -> DataFrame:
 def _told(spark: SparkSession, reading: Reading) -> dict[TraceFile, dict[str, Any]]:
     """Return the description by `describe_files` of each file."""
     columns = "file long, rows long, schema binary, merged long, events string, uses string"
-    columns += ", said array<string>, pmf boolean, zones array<string>"
+    columns += ", said array<string>, pmf boolean, zones array<string>, types array<array<string>>"
     rows = in_workers(_numbers(spark, reading), partial(describe_files, reading=reading), columns).collect()
     return {reading.work[row["file"]][0]: row.asDict() for row in rows}
 

@@ -19,6 +19,7 @@ from uncertain_cep.traces.duplicates import duplicates_message, first_of_equal
 from uncertain_cep.traces.exact_numbers import mixed_columns
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.faulty_rows import ROW
+from uncertain_cep.traces.file_columns import types_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile, first_column_names, list_files, reader_tick
 from uncertain_cep.traces.frames import event_table
 from uncertain_cep.traces.instants import warn_of_naive
@@ -92,12 +93,12 @@ class LoadedTrace:
             faults = [self.origin.placed(fault) for fault in ids]
         return replace(self, faults=(*self.faults, *faults))
 
-    def parts_without(self, column: str) -> Iterator[tuple[str, pa.Table]]:
-        """Yield the files, and their events, that lack a column which others have."""
+    def files_without(self, column: str) -> Iterator[tuple[str, frozenset[str]]]:
+        """Yield the files that lack a column which others have, each with the types of its events."""
         start = 0
         for file, length, names in zip(self.origin.files, self.origin.lengths, self.columns, strict=False):
             if self.table is not None and file is not None and column not in names:
-                yield file, self.table.slice(start, length)
+                yield file, types_of(self.table.slice(start, length))
             start += length
 
     def with_all_columns(self, schema: pa.Schema) -> pa.Schema:

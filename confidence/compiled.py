@@ -1,179 +1,143 @@
-"""What Numba makes of a kernel, and how that is kept between processes."""
+"""What Numba makes of a kernel, by what is public of Numba, and by private parts where they are as expected.
+
+Numba has no public way to keep compiled code under names of one's own (:mod:`confidence.stored`), nor to
+compile for callers alone (:mod:`confidence.linked`). Those modules import private parts of Numba, which any
+release may change. :func:`private_parts` alone imports them. Where it fails, kernels are what ``numba.njit``
+makes of them: the answers are the same, and take longer to compile.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import pickle
-import sys
-from contextlib import suppress
+import os
+from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, Final
+from importlib import import_module
+from typing import Any, Final, NamedTuple
 
 import numba
 import numpy as np
-from numba._dispatcher import compute_fingerprint
-from numba.core import codegen as numba_codegen
-from numba.core import compiler, types
-from numba.core.registry import CPUDispatcher
-from numba.core.serialize import dumps
+from numba.extending import typeof_impl
 
-from confidence.kernel_cache import (
-    cache_folder,
-    portable_processor,
-    read_entry,
-    say_needed,
-    sources_hash,
-    write_entry,
-)
-from confidence.linked import LinkedDispatcher, kernel_flags, rebuilt, set_environments
-from confidence.uninterrupted import may_end_here, uninterrupted
+from confidence import kernel_cache
+from confidence.uninterrupted import uninterrupted
 
-__all__ = ["CompiledKernel"]
+__all__ = ["PRIVATE", "NjitKernel", "PrivateParts", "compiled_kernel", "know", "private_parts"]
 
-AVX2_FEATURES: Final = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
-"""What x86-64-v3 has beyond all processors of its kind."""
+PRIVATE: Final = {"linking": "confidence.linked", "storing": "confidence.stored"}
+"""What takes private parts of Numba -> the module that imports them. The first needs the second."""
+
+_NJIT: Final[Any] = numba.njit
 
 
-class CompiledKernel(CPUDispatcher):
-    """A function to compile: for calls by Python, and otherwise for calls by other kernels.
+class PrivateParts(NamedTuple):
+    """Which private parts of Numba this process uses."""
 
-    A call with a constant makes no variant of a kernel for that constant.
-    """
-
-    _compiler: Any
-
-    def __init__(self, py_func: Any, targetoptions: Any, packed: bool) -> None:
-        super().__init__(py_func, {}, targetoptions)
-        self._compiler._customize_flags = kernel_flags
-        self._cache = _KernelCache(py_func, linked=False)
-        self._linked = LinkedDispatcher(py_func, targetoptions, packed)
-        self._linked._cache = _KernelCache(py_func, linked=True)
-        self._entries: dict[tuple[Any, ...], Any] = {}
-
-    @classmethod
-    def of(cls, function: Any, inline: bool, allocates: bool, packed: bool) -> CompiledKernel:
-        """Return the kernel to make of a function, see :func:`confidence.kernel.kernel`."""
-        # What is not given is taken over from the caller that happens to compile the function first.
-        options = {
-            "nopython": True,
-            "boundscheck": None,
-            "nogil": True,
-            "error_model": "numpy",
-            "fastmath": False,
-            "forceinline": inline,
-            "no_cfunc_wrapper": True,
-            "_nrt": allocates,
-        }
-        return cls(function, options, packed)
-
-    def add_overload(self, cres: Any) -> None:
-        """Let Python find the code."""
-        super().add_overload(cres)
-        set_environments(cres)
-
-    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
-        # Called when Python calls the kernel with arguments of new types.
-        home: Any = super()
-        return uninterrupted(partial(home._compile_for_args, *args, **kws))
-
-    def entry(self, arguments: tuple[Any, ...]) -> Any:
-        """Return what Python calls where arguments are of such types; None if it is not compiled for them."""
-        # To find out the types takes 0.3 ms for fifty arrays.
-        key = compute_fingerprint(arguments), *map(type, arguments)
-        if key not in self._entries:
-            overload: Any = self.overloads.get(tuple(map(self.typeof_pyval, arguments)))
-            if overload is None:
-                return None
-            self._entries[key] = overload.entry_point
-        return self._entries[key]
-
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Compile the kernel for a call by another one, whose arguments have these types."""
-        may_end_here()
-        _, folded = self._compiler.fold_argument_types(args, kws)
-        given = tuple(types.unliteral(argument) for argument in folded)
-        home: Any = super() if given in self.overloads else self._linked
-        return home.get_call_template(given, {})
-
-    def get_overload(self, sig: Any) -> Any:
-        """Return the key of the code for a call by another kernel."""
-        given = tuple(sig)
-        home: Any = self._linked if given in self._linked.overloads else super()
-        return home.get_overload(sig)
-
-
-class _KernelCache:
-    """What Numba asks for compiled code and hands it to, for one kernel."""
-
-    def __init__(self, function: Any, linked: bool) -> None:
-        self._function = function
-        self._linked = linked
-        self._enabled = True
-
-    @property
-    def cache_path(self) -> str | None:
-        """Where the entries lie."""
-        folder = cache_folder()
-        return None if folder is None else str(folder)
-
-    def enable(self) -> None:
-        """Use the cache from now on."""
-        self._enabled = True
-
-    def disable(self) -> None:
-        """Neither read nor write from now on."""
-        self._enabled = False
-
-    def flush(self) -> None:
-        """Keep everything: no entry is ever stale."""
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled code for these types of arguments, or None."""
-        target_context.refresh()
-        stored: Any = None
-        compiled: Any = None
-        for name in self._names(sig, target_context.codegen()):
-            if stored is None and (data := read_entry(name)) is not None:
-                # The types of arguments may name a class that has moved since: then it is no such entry.
-                with suppress(ImportError, AttributeError):
-                    stored, compiled = pickle.loads(data)
-        say_needed(f"{self._function.__module__}.{self._function.__qualname__}", stored == sig)
-        if stored != sig:
-            return None
-        if self._linked:
-            return rebuilt(target_context, compiled)
-        return compiler.CompileResult._rebuild(target_context, *compiled)
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep compiled code; do nothing where that is not possible."""
-        if any(not lifted.can_cache for lifted in data.lifted) or data.library.has_dynamic_globals:
-            return
-        for name in self._names(sig, data.codegen)[:1]:
-            write_entry(name, dumps((sig, data._reduce())))
-
-    def _names(self, sig: Any, codegen: Any) -> list[str]:
-        """Return the names of the entry for this processor and, where it will do, for all like it."""
-        # The address of an object means another one in the next process.
-        if not self._enabled or " at 0x" in repr(sig):
-            return []
-        function, names = self._function, []
-        portable = (*sys.version_info[:2], portable_processor())
-        own = (sys.version, np.__version__, codegen.magic_tuple())
-        if codegen.magic_tuple()[1:] == (portable_processor(), ""):
-            targets: list[Any] = [portable]
-        else:
-            targets = [own, portable] if _can_run_portable() else [own]
-        for target in targets:
-            parts = (numba.__version__, target, function.__qualname__, sig, self._linked)
-            name = hashlib.sha256(repr(parts).encode())
-            name.update(sources_hash(function.__module__))
-            names.append(f"{function.__module__}.{function.__qualname__}-{name.hexdigest()[:40]}.nbc")
-        return names
+    part: str
+    """Of :data:`PRIVATE` the first that holds; empty for none."""
+    module: Any
+    """Its module."""
+    missing: dict[str, str]
+    """Those before it, and why they do not hold."""
 
 
 @cache
-def _can_run_portable() -> bool:
-    """Return whether this processor runs what is compiled for :func:`portable_processor`."""
-    numbas: Any = numba_codegen
-    features = numbas.ll.get_host_cpu_features()
-    return portable_processor() == "generic" or all(features.get(name) for name in AVX2_FEATURES)
+def private_parts() -> PrivateParts:
+    """Import what needs private parts of Numba, if these are there and do what they should.
+
+    Two small kernels show that, once for each version of Numba and of the sources, in half a second.
+    """
+    refused = os.environ.get(kernel_cache.WITHOUT, "").split()
+    missing: dict[str, str] = {}
+    for part, name in PRIVATE.items():
+        try:
+            if part in refused or "storing" in refused:
+                raise ImportError(f"{kernel_cache.WITHOUT} names it")
+            module: Any = import_module(name)
+            if not kernel_cache.is_marked(part):
+                module.check(_private_options(inline=False, allocates=False))
+                kernel_cache.mark(part)
+        except Exception as error:
+            # Numba raises errors of many kinds where its parts do not fit together.
+            missing[part] = f"{type(error).__name__}: {error}".splitlines()[0]
+        else:
+            return PrivateParts(part, module, missing)
+    kernel_cache.keep_nothing()
+    return PrivateParts("", None, missing)
+
+
+def _public_options(inline: bool) -> dict[str, Any]:
+    # What is not given is taken over from the caller that happens to compile the function first.
+    return {"nogil": True, "error_model": "numpy", "fastmath": False, "forceinline": inline}
+
+
+def _private_options(inline: bool, allocates: bool) -> dict[str, Any]:
+    return {**_public_options(inline), "no_cfunc_wrapper": True, "_nrt": allocates}
+
+
+def compiled_kernel(function: Any, inline: bool, allocates: bool, packed: bool) -> Any:
+    """Return what compiles a function, see :func:`confidence.kernel.kernel`, and calls what comes out.
+
+    Its ``overloads`` are empty until something is compiled; its ``dispatcher`` is what others call.
+    """
+    part, module, _ = private_parts()
+    options = _private_options(inline, allocates)
+    if part == "linking":
+        return module.LinkingKernel(function, {"nopython": True, "boundscheck": None, **options}, packed)
+    if part == "storing":
+        dispatcher = _NJIT(**options)(function)
+        return NjitKernel(module.attach(dispatcher, module.KernelCache(function, "njit")))
+    name = f"{function.__module__}.{function.__qualname__}"
+    return NjitKernel(
+        _NJIT(**_public_options(inline))(function), partial(kernel_cache.say_needed, name, False)
+    )
+
+
+class NjitKernel:
+    """What ``numba.njit`` makes of a kernel, kept from interrupts.
+
+    Parameters
+    ----------
+    dispatcher : callable
+        That of Numba.
+    announce : callable
+        Called before something is compiled.
+
+    Attributes
+    ----------
+    overloads : set
+        Kinds of arguments that it was compiled for.
+    """
+
+    def __init__(self, dispatcher: Any, announce: Callable[[], None] = lambda: None) -> None:
+        self.dispatcher = dispatcher
+        self._announce = announce
+        self.overloads: set[tuple[Any, ...]] = set()
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel; compile it first where it is not compiled for such arguments."""
+        kinds = tuple(map(_kind, arguments))
+        if kinds not in self.overloads:
+            self._announce()
+            signature = tuple(map(numba.typeof, arguments))
+            uninterrupted(partial(self.dispatcher.compile, signature))
+            self.overloads.add(kinds)
+        return self.dispatcher(*arguments)
+
+    def entry(self, arguments: tuple[Any, ...]) -> None:
+        """Return None: nothing public runs a kernel without a look at the types."""
+
+
+def _kind(argument: Any) -> Any:
+    """Return what decides how an argument is typed, at a twentieth of what typing it takes."""
+    if isinstance(argument, np.ndarray):
+        return argument.dtype, argument.ndim, argument.flags.num
+    return (type(argument), *map(_kind, argument)) if isinstance(argument, tuple) else type(argument)
+
+
+@cache
+def know(kernels: type) -> None:
+    """Have Numba know the objects of a class, where a kernel calls one, by the dispatcher of its ``compiled``."""
+
+    @typeof_impl.register(kernels)
+    def _(kernel: Any, _: Any) -> Any:
+        return numba.typeof(kernel.compiled.dispatcher)

@@ -143,11 +143,12 @@ class Kernel:
         return self._compiled
 
     def _make(self) -> None:
-        from confidence.compiled import CompiledKernel
+        from confidence.compiled import compiled_kernel, know
 
         with _creating:
+            know(Kernel)
             if self._compiled is None:
-                self._compiled = CompiledKernel.of(self.py_func, *self._options)
+                self._compiled = compiled_kernel(self.py_func, *self._options)
 
     @property
     def plain(self) -> Callable[..., Any]:
@@ -156,11 +157,6 @@ class Kernel:
             code, names = self.py_func.__code__, _plain_names(self.py_func.__module__)
             self._plain = FunctionType(code, names, self.__name__, self.py_func.__defaults__)
         return self._plain
-
-    @property
-    def _numba_type_(self) -> Any:
-        # What Numba asks for when a kernel that it compiles calls this one.
-        return self.compiled._numba_type_
 
 
 def direct(function: Any, arguments: tuple[Any, ...]) -> Any:

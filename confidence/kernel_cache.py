@@ -40,9 +40,11 @@ except ImportError:  # Not on Windows.
 
 __all__ = [
     "PACKAGES",
+    "WITHOUT",
     "cache_folder",
     "compiler_lock",
     "is_marked",
+    "keep_nothing",
     "kept_by_group",
     "mark",
     "name_of_mark",
@@ -66,8 +68,11 @@ UNUSED_SECONDS: Final = 30 * 24 * 3600
 SHIPPED: Final = "uncertain_cep_kernels"
 """The package that holds compiled kernels."""
 
-COMPILERS: Final = ("confidence.compiled", "confidence.linked")
+COMPILERS: Final = ("confidence.compiled", "confidence.linked", "confidence.stored")
 """Decide what becomes of every kernel."""
+
+WITHOUT: Final = "UNCERTAIN_CEP_NUMBA_WITHOUT"
+"""Variable of the environment with parts of ``confidence.compiled.PRIVATE`` that are not to be used."""
 
 NO_CODE: Final = frozenset({"confidence.kernel", "confidence.kernel_cache"})
 """Decide when kernels are compiled, and where they are kept, which the code does not depend on."""
@@ -251,7 +256,8 @@ def compiler_lock() -> Iterator[int | None]:
 @cache
 def _all_sources_hash() -> str:
     """Return a hash of the sources of all kernels."""
-    total = hashlib.sha256(repr(sys.version_info[:2]).encode())
+    parts = (sys.version_info[:2], os.environ.get(WITHOUT, ""))
+    total = hashlib.sha256(repr(parts).encode())
     for package in (*PACKAGES, "numba"):
         spec = find_spec(package)
         root = Path(spec.origin).parent if spec is not None and spec.origin else Path()
@@ -277,9 +283,17 @@ def is_marked(group: str) -> bool:
     return any((folder / name_of_mark(group)).exists() for folder in _folders())
 
 
+_keeps: Final[list[bool]] = [True]
+
+
+def keep_nothing() -> None:
+    """Mark no group as kept from now on, as this process keeps no compiled code."""
+    _keeps[:] = [False]
+
+
 def mark(group: str) -> None:
     """Note that all kernels of a group are kept."""
-    folder = cache_folder()
+    folder = cache_folder() if all(_keeps) else None
     if folder is not None:
         with suppress(OSError):
             _write(folder / name_of_mark(group), b"")

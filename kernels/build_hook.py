@@ -16,10 +16,10 @@ PROJECT = Path(__file__).resolve().parents[1]
 
 WARM_UP = """
 import json, sys
-from confidence import compiled, kernel_cache
+from confidence import compiled, kernel_cache, stored
 from uncertain_cep.warming import GROUPS, warm_up
 
-names, read = [], compiled.read_entry
+names, read = [], stored.read_entry
 
 def noted(name):
     data = read(name)
@@ -27,10 +27,10 @@ def noted(name):
         names.append(name)
     return data
 
-compiled.read_entry = noted
+stored.read_entry = noted
 chosen = sys.argv[1].split(",") if sys.argv[1] else list(GROUPS)
 warm_up(chosen)
-names += map(kernel_cache.name_of_mark, chosen)
+names += map(kernel_cache.name_of_mark, (*chosen, compiled.private_parts().part))
 print(json.dumps([str(kernel_cache.cache_folder() / name) for name in dict.fromkeys(names)]))
 """
 

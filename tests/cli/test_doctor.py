@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from confidence.compiled import PrivateParts
 from tests.cli.conftest import Invoke
 from uncertain_cep.cli import doctor
 from uncertain_cep.config import KERNELS
@@ -39,6 +40,7 @@ def test_a_machine_with_nothing_wrong(invoke: Invoke, folder: Path) -> None:
     assert lines[0].startswith("uncertain-cep ")
     assert lines[-1] == "nothing is wrong"
     assert not any(line.startswith("wrong") for line in lines)
+    assert not findings(done.stdout, "Numba")
     (packages,) = findings(done.stdout, "packages")
     assert f"numba {importlib.metadata.version('numba')}, numpy " in packages
     assert findings(done.stdout, "cache") == [f"ok    cache     {folder}"]
@@ -91,7 +93,7 @@ def old_python(monkeypatch: PATCH) -> None:
 
 
 WRONG: dict[str, tuple[Callable[[PATCH], None], str]] = {
-    "a version that is not allowed": (older_numba, "numba 0.60.1 is not <0.69,>=0.68: pip install 'numba"),
+    "a version that is not allowed": (older_numba, "numba 0.60.1 is not >=0.66: pip install 'numba"),
     "a package that is missing": (no_lark, "lark is missing: pip install 'lark<2,>=1.2'"),
     "a package that cannot be imported": (
         foreign_numpy,
@@ -135,6 +137,11 @@ def no_folder(monkeypatch: PATCH) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/dev/null")
 
 
+def no_linking(monkeypatch: PATCH) -> None:
+    parts = PrivateParts("storing", None, {"linking": "AttributeError: no Flags"})
+    monkeypatch.setattr("confidence.compiled.private_parts", lambda: parts)
+
+
 def no_distribution(monkeypatch: PATCH) -> None:
     def requires(name: str) -> list[str]:
         raise importlib.metadata.PackageNotFoundError(name)
@@ -151,6 +158,10 @@ NOTES: dict[str, tuple[Callable[[PATCH], None], str]] = {
     "Java": (no_java, "(JAVA_HOME: /nowhere holds no Java that starts); only Spark needs it: pip install"),
     "Spark": (no_spark, "SPARK_HOME=/nowhere holds no Spark"),
     "cache": (no_folder, "every process compiles anew: /dev/null/uncertain-cep cannot be written"),
+    "Numba": (
+        no_linking,
+        "first answers take up to 1.5 times as long to compile (AttributeError: no Flags); answers are the",
+    ),
     "packages": (no_distribution, "versions are not checked"),
 }
 

@@ -26,8 +26,11 @@ PLUGIN = "tests.confidence.checked"
 LEAST_COVERED = 95.0
 """Percent of the lines of every kernel package that tests without the compiler reach."""
 
-COMPILER = tuple(f"confidence/{name}.py" for name in ("compiled", "kernel", "kernel_cache", "linked"))
-"""Are about compiled code and its cache only: test_kernel_cache.py and test_linked_kernels.py."""
+COMPILER = tuple(
+    f"confidence/{name}.py" for name in ("compiled", "kernel", "kernel_cache", "linked", "stored")
+)
+"""Are about compiled code and its cache only, as are test_kernel_cache.py, test_linked_kernels.py and
+test_private_parts.py."""
 
 KERNELS = tuple(f"tests/{package}" for package in PACKAGES)
 ENGINE = tuple(

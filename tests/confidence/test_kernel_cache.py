@@ -24,7 +24,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import numpy as np
 from numba.core import event
+from confidence.compiled import private_parts
 from confidence.gaps.monte_carlo import _stir
+
+private_parts()
 
 class Compiles(event.Listener):
     count = 0

@@ -13,6 +13,7 @@ from numba.core import event
 from numpy.typing import NDArray
 
 from confidence.arrays import ascending, count_below, count_up_to, largest, smallest
+from confidence.compiled import private_parts
 from confidence.kernel import kernel
 
 Int64 = NDArray[np.int64]
@@ -68,6 +69,8 @@ def compiled_names() -> Iterator[list[str]]:
 
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Compiles two kernels of its own.
+    private_parts()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
 
 

@@ -25,6 +25,12 @@ OLDEST_PYTHON: Final = (3, 11)
 IMPORTED: Final = ("numpy", "pyarrow", "numba", "lxml.etree")
 """Packages with compiled code, which cannot be imported if it was built for something else."""
 
+WITHOUT_PART: Final = {
+    "linking": "kernels are not linked, so first answers take up to 1.5 times as long to compile",
+    "storing": "compiled kernels are not kept, so every process compiles anew",
+}
+"""The effect where Numba lacks what ``confidence.compiled.PRIVATE`` needs."""
+
 _REQUIREMENT: Final = re.compile(r"\s*([\w.-]+)\s*(?:\[[^\]]*\])?\s*\(?([^;)]*)\)?\s*(?:;(.*))?")
 _BOUND: Final = re.compile(r"(>=|<=|==|<|>)\s*([0-9][\w.*]*)")
 
@@ -62,7 +68,7 @@ def doctor() -> None:
 
 
 def _findings() -> Iterator[Finding]:
-    for check in (_python, _packages, _imports, _java, _cache, _kernels, _parts):
+    for check in (_python, _packages, _imports, _compiler, _java, _cache, _kernels, _parts):
         yield from check()
 
 
@@ -139,6 +145,20 @@ def _imports() -> Iterator[Finding]:
             package = name.partition(".")[0]
             said = f"{package} cannot be imported ({error}): pip install --force-reinstall {package}"
             yield Finding("wrong", "packages", said)
+
+
+def _compiler() -> Iterator[Finding]:
+    """Yield a note if this release of Numba is not one whose private parts are known."""
+    try:
+        from confidence.compiled import private_parts
+        from confidence.uninterrupted import uninterrupted
+
+        missing = uninterrupted(private_parts).missing
+    except ImportError:
+        # Numba cannot be imported, which is said already.
+        return
+    for part, reason in missing.items():
+        yield Finding("note", "Numba", f"{WITHOUT_PART[part]} ({reason}); answers are the same")
 
 
 def _java() -> Iterator[Finding]:

@@ -136,7 +136,7 @@ def _kind(argument: Any) -> Any:
 
 @cache
 def know(kernels: type) -> None:
-    """Have Numba know the objects of a class, where a kernel calls one, by the dispatcher of its ``compiled``."""
+    """Have Numba type objects of a class, which kernels call, by the dispatcher of their ``compiled``."""
 
     @typeof_impl.register(kernels)
     def _(kernel: Any, _: Any) -> Any:

@@ -18,6 +18,14 @@ So there is a budget for each group.
 
 from confidence.groups.parts_of_groups import parts_of_groups
 from confidence.groups.problems import Groups
+from confidence.groups.resolving_groups import ResolvedVariables, resolve_variables
 from confidence.groups.weighing_groups import WeighedGroups, weigh_groups
 
-__all__ = ["Groups", "WeighedGroups", "parts_of_groups", "weigh_groups"]
+__all__ = [
+    "Groups",
+    "ResolvedVariables",
+    "WeighedGroups",
+    "parts_of_groups",
+    "resolve_variables",
+    "weigh_groups",
+]

@@ -43,7 +43,16 @@ from confidence.groups.problems import (
 from confidence.groups.simplifying import NO_ROOM, simplified
 from confidence.kernel import kernel
 
-__all__ = ["COSTLY", "READY", "ROOM", "probabilities_of_groups"]
+__all__ = [
+    "COSTLY",
+    "READY",
+    "ROOM",
+    "counted",
+    "hold",
+    "load_group",
+    "probabilities_of_groups",
+    "set_bounds",
+]
 
 READY: Final = 0
 COSTLY: Final = 1
@@ -98,10 +107,10 @@ def probabilities_of_groups(groups, begin, most_steps, budget, work, probability
         if spent > budget:
             return group
         plain_checkpoint()
-        if not _load(groups, group, most_steps, work):
+        if not load_group(groups, group, most_steps, work):
             status[group] = ROOM
             return group
-        status[group] = _counted(work.variables, work.arena, work.scratch)
+        status[group] = counted(0, work.arena.top[LISTED], work.variables, work.arena, work.scratch)
         steps[group] = work.arena.top[STEPS]
         spent += work.arena.top[STEPS]
         if status[group] == ROOM:
@@ -112,7 +121,7 @@ def probabilities_of_groups(groups, begin, most_steps, budget, work, probability
 
 
 @kernel
-def _load(groups, group, most_steps, work):
+def load_group(groups, group, most_steps, work):
     """Write a group to the bottom of the stacks; return whether there is room."""
     variables, arena, top = work.variables, work.arena, work.arena.top
     begin, end = groups.variable_start[group], groups.variable_start[group + 1]
@@ -167,10 +176,10 @@ def _load(groups, group, most_steps, work):
 
 
 @kernel
-def _counted(variables, arena, scratch):
-    """Fill ``scratch.result`` for the group that is loaded; return its status."""
+def counted(begin, end, variables, arena, scratch):
+    """Fill ``scratch.result`` for listed matches of the group that is loaded; return a status."""
     top = arena.top
-    status = _enter(0, top[LISTED], variables, arena, scratch)
+    status = _enter(begin, end, variables, arena, scratch)
     while top[FRAMES] and status in (READY, _DEEPER):
         if top[STEPS] > top[MOST_STEPS]:
             return COSTLY
@@ -183,7 +192,7 @@ def _counted(variables, arena, scratch):
             _leave(level, variables, arena, scratch)
             status = READY
         elif frame[_KIND] == _HELD:
-            _hold(frame[_VARIABLE], arena.tick[frame[_NEXT]], variables)
+            hold(frame[_VARIABLE], arena.tick[frame[_NEXT]], variables)
             status = _enter(frame[_FIRST], frame[_LAST], variables, arena, scratch)
         elif frame[_KIND] == _ALTERNATIVES:
             status = _open_part(frame[_NEXT], variables, arena, scratch)
@@ -295,17 +304,18 @@ def _push_held(begin, end, variables, arena, scratch):
 
 
 @kernel
-def _hold(v, tick, variables):
+def hold(v, tick, variables):
     """Hold a variable at a tick, and move the times by it if it is a clock."""
-    _set_bounds(v, tick, tick, variables)
+    set_bounds(v, tick, tick, variables)
     w = variables[CHILD, v]
     while w:
-        _set_bounds(w, tick + variables[OWN_LOW, w], tick + variables[OWN_HIGH, w], variables)
+        set_bounds(w, tick + variables[OWN_LOW, w], tick + variables[OWN_HIGH, w], variables)
         w = variables[SIBLING, w]
 
 
 @kernel
-def _set_bounds(v, low, high, variables):
+def set_bounds(v, low, high, variables):
+    """Set the bounds of a variable, also those within a match."""
     variables[LOW, v] = variables[NEAR_LOW, v] = low
     variables[HIGH, v] = variables[NEAR_HIGH, v] = high
 
@@ -313,10 +323,10 @@ def _set_bounds(v, low, high, variables):
 @kernel
 def _release(v, low, high, variables):
     """Give a variable its bounds back."""
-    _set_bounds(v, low, high, variables)
+    set_bounds(v, low, high, variables)
     w = variables[CHILD, v]
     while w:
-        _set_bounds(w, low + variables[OWN_LOW, w], high + variables[OWN_HIGH, w], variables)
+        set_bounds(w, low + variables[OWN_LOW, w], high + variables[OWN_HIGH, w], variables)
         w = variables[SIBLING, w]
 
 

@@ -35,7 +35,7 @@ from confidence.groups.simplifying import NO_ROOM
 from confidence.groups.spread_nodes import nodes_needed, spread_nodes
 from confidence.kernel import kernel
 
-__all__ = ["TOO_DEAR", "held_ticks", "tying_most"]
+__all__ = ["TOO_DEAR", "append_piece", "append_tick", "degree_of", "held_ticks", "piece_starts", "tying_most"]
 
 TOO_DEAR: Final = -2
 
@@ -157,7 +157,7 @@ def held_ticks(v, variables, arena, scratch):
     The weights are numbers of ticks, or probabilities if it has a law of its own. ``NO_ROOM`` if they do not
     fit, ``TOO_DEAR`` if there are too many pieces, or paths to find them by.
     """
-    pieces = _starts(v, variables, arena, scratch)
+    pieces = piece_starts(v, variables, arena, scratch)
     if pieces < 0:
         return pieces
     before = arena.top[NODES]
@@ -166,14 +166,14 @@ def held_ticks(v, variables, arena, scratch):
             return TOO_DEAR
         first = scratch.start[number]
         last = scratch.start[number + 1] - 1 if number + 1 < pieces else variables[HIGH, v]
-        degree = _degree(v, first, last, variables, arena, scratch)
-        if not _append_piece(v, first, last, degree, variables, arena, scratch):
+        degree = degree_of(v, first, last, False, variables, arena, scratch)
+        if not append_piece(v, first, last, degree, variables, arena, scratch):
             return TOO_DEAR if arena.top[STEPS] > arena.top[MOST_STEPS] else NO_ROOM
     return arena.top[NODES] - before
 
 
 @kernel
-def _starts(v, variables, arena, scratch):
+def piece_starts(v, variables, arena, scratch):
     """Write where the pieces of a variable begin, ascending; return how many there are, or ``TOO_DEAR``."""
     path, start, edges = scratch.path, scratch.start, scratch.edges
     start[0] = variables[LOW, v]
@@ -225,8 +225,11 @@ def _starts(v, variables, arena, scratch):
 
 
 @kernel
-def _degree(v, first, last, variables, arena, scratch):
-    """Return how many variables one is tied to on some of its ticks; -1: one of these has a law."""
+def degree_of(v, first, last, by_all, variables, arena, scratch):
+    """Return how many variables one is tied to on some of its ticks; -1: one of these has a law.
+
+    ``by_all`` says that all its literals count, whatever the ticks.
+    """
     edges, queue = scratch.edges, scratch.touched
     arena.top[STAMP] += 1
     stamp = arena.top[STAMP]
@@ -242,7 +245,7 @@ def _degree(v, first, last, variables, arena, scratch):
             w = edges[e, _END]
             arena.top[STEPS] += 1
             if scratch.by_variable[MARK, w] != stamp and (
-                u != v or _is_open(e, w, first, last, variables, edges)
+                u != v or by_all or _is_open(e, w, first, last, variables, edges)
             ):
                 scratch.by_variable[MARK, w] = stamp
                 queue[count] = w
@@ -262,7 +265,7 @@ def _is_open(e, w, first, last, variables, edges):
 
 
 @kernel
-def _append_piece(v, first, last, degree, variables, arena, scratch):
+def append_piece(v, first, last, degree, variables, arena, scratch):
     """Append the ticks that tell the sum over a piece, with their weights; return whether there is room.
 
     Degree -1: each tick. There is no room for more ticks than steps are left.
@@ -273,26 +276,26 @@ def _append_piece(v, first, last, degree, variables, arena, scratch):
         total = 0.0
         for tick in range(first, last + 1):
             total += scratch.values[law + tick - variables[LOW, v]]
-        return total == 0.0 or _append_tick(first, total, arena)
+        return total == 0.0 or append_tick(first, total, arena)
     if law >= 0 or degree < 0 or ticks <= degree + 1:
         if not _affords(ticks, arena):
             return False
         for tick in range(first, last + 1):
             weight = 1.0 if law < 0 else scratch.values[law + tick - variables[LOW, v]]
-            if weight > 0.0 and not _append_tick(tick, weight, arena):
+            if weight > 0.0 and not append_tick(tick, weight, arena):
                 return False
         return True
     if degree <= 1:
         middle = first + (ticks - 1) // 2
         if degree == 0 or ticks % 2 == 1:
-            return _append_tick(middle, float(ticks), arena)
+            return append_tick(middle, float(ticks), arena)
         half = float(ticks) / 2.0
-        return _append_tick(middle, half, arena) and _append_tick(middle + 1, half, arena)
+        return append_tick(middle, half, arena) and append_tick(middle + 1, half, arena)
     if degree <= HIGHEST_DEGREE:
         nodes, step = node_weights(ticks, degree, scratch.weights)
         for k in range(nodes):
             weight = scratch.weights[k] if step else 1.0
-            if not _append_tick(first + k * max(step, 1), weight, arena):
+            if not append_tick(first + k * max(step, 1), weight, arena):
                 return False
         return _append_each(first + (nodes - 1) * max(step, 1) + 1, last, arena)
     if ticks <= nodes_needed(degree) or degree + 1 > scratch.matrix.shape[0]:
@@ -302,7 +305,7 @@ def _append_piece(v, first, last, degree, variables, arena, scratch):
     spread_nodes(ticks, degree, scratch.points, scratch.matrix)
     for k in range(degree + 1):
         weight = scratch.matrix[k, degree + 1]
-        if not _append_tick(first + scratch.points[k], weight, arena):
+        if not append_tick(first + scratch.points[k], weight, arena):
             return False
     return True
 
@@ -313,7 +316,7 @@ def _append_each(first, last, arena):
     fits = _affords(last - first + 1, arena)
     tick = first
     while fits and tick <= last:
-        fits = _append_tick(tick, 1.0, arena)
+        fits = append_tick(tick, 1.0, arena)
         tick += 1
     return fits
 
@@ -326,7 +329,7 @@ def _affords(ticks, arena):
 
 
 @kernel
-def _append_tick(tick, weight, arena):
+def append_tick(tick, weight, arena):
     """Append a tick with its weight; return whether there is room."""
     place = arena.top[NODES]
     if place >= arena.tick.shape[0]:

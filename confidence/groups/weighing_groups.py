@@ -11,7 +11,7 @@ from confidence.budget import checkpoint, steps_per_call
 from confidence.groups.counting import ROOM, probabilities_of_groups
 from confidence.groups.problems import Groups, Sizes, Workspace, workspace_for
 
-__all__ = ["WeighedGroups", "weigh_groups"]
+__all__ = ["WeighedGroups", "weigh_groups", "workspace_of"]
 
 
 class WeighedGroups(NamedTuple):
@@ -54,17 +54,17 @@ def weigh_groups(groups: Groups, at_least: int, most_steps: int) -> WeighedGroup
     status, steps = np.zeros((2, count), dtype=np.int64)
     kernel: Any = probabilities_of_groups
     begin, factor = 0, 1
-    work = _workspace(groups, at_least, factor)
+    work = workspace_of(groups, at_least, factor)
     while begin < count:
         checkpoint()
         begin = kernel(groups, begin, most_steps, steps_per_call(), work, probability, status, steps)
         if begin < count and status[begin] == ROOM:
             factor *= 2
-            work = _workspace(groups, at_least, factor)
+            work = workspace_of(groups, at_least, factor)
     return WeighedGroups(probability, status == 0, steps)
 
 
-def _workspace(groups: Groups, at_least: int, factor: int) -> Workspace:
+def workspace_of(groups: Groups, at_least: int, factor: int) -> Workspace:
     """Return room for any of some groups, and so many times as much for what becomes of them."""
     terms = groups.term_start[groups.match_start]
     starts = groups.variable_start, groups.match_start, terms, groups.literal_start[terms]

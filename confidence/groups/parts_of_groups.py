@@ -15,8 +15,10 @@ __all__ = ["parts_of_groups"]
 Int64 = NDArray[np.int64]
 
 
-def parts_of_groups(groups: Groups, match: Int64, start: Int64) -> Groups:
-    """Return matches as groups. O(n log n) in the number of their literals.
+def parts_of_groups(groups: Groups, match: Int64, start: Int64) -> tuple[Groups, Int64]:
+    """Return matches as groups, and which variable of all each of theirs is, (v,) int64.
+
+    O(n log n) in the number of their literals.
 
     Parameters
     ----------
@@ -39,7 +41,7 @@ def parts_of_groups(groups: Groups, match: Int64, start: Int64) -> Groups:
     sides = np.stack((groups.earlier[literal], groups.later[literal]))
     sides = np.where(sides > 0, sides + before[of_match], -1)
     used = _variables(groups, len(start) - 1, part[of_match], sides)
-    return Groups(
+    parts = Groups(
         used.start,
         groups.lower[used.variable],
         groups.upper[used.variable],
@@ -54,6 +56,7 @@ def parts_of_groups(groups: Groups, match: Int64, start: Int64) -> Groups:
         used.sides[1],
         groups.distance[literal],
     )
+    return parts, used.variable
 
 
 class _Variables(NamedTuple):

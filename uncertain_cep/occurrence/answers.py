@@ -14,13 +14,8 @@ from confidence.budget import checkpoint
 from confidence.groups import weigh_groups
 from uncertain_cep.config import GROUPED_AT_ONCE, MOST_GROUP_STEPS
 from uncertain_cep.errors import ConfidenceCostError, OptionError
-from uncertain_cep.occurrence.explicit_matches import TableTicks, explicit_matches
-from uncertain_cep.occurrence.groups_of_matches import by_group, in_buckets
-from uncertain_cep.occurrence.literals import joined_literals, literals_of
 from uncertain_cep.occurrence.match_groups import MatchGroups
-from uncertain_cep.occurrence.row_matches import RowMatches
-from uncertain_cep.occurrence.sequence_ties import SequenceTies
-from uncertain_cep.occurrence.time_variables import TimeVariables
+from uncertain_cep.occurrence.numbered_matches import DescribedMatches, numbered_groups
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.running.threads import side_by_side
 
@@ -52,11 +47,8 @@ class _Weighing:
     """The matches of a query, by group, and what they depend on."""
 
     plan: EvaluationPlan
-    matches: RowMatches
+    described: DescribedMatches
     groups: MatchGroups
-    ticks: TableTicks
-    times: TimeVariables
-    ties: SequenceTies | None
     refusal: str
     """Why no group of several matches can be weighed; empty if any can."""
 
@@ -65,7 +57,7 @@ class _Weighing:
         at_least, sizes = self.plan.at_least, self.groups.sizes
         alone = np.zeros(len(sizes), dtype=np.bool_)
         tasks: list[Callable[[], Iterator[GroupProbabilities]]] = []
-        if at_least == 1 and self.plan.bound.every is None and self.matches.confidence:
+        if at_least == 1 and self.plan.bound.every is None and self.described.matches.confidence:
             # What one match depends on was summed over when it was found.
             alone = sizes == 1
             tasks.append(partial(self._single, alone))
@@ -82,7 +74,7 @@ class _Weighing:
     def _single(self, alone: NDArray[np.bool_]) -> Iterator[GroupProbabilities]:
         """Yield the groups of one match."""
         match = np.flatnonzero(alone[self.groups.of_match])
-        confidence = np.minimum(np.concatenate(self.matches.confidence)[match], 1.0)
+        confidence = np.minimum(np.concatenate(self.described.matches.confidence)[match], 1.0)
         yield GroupProbabilities(self.groups.of_match[match], np.zeros_like(match), confidence)
 
     def _weighed(self, chosen: Int64) -> Iterator[GroupProbabilities]:
@@ -91,18 +83,8 @@ class _Weighing:
             raise OptionError(self.refusal)
         is_chosen = np.zeros(len(self.groups.sizes), dtype=np.bool_)
         is_chosen[chosen] = True
-        parts = [
-            literals_of(part.matches, part.templates, part.number, self.times, self.ties)
-            for branch in self.matches.by_branch(is_chosen[self.groups.of_match])
-            for part in explicit_matches(branch, self.ticks)
-        ]
-        literals = joined_literals(parts)
-        bucket = np.zeros_like(literals.number)
-        every = self.plan.bound.every
-        if every is not None:
-            bounds = self.ticks.lower, self.ticks.upper
-            literals, bucket = in_buckets(literals, self.times, bounds, every)
-        numbered = by_group(literals, self.groups.of_match[literals.number], bucket, self.times)
+        of_match, every = self.groups.of_match, self.plan.bound.every
+        numbered = numbered_groups(self.described, of_match, is_chosen[of_match], every)
         weighed = weigh_groups(numbered.groups, self.plan.at_least, MOST_GROUP_STEPS)
         if not weighed.is_exact.all():
             dear = int(np.argmin(weighed.is_exact))
@@ -131,10 +113,7 @@ class _Weighing:
 
 def group_probabilities(
     plan: EvaluationPlan,
-    matches: RowMatches,
-    ticks: TableTicks,
-    times: TimeVariables,
-    ties: SequenceTies | None,
+    described: DescribedMatches,
     refusal: str,
     threads: int,
 ) -> tuple[MatchGroups, list[GroupProbabilities]]:
@@ -144,11 +123,8 @@ def group_probabilities(
     ----------
     plan : EvaluationPlan
         With RETURN PROBABILITY.
-    matches : RowMatches
+    described : DescribedMatches
         All matches of ``plan.by_row``.
-    ticks : TableTicks
-    times : TimeVariables
-    ties : SequenceTies or None
     refusal : str
         Why no group of several matches can be weighed; empty if any can.
     threads : int
@@ -160,7 +136,7 @@ def group_probabilities(
     ConfidenceCostError
         If a group takes too many steps.
     """
-    groups = MatchGroups.of(plan, matches, ticks.table)
+    groups = MatchGroups.of(plan, described.matches, described.ticks.table)
     checkpoint()
-    tasks = _Weighing(plan, matches, groups, ticks, times, ties, refusal).parts()
+    tasks = _Weighing(plan, described, groups, refusal).parts()
     return groups, list(side_by_side(threads, tasks))

@@ -31,11 +31,14 @@ class NumberedGroups(NamedTuple):
     bucket : (g,) int64
         The first tick of its bucket.
     groups : Groups
+    variable : (v,) int64
+        Of each variable of these, which of :class:`TimeVariables` it is.
     """
 
     code: Int64
     bucket: Int64
     groups: Groups
+    variable: Int64
 
 
 def in_buckets(
@@ -116,5 +119,5 @@ def by_group(literals: MatchLiterals, code: Int64, bucket: Int64, times: TimeVar
         literals.number, literals.term_start, literals.literal_start, literals.earlier + 1,
         literals.later + 1, literals.distance,
     )  # fmt: skip
-    parts = parts_of_groups(all_in_one, order, np.append(begins, len(code)))
-    return NumberedGroups(code[begins], bucket[begins], parts)
+    parts, variable = parts_of_groups(all_in_one, order, np.append(begins, len(code)))
+    return NumberedGroups(code[begins], bucket[begins], parts, variable)

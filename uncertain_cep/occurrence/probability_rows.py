@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,15 +14,14 @@ from uncertain_cep.candidates.sequenced import sequenced
 from uncertain_cep.occurrence.answers import GroupProbabilities, group_probabilities
 from uncertain_cep.occurrence.explicit_matches import TableTicks
 from uncertain_cep.occurrence.match_groups import MatchGroups
+from uncertain_cep.occurrence.numbered_matches import DescribedMatches
 from uncertain_cep.occurrence.row_matches import RowMatches
-from uncertain_cep.occurrence.sequence_ties import SequenceTies
-from uncertain_cep.occurrence.time_variables import TimeVariables
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.results.having import rows_kept
 from uncertain_cep.results.ranking import ranked
 
-__all__ = ["probability_rows"]
+__all__ = ["probability_rows", "refusal_of"]
 
 
 def probability_rows(
@@ -59,16 +57,9 @@ def probability_rows(
     matches = RowMatches.of(plan.by_row, batches)
     if not matches.count:
         return pa.RecordBatch.from_pylist([], schema=plan.output_schema)
-    refusal = _refusal(plan, ticks, pmfs, matches)
-    if not _forbids(plan):
-        # Nothing depends on other events.
-        matches, used = matches.among_own_rows()
-        ticks = ticks.some(used)
-        offsets = offsets and offsets.of_rows(used)
-        pmfs = pmfs and replace(pmfs, offset=pmfs.offset[used])
-    times = TimeVariables.of(plan, ticks.table, offsets, pmfs, ticks.lower, ticks.upper)
-    ties = SequenceTies.of(plan, ticks.table, offsets)
-    groups, parts = group_probabilities(plan, matches, ticks, times, ties, refusal, threads)
+    refusal = refusal_of(plan, ticks, pmfs, matches)
+    described = DescribedMatches.of(plan, matches, ticks, offsets, pmfs)
+    groups, parts = group_probabilities(plan, described, refusal, threads)
     rows = _rows(plan, groups, parts)
     if plan.having is not None:
         rows = rows.filter(pa.array(rows_kept(plan.having, rows, {})))
@@ -81,7 +72,9 @@ def _forbids(plan: EvaluationPlan) -> bool:
     return any(part.forbids for part in plan.or_free)
 
 
-def _refusal(plan: EvaluationPlan, ticks: TableTicks, pmfs: ExplicitPmfs | None, matches: RowMatches) -> str:
+def refusal_of(
+    plan: EvaluationPlan, ticks: TableTicks, pmfs: ExplicitPmfs | None, matches: RowMatches
+) -> str:
     """Return why several matches of these events cannot be weighed together; nothing if they can."""
     if not plan.sequences:
         return ""

@@ -4,6 +4,7 @@
     python3 run.py demo             set up, then run the main job on local Spark
     python3 run.py test             set up, then ruff, mypy and pytest (--thorough: the long tests too)
     python3 run.py coverage         say which lines of the kernels the tests reach without the compiler
+    python3 run.py numba 0.66       run the tests of compiled code with other releases of Numba, else with all
     python3 run.py wheel            build the project, and its kernels compiled, as wheels in dist/
     python3 run.py docs             build the documentation site in build/docs
     python3 run.py pictures         take the pictures of the demo's report for the documents (needs Chromium)
@@ -49,6 +50,15 @@ TESTS_FAILED = 1
 """What pytest exits with if all ran and some failed."""
 BESIDE_LOG = ROOT / "build" / "pytest.log"
 
+NUMBAS = ("0.66", "0.67", "newest")
+"""Releases of Numba that the tests of compiled code are run with; the lock has one of them."""
+NUMBA_TESTS = (
+    "tests/confidence",
+    "tests/cli/test_doctor.py",
+    "--ignore=tests/confidence/test_without_jit.py",
+)
+BESIDE_PACKAGES = "packages_beside.pth"
+
 LOCKS = {
     "runtime": ROOT / "requirements" / "runtime.lock",
     "java": ROOT / "requirements" / "java.lock",
@@ -62,6 +72,12 @@ LOCKED_EXTRAS = {
 SETS_WITHIN = {"runtime": ("java", "test"), "java": ("test",), "test": ()}
 
 
+INSTALL_HINT = (
+    "The packages come from PyPI, or from the mirror that PIP_INDEX_URL (uv: UV_DEFAULT_INDEX) names:\n"
+    "check that this machine reaches it and the disk is not full. The same command goes on from here."
+)
+
+
 def say(message: str) -> None:
     """Print a line about the set-up on stderr, which keeps stdout for results."""
     print(f"[run.py] {message}", file=sys.stderr, flush=True)
@@ -70,6 +86,16 @@ def say(message: str) -> None:
 def stop(message: str) -> NoReturn:
     """End with a clear message and exit code 1."""
     sys.exit(f"[run.py] {message}")
+
+
+def python_in(environment: Path) -> Path:
+    """Return the Python of a virtual environment."""
+    return environment / PYTHON.relative_to(ENVIRONMENT)
+
+
+def installer(uv: str | None, python: Path) -> list[str | Path]:
+    """Return the command that installs packages for a Python of a virtual environment."""
+    return [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install"]
 
 
 def start(command: Sequence[str | Path], output: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
@@ -143,34 +169,30 @@ def logged(command: Sequence[str | Path], what: str, hint: str) -> None:
         stop(f"{what} failed (exit code {code}; all it said is in {INSTALL_LOG}).\n{hint}")
 
 
-def create_environment(uv: str | None) -> None:
-    """Make ``.venv`` anew."""
-    say(f"making {ENVIRONMENT} with Python {sys.version.split()[0]}")
+def create_environment(uv: str | None, environment: Path, python: str | Path) -> None:
+    """Make a virtual environment anew."""
+    say(f"making {environment}")
     hint = (
         "This Python comes without its venv or ensurepip module. Install it (on Debian and Ubuntu: the\n"
         "package python3-venv), or install uv, and run this command again."
     )
-    maker = [uv, "venv", "--seed", "--python", sys.executable] if uv else [sys.executable, "-m", "venv"]
-    logged([*maker, "--clear", ENVIRONMENT], "making the virtual environment", hint)
+    maker = [uv, "venv", "--seed", "--python", python] if uv else [python, "-m", "venv"]
+    logged([*maker, "--clear", environment], "making the virtual environment", hint)
 
 
 def install(lock_set: str) -> None:
     """Bring ``.venv`` to a locked set and put the project itself in it, unless it is there already."""
     uv = shutil.which("uv")
     if not environment_works():
-        create_environment(uv)
+        create_environment(uv, ENVIRONMENT, sys.executable)
     elif is_installed(lock_set):
         return
     STAMP.unlink(missing_ok=True)
     say(f"installing {LOCKS[lock_set].relative_to(ROOT)} (at first about 700 MB, a minute or two)")
     started = time.monotonic()
-    pip = [uv, "pip", "install", "--python", str(PYTHON)] if uv else [str(PYTHON), "-m", "pip", "install"]
-    hint = (
-        "The packages come from PyPI, or from the mirror that PIP_INDEX_URL (uv: UV_DEFAULT_INDEX) names:\n"
-        "check that this machine reaches it and the disk is not full. The same command goes on from here."
-    )
-    logged([*pip, "--require-hashes", "-r", LOCKS[lock_set]], "installing the packages", hint)
-    logged([*pip, "--no-deps", "--no-build-isolation", "-e", ROOT], "installing the project", hint)
+    pip = installer(uv, PYTHON)
+    logged([*pip, "--require-hashes", "-r", LOCKS[lock_set]], "installing the packages", INSTALL_HINT)
+    logged([*pip, "--no-deps", "--no-build-isolation", "-e", ROOT], "installing the project", INSTALL_HINT)
     STAMP.write_text(json.dumps({lock_set: wanted_stamp(lock_set)}))
     say(f"installed in {time.monotonic() - started:.0f} s")
 
@@ -252,6 +274,53 @@ def coverage() -> int:
     """Run the tests of the kernels without the compiler, each folder in a process of its own."""
     install("test")
     return run([PYTHON, "-m", "tests.confidence.covering"])
+
+
+def packages_of(python: Path) -> Path:
+    """Return the folder of a Python's packages."""
+    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    return Path(
+        subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
+    )
+
+
+def environment_with_numba(version: str, environment: Path, others: Path) -> Path:
+    """Make a virtual environment that has a release of Numba, and else what another environment has.
+
+    Parameters
+    ----------
+    version : str
+        The begin of a version, or ``newest``.
+    environment : Path
+        Made anew.
+    others : Path
+        The Python of the environment that has all else.
+
+    Returns
+    -------
+    Path
+        The Python of the new environment.
+    """
+    uv = shutil.which("uv")
+    create_environment(uv, environment, others)
+    python = python_in(environment)
+    wanted = "numba" if version == "newest" else f"numba=={version}.*"
+    logged([*installer(uv, python), wanted], f"installing numba {version}", INSTALL_HINT)
+    # Behind its packages, so that these count.
+    (packages_of(python) / BESIDE_PACKAGES).write_text(f"{packages_of(others)}\n", encoding="utf-8")
+    return python
+
+
+def numba(versions: Sequence[str]) -> int:
+    """Run the tests of compiled code with releases of Numba, each in an environment beside ``.venv``."""
+    install("test")
+    checks: dict[str, list[str | Path]] = {}
+    for version in versions or NUMBAS:
+        python = environment_with_numba(version, ROOT / "build" / f"numba-{version}", PYTHON)
+        checks[version] = [python, "-m", "pytest", "-q", *NUMBA_TESTS]
+    failed = failing(checks)
+    say(f"failed with numba: {', '.join(failed)}" if failed else "the tests hold with each numba")
+    return 1 if failed else 0
 
 
 def failing(checks: Mapping[str, Sequence[str | Path]]) -> list[str]:
@@ -354,7 +423,7 @@ def main() -> int:
         description="Set up everything in .venv and run the main job or the checks.", allow_abbrev=False
     )
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="{demo,test,coverage,wheel,docs,pictures,lock}"
+        dest="command", required=True, metavar="{demo,test,coverage,numba,wheel,docs,pictures,lock}"
     )
     commands.add_parser("demo", help="set up, then run the main job on local Spark")
     tests = commands.add_parser("test", help="set up, then run ruff, mypy and pytest")
@@ -364,6 +433,8 @@ def main() -> int:
     )
     tests.add_argument("arguments", nargs="*", help="passed on to pytest (after --)")
     commands.add_parser("coverage", help="run the kernels' tests without the compiler; show what they miss")
+    numbas = commands.add_parser("numba", help="run the tests of compiled code with other releases of Numba")
+    numbas.add_argument("versions", nargs="*", help=f"by default {', '.join(NUMBAS)}")
     commands.add_parser("wheel", help="build wheels of the project and of its compiled kernels in dist/")
     commands.add_parser("docs", help="build the documentation site in build/docs")
     commands.add_parser("pictures", help="take the pictures of the demo's report for the documents")
@@ -373,6 +444,8 @@ def main() -> int:
         return demo()
     if chosen.command == "test":
         return test(chosen.thorough, chosen.arguments, quick=chosen.quick)
+    if chosen.command == "numba":
+        return numba(chosen.versions)
     others = {"coverage": coverage, "wheel": wheel, "docs": docs, "pictures": pictures, "lock": lock}
     return others[chosen.command]()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import re
@@ -245,3 +246,62 @@ def test_the_last_line_says_what_was_skipped(
     monkeypatch.setattr(run_py, "failing", failing)
     assert run_py.test(False, ["-k", "data"], quick=False) == 1
     assert capsys.readouterr().err == "[run.py] failed: pytest; skipped: 3: no data; 1: no browser\n"
+
+
+@pytest.fixture
+def without_an_index(run_py: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Make environments, and install of Numba no more than its name; return what was to be installed."""
+    wanted: list[str] = []
+
+    def logged(command: list[str | Path], what: str, hint: str) -> None:
+        if "--clear" in command:
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", command[-1]], check=True)
+            return
+        wanted.append(str(command[-1]))
+        (python,) = (part for part in command if Path(part).stem == "python")
+        module = run_py.packages_of(Path(python)) / "numba.py"
+        module.write_text(f"__version__ = {wanted[-1]!r}\n", encoding="utf-8")
+
+    monkeypatch.setattr(run_py, "logged", logged)
+    return wanted
+
+
+@pytest.mark.parametrize("version", ["0.66", "newest"])
+def test_an_environment_has_another_numba_and_all_else_of_this_one(
+    version: str, run_py: ModuleType, without_an_index: list[str], tmp_path: Path
+) -> None:
+    python = run_py.environment_with_numba(version, tmp_path / "beside", Path(sys.executable))
+    assert without_an_index == ["numba" if version == "newest" else "numba==0.66.*"]
+    ask = "import numba, numpy, pytest; print(numba.__version__, numpy.__file__)"
+    done = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == [without_an_index[0], importlib.import_module("numpy").__file__]
+
+
+def test_the_tests_run_with_each_numba_and_can_fail(
+    run_py: ModuleType, monkeypatch: pytest.MonkeyPatch, without_an_index: list[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(run_py, "install", lambda lock_set: None)
+    monkeypatch.setattr(run_py, "ROOT", tmp_path)
+    monkeypatch.setattr(run_py, "PYTHON", Path(sys.executable))
+    monkeypatch.setattr(run_py, "NUMBA_TESTS", ("test_numba.py",))
+    (tmp_path / "test_numba.py").write_text(
+        "import numba\ndef test_version(): assert numba.__version__ != 'numba==0.67.*'\n"
+    )
+    assert run_py.numba(["0.66"]) == 0
+    assert run_py.numba([]) == 1
+    assert without_an_index == ["numba==0.66.*", "numba==0.66.*", "numba==0.67.*", "numba"]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("version", ["0.66", "0.67", "newest"])
+def test_compiled_code_with_another_numba(version: str, run_py: ModuleType, tmp_path: Path) -> None:
+    """The lock has one release of Numba; a package index has the others."""
+    python = run_py.environment_with_numba(version, tmp_path / "beside", Path(sys.executable))
+    done = subprocess.run(
+        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *run_py.NUMBA_TESTS],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout

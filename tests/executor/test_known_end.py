@@ -20,7 +20,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from tests.cases.clocks import by_clocks
+from tests.cases.clocks import by_clocks, in_sequence
 from tests.cases.comparison import assert_answer, assert_same
 from tests.cases.existence import doubtful
 from tests.cases.language import PatternCase, language_cases
@@ -180,7 +180,10 @@ def test_of_readings_any_may_be_undecided(case: PatternCase, end: int) -> None:
 
 
 @FEWER
-@given(case=by_clocks(language_cases(most=4)), end=st.integers(-3, 12))
+@given(
+    case=st.sampled_from([by_clocks, in_sequence]).flatmap(lambda kind: kind(language_cases(most=4))),
+    end=st.integers(-3, 12),
+)
 def test_clocks_move_the_events_that_end_a_gap(case: PatternCase, end: int) -> None:
     check(case, end)
 

@@ -218,6 +218,20 @@ def test_records_that_depend_on_each_other_travel_together(
         assert as_rows(match(frame, query, **spread).toArrow()) == expected
 
 
+@pytest.mark.parametrize("spread", [{"partitions": 1}, {"slice_length": 9, "partitions": 3}], ids=str)
+def test_sequences_break_ties_beside_other_sources(spark: SparkSession, spread: dict[str, Any]) -> None:
+    table = ordered(60).drop_columns("ordered")
+    frame = spark.createDataFrame(table).repartition(3)
+    for query in (
+        "PATTERN SEQ(A a, !B b, C c) WITHIN 6",
+        "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) WITHIN 6",
+        "PATTERN AND(A a, B b) WITHIN 3",
+    ):
+        expected = as_rows(uc.match(table, query))
+        assert expected
+        assert as_rows(match(frame, query, **spread).toArrow()) == expected
+
+
 def test_when_records_happened(spark: SparkSession) -> None:
     table, query = ordered(40), "PATTERN SEQ(A a, B b) WITHIN 12"
     matches = uc.match(table, query)

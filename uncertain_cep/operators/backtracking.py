@@ -151,9 +151,6 @@ class BacktrackingSearch:
         skips_to_next = plan.query.strategy == "skip_till_next_match" and not timed
         skips_to_next = skips_to_next and context.existence is None
         self._pattern = SearchPattern(self._kleene, is_set, window, skips_to_next)
-        limit = self._surely.limit
-        if len(limit):
-            limit = np.where(limit == EVER, EVER, limit + self._base)
         self._candidates = SearchCandidates(
             laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, laid.lower[:count],
             laid.upper[:count], rows, self._offset[rows],
@@ -161,16 +158,21 @@ class BacktrackingSearch:
         self._placed = Placed(self._candidates.lower, self._candidates.upper, self._base, rows)
         if ties is not None:
             self._placed = Placed(times[0][rows], times[1][rows], np.zeros_like(rows), rows)
-        self._chain: SequenceLimits | None = None
-        if plan.order is None:
-            latest, reach = np.empty((2, count), dtype=np.int64)
-            begin, over = self._candidates.lower, self._candidates.upper
-            if ties is not None:
-                wide = ties.wide(context.ticks)
-                begin, over = wide[0][rows] + self._base, wide[1][rows] + self._base
-            self._chain = SequenceLimits(latest, reach, limit, begin, over)
-            completions(self._candidates, self._chain, window)
+        self._chain = None if plan.order is not None else self._sequence_limits()
         self._pruning = self._negation_pruning()
+
+    def _sequence_limits(self) -> SequenceLimits:
+        """Return limits of candidates by those of later components of a sequence, and by what forbids."""
+        limit, base, rows = self._surely.limit, self._base, self._rows
+        if len(limit):
+            limit = np.where(limit == EVER, EVER, limit + base)
+        begin, over = self._candidates.lower, self._candidates.upper
+        if self._context.ties is not None:
+            begin, over = (bound[rows] + base for bound in self._context.ties.wide(self._context.ticks))
+        latest, reach = np.empty((2, len(rows)), dtype=np.int64)
+        found = SequenceLimits(latest, reach, limit, begin, over)
+        completions(self._candidates, found, self._window)
+        return found
 
     def _weighers(self) -> Weighing:
         """Return the weighing of the matches."""

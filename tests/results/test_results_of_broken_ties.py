@@ -35,8 +35,8 @@ def test_expected_counts_by_when_matches_begin(case: NestedCase | LanguageCase, 
         for tick, share in match.first_times.items():
             bucket = tick // every * every
             expected[bucket] = expected.get(bucket, Fraction(0)) + share
-    found = uc.match(case.trace.table(), case.text(f"RETURN EXPECTED COUNT EVERY {every}")).to_pylist()
-    assert {row["bucket"]: pytest.approx(row["expected_count"], rel=1e-9) for row in found} == expected
+    rows = uc.match(case.trace.table(), case.text(f"RETURN EXPECTED COUNT EVERY {every}")).to_pylist()
+    assert {row["bucket"]: pytest.approx(row["expected_count"], rel=1e-9) for row in rows} == expected
 
 
 @given(in_sequence(st.one_of(language_cases(), nested_cases("SA"))), st.integers(1, 3), st.integers(1, 3))
@@ -48,10 +48,10 @@ def test_batches_threads_and_the_best(case: NestedCase | LanguageCase, batch_row
     case.check(threads=threads)
     best = case.text("ORDER BY CONFIDENCE DESC LIMIT 2")
     assert uc.match(table, best).num_rows == min(whole.num_rows, 2)
-    least = uc.match(table, case.text("HAVING CONFIDENCE >= 0.5"))
+    above_half = uc.match(table, case.text("HAVING CONFIDENCE >= 0.5"))
     kept = whole.filter(
         pa.array([found >= 0.5 - 1e-12 for found in whole["confidence"].to_pylist()], pa.bool_())
     )
-    assert_same(case.rows(least), case.rows(kept))
+    assert_same(case.rows(above_half), case.rows(kept))
     without = uc.match(table, query, confidence=False)
     assert without.num_rows == whole.num_rows

@@ -52,8 +52,8 @@ def check_spoilers(query: Query, events: list[Event], text: str, parts: list[lis
     try:
         for part in parts:
             rows = [events.index(event) for event in part]
-            for key, own in spoilers_of_worlds(query, part).items():
-                possible[key] = {rows[number] for number in own}
+            for key, numbers in spoilers_of_worlds(query, part).items():
+                possible[key] = {rows[number] for number in numbers}
     except ValueError:
         # The order leaves no world.
         assume(False)
@@ -112,9 +112,13 @@ def _check(
         strategy = "skip_till_any_match"
     else:
         where.append(f"{strategy}({', '.join(name[:2] for name in names if name[0] == 'v')})")
-    query = Query(IN_ORDER[pattern], window, strategy=strategy, times=tuple(asked for _, asked in drawn))
-    asked = f"WHERE {' AND '.join(where)} " if where else ""
-    check_spoilers(query, events, f"PATTERN SEQ({pattern}) {asked}WITHIN {window}", parts or [events])
+    query = Query(
+        IN_ORDER[pattern], window, strategy=strategy, times=tuple(predicate for _, predicate in drawn)
+    )
+    conditions_of_query = f"WHERE {' AND '.join(where)} " if where else ""
+    check_spoilers(
+        query, events, f"PATTERN SEQ({pattern}) {conditions_of_query}WITHIN {window}", parts or [events]
+    )
 
 
 def _file(types: str, lower: list[int], upper: list[int], **columns: list[Any]) -> pa.Table:

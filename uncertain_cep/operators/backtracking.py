@@ -128,8 +128,8 @@ class BacktrackingSearch:
         if plan.order is not None:
             is_set = self._kleene & np.array(plan.order.is_set)
             self._before = np.array(plan.order.before, dtype=np.int64)
-        asked = context.order or ties
-        self._asked = plan if asked is None else asked.plan
+        sequences = context.order or ties
+        self._asked = plan if sequences is None else sequences.plan
         timed = bool(self._asked.bound.times)
         self._in_order: OrderedGaps | None = None
         if context.order is not None:
@@ -143,7 +143,7 @@ class BacktrackingSearch:
         # What bounds confidences while searching takes times as independent.
         self._threshold = context.threshold
         self._likely: Callable[[Int64, Int64], NDArray[np.bool_]] | None = None
-        if asked is not None or clocks is not None:
+        if sequences is not None or clocks is not None:
             self._threshold = None
         if ties is None and clocks is not None and plan.order is None and context.threshold is not None:
             self._likely = partial(LikelyMatches(clocks, window).among, context.threshold)
@@ -170,9 +170,9 @@ class BacktrackingSearch:
         if self._context.ties is not None:
             begin, over = (bound[rows] + base for bound in self._context.ties.wide(self._context.ticks))
         latest, reach = np.empty((2, len(rows)), dtype=np.int64)
-        found = SequenceLimits(latest, reach, limit, begin, over)
-        completions(self._candidates, found, self._window)
-        return found
+        limits = SequenceLimits(latest, reach, limit, begin, over)
+        completions(self._candidates, limits, self._window)
+        return limits
 
     def _weighers(self) -> Weighing:
         """Return the weighing of the matches."""

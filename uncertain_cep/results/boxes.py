@@ -109,8 +109,8 @@ def groups_in_order(
         return
     between = SpoilersInOrder(partial(_tied, plan, table, events, sequences, exists))
     if sequences.is_spoiled_in_time(plan):
-        for some, confidences in _searched_in_order(plan, table, events, sequences, exists):
-            yield some, between.beside(confidences)
+        for matches, confidences in _searched_in_order(plan, table, events, sequences, exists):
+            yield matches, between.beside(confidences)
         return
     if sequences.breaks_ties(plan):
         yield from _tied(plan, table, events, sequences, exists)

@@ -117,7 +117,7 @@ class SpoilersInOrder:
     def in_between(self, match: Int64) -> tuple[Int64, Int64]:
         """Return the events that could spoil matches: the matches, and the rows, both (k,)."""
         parts = [(match[:0], match[:0])]
-        parts += [confidences.in_between(match[np.isin(match, some)]) for some, confidences in self._known]
+        parts += [confidences.in_between(match[np.isin(match, group)]) for group, confidences in self._known]
         spoiled, row = (np.concatenate(column) for column in zip(*parts, strict=True))
         return spoiled, row
 

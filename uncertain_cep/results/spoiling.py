@@ -216,20 +216,20 @@ class _Records:
 
     def bounds(self, cluster: int) -> tuple[list[int], list[int]]:
         """Return the first and last tick of each record of a cluster by its source, in any world."""
-        known = self._bounds.get(cluster)
-        if known is None:
+        bounds = self._bounds.get(cluster)
+        if bounds is None:
             rows, lower, upper = (column.tolist() for column in self._sequences.clusters[cluster])
             runs = list(map(self._runs, rows, lower, upper))
             first, last = [lower[0]], [upper[-1]]
-            for own in runs:
-                late = (max(begin, first[-1]) for begin, end in own if end >= first[-1])
+            for possible in runs:
+                late = (max(begin, first[-1]) for begin, end in possible if end >= first[-1])
                 first.append(next(late, UNBOUND))
-            for own in runs[::-1]:
-                early = (min(end, last[-1]) for begin, end in own[::-1] if begin <= last[-1])
+            for possible in runs[::-1]:
+                early = (min(end, last[-1]) for begin, end in possible[::-1] if begin <= last[-1])
                 last.append(next(early, -UNBOUND))
             first, last = first[1:], last[1:]
-            known = self._bounds[cluster] = first, last[::-1]
-        return known
+            bounds = self._bounds[cluster] = first, last[::-1]
+        return bounds
 
 
 def _forbid(system: _System, part: ExplicitMatches, r: int, count: int) -> bool:

@@ -170,10 +170,10 @@ def _literals(
     templates = model.pattern.templates
     columns: dict[tuple[int, int], tuple[Any, Any]] = {**shape.order}
     if model.pattern.ties is not None:
-        for (later, earlier), (least, most) in shape.order.items():
+        for (later, earlier), (behind, ahead) in shape.order.items():
             allowed = model.pattern.ties.allow(rows[:, earlier], rows[:, later])
-            if least == _STRICT and allowed.any():
-                columns[later, earlier] = np.where(allowed, 0, least), most
+            if behind == _STRICT and allowed.any():
+                columns[later, earlier] = np.where(allowed, 0, behind), ahead
                 tied |= allowed
     for instance in shape.own:
         # What speaks of no attribute is the same for all.
@@ -228,25 +228,25 @@ def _forbidden(
 
 
 def _break_ties(
-    ties: TieBreaks, shape: Shape, found: FoundEvents, rows: Int64, low: Int64, high: Int64
+    ties: TieBreaks, shape: Shape, events: FoundEvents, rows: Int64, low: Int64, high: Int64
 ) -> Int64:
     """Let gaps begin and end at ticks that sequences order; return where, places among the rules of events.
 
     ``rows``, (r, l) int64, are those of the match for each rule of an event; ``low`` and ``high`` change.
     """
-    other = np.repeat(found.row, np.diff(found.rule_start))
-    broken = [found.rule[:0]]
+    other = np.repeat(events.row, np.diff(events.rule_start))
+    broken = [events.rule[:0]]
     for k, rule in enumerate(shape.rules):
-        own = np.flatnonzero(found.rule == k)
+        places = np.flatnonzero(events.rule == k)
         for c, (event, offset) in enumerate((*rule.span.lowers, *rule.span.uppers)):
             # All other ends are those of the window.
             is_lower = c < len(rule.span.lowers)
             if offset != (_STRICT if is_lower else -_STRICT):
                 continue
-            pair = rows[own, event], other[own]
-            some = own[ties.allow(*(pair if is_lower else pair[::-1]))]
-            (low if is_lower else high)[some, c] = 0
-            broken.append(some)
+            pair = rows[places, event], other[places]
+            ordered = places[ties.allow(*(pair if is_lower else pair[::-1]))]
+            (low if is_lower else high)[ordered, c] = 0
+            broken.append(ordered)
     return np.concatenate(broken)
 
 

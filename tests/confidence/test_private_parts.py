@@ -72,7 +72,7 @@ def answer() -> list[dict[str, Any]]:
     }
     few, config.FEW_EVENTS = config.FEW_EVENTS, 0
     try:
-        matches: list[dict[str, Any]] = uc.match(pa.table(events), QUERY).to_table().to_pylist()
+        matches: list[dict[str, Any]] = uc.match(pa.table(events), QUERY).to_pylist()
     finally:
         config.FEW_EVENTS = few
     return matches
@@ -158,10 +158,10 @@ def test_types_are_looked_at_as_closely_as_numba_does() -> None:
     whole = np.arange(6)
     fixed = whole.view()
     fixed.flags.writeable = False
-    others: list[Any] = [
+    arguments: list[Any] = [
         whole, whole[::2], fixed, whole / 2, whole.reshape(2, 3), whole.reshape(2, 3).T, 1, 1.0, np.int64(1),
         np.float32(1), True, (whole, 1), (whole[::2], 1), (whole, (1, 1.0)), (whole, (1, 1)),
     ]  # fmt: skip
     for count in range(2):
-        assert [run(each) for each in others] == [1] * len(others)
-        assert len(made) == len(run.overloads) == len(others), count
+        assert [run(each) for each in arguments] == [1] * len(arguments)
+        assert len(made) == len(run.overloads) == len(arguments), count

@@ -251,19 +251,19 @@ def test_the_last_line_says_what_was_skipped(
 @pytest.fixture
 def without_an_index(run_py: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Make environments, and install of Numba no more than its name; return what was to be installed."""
-    wanted: list[str] = []
+    requirements: list[str] = []
 
     def logged(command: list[str | Path], what: str, hint: str) -> None:
         if "--clear" in command:
             subprocess.run([sys.executable, "-m", "venv", "--without-pip", command[-1]], check=True)
             return
-        wanted.append(str(command[-1]))
+        requirements.append(str(command[-1]))
         (python,) = (part for part in command if Path(part).stem == "python")
         module = run_py.packages_of(Path(python)) / "numba.py"
-        module.write_text(f"__version__ = {wanted[-1]!r}\n", encoding="utf-8")
+        module.write_text(f"__version__ = {requirements[-1]!r}\n", encoding="utf-8")
 
     monkeypatch.setattr(run_py, "logged", logged)
-    return wanted
+    return requirements
 
 
 @pytest.mark.parametrize("version", ["0.66", "newest"])

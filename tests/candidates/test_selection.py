@@ -19,11 +19,11 @@ import uncertain_cep as uc
 from eventbased import times_of_rows as kernels
 from eventbased.bits import count_bits
 from eventbased.rows_of_masks import pack_masks, take_rows
-from uncertain_cep import executor
 from uncertain_cep.candidates import candidate_rows, selection
 from uncertain_cep.candidates.candidate_rows import CandidateRows, Spread
 from uncertain_cep.candidates.selection import ScanCache, Selection, rows_taken, select, type_mask
 from uncertain_cep.config import MAX_TICK
+from uncertain_cep.executor import sound_tables
 from uncertain_cep.expressions import kernel_calls
 from uncertain_cep.expressions.vectorised import column_values
 from uncertain_cep.plan import make_plan
@@ -255,7 +255,7 @@ def test_times_are_gathered_while_rows_are_looked_up(
     expected = _outcome(table, query, 1)
     kernel = _gathered_by_kernel(_KERNELS[0], 3) if by_kernel else nullcontext()
     looked = mock.patch.multiple(selection, LEAST_LOOKED_AT=1, LEAST_NUMBERS=1)
-    worth = mock.patch.object(executor, "WORTH_A_KERNEL", 0)
+    worth = mock.patch.object(sound_tables, "WORTH_A_KERNEL", 0)
     first = mock.patch.object(CandidateRows, "where", wraps=CandidateRows.where)
     again = mock.patch.object(CandidateRows, "of", wraps=CandidateRows.of)
     with kernel, looked, worth, first as first_look, again as gathered:

@@ -117,7 +117,7 @@ FEW: Final = events(("A", 0, 2), ("B3", 2, 5), ("B7", 4, 6), ("B5", 70, 71), ("C
 
 
 def test_only_readings_with_candidates_in_reach_are_planned() -> None:
-    with patch("uncertain_cep.executor.plan_of_reading", wraps=plan_of_reading) as planned:
+    with patch("uncertain_cep.executor.branching.plan_of_reading", wraps=plan_of_reading) as planned:
         found = uc.match(FEW, QUERY)
     # B5 is out of reach, and no event is of the other nine types.
     assert planned.call_count == 4

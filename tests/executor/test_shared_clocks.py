@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.sampling import FEWER
 from tests.oracle import Clock, Event, Match, Query, answer, one, seq
-from uncertain_cep import executor
 from uncertain_cep.cli import main
+from uncertain_cep.executor import rewrites
 from uncertain_cep.operators import shared_clocks
 
 NAMES = "hgf"
@@ -446,7 +446,7 @@ def test_by_the_time_of_one_clock_or_by_true_times(
     asked = f"{query.format(key=key)} WITHIN {window}{controls}"
     by_clock = uc.match(table, asked).to_pylist()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "times_by_one_clock", lambda *_: None)
+        patch.setattr(rewrites, "times_by_one_clock", lambda *_: None)
         by_true_times = uc.match(table, asked).to_pylist()
 
     def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,0 +1,141 @@
+"""Branches of OR and readings of options, each evaluated by itself; slices that are, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from uncertain_cep.candidates.possible_readings import all_candidates, possible_readings
+from uncertain_cep.candidates.selection import ScanCache, Slicing
+from uncertain_cep.executor.slices import is_searched_by_slice
+from uncertain_cep.executor.sound_tables import check_table, constants_hold
+from uncertain_cep.executor.steps import evaluated
+from uncertain_cep.executor.table_scans import TableScan, ticks_of, times_once
+from uncertain_cep.operators.counters import Counters
+from uncertain_cep.plan import EvaluationPlan, plan_of_reading
+from uncertain_cep.plan.grouping import ROW_FIELD
+from uncertain_cep.results.projection import widened
+
+__all__ = ["batches_of"]
+
+Batches = Callable[[], Iterator[pa.RecordBatch]]
+
+
+def batches_of(plan: EvaluationPlan, scan: TableScan, counters: Counters | None) -> Batches:
+    """Check every branch of OR, then return an iterator over the matches of a plan.
+
+    Readings, which may be many, are evaluated one after the other.
+    """
+    if plan.counted is not None and plan.bound.every is None and (plan.clocks or not plan.is_plain):
+        from uncertain_cep.results.expected_counts import counts_of_matches
+
+        counted = batches_of(plan.counted, scan, counters)
+        return lambda: counts_of_matches(plan, counted())
+    if plan.by_row is not None:
+        return _grouped(plan, plan.by_row, scan, counters)
+    if plan.branches:
+        if plan.readings is None:
+            # All branches are held at once, in one chunk of the events.
+            scan = replace(scan, table=scan.needed(plan))
+        branches = (
+            (branch, batches_of(_counted_as(plan, branch), scan, counters and counters.of_branch(number)))
+            for number, branch in _branches(plan, scan)
+        )
+        parts = branches if plan.readings is not None else _released(list(branches))
+        return lambda: _in_turn(plan, parts)
+    if scan.slicing is None or not is_searched_by_slice(plan):
+        return evaluated(plan, scan, counters)
+    return partial(_by_slice, plan, scan, scan.slicing, counters)
+
+
+def _grouped(
+    plan: EvaluationPlan, by_row: EvaluationPlan, scan: TableScan, counters: Counters | None
+) -> Batches:
+    """Return an evaluation that yields the probabilities of groups of matches."""
+    from uncertain_cep.occurrence.explicit_matches import TableTicks
+    from uncertain_cep.occurrence.probability_rows import probability_rows
+
+    table = scan.table.append_column(ROW_FIELD, pa.array(np.arange(scan.table.num_rows)))
+    matches = batches_of(by_row, replace(scan, table=table), counters)
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        times = scan.times()
+        ticks = TableTicks(scan.table, times.lower, times.upper, times.in_table[0])
+        yield probability_rows(plan, ticks, times.offsets, times.pmfs, matches(), scan.threads)
+
+    return rows
+
+
+def _counted_as(plan: EvaluationPlan, branch: EvaluationPlan) -> EvaluationPlan:
+    """Return a branch as the plan of what is counted, if anything is."""
+    if not plan.counts:
+        return branch
+    bound = replace(branch.bound, query=plan.query, by=plan.bound.by, every=plan.bound.every)
+    return replace(branch, bound=bound, output_schema=plan.output_schema, counted=branch)
+
+
+def _released(
+    parts: list[tuple[EvaluationPlan, Batches]],
+) -> Iterator[tuple[EvaluationPlan, Batches]]:
+    """Yield branches, each held no longer than it takes."""
+    while parts:
+        yield parts.pop(0)
+
+
+def _in_turn(
+    plan: EvaluationPlan, parts: Iterator[tuple[EvaluationPlan, Batches]]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the matches of branches, one after the other."""
+    for branch, matches in parts:
+        left_out = branch.bound.left_out
+        yield from matches() if plan.counts else (widened(plan, batch, left_out) for batch in matches())
+
+
+def _by_slice(
+    plan: EvaluationPlan, scan: TableScan, slicing: Slicing, counters: Counters | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the matches of slices in which a search may begin with any event, and any forbids."""
+    numbers = np.asarray(scan.table.column(slicing.column).to_numpy())
+    for number in np.unique(numbers).tolist():
+        part = scan.table.filter(pa.array(numbers == number))
+        if plan.orders:
+            check_table(plan, part, scan.file)
+        begin = slicing.origin + number * slicing.length
+        lower = ticks_of(part, plan.names.lower, plan)
+        is_owned = (lower >= begin) & (lower < begin + slicing.length)
+        times = times_once(plan, part)
+        one = replace(
+            scan, table=part, slicing=None, owned=is_owned, threads=1, scan_cache=ScanCache(), times=times
+        )
+        yield from evaluated(plan, one, counters)()
+
+
+def _branches(plan: EvaluationPlan, scan: TableScan) -> Iterator[tuple[int, EvaluationPlan]]:
+    """Yield the branches of a plan with their numbers; of a sequence's readings those that can have a match.
+
+    The readings of a plan that is open are numbered as they come.
+    """
+    readings, table = plan.readings, scan.table
+    if readings is None:
+        yield from enumerate(plan.branches)
+        return
+    if not constants_hold(plan) or not table.num_rows:
+        return
+    times = scan.times()
+    whole, selection = all_candidates(plan, table, times.lower, times.upper, scan.slicing, scan.scan_cache)
+    if scan.diagnostics is not None and plan.window >= min(
+        len(branch.components) for branch in plan.branches
+    ):
+        scan.diagnostics.counted(whole, selection.sizes)
+    possible = possible_readings(plan, readings, selection)
+    if plan.is_open:
+        for number, choice in enumerate(possible):
+            yield number, plan_of_reading(plan, choice)
+        return
+    numbers = {choice: number for number, choice in enumerate(readings.choices)}
+    for choice in possible:
+        yield numbers[choice], plan.branches[numbers[choice]]

@@ -1,0 +1,69 @@
+"""What a query keeps of the matches that are found: HAVING, the k best, LIMIT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from confidence.chain.side_by_side import LENGTHS
+from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.operators.batch import MatchBatch
+from uncertain_cep.operators.context import Threshold
+from uncertain_cep.operators.table import operator_of
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.result_columns import SortKey
+from uncertain_cep.results.ranking import least_passing, passing
+from uncertain_cep.results.top_k import RisingThreshold
+
+__all__ = ["confident", "is_best_only", "limited", "rising_threshold", "threshold_of_having"]
+
+
+def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:
+    """Return the matches that HAVING keeps."""
+    bound = plan.query.min_confidence
+    if bound is None or chunk.confidence is None or chunk.at_least >= least_passing(bound):
+        return chunk
+    return chunk.keep(passing(chunk.confidence, bound))
+
+
+def limited(plan: EvaluationPlan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches until LIMIT alone has enough."""
+    query = plan.query
+    if query.limit is None or query.is_ordered or query.non_overlapping:
+        yield from batches
+        return
+    left = query.limit
+    for batch in batches:
+        yield batch.slice(0, left)
+        left -= batch.num_rows
+        if left <= 0:
+            return
+
+
+def is_best_only(plan: EvaluationPlan) -> bool:
+    """Return whether only the k matches of the greatest confidences are wanted."""
+    query = plan.query
+    ranked = query.order_by_confidence and query.limit is not None and not query.non_overlapping
+    return ranked and not plan.compressed
+
+
+def threshold_of_having(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | None:
+    """Return the threshold of HAVING, if upper bounds cost less or a join may be narrowed."""
+    bound = plan.least_confidence
+    skips_any = plan.query.strategy == "skip_till_any_match"
+    dear = not plan.is_plain or pmfs is not None or len(plan.components) not in LENGTHS or not skips_any
+    if bound <= 0.0 or not (dear or operator_of(plan).plans_joins):
+        return None
+    return Threshold(least_passing(bound), is_worth_bounds=dear)
+
+
+def rising_threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> RisingThreshold | None:
+    """Return the rising threshold of the k best, for an order by confidence and by more."""
+    query = plan.query
+    if query.limit is None or query.non_overlapping or plan.compressed or not plan.sort_keys:
+        return None
+    if plan.sort_keys[0] != SortKey("confidence", descending=True):
+        return None
+    threshold = threshold_of_having(plan, pmfs)
+    return RisingThreshold(query.limit, Threshold(0.0 if threshold is None else threshold.least))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -19,7 +21,7 @@ from pyspark.sql import functions as f
 
 from tests.spark.traces import KEYED, random_trace
 from uncertain_cep.cli import main
-from uncertain_cep.spark import text_spans, write_matches, writing
+from uncertain_cep.spark import match, text_spans, write_matches, writing
 
 SECONDS = re.compile(r" in [0-9.]+ s\b")
 ENGINES = ("local", "spark")
@@ -230,3 +232,55 @@ def test_spans_of_a_file_have_its_columns_together(tmp_path: Path, monkeypatch: 
     assert [line for line in lines[1] if "it has no column" in line] == [
         f"warning: {other}: it has no column host, by which the query ties b: its events are in no match"
     ]
+
+
+ROUNDED = {
+    "double": ("[n]", "column n is a key of floats beyond 2^53, where one float stands for several whole"),
+    "float": ("[n]", "column n is a key of floats beyond 2^24, where one float stands for several whole"),
+    "negated": ("a.m = b.m AND c.n = a.n", None),
+    "both": ("a.n = b.n AND c.n = a.n", "column n is a key of floats beyond 2^53"),
+    "decimal": ("a.n < b.n", "column n holds decimal numbers beyond 2^53, which comparisons round"),
+    "local": ("b.n > 3", "column n holds decimal numbers beyond 2^53, which comparisons round"),
+    "equal": ("a.n = b.n", None),
+    "small": ("[n]", None),
+    "nan": ("[n]", None),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_rounded_numbers_are_warned_of(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    condition, warning = ROUNDED[name]
+    is_decimal = name in ("decimal", "local", "equal")
+    dtype = pa.decimal128(20, 0) if is_decimal else pa.float32() if name == "float" else pa.float64()
+    large = {"float": 2**24, "small": 2**53 - 1}.get(name, 2**53 + 2)
+    numbers = [
+        *map(float, (-large, -large, 5, 6 if is_decimal else 5)),
+        7.0 if is_decimal else math.nan,
+        None,
+    ]
+    if name == "nan":
+        numbers = [math.nan] * 6
+    rows = len(numbers)
+    table = pa.table(
+        {
+            "type": ["A", "B"] * (rows // 2), "id": range(rows), "lower": range(rows), "upper": range(rows),
+            "m": [1.0] * rows, "n": pa.array(numbers, pa.float64()).cast(dtype),
+        }
+    )  # fmt: skip
+    file = tmp_path / "trace.parquet"
+    pq.write_table(table, file)
+    negated = ", !B c" if name in ("negated", "both") else ""
+    query = f"PATTERN SEQ(A a{negated}, B b) WHERE {condition} WITHIN 3"
+    for format_name in ("parquet", "csv"):
+        out = tmp_path / format_name
+        command = ("match", query, file, "-o", out, "--overwrite", "--format", format_name)
+        lines = [run(*command, "--engine", engine)[0] for engine in ENGINES]
+        lines[0] = [line for line in lines[0] if not line.startswith("without ")]
+        assert lines[0] == lines[1]
+        said = [line for line in lines[1] if "column n" in line]
+        assert len(said) == (warning is not None)
+        assert warning is None or said[0].startswith(f"warning: {warning}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        match(spark.createDataFrame(table), query, slice_length=2)
+    assert [f"warning: {one.message}" for one in caught if "column n" in str(one.message)] == said

@@ -16,8 +16,9 @@ from confidence.budget import checkpoint
 from eventbased import Concatenated
 from uncertain_cep.candidates.candidate_rows import CandidateRows, Spread
 from uncertain_cep.config import LEAST_GATHERED, LEAST_LOOKED_AT, LEAST_NUMBERS
-from uncertain_cep.errors import TraceError, warn
+from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.codes import codes_of, dense, nulls_as_key
+from uncertain_cep.expressions.rounded_numbers import warn_of_float_key
 from uncertain_cep.expressions.text_equality import equal_to_each
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate_mask, evaluate_masks
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
@@ -351,12 +352,7 @@ def coded(table: pa.Table, names: Sequence[str]) -> list[Int64]:
         if pa.types.is_uint64(dtype):
             column_values(table.column(name), name)
         elif pa.types.is_floating(dtype):
-            digits = 24 if pa.types.is_float32(dtype) else 53
-            if (pc.max(pc.abs(table.column(name))).as_py() or 0) >= 2**digits:
-                warn(
-                    f"column {name} is a key of floats beyond 2^{digits}, where one float stands for several "
-                    "whole numbers: make the column of whole numbers (Int64 in pandas) or text"
-                )
+            warn_of_float_key(name, dtype, pc.max(pc.abs(table.column(name))).as_py())
     return codes_of([table.column(name) for name in names])[0]
 
 

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from confidence.large_arrays import empty
 from uncertain_cep.config import EXPRESSION_ROWS
-from uncertain_cep.errors import TraceError, TraceFault, warn
+from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.expressions.beyond_int64 import corrected, cut, is_beyond_int64, left_int64
 from uncertain_cep.expressions.choosing import NULL, both_valid, compared
 from uncertain_cep.expressions.codes import Values, decoded
 from uncertain_cep.expressions.compared_remainders import ComparedRemainder, by_kernel, compared_remainder
 from uncertain_cep.expressions.function_values import applied
 from uncertain_cep.expressions.masks import mask_of
+from uncertain_cep.expressions.rounded_numbers import warn_of_decimals
 from uncertain_cep.expressions.whole_numbers import with_checks
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
 from uncertain_cep.query.typed import (
@@ -99,11 +100,7 @@ def column_values(column: pa.ChunkedArray | pa.Array, name: str) -> Values:
 def _warn_of_rounded(column: pa.Array, name: str) -> None:
     """Warn of a column of decimal numbers so large that several of them are one float."""
     extremes = pc.min_max(column).as_py().values()
-    if any(extreme is not None and abs(extreme) > 2**53 for extreme in extremes):
-        warn(
-            f"column {name} holds decimal numbers beyond 2^53, which comparisons round: make "
-            "it a column of whole numbers (int64) or text"
-        )
+    warn_of_decimals(name, max((abs(extreme) for extreme in extremes if extreme is not None), default=None))
 
 
 def _remainder(left: Any, right: Any, valid: Mask | None) -> tuple[Any, Mask | None]:

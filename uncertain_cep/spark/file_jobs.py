@@ -22,6 +22,7 @@ from uncertain_cep.spark.file_tasks import FileTasks, choose_tasks
 from uncertain_cep.spark.file_worker import FileWork
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.jobs import count_cores, errors_of_workers
+from uncertain_cep.spark.largest_amounts import merged, roundable_columns, warn_of_rounded
 from uncertain_cep.spark.unique_ids import check_unique_ids
 
 __all__ = ["columns_read", "describe_reading", "file_work", "run_on_files", "task_numbers"]
@@ -43,7 +44,7 @@ def file_work(
     files, tasks = _files_and_tasks(frame, plan, schema, partitions)
     if files is None or tasks is None or not tasks.sound:
         return None
-    return FileWork(plan, files, tasks.tasks, tick)
+    return FileWork(plan, files, tasks.tasks, tick, roundable=roundable_columns(plan, files.schema))
 
 
 def describe_reading(frame: DataFrame, query: Query, options: MatchOptions) -> str:
@@ -92,6 +93,7 @@ def run_on_files(
         With the first faults of all files, or if an id is used twice.
     """
     schema = "name string, rows long, candidates string, faults string, undecided long"
+    schema += ", largest map<string, string>"
     plan = work.plan
     with errors_of_workers():
         reports = in_workers(task_numbers(frame, work), run, schema).collect()
@@ -105,6 +107,7 @@ def run_on_files(
     sizes = iter(np.sum([json.loads(row["candidates"]) for row in reports], axis=0).tolist())
     for branch in plan.or_free:
         diagnostics.counted(branch, [next(sizes) for _ in branch.components])
+    warn_of_rounded(work.files.schema, merged(row["largest"] for row in reports))
     written = {row["name"]: row["rows"] for row in reports if row["name"] is not None}
     return written, sum(row["undecided"] for row in reports)
 

@@ -24,6 +24,7 @@ from uncertain_cep.executor import check_table, execute, ticks_of
 from uncertain_cep.expressions.vectorised import Values
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.file_parts import EventFiles
+from uncertain_cep.spark.largest_amounts import Largest, largest_in, merged
 from uncertain_cep.spark.task_diagnostics import TaskDiagnostics
 from uncertain_cep.spark.worker import write_batches
 from uncertain_cep.timeline.domain import check_one_tick
@@ -57,6 +58,8 @@ class FileWork:
     """The length of a tick by the events' own column, if they have one."""
     last_tick: int | None = None
     """The last tick of any event, for what is undecided without a known end."""
+    roundable: tuple[str, ...] = ()
+    """The columns whose largest amounts are reported."""
 
 
 class _Held(NamedTuple):
@@ -150,6 +153,7 @@ _TOLD: Final = pa.schema(
         ("candidates", pa.string()),
         ("faults", pa.string()),
         ("undecided", pa.int64()),
+        ("largest", pa.map_(pa.string(), pa.string())),
     ]
 )
 
@@ -172,6 +176,7 @@ class _Evaluation:
         self._branches = self._plan.or_free
         self.candidates = self._nothing().sizes
         self._held: dict[int, _Held] = {}
+        self._largest: Largest = {}
 
     def matches(self, number: int) -> Iterator[pa.RecordBatch]:
         """Yield the matches of a task."""
@@ -197,6 +202,7 @@ class _Evaluation:
             "candidates": json.dumps(self.candidates.tolist()),
             "faults": json.dumps([asdict(fault) for fault in self.faults]),
             "undecided": 0 if self._diagnostics is None else self._diagnostics.left_out,
+            "largest": list(self._largest.items()),
         }
         return pa.RecordBatch.from_pylist([report], _TOLD)
 
@@ -304,6 +310,7 @@ class _Evaluation:
                 for name in ticks:
                     texts = pc.unique(table.column(name)).to_pylist()
                     check_one_tick(list(dict.fromkeys([self._work.tick, *texts])), name)
+                self._largest = merged((self._largest, largest_in(table, self._work.roundable)))
                 held.append(self._needed(table.select(needed), rows))
         except TraceError as error:
             faults += error.faults
@@ -318,8 +325,9 @@ class _Evaluation:
         loaded: dict[str, Values] = {}
         agreed = np.ones(table.num_rows, np.bool_)
         for name in plan.shared_keys:
-            if (column := table.column(name)).null_count:
-                agreed &= np.asarray(column.is_valid().to_numpy())
+            column = table.column(name)
+            if column.null_count or pa.types.is_floating(column.type):
+                agreed &= ~np.asarray(column.is_null(nan_is_null=True).to_numpy())
         first, needed = np.zeros((2, table.num_rows), np.bool_)
         sizes = []
         for branch in self._branches:

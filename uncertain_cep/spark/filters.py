@@ -23,7 +23,7 @@ from uncertain_cep.query import typed
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
 from uncertain_cep.spark.dataframes import column
 
-__all__ = ["CandidateFilters", "candidate_filters", "condition"]
+__all__ = ["CandidateFilters", "candidate_filters", "condition", "is_value"]
 
 _EXACT_FLOAT: Final = 2**53
 """Up to this bound int64 and float64 arithmetic give the same."""
@@ -75,12 +75,18 @@ class CandidateFilters:
         return {id(takes): takes for branch in self.components for takes in branch}
 
 
+def is_value(value: Column, dtype: t.DataType) -> Column:
+    """Return the condition that a value can equal another one, which neither null nor NaN does."""
+    is_float = isinstance(dtype, (t.FloatType, t.DoubleType))
+    return value.isNotNull() & ~f.isnan(value) if is_float else value.isNotNull()
+
+
 def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFilters:
     """Return the conditions of a plan's components on a frame of this schema."""
     types = {part.name: part.dataType for part in schema.fields}
     branches = plan.or_free
     keys = plan.shared_keys
-    agreed = [column(name).isNotNull() for name in keys]
+    agreed = [is_value(column(name), types[name]) for name in keys]
     nothing = f.lit(False)
     # Each step of making a column is a call of the JVM, and options have hundreds of components.
     made: dict[object, Column] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import pairwise
 from typing import Final
@@ -28,6 +28,7 @@ from uncertain_cep.spark.dataframes import (
     plainly_named,
 )
 from uncertain_cep.spark.filters import CandidateFilters
+from uncertain_cep.spark.largest_amounts import Largest
 from uncertain_cep.spark.ordered_sources import Clusters
 from uncertain_cep.spark.undecided_counts import last_ticks
 from uncertain_cep.timeline.domain import check_one_tick
@@ -63,6 +64,8 @@ class FrameStatistics:
     """Whether it is known that no two candidates have the same id."""
     last_tick: int | None = None
     """The last tick of any event, candidate or not, if it was asked for."""
+    largest: Largest = field(default_factory=dict)
+    """The largest amounts of all events in the columns that numbers may be rounded in."""
 
 
 def collect_statistics(
@@ -71,13 +74,15 @@ def collect_statistics(
     candidates: CandidateFilters,
     tick: str | None = None,
     clusters: Clusters | None = None,
+    roundable: Sequence[str] = (),
     *,
     asks_last: bool = False,
 ) -> FrameStatistics:
     """Return the statistics of a frame of the plan's required columns, and the tick column if there is one.
 
     ``tick`` is the length of a tick that the events name, if it is known. Events of one of the ``clusters``
-    count as long as their cluster. ``asks_last`` says whether the last tick of any event is asked for.
+    count as long as their cluster. ``roundable`` are the columns whose largest amounts are asked for, and
+    ``asks_last`` says whether the last tick of any event is.
 
     Raises
     ------
@@ -98,17 +103,33 @@ def collect_statistics(
         f.xxhash64(*map(column, candidates.keys)) if candidates.keys else f.lit(0).cast("long"),
         (column(names.id) if is_whole else f.lit(None)).cast("long"),
     ]
-    last = Observation()
-    events = frame
-    if asks_last:
-        events = frame.observe(last, f.max(last_ticks(plan, schema)).alias("last"))
+    observed = [f.max(last_ticks(plan, schema)).alias("last")] if asks_last else []
+    observed += [_largest(schema, name).alias(f"largest {n}") for n, name in enumerate(roundable)]
+    observation = Observation()
+    events = frame.observe(observation, *observed) if observed else frame
     relevant = plainly_named(events.filter(candidates.first | candidates.later | faulty).select(*columns))
     count = partial(counted_candidates, kinds=len(kinds))
     counts = in_workers(relevant, count, from_arrow_schema(COUNTED)).toArrow()
     if at_fault := pc.sum(counts.column("faulty")).as_py():
         _report(frame.filter(faulty), plan, at_fault, tick)
     statistics = _added_up(counts, candidates)
-    return replace(statistics, last_tick=int(last.get["last"] or 0)) if asks_last else statistics
+    if not observed:
+        return statistics
+    extremes = observation.get
+    amounts = [extremes[f"largest {n}"] for n in range(len(roundable))]
+    return replace(
+        statistics,
+        last_tick=int(extremes["last"] or 0) if asks_last else None,
+        largest={name: text for name, text in zip(roundable, amounts, strict=True) if text is not None},
+    )
+
+
+def _largest(schema: t.StructType, name: str) -> Column:
+    """Return the largest amount of a column of numbers as text; NaN is none."""
+    number = column(name)
+    if isinstance(schema[name].dataType, (t.FloatType, t.DoubleType)):
+        number = f.when(~f.isnan(number), number)
+    return f.max(f.abs(number)).cast("string")
 
 
 def packed(conditions: Sequence[Column]) -> list[Column]:

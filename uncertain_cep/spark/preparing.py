@@ -21,6 +21,7 @@ from uncertain_cep.spark.file_worker import FileWork, match_files
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.frame_statistics import collect_statistics
 from uncertain_cep.spark.jobs import count_cores, errors_of_workers
+from uncertain_cep.spark.largest_amounts import roundable_columns, warn_of_rounded
 from uncertain_cep.spark.ordered_sources import check_orders, clustered
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
@@ -142,12 +143,15 @@ def _shuffled(
         checked, clusters = clustered(checked, plan)
         candidates = clusters.travel(plan, candidates)
     asks_last = undecided is not None and undecided.asks_last
-    statistics = collect_statistics(checked, plan, candidates, tick, clusters, asks_last=asks_last)
+    statistics = collect_statistics(
+        checked, plan, candidates, tick, clusters, roundable_columns(plan, schema), asks_last=asks_last
+    )
     needed = checked.select(*map(column, (*plan.required_columns, *(clusters or ()))))
     check_offsets_agree(needed, plan)
     check_orders(needed, plan)
     for branch, sizes in zip(plan.or_free, statistics.components, strict=True):
         diagnostics.counted(branch, sizes)
+    warn_of_rounded(schema, statistics.largest)
     arrow = pa.schema([schema.field(name) for name in plan.required_columns])
     if not statistics.first:
         return PreparedMatch(plan, None, arrow, None)

@@ -19,7 +19,7 @@ from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.dataframes import column
-from uncertain_cep.spark.filters import CandidateFilters
+from uncertain_cep.spark.filters import CandidateFilters, is_value
 from uncertain_cep.traces.checks import used_again
 from uncertain_cep.traces.faulty_rows import shown
 
@@ -61,14 +61,13 @@ def _found_twice(frame: DataFrame, id: str, keys: Sequence[str], takes: Mapping[
 
 def _used(frame: DataFrame, keys: Sequence[str], takes: Mapping[int, Column]) -> DataFrame:
     """Return the candidates of any of some components that have all keys."""
-    return frame.filter(reduce(and_, (_agrees(frame, name) for name in keys), reduce(or_, takes.values())))
-
-
-def _agrees(frame: DataFrame, name: str) -> Column:
-    """Return whether the value of an attribute equals itself: null and NaN equal nothing."""
-    value = column(name)
-    is_float = isinstance(frame.schema[name].dataType, (t.FloatType, t.DoubleType))
-    return value.isNotNull() & ~f.isnan(value) if is_float else value.isNotNull()
+    return frame.filter(
+        reduce(
+            and_,
+            (is_value(column(name), frame.schema[name].dataType) for name in keys),
+            reduce(or_, takes.values()),
+        )
+    )
 
 
 def _suspected(used: DataFrame, id: str, keys: Sequence[str]) -> bool:

@@ -16,15 +16,20 @@ and has to be: with probabilities of single ticks, permanents of 0-1 matrices ar
 So there is a budget for each group.
 """
 
-from confidence.groups.parts_of_groups import parts_of_groups
+from confidence.groups.bounding import certain_bounds
+from confidence.groups.estimates import Estimate, estimated
+from confidence.groups.partial_groups import parts_of_groups
 from confidence.groups.problems import Groups
 from confidence.groups.resolving_groups import ResolvedVariables, resolve_variables
 from confidence.groups.weighing_groups import WeighedGroups, weigh_groups
 
 __all__ = [
+    "Estimate",
     "Groups",
     "ResolvedVariables",
     "WeighedGroups",
+    "certain_bounds",
+    "estimated",
     "parts_of_groups",
     "resolve_variables",
     "weigh_groups",

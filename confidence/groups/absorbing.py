@@ -8,7 +8,7 @@ box of the other implies a box of its own.
 
 from __future__ import annotations
 
-from confidence.groups.literal_stack import literal_at
+from confidence.groups.literal_stack import literal_at, variable_of
 from confidence.groups.problems import HIGH, LISTED, LOW, MOST_STEPS, STEPS
 from confidence.kernel import kernel
 
@@ -19,8 +19,11 @@ __all__ = ["absorb"]
 def absorb(begin, variables, arena):
     """Take those matches off the list on top, from ``begin`` on, that imply others of it.
 
-    Of two that imply each other the last one stays. O(n^2) pairs, until the budget of the group is spent.
+    Of two that imply each other the last one stays. O(n^2) pairs, until the budget of the group is spent;
+    matches of one variable each are left alone.
     """
+    if not _any_ties(begin, arena):
+        return
     top, listed = arena.top, arena.listed
     kept = begin
     for place in range(begin, top[LISTED]):
@@ -34,6 +37,22 @@ def absorb(begin, variables, arena):
             listed[kept] = match
             kept += 1
     top[LISTED] = kept
+
+
+@kernel
+def _any_ties(first, arena):
+    """Return whether any of several matches of the list on top has literals of several variables."""
+    if arena.top[LISTED] == first + 1:
+        return False
+    for place in range(first, arena.top[LISTED]):
+        match = arena.listed[place]
+        begin, end = arena.literal[arena.term[match]], arena.literal[arena.term[match + 1]]
+        v = variable_of(begin, arena)
+        for k in range(begin, end):
+            x, y, _ = literal_at(k, arena)
+            if max(x, y) != v or (x > 0 and y > 0):
+                return True
+    return False
 
 
 @kernel

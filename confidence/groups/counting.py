@@ -11,9 +11,8 @@ from typing import Final
 
 from confidence.budget import plain_checkpoint
 from confidence.groups.absorbing import absorb
-from confidence.groups.holding import TOO_DEAR, held_ticks, tying_most
+from confidence.groups.holding import TOO_DEAR, drawn_tick, held_ticks, tying_most
 from confidence.groups.independent_parts import fold, split
-from confidence.groups.literal_stack import literal_at, variable_of
 from confidence.groups.problems import (
     CHILD,
     CLOCK,
@@ -29,6 +28,7 @@ from confidence.groups.problems import (
     MARK,
     MATCHES,
     MOST_STEPS,
+    MOST_TIED,
     NEAR_HIGH,
     NEAR_LOW,
     NODES,
@@ -51,6 +51,7 @@ __all__ = [
     "hold",
     "load_group",
     "probabilities_of_groups",
+    "probabilities_of_worlds",
     "set_bounds",
 ]
 
@@ -61,6 +62,9 @@ ROOM: Final = 2
 
 _DEEPER: Final = 3
 """A frame was pushed, whose result is to come."""
+
+_MOST_EXACT: Final = 2
+"""Most matches that a variable ties which is held at all pieces although others are drawn."""
 
 _HELD: Final = 0
 _ALTERNATIVES: Final = 1
@@ -121,6 +125,52 @@ def probabilities_of_groups(groups, begin, most_steps, budget, work, probability
 
 
 @kernel
+def probabilities_of_worlds(groups, shares, begin, most_steps, budget, work, weight):
+    """Fill P(k or more) of one group given some ticks, for each of some worlds.
+
+    A variable that ties more than two matches is held at the tick that is drawn for it, others at all pieces.
+
+    Parameters
+    ----------
+    groups : Groups
+    shares : (w, v) float64
+        In [0, 1). The share of the law of each variable that is below its tick, in each world.
+    begin : int64
+        The first world.
+    most_steps, budget : int64
+        How many steps to take at most, and before coming back.
+    work : Workspace
+    weight : (w,) float64
+        Written to.
+
+    Returns
+    -------
+    world : int64
+        The first one that is not done.
+    status : int64
+        READY, COSTLY or ROOM.
+    steps : int64
+        How many were taken.
+    """
+    spent = 0
+    for world in range(begin, shares.shape[0]):
+        if spent > budget:
+            return world, READY, spent
+        plain_checkpoint()
+        if not load_group(groups, 0, most_steps - spent, work):
+            return world, ROOM, spent
+        work.arena.top[MOST_TIED] = _MOST_EXACT
+        for v in range(shares.shape[1]):
+            work.scratch.share[v + 1] = shares[world, v]
+        status = counted(0, work.arena.top[LISTED], work.variables, work.arena, work.scratch)
+        spent += work.arena.top[STEPS]
+        if status != READY:
+            return world, status, spent
+        weight[world] = min(work.scratch.result[work.scratch.result.shape[0] - 1], 1.0)
+    return shares.shape[0], READY, spent
+
+
+@kernel
 def load_group(groups, group, most_steps, work):
     """Write a group to the bottom of the stacks; return whether there is room."""
     variables, arena, top = work.variables, work.arena, work.arena.top
@@ -171,7 +221,7 @@ def load_group(groups, group, most_steps, work):
         last_literal - first_literal,
     )
     top[LISTED], top[NODES], top[PARTS], top[FRAMES] = last - first, 0, 0, 0
-    top[STEPS], top[STAMP], top[MOST_STEPS] = 0, 0, most_steps
+    top[STEPS], top[STAMP], top[MOST_STEPS], top[MOST_TIED] = 0, 0, most_steps, last - first
     return True
 
 
@@ -219,7 +269,7 @@ def _enter(begin, end, variables, arena, scratch):
         total[n] = 0.0
     total[min(certain, last)] = 1.0
     if certain < last and top[LISTED] > first:
-        if last == 1 and _any_ties(first, arena):
+        if last == 1 and top[LISTED] - first <= top[MOST_TIED]:
             absorb(first, variables, arena)
         parts = split(first, variables, arena, scratch, total)
         if parts == NO_ROOM:
@@ -232,22 +282,6 @@ def _enter(begin, end, variables, arena, scratch):
         result[n] = total[n]
     _restore_tops(frame, top)
     return READY
-
-
-@kernel
-def _any_ties(first, arena):
-    """Return whether any of several matches of the list on top has literals of several variables."""
-    if arena.top[LISTED] == first + 1:
-        return False
-    for place in range(first, arena.top[LISTED]):
-        match = arena.listed[place]
-        begin, end = arena.literal[arena.term[match]], arena.literal[arena.term[match + 1]]
-        v = variable_of(begin, arena)
-        for k in range(begin, end):
-            x, y, _ = literal_at(k, arena)
-            if max(x, y) != v or (x > 0 and y > 0):
-                return True
-    return False
 
 
 @kernel
@@ -290,7 +324,12 @@ def _push_held(begin, end, variables, arena, scratch):
     frame, total = arena.frame[level], arena.total[level]
     _note_tops(frame, arena.top)
     v = tying_most(begin, end, variables, arena, scratch)
-    nodes = held_ticks(v, variables, arena, scratch) if v >= 0 else TOO_DEAR
+    if v < 0:
+        return COSTLY
+    if end - begin > arena.top[MOST_TIED]:
+        nodes = drawn_tick(v, variables, arena, scratch)
+    else:
+        nodes = held_ticks(v, variables, arena, scratch)
     if nodes < 0:
         return COSTLY if nodes == TOO_DEAR else ROOM
     frame[_KIND], frame[_VARIABLE] = _HELD, v

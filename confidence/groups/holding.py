@@ -173,6 +173,29 @@ def held_ticks(v, variables, arena, scratch):
 
 
 @kernel
+def drawn_tick(v, variables, arena, scratch):
+    """Append the one tick that is drawn for a variable; return how many there are, or ``NO_ROOM``."""
+    low, high, law = variables[LOW, v], variables[HIGH, v], variables[LAW, v]
+    share = scratch.share[v]
+    if law < 0:
+        ticks = high - low + 1
+        tick = min(low + int(share * float(ticks)), high)
+        return 1 if append_tick(tick, float(ticks), arena) else NO_ROOM
+    total = 0.0
+    for place in range(law, law + high - low + 1):
+        total += scratch.values[place]
+    chosen, reached = high, 0.0
+    for tick in range(low, high + 1):
+        chance = scratch.values[law + tick - low]
+        reached += chance
+        if chance > 0.0:
+            chosen = tick
+            if reached > share * total:
+                break
+    return 1 if append_tick(chosen, 1.0, arena) else NO_ROOM
+
+
+@kernel
 def piece_starts(v, variables, arena, scratch):
     """Write where the pieces of a variable begin, ascending; return how many there are, or ``TOO_DEAR``."""
     path, start, edges = scratch.path, scratch.start, scratch.edges

@@ -22,7 +22,9 @@ FRAMES: Final = 6
 STEPS: Final = 7
 STAMP: Final = 8
 MOST_STEPS: Final = 9
-"""Places in :attr:`Arena.top`."""
+MOST_TIED: Final = 10
+"""Places in :attr:`Arena.top`; the last one says how many matches may be tied by a variable that is held at
+all pieces, and not at one drawn tick."""
 
 FIELDS: Final = 16
 """Numbers of a frame."""
@@ -117,7 +119,7 @@ class Arena(NamedTuple):
     total: Float64
     """(n, k + 1) float64. P(n matches) for n < k, and P(k or more)."""
     top: Int64
-    """(10,) int64. How much of each stack is taken, and what was spent."""
+    """(11,) int64. How much of each stack is taken, and what was spent."""
 
 
 class Scratch(NamedTuple):
@@ -148,6 +150,8 @@ class Scratch(NamedTuple):
     """(7,) float64. Of few ticks; ``points`` and ``matrix``, (d,) and (d, d + 1), are for those of more."""
     points: Int64
     matrix: Float64
+    share: Float64
+    """(v + 1,) float64. The share of the law of each variable that is below the tick drawn for it."""
 
 
 class Workspace(NamedTuple):
@@ -194,13 +198,13 @@ def workspace_for(sizes: Sizes, factor: int, at_least: int, values: Float64) -> 
     arena = Arena(
         whole(matches + 2), whole(matches + 1), whole(terms + 2), whole(3, literals + 1),
         whole(2 * matches + 2), whole(ticks), np.zeros(ticks), whole(matches + 2, 2),
-        np.zeros((matches + 2, 2)), whole(depth, FIELDS), np.zeros((depth, at_least + 1)), whole(10),
+        np.zeros((matches + 2, 2)), whole(depth, FIELDS), np.zeros((depth, at_least + 1)), whole(11),
     )  # fmt: skip
     # A match narrows variables, and each of its boxes does besides.
     scratch = Scratch(
         values, whole(v), whole(4, v), whole(2 * v), whole(2 * v, 2), whole(max(sizes.matches, 1)),
         whole(max(sizes.matches, 1)), whole(4 * sizes.literals + 4 * v + 2, 4), whole(v + 1, 6),
         whole(_MOST_STARTS + 2), np.zeros(at_least + 1), np.zeros(at_least + 1), np.zeros(7),
-        whole(_HIGHEST_DEGREE + 1), np.zeros((_HIGHEST_DEGREE + 1, _HIGHEST_DEGREE + 2)),
+        whole(_HIGHEST_DEGREE + 1), np.zeros((_HIGHEST_DEGREE + 1, _HIGHEST_DEGREE + 2)), np.zeros(v),
     )  # fmt: skip
     return Workspace(whole(10, v), arena, scratch)

@@ -43,6 +43,7 @@ def match(
     evaluation: str = "auto",
     confidence: bool = True,
     approximate: Approximation | float | None = None,
+    undecided: str = "error",
     max_matches: int | None = MAX_MATCHES,
     kleene: str = "matches",
     planner: str = "auto",
@@ -78,7 +79,11 @@ def match(
     confidence : bool
         Whether to compute confidences.
     approximate : Approximation or float, optional
-        Estimate, with this standard error, confidences whose exact value takes too long.
+        Estimate, with this standard error, confidences whose exact value takes too long, and likewise with
+        RETURN PROBABILITY the probabilities of groups.
+    undecided : {"error", "bounds"}
+        With RETURN PROBABILITY, the answer for a group that takes too long even so: an error, or a row with a
+        null and certain bounds.
     max_matches : int or None
         Stop with an error beyond this many; not used for Spark, whose matches stay on the cluster.
     kleene : {"matches", "compressed"}
@@ -131,7 +136,9 @@ def match(
         microseconds where those are seconds or milliseconds and ticks are shorter; ``confidence``.
         With ``RETURN EXPECTED COUNT``: the attributes of BY; with EVERY ``bucket``, of the type of the times;
         ``expected_count``. Without BY and EVERY it is one row.
-        With ``RETURN PROBABILITY``: the columns of BY; with EVERY ``bucket``; ``probability``, or its name.
+        With ``RETURN PROBABILITY``: the columns of BY; with EVERY ``bucket``; ``probability``, or its name;
+        where estimates or bounds are allowed also ``exact``, ``std_error`` (of estimates; null without one),
+        ``probability_lower`` and ``probability_upper``, which are certain.
         For a streaming frame of Spark the column ``kind`` comes first: ``match`` or ``late``. Rows of late
         events have their bounds in ``range_lower`` and ``range_upper``, and in the last two columns,
         ``late_type`` and ``late_id``, what they are; all else is null.
@@ -213,6 +220,7 @@ def iter_matches(
     evaluation: str = "auto",
     confidence: bool = True,
     approximate: Approximation | float | None = None,
+    undecided: str = "error",
     batch_rows: int = BATCH_ROWS,
     max_matches: int | None = None,
     kleene: str = "matches",
@@ -232,8 +240,8 @@ def iter_matches(
     ----------
     events : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
     query, names, tick, evaluation, confidence, approximate, max_matches, kleene, planner, latency_weight
-        As for :func:`match`; by default there is no limit. So are ``parameters``, ``sources`` and
-        ``known_until``.
+        As for :func:`match`; by default there is no limit. So are ``undecided``, ``parameters``, ``sources``
+        and ``known_until``.
     batch_rows : int
         Most matches in a batch.
     threads : int, optional

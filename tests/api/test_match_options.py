@@ -27,9 +27,10 @@ SEQUENCE = "PATTERN SEQ(A a, B b, C c) WITHIN 10"
 PLANNING: Final = ("names", "tick", "evaluation", "planner", "latency_weight", "parameters")
 MATCHING: Final = (*PLANNING, "known_until", "confidence", "approximate", "kleene")
 ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
-    uc.match: (*MATCHING, "sources", "max_matches", "threads", "timeout", "memory_limit"),
+    uc.match: (*MATCHING, "undecided", "sources", "max_matches", "threads", "timeout", "memory_limit"),
     uc.iter_matches: (
         *MATCHING,
+        "undecided",
         "sources",
         "max_matches",
         "batch_rows",

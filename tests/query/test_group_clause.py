@@ -98,7 +98,7 @@ def test_what_cannot_be_read(clauses: str) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"evaluation": "any_state"}, {"confidence": False}, {"approximate": 0.1}, {"kleene": "compressed"}],
+    [{"evaluation": "any_state"}, {"confidence": False}, {"kleene": "compressed"}],
 )
 def test_options_that_have_no_use(options: dict[str, object]) -> None:
     with pytest.raises(OptionError, match="RETURN PROBABILITY"):

@@ -78,6 +78,13 @@ Engine = Literal["local", "spark"]
     metavar="E",
     help="Estimate, with this standard error, confidences that take too long to compute exactly.",
 )
+@click.option(
+    "--undecided",
+    type=click.Choice(["error", "bounds"]),
+    default="error",
+    show_default=True,
+    help="With RETURN PROBABILITY, for a group that takes too long: an error, or certain bounds and a null.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="For --approximate.")
 @click.option(
     "--max-matches",
@@ -111,6 +118,7 @@ def match(
     top: int | None,
     no_confidence: bool,
     approximate: float | None,
+    undecided: str,
     seed: int,
     max_matches: int,
     engine: Literal["auto", "local", "spark"],
@@ -154,6 +162,7 @@ def match(
             tick=columns.tick,
             confidence=not no_confidence,
             approximate=None if approximate is None else Approximation(approximate, seed),
+            undecided=undecided,
             kleene=kleene,
             max_matches=max_matches,
         ),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.groups import weigh_groups
-from uncertain_cep.config import GROUPED_AT_ONCE, MOST_GROUP_STEPS
+from confidence.groups import certain_bounds, estimated, parts_of_groups, weigh_groups
+from uncertain_cep.config import GROUPED_AT_ONCE, MOST_CONFIDENCE_STEPS, MOST_GROUP_STEPS
 from uncertain_cep.errors import ConfidenceCostError, OptionError
+from uncertain_cep.occurrence.groups_of_matches import NumberedGroups
 from uncertain_cep.occurrence.match_groups import MatchGroups
 from uncertain_cep.occurrence.numbered_matches import DescribedMatches, numbered_groups
 from uncertain_cep.plan import EvaluationPlan
@@ -23,6 +24,9 @@ __all__ = ["GroupProbabilities", "group_probabilities"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+_CERTAIN: Final = 1e-12
+"""Bounds as close to each other as this leave nothing to estimate."""
 
 
 class GroupProbabilities(NamedTuple):
@@ -35,11 +39,37 @@ class GroupProbabilities(NamedTuple):
     bucket : (g,) int64
         First tick of the bucket; 0 without EVERY.
     probability : (g,) float64
+        NaN where it is undecided.
+    std_error : (g,) float64
+        0 where it is exact; NaN where it is undecided.
+    lower, upper : (g,) float64
+        Bounds that are certain.
     """
 
     group: Int64
     bucket: Int64
     probability: Float64
+    std_error: Float64
+    lower: Float64
+    upper: Float64
+
+    @classmethod
+    def exact(cls, group: Int64, bucket: Int64, probability: Float64) -> GroupProbabilities:
+        """Return probabilities that are all known."""
+        none = np.zeros_like(probability)
+        return cls(group, bucket, probability, none, probability.copy(), probability.copy())
+
+    @classmethod
+    def joined(cls, parts: Sequence[GroupProbabilities]) -> GroupProbabilities:
+        """Return the probabilities of several parts, of none as well."""
+        none = np.zeros(0, dtype=np.int64)
+        parts = [cls.exact(none, none, np.zeros(0)), *parts]
+        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def possible(self) -> GroupProbabilities:
+        """Return those that are not 0 for certain."""
+        is_possible = self.upper > 0.0
+        return GroupProbabilities._make(column[is_possible] for column in self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +90,9 @@ class _Weighing:
         if at_least == 1 and self.plan.bound.every is None and self.described.matches.confidence:
             # What one match depends on was summed over when it was found.
             alone = sizes == 1
-            tasks.append(partial(self._single, alone))
+            confidence = np.concatenate(self.described.matches.confidence)
+            alone[self.groups.of_match[np.isnan(confidence)]] = False
+            tasks.append(partial(self._single, alone, confidence))
         several = np.flatnonzero(~alone & (sizes >= at_least))
         ends = np.cumsum(sizes[several])
         begin = 0
@@ -71,11 +103,11 @@ class _Weighing:
             begin = end
         return tasks
 
-    def _single(self, alone: NDArray[np.bool_]) -> Iterator[GroupProbabilities]:
-        """Yield the groups of one match."""
+    def _single(self, alone: NDArray[np.bool_], confidence: Float64) -> Iterator[GroupProbabilities]:
+        """Yield the groups of one match; ``confidence`` is that of each match."""
         match = np.flatnonzero(alone[self.groups.of_match])
-        confidence = np.minimum(np.concatenate(self.described.matches.confidence)[match], 1.0)
-        yield GroupProbabilities(self.groups.of_match[match], np.zeros_like(match), confidence)
+        probability = np.minimum(confidence[match], 1.0)
+        yield GroupProbabilities.exact(self.groups.of_match[match], np.zeros_like(match), probability)
 
     def _weighed(self, chosen: Int64) -> Iterator[GroupProbabilities]:
         """Yield possible groups."""
@@ -86,12 +118,35 @@ class _Weighing:
         of_match, every = self.groups.of_match, self.plan.bound.every
         numbered = numbered_groups(self.described, of_match, is_chosen[of_match], every)
         weighed = weigh_groups(numbered.groups, self.plan.at_least, MOST_GROUP_STEPS)
-        if not weighed.is_exact.all():
-            dear = int(np.argmin(weighed.is_exact))
-            raise self._too_dear(int(numbered.code[dear]), int(numbered.bucket[dear]))
         probability = np.minimum(weighed.probability[:, -1], 1.0)
-        possible = probability > 0.0
-        yield GroupProbabilities(numbered.code[possible], numbered.bucket[possible], probability[possible])
+        answers = GroupProbabilities.exact(numbered.code, numbered.bucket, probability)
+        for number in np.flatnonzero(~weighed.is_exact).tolist():
+            if not self.plan.bounds_groups:
+                raise self._too_dear(int(numbered.code[number]), int(numbered.bucket[number]))
+            self._bound(numbered, number, answers)
+        yield answers.possible()
+
+    def _bound(self, numbered: NumberedGroups, number: int, answers: GroupProbabilities) -> None:
+        """Fill in certain bounds of a group that takes too many steps, and an estimate if one is allowed."""
+        checkpoint()
+        groups, at_least, allowed = numbered.groups, self.plan.at_least, self.plan.approximate
+        matches = np.arange(groups.match_start[number], groups.match_start[number + 1])
+        group, _ = parts_of_groups(groups, matches, np.array([0, len(matches)]))
+        lower, upper = certain_bounds(group, at_least, MOST_GROUP_STEPS // 4)
+        answers.lower[number], answers.upper[number] = lower, upper
+        answers.probability[number], answers.std_error[number] = upper, 0.0
+        if upper - lower <= _CERTAIN:
+            return
+        estimate = None
+        if allowed is not None:
+            estimate = estimated(group, at_least, allowed.std_error, allowed.seed, MOST_CONFIDENCE_STEPS)
+        if estimate is not None:
+            answers.probability[number] = min(max(estimate.probability, lower), upper)
+            answers.std_error[number] = min(estimate.std_error, upper - lower)
+        elif self.plan.keeps_undecided:
+            answers.probability[number] = answers.std_error[number] = np.nan
+        else:
+            raise self._too_dear(int(numbered.code[number]), int(numbered.bucket[number]))
 
     def _too_dear(self, group: int, bucket: int) -> ConfidenceCostError:
         """Return the error of a group that takes too many steps."""
@@ -102,10 +157,15 @@ class _Weighing:
             shown.append(f"the bucket that begins at {self.plan.domain.times(np.array([bucket]))[0].as_py()}")
         named = f"of {' and '.join(shown)} " if shown else ""
         smaller = "a shorter EVERY" if every else "EVERY"
+        allowed = self.plan.approximate
+        allow = "allow an estimate, approximate=0.01"
+        if allowed is not None:
+            allow = f"allow a standard error above {allowed.std_error}"
         return ConfidenceCostError(
             f"the probability {named}takes more than {MOST_GROUP_STEPS:.1e} steps: {count:,} possible "
             "matches share events or clocks. Ask for smaller groups, by more names in BY or by "
-            f"{smaller}, or for fewer matches by WITHIN and WHERE",
+            f"{smaller}, or for fewer matches by WITHIN and WHERE; {allow}, or take certain bounds, "
+            'undecided="bounds"',
             MOST_GROUP_STEPS + 1,
             MOST_GROUP_STEPS,
         )
@@ -116,7 +176,7 @@ def group_probabilities(
     described: DescribedMatches,
     refusal: str,
     threads: int,
-) -> tuple[MatchGroups, list[GroupProbabilities]]:
+) -> tuple[MatchGroups, GroupProbabilities]:
     """Return the groups of some matches, and how likely each has enough of them.
 
     Parameters
@@ -134,9 +194,9 @@ def group_probabilities(
     OptionError
         If a group needs what is refused.
     ConfidenceCostError
-        If a group takes too many steps.
+        If a group takes too many steps, and neither an estimate nor certain bounds will do.
     """
     groups = MatchGroups.of(plan, described.matches, described.ticks.table)
     checkpoint()
     tasks = _Weighing(plan, described, groups, refusal).parts()
-    return groups, list(side_by_side(threads, tasks))
+    return groups, GroupProbabilities.joined(list(side_by_side(threads, tasks)))

@@ -16,6 +16,7 @@ from uncertain_cep.occurrence.explicit_matches import TableTicks
 from uncertain_cep.occurrence.match_groups import MatchGroups
 from uncertain_cep.occurrence.numbered_matches import DescribedMatches
 from uncertain_cep.occurrence.row_matches import RowMatches
+from uncertain_cep.occurrence.undecided_rows import may_be_kept
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.results.having import rows_kept
@@ -51,7 +52,7 @@ def probability_rows(
     Raises
     ------
     ConfidenceCostError
-        If a group takes too many steps.
+        If a group takes too many steps, and neither an estimate nor certain bounds will do.
     """
     assert plan.by_row is not None
     matches = RowMatches.of(plan.by_row, batches)
@@ -59,10 +60,13 @@ def probability_rows(
         return pa.RecordBatch.from_pylist([], schema=plan.output_schema)
     refusal = refusal_of(plan, ticks, pmfs, matches)
     described = DescribedMatches.of(plan, matches, ticks, offsets, pmfs)
-    groups, parts = group_probabilities(plan, described, refusal, threads)
-    rows = _rows(plan, groups, parts)
+    groups, answers = group_probabilities(plan, described, refusal, threads)
+    rows = _rows(plan, groups, answers)
     if plan.having is not None:
-        rows = rows.filter(pa.array(rows_kept(plan.having, rows, {})))
+        is_kept = rows_kept(plan.having, rows, {})
+        if plan.keeps_undecided:
+            is_kept = np.where(np.isnan(answers.probability), may_be_kept(plan.having, rows), is_kept)
+        rows = rows.filter(pa.array(is_kept))
     rows = rows.take(_order(plan, rows))
     return pa.RecordBatch.from_arrays(rows.columns, schema=plan.output_schema)
 
@@ -93,19 +97,25 @@ def refusal_of(
     )
 
 
-def _rows(plan: EvaluationPlan, groups: MatchGroups, parts: list[GroupProbabilities]) -> pa.RecordBatch:
+def _rows(plan: EvaluationPlan, groups: MatchGroups, answers: GroupProbabilities) -> pa.RecordBatch:
     """Return a row for each group and bucket; the probability is called confidence."""
-    none = np.zeros(0, dtype=np.int64)
-    values = zip(GroupProbabilities(none, none, np.zeros(0)), *parts, strict=True)
-    group, bucket, probability = (np.concatenate(column) for column in values)
     schema = plan.output_schema
     columns = [
-        groups.column(number, group, schema.field(number).type) for number in range(len(plan.bound.keys))
+        groups.column(number, answers.group, schema.field(number).type)
+        for number in range(len(plan.bound.keys))
     ]
     if plan.bound.every is not None:
-        columns.append(plan.domain.times(bucket))
-    columns.append(pa.array(probability))
-    return pa.RecordBatch.from_arrays(columns, names=[*schema.names[:-1], "confidence"])
+        columns.append(plan.domain.times(answers.bucket))
+    probability = len(columns)
+    is_undecided = np.isnan(answers.probability)
+    columns.append(pa.array(answers.probability, mask=is_undecided))
+    if plan.bounds_groups:
+        columns.append(pa.array(answers.std_error == 0.0))
+        if plan.approximate is not None:
+            columns.append(pa.array(answers.std_error, mask=is_undecided))
+        columns += [pa.array(answers.lower), pa.array(answers.upper)]
+    names = [*schema.names[:probability], "confidence", *schema.names[probability + 1 :]]
+    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 def _order(plan: EvaluationPlan, rows: pa.RecordBatch) -> pa.Array:
@@ -116,12 +126,14 @@ def _order(plan: EvaluationPlan, rows: pa.RecordBatch) -> pa.Array:
     keys = [*plan.sort_keys]
     if keys:
         keys.append(SortKey("confidence", descending=True))
-    keys += [SortKey(name, descending=False) for name in rows.schema.names[:-1]]
+    names = rows.schema.names
+    keys += [SortKey(name, descending=False) for name in names[: names.index("confidence")]]
     columns, directions = [], []
     for key in dict.fromkeys(keys):
         column = rows.column(key.column)
         if key.column == "confidence":
-            column = pa.array(ranked(np.asarray(column)))
+            ranks = ranked(np.asarray(pc.fill_null(column, -1.0)))
+            column = pa.array(ranks, mask=np.asarray(column.is_null()))
         elif pa.types.is_null(column.type):
             continue
         elif pa.types.is_floating(column.type):
@@ -131,8 +143,8 @@ def _order(plan: EvaluationPlan, rows: pa.RecordBatch) -> pa.Array:
     limit = plan.query.limit
     if not columns:
         return pa.array(np.arange(min(rows.num_rows, rows.num_rows if limit is None else limit)))
-    names = [str(number) for number in range(len(columns))]
+    labels = [str(number) for number in range(len(columns))]
     order = pc.sort_indices(
-        pa.table(columns, names=names), sort_keys=list(zip(names, directions, strict=True))
+        pa.table(columns, names=labels), sort_keys=list(zip(labels, directions, strict=True))
     )
     return order if limit is None else order[:limit]

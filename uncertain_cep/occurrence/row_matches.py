@@ -96,6 +96,7 @@ class RowMatches:
     rows : list of dict
         For each batch, by variable.
     confidence : list of (k,) float64
+        NaN where it is an estimate.
     """
 
     plan: EvaluationPlan
@@ -128,7 +129,11 @@ class RowMatches:
                 columns[component.variable] = _Taken(None, rows, is_null)
         self.rows.append(columns)
         if "confidence" in batch.schema.names:
-            self.confidence.append(np.asarray(batch.column("confidence")).astype(np.float64))
+            confidence = np.asarray(batch.column("confidence")).astype(np.float64)
+            if "exact" in batch.schema.names:
+                is_exact = np.asarray(batch.column("exact").to_numpy(zero_copy_only=False), dtype=np.bool_)
+                confidence = np.where(is_exact, confidence, np.nan)
+            self.confidence.append(confidence)
 
     def among_own_rows(self) -> tuple[RowMatches, Int64]:
         """Return the same matches with rows numbered among those of their events, and the latter.

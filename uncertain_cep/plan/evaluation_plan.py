@@ -105,6 +105,8 @@ class EvaluationPlan:
     """With RETURN EXPECTED COUNT, that of the matches to count."""
     by_row: EvaluationPlan | None = None
     """With RETURN PROBABILITY, that of the matches, which returns the rows of their events besides."""
+    keeps_undecided: bool = False
+    """Whether a group whose probability takes too many steps has certain bounds instead of an error."""
     planner: str = "auto"
     """Who chooses the order in which events are put together: one of ``PLANNERS``; ``given`` if the caller
     did, by a tree; ``none`` if the evaluation has an order of its own."""
@@ -306,6 +308,11 @@ class EvaluationPlan:
     def returns_matches(self) -> bool:
         """Whether the rows of the result are matches."""
         return not self.counts and not self.is_grouped
+
+    @property
+    def bounds_groups(self) -> bool:
+        """Whether the probabilities of groups need not be exact, and have certain bounds besides."""
+        return self.is_grouped and (self.keeps_undecided or self.approximate is not None)
 
     @property
     def at_least(self) -> int:

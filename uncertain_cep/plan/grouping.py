@@ -9,16 +9,20 @@ import pyarrow as pa
 
 from uncertain_cep.errors import Fault, QueryError
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
+from uncertain_cep.plan.options import MatchOptions
 from uncertain_cep.plan.result_columns import bound_having, bound_order
 from uncertain_cep.query import Query
 from uncertain_cep.query.binder import BoundQuery, BoundReturn
 from uncertain_cep.query.syntax import Expression, Having, Variable
 from uncertain_cep.query.walks import with_leaves
 
-__all__ = ["ROW_FIELD", "grouped_plan", "of_matches", "row_column", "with_rows"]
+__all__ = ["BOUND_COLUMNS", "ROW_FIELD", "grouped_plan", "of_matches", "row_column", "with_rows"]
 
 ROW_FIELD: Final = pa.field("uncertain_cep.event", pa.int64())
 """The column with the numbers of the rows of a table."""
+
+BOUND_COLUMNS: Final = ("probability_lower", "probability_upper")
+"""Columns with bounds of the probability of a group that are certain."""
 
 
 def row_column(variable: str) -> str:
@@ -45,7 +49,11 @@ def with_rows(bound: BoundQuery) -> BoundQuery:
 
 
 def grouped_plan(
-    matches: EvaluationPlan, by_row: EvaluationPlan, bound: BoundQuery, schema: pa.Schema
+    matches: EvaluationPlan,
+    by_row: EvaluationPlan,
+    bound: BoundQuery,
+    schema: pa.Schema,
+    options: MatchOptions,
 ) -> EvaluationPlan:
     """Return the plan of a query for groups, over those of its matches.
 
@@ -78,13 +86,21 @@ def grouped_plan(
     ]
     if bound.every is not None:
         fields.append(pa.field("bucket", matches.domain.arrow_type))
+    bounding: list[pa.Field] = []
+    if options.approximate is not None or options.undecided == "bounds":
+        bounding.append(pa.field("exact", pa.bool_()))
+        if options.approximate is not None:
+            bounding.append(pa.field("std_error", pa.float64()))
+        bounding += [pa.field(name, pa.float64()) for name in BOUND_COLUMNS]
     # HAVING and rankings compare probabilities as they compare confidences.
-    columns = pa.schema([*fields, pa.field("confidence", pa.float64())])
+    columns = pa.schema([*fields, pa.field("confidence", pa.float64()), *bounding])
     renamed = _with_probability(query, clause.name)
     return replace(
         matches,
         bound=replace(matches.bound, query=query, keys=bound.keys, every=bound.every),
-        output_schema=pa.schema([*fields, pa.field(clause.name, pa.float64())]),
+        output_schema=pa.schema([*fields, pa.field(clause.name, pa.float64()), *bounding]),
+        approximate=options.approximate,
+        keeps_undecided=options.undecided == "bounds",
         required_columns=tuple(dict.fromkeys((*matches.required_columns, *sorted(names)))),
         having=bound_having(renamed, columns),
         sort_keys=bound_order(renamed, columns),

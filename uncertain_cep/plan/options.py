@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = [
     "MatchOptions",
     "Method",
     "is_whole",
+    "of_grouped_matches",
 ]
 
 Method = Literal["query_order", "any_state", "selectivity", "point"]
@@ -109,6 +110,10 @@ class MatchOptions:
         Leave to estimate confidences whose exact value takes too long, with this standard error; without it
         they are an error. Only coupled gaps of ``skip_till_next_match`` ever do. The result then has the
         columns ``exact`` and ``std_error``.
+    undecided : {"error", "bounds"}
+        With RETURN PROBABILITY, the answer for a group whose probability takes too many steps, and an
+        estimate, too, if ``approximate`` allows it: an error, or a row with a null and bounds that are
+        certain. The result then has the columns ``exact``, ``probability_lower`` and ``probability_upper``.
     kleene : {"matches", "compressed"}
         Whether each choice of events for a Kleene component is a match of its own. Compressed, there is one
         row for each choice of the other events, for ``skip_till_any_match``, one Kleene component and
@@ -161,6 +166,7 @@ class MatchOptions:
     evaluation: str = "auto"
     confidence: bool = True
     approximate: Approximation | None = None
+    undecided: str = "error"
     kleene: str = "matches"
     planner: str = "auto"
     latency_weight: float = 0.0
@@ -216,6 +222,8 @@ class MatchOptions:
                 f"planner={self.planner!r} is unknown: use one of {', '.join(PLANNERS)}, or a tree over the "
                 "variables in brackets, such as ((c a) b)"
             )
+        if self.undecided not in ("error", "bounds"):
+            raise OptionError(f"undecided={self.undecided!r} is unknown: use error or bounds")
         if self.kleene not in ("matches", "compressed"):
             raise OptionError(f"kleene={self.kleene!r} is unknown: use matches or compressed")
         weight: Any = self.latency_weight
@@ -272,6 +280,14 @@ class MatchOptions:
                 'kleene="compressed" gives rows, RETURN EXPECTED COUNT numbers: choose one of them'
             )
 
+    def check_of_matches(self) -> None:
+        """Refuse options that only probabilities of groups have a use for."""
+        if self.undecided != "error":
+            raise OptionError(
+                f"undecided={self.undecided!r} is for groups of matches: add RETURN PROBABILITY, or leave it "
+                "out"
+            )
+
     def check_grouping(self) -> None:
         """Refuse options that probabilities of groups have no use for."""
         if self.evaluation not in ("auto", "query_order"):
@@ -280,10 +296,16 @@ class MatchOptions:
             )
         if not self.confidence:
             raise OptionError("confidence=False does not go with RETURN PROBABILITY: leave one of them out")
-        if self.approximate is not None:
-            raise OptionError("approximate= does not support RETURN PROBABILITY yet: leave it out")
         if self.compressed:
             raise OptionError('kleene="compressed" gives rows, RETURN PROBABILITY groups: choose one of them')
+
+
+def of_grouped_matches(options: MatchOptions) -> MatchOptions:
+    """Return the options for the matches of groups: no match that is too dear stops the others' groups."""
+    if options.undecided == "error":
+        return options
+    # What is estimated of a match alone is not used: its group is weighed like one of several matches.
+    return replace(options, undecided="error", approximate=options.approximate or Approximation(0.1))
 
 
 def is_whole(value: Any) -> bool:

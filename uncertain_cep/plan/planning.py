@@ -22,7 +22,7 @@ from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent,
 from uncertain_cep.plan.grouping import ROW_FIELD, grouped_plan, of_matches, with_rows
 from uncertain_cep.plan.known_until import end_in_ticks
 from uncertain_cep.plan.once_a_row import once_a_row
-from uncertain_cep.plan.options import PLANNERS, MatchOptions
+from uncertain_cep.plan.options import PLANNERS, MatchOptions, of_grouped_matches
 from uncertain_cep.plan.other_values import with_other_values
 from uncertain_cep.plan.readings import Choice, Readings
 from uncertain_cep.plan.result_columns import bound_having, bound_order
@@ -113,8 +113,10 @@ def make_plan(
         options.check_grouping()
         warn_of_idle_columns(schema, options, attributes_in(query) or ())
         plain = bind(of_matches(query), schema, options.names, domain)
-        by_row = _plan_of(with_rows(plain), schema.append(ROW_FIELD), domain, options)
-        return grouped_plan(_plan_of(plain, schema, domain, options), by_row, bound, schema)
+        of_match = of_grouped_matches(options)
+        by_row = _plan_of(with_rows(plain), schema.append(ROW_FIELD), domain, of_match)
+        return grouped_plan(_plan_of(plain, schema, domain, of_match), by_row, bound, schema, options)
+    options.check_of_matches()
     if counted is not None:
         matches = make_plan(replace(query, expected_count=None), schema, options)
         return _counting_plan(matches, bound, counted, schema)

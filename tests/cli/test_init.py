@@ -177,7 +177,7 @@ def test_nothing_is_overwritten(tmp_path: Path, invoke: Invoke) -> None:
     [
         ("t.csv", "a,b\n1,2\n", "no file has a column of times: t.csv: no column of times among a, b"),
         ("t.csv", "", "the file is empty"),
-        ("t.log", "what\never\n", "its lines are of no usual form (syslog, "),
+        ("t.log", "what\never\n", "its lines have no stamps that are known"),
         ("t.csv", "at\n", "no column of times"),
     ],
 )

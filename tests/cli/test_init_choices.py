@@ -380,7 +380,10 @@ def test_each_choice_has_its_comment(tmp_path: Path) -> None:
     said = comments(propose([put(tmp_path / "spark.log", "17/06/09 20:10:40 INFO a.B: x\n")]))
     assert "17/06/09 20:10:40 is read as year, month and day, as Spark and Hadoop write it" in said
     said = comments(propose([put(tmp_path / "app.log", ZOOKEEPER + "\tat x\n" + ZOOKEEPER + "odd\nodd\n")]))
-    assert "Of the records looked at 50.0% look like those of log4j. Records that do not are left out" in said
+    assert "A record begins where this is found; other lines, which have no stamp, go on with" in said
+    assert "Of the records looked at all look like those of log4j." in said
+    two = ZOOKEEPER + "\tat x\n" + ZOOKEEPER
+    said = comments(propose([put(tmp_path / "two.log", two)]))
     assert "Lines that begin with white space go on with the record before" in said
     assert "The stamps tell no time zone and are read as UTC" in said
 

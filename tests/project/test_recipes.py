@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from uncertain_cep.cli import main
+from uncertain_cep.traces.log_presets import PRESETS
 from uncertain_cep.traces.readers import READERS
-from uncertain_cep.traces.text_lines import PRESETS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
 RECIPES = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}

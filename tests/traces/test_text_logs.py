@@ -17,7 +17,9 @@ from tests.traces.files import put, schema_of
 from uncertain_cep.errors import TraceError, UncertainCepWarning
 from uncertain_cep.traces import text_lines
 from uncertain_cep.traces.extracting import with_extracted
-from uncertain_cep.traces.text_lines import CONTINUATION, PRESETS, RESTS, record_blocks
+from uncertain_cep.traces.log_presets import RESTS
+from uncertain_cep.traces.program_presets import PRESETS
+from uncertain_cep.traces.text_lines import CONTINUATION, record_blocks
 
 SYSLOG = """\
 <34>Oct 11 22:14:15 web-1 su[123]: 'su root' failed on /dev/pts/8

@@ -17,12 +17,13 @@ from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.file_kinds import delimiter_in, kind_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, delimiter_of, read_file
 from uncertain_cep.traces.joined_stamps import joined_name, with_joined
-from uncertain_cep.traces.log_forms import TIME, base_of, form_of
+from uncertain_cep.traces.log_forms import TIME, LogForm, base_of, form_of
+from uncertain_cep.traces.nested import leaf_names, with_fields
 from uncertain_cep.traces.stamp_columns import StampColumn, names_host, stamp_column, words_of
 from uncertain_cep.traces.standard_input import is_spooled
-from uncertain_cep.traces.text_lines import LINE, PRESETS
+from uncertain_cep.traces.text_lines import LINE
 from uncertain_cep.traces.time_formats import TimeFormat, told_with
-from uncertain_cep.traces.usual_formats import TIME_OF_DAY, usual_formats
+from uncertain_cep.traces.usual_formats import TIME_OF_DAY, UsualFormat, usual_formats
 
 __all__ = [
     "Group",
@@ -52,10 +53,8 @@ class Group:
     ----------
     files : tuple of TraceFile
     tables : tuple of pyarrow.Table
-    preset : str or None
+    form : LogForm or None
         The form of logs.
-    share : float
-        Of the records of logs that were looked at, those of this form.
     base : str or None
         The year or the day of the first stamp of logs that tell none.
     zone_ahead : bool
@@ -68,8 +67,7 @@ class Group:
 
     files: tuple[TraceFile, ...]
     tables: tuple[pa.Table, ...]
-    preset: str | None = None
-    share: float = 1.0
+    form: LogForm | None = None
     base: str | None = None
     zone_ahead: bool = False
     joined: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -89,11 +87,12 @@ def groups_of_files(files: Sequence[TraceFile], options: FileOptions, left_out: 
         if one is None:
             continue
         (table,) = one.tables
-        key: tuple[object, ...] = (kind_of(file.path, options), one.preset, one.joined, *table.column_names)
+        expressions = None if one.form is None else one.form.expressions
+        key: tuple[object, ...] = (kind_of(file.path, options), expressions, one.joined, *table.column_names)
         before = groups.get(key)
         if before is not None and _joinable([*before.tables, table]):
-            share = min(before.share, one.share)
-            one = replace(one, files=(*before.files, file), tables=(*before.tables, table), share=share)
+            form = min((one.form, before.form), key=lambda form: 1.0 if form is None else form.share)
+            one = replace(one, files=(*before.files, file), tables=(*before.tables, table), form=form)
         elif before is not None:
             key = (*key, file.path)
         groups[key] = one
@@ -104,17 +103,19 @@ def _group_of(file: TraceFile, options: FileOptions, left_out: list[str]) -> Gro
     """Return a file as a group of its own; None, with what is said of it, if it is of no use."""
     kind = kind_of(file.path, options)
     if kind == "text":
-        preset, share = form_of(file.path)
-        if preset is None:
+        form = form_of(file.path)
+        if form is None:
             left_out.append(
-                f"{file.path.name}: its lines are of no usual form ({', '.join(PRESETS)}): write an "
-                "expression for them into [extract]"
+                f"{file.path.name}: its lines have no stamps that are known: write an expression for them "
+                "into [extract]"
             )
             return None
-        form = PRESETS[preset]
         extract = tuple((LINE, pattern) for pattern in form.patterns)
-        table = read_file(file, None, replace(options, extract=extract, parts=form.parts))
-        return Group((file,), (table.drop_columns([LINE, ROW]),), preset, share)
+        of_form = replace(
+            options, extract=extract, parts=form.parts, record_begin=form.begins, types=form.types
+        )
+        table = read_file(file, None, of_form)
+        return Group((file,), (table.drop_columns([LINE, ROW]),), form)
     if kind == "csv" and (fault := _csv_fault(file, options)):
         left_out.append(f"{file.path.name}: {fault}")
         return None
@@ -194,13 +195,12 @@ def _joinable(tables: Sequence[pa.Table]) -> bool:
 
 def with_stamps(group: Group) -> list[tuple[Group, list[StampColumn]]]:
     """Return the stamps of a group; of logs that tell no day or year one group for each that is found."""
-    if group.preset is None:
+    if group.form is None:
         return [_with_likeliest(group)]
-    forms = PRESETS[group.preset].time_format
-    complete = told_with(forms, None)
-    stamps = stamp_column(TIME, group.table.column(TIME), TimeFormat(complete)) if complete else None
+    stamps = _of_readings(group.table.column(TIME), group.form.readings)
     if stamps is not None:
         return [(group, [stamps])]
+    forms = group.form.readings[0]
     parts: dict[tuple[str | None, bool], list[int]] = {}
     for number, (file, table) in enumerate(zip(group.files, group.tables, strict=True)):
         parts.setdefault(base_of(file.path, table.column(TIME), forms), []).append(number)
@@ -222,6 +222,29 @@ def with_stamps(group: Group) -> list[tuple[Group, list[StampColumn]]]:
     return groups
 
 
+def _of_readings(column: pa.ChunkedArray, readings: Sequence[tuple[str, ...]]) -> StampColumn | None:
+    """Return the stamps of a log, if some of the readings tell day and year of all of them."""
+    formats = [TimeFormat(complete) for forms in readings if (complete := told_with(forms, None))]
+    fitting = [format for format in formats if format.fits(column.drop_null()).all()]
+    if not fitting:
+        return None
+    stamps = stamp_column(TIME, column, UsualFormat(fitting[0], tuple(fitting[1:])))
+    if stamps is None and (zone := _only_zone(column)) is not None:
+        zoned = [replace(format, zone=zone) for format in fitting]
+        stamps = stamp_column(TIME, column, UsualFormat(zoned[0], tuple(zoned[1:])))
+        return None if stamps is None else replace(stamps, zone=zone, zoned=True)
+    return stamps
+
+
+def _only_zone(column: pa.ChunkedArray) -> str | None:
+    """Return the zone of all texts that tell one; None if they tell several, or none."""
+    zones = pc.extract_regex(column, r"(?P<zone>Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})$")
+    (zone, *more_zones) = pc.struct_field(zones, "zone").unique().drop_null().to_pylist() or [None]
+    if zone is None or more_zones:
+        return None
+    return "+00:00" if zone in ("Z", "UTC", "GMT") else f"{zone[:3]}:{zone[-2:]}"
+
+
 def _with_likeliest(group: Group) -> tuple[Group, list[StampColumn]]:
     """Return the stamps that become events: those of begins and ends, or else the likeliest ones."""
     table, joined = group.table, dict(group.joined)
@@ -231,6 +254,8 @@ def _with_likeliest(group: Group) -> tuple[Group, list[StampColumn]]:
         for name in table.column_names
         if name not in parts and (stamp := stamp_column(name, table.column(name))) is not None
     ]
+    if not stamps:
+        group, stamps = _within_fields(group)
     if any(pair_of(stamp.title) for stamp in stamps) and len(stamps) > 1:
         return group, stamps
 
@@ -241,6 +266,18 @@ def _with_likeliest(group: Group) -> tuple[Group, list[StampColumn]]:
 
     stamps.sort(key=rank)
     return replace(group, other_times=tuple(stamp.name for stamp in stamps[1:])), stamps[:1]
+
+
+def _within_fields(group: Group) -> tuple[Group, list[StampColumn]]:
+    """Return the stamps that stand in fields within fields, with a column for each of them."""
+    stamps = []
+    for path in leaf_names(group.table.schema):
+        if path not in group.table.column_names:
+            column = with_fields(group.table, [path]).column(path)
+            if not pa.types.is_nested(column.type) and (stamp := stamp_column(path, column)) is not None:
+                stamps.append(stamp)
+    paths = [stamp.name for stamp in stamps]
+    return replace(group, tables=tuple(with_fields(table, paths) for table in group.tables)), stamps
 
 
 def pair_of(name: str) -> str:
@@ -293,7 +330,7 @@ def series_of(group: Group, stamp: StampColumn) -> list[np.ndarray]:
     """Return the stamps of each series: of each file, and of each value of a column of few texts in it."""
     series = []
     for table in group.tables:
-        stamps = None if group.preset else stamp_column(stamp.name, table.column(stamp.name))
+        stamps = None if group.form else stamp_column(stamp.name, table.column(stamp.name))
         if stamps is None or len(stamps.counts) != table.num_rows:
             return []
         host = host_column(table)

@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from uncertain_cep.errors import TraceError, TraceFault, warn
 from uncertain_cep.plurals import counted
 from uncertain_cep.traces.faulty_rows import ROW
+from uncertain_cep.traces.log_presets import DASHED, REST, RESTS
 from uncertain_cep.traces.nested import roots_of
-from uncertain_cep.traces.text_lines import DASHED, LINE, REST, RESTS
+from uncertain_cep.traces.text_lines import LINE
 
 __all__ = [
     "Extraction",

@@ -50,6 +50,8 @@ class FileOptions:
     """A column for the name of its folder."""
     continuation: str | None = CONTINUATION
     """What is found in lines of text that go on with the line before."""
+    record_begin: str | None = None
+    """What is found in the first line of each record of text; all other lines go on with the one before."""
     parts: bool = False
     """Whether records of text are written in parts, see `record_blocks`."""
     deduplicate: bool = False

@@ -366,10 +366,13 @@ def _text_blocks(path: Path, options: FileOptions, uses: ExtractionUses | None) 
     """Yield the records of a text some at a time; none of them if there are none."""
     # Who says which lines go on is not told so.
     joined = None
-    if uses is not None and options.continuation == CONTINUATION:
+    if uses is not None and options.continuation == CONTINUATION and options.record_begin is None:
         joined = partial(uses.count_joined, extract=options.extract)
     with unpacked(path) as stream:
-        for lines, rows in record_blocks(stream, options.continuation, parts=options.parts, joined=joined):
+        records = record_blocks(
+            stream, options.continuation, parts=options.parts, begins=options.record_begin, joined=joined
+        )
+        for lines, rows in records:
             yield pa.table([lines, pa.array(rows, pa.int64())], _RECORDS)
     yield _RECORDS.empty_table()
 

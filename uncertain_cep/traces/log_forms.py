@@ -1,9 +1,10 @@
-"""Find the usual form of a log, and the year or the day of a log that names none."""
+"""Find the form of a log, a usual one or what its stamps tell, and the year or day of its times."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -14,12 +15,16 @@ import pyarrow.compute as pc
 
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.formats import naming_file
+from uncertain_cep.traces.line_layouts import layouts_of
+from uncertain_cep.traces.log_presets import RESTS, ColumnType
+from uncertain_cep.traces.program_presets import PRESETS
 from uncertain_cep.traces.stamp_columns import stamp_column
-from uncertain_cep.traces.text_lines import CONTINUATION, PRESETS, RESTS, record_blocks
+from uncertain_cep.traces.stamp_shapes import StampShape, likeliest_shapes, stamp_in
+from uncertain_cep.traces.text_lines import CONTINUATION, record_blocks
 from uncertain_cep.traces.time_formats import TimeFormat, told_with
 from uncertain_cep.traces.unpacking import unpacked
 
-__all__ = ["TIME", "base_of", "form_of"]
+__all__ = ["TIME", "LogForm", "base_of", "form_of"]
 
 TIME: Final = "time"
 """The column of the stamps of all forms."""
@@ -28,28 +33,190 @@ _DAY: Final = UNIT_NANOSECONDS["d"]
 _FARTHEST_ZONE: Final = 14 * UNIT_NANOSECONDS["h"]
 _LEAST_SHARE: Final = 0.3
 """Of the lines of a log those that have its form, at least."""
+_NEARLY_ALL: Final = 0.9
+_MANY: Final = 0.5
+"""Of lines with a stamp those that a usual form fits, if it is to be the first."""
 _MOST_RECORDS: Final = 1_000
 _MOST_BASES: Final = 40
 """Years, at most, that a log lies back."""
 
 
-def form_of(path: Path) -> tuple[str | None, float]:
-    """Return the form of logs that most records of a file have, if any, and the share of these records."""
-    shares = {}
+@dataclass(frozen=True, slots=True)
+class LogForm:
+    """How the lines of a log are cut into columns.
+
+    Attributes
+    ----------
+    expressions : tuple of str
+        Of ``[extract]``: names of usual forms, and expressions.
+    patterns : tuple of str
+        The same, without names.
+    readings : tuple of tuple of str
+        Formats of times; of several readings the usual one first.
+    share : float
+        Of the records that were looked at, those that have this form.
+    types : tuple of (str, str)
+        Columns of other types than text.
+    parts : bool
+        Whether records may be written in parts.
+    begins : str or None
+        What is found in the first line of each record, where its first letter does not tell.
+    since_start : bool
+        Whether times are seconds since a start.
+    """
+
+    expressions: tuple[str, ...]
+    patterns: tuple[str, ...]
+    readings: tuple[tuple[str, ...], ...]
+    share: float
+    types: tuple[tuple[str, ColumnType], ...] = ()
+    parts: bool = False
+    begins: str | None = None
+    since_start: bool = False
+
+    @property
+    def brings_its_begin(self) -> bool:
+        """Whether the names of usual forms alone tell where records begin."""
+        return {PRESETS[name].begins for name in self.expressions if name in PRESETS} == {self.begins}
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether all expressions are names of usual forms."""
+        return all(name in PRESETS for name in self.expressions)
+
+
+def form_of(path: Path) -> LogForm | None:
+    """Return the form of a log that most records of a file have, if any."""
+    usual = _usual_form(path)
+    if usual is not None and (usual.share >= _NEARLY_ALL or usual.begins is not None):
+        return usual
+    return _general_form(_lines(path), usual) or usual
+
+
+def _records(
+    path: Path, begins: str | None = None, continuation: str | None = CONTINUATION
+) -> pa.ChunkedArray:
+    """Return the records that a file begins with."""
     with naming_file(path), unpacked(path) as stream:
         blocks: list[pa.Array] = []
-        for records, _ in record_blocks(stream, CONTINUATION):
+        for records, _ in record_blocks(stream, continuation, begins=begins):
             blocks.append(records)
             if sum(map(len, blocks)) >= _MOST_RECORDS:
                 break
-    lines = pa.chunked_array(blocks, pa.string()).slice(0, _MOST_RECORDS)
+    return pa.chunked_array(blocks, pa.string()).slice(0, _MOST_RECORDS)
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines that a file begins with."""
+    return [line for line in _records(path, continuation=None).to_pylist() if line.strip()]
+
+
+def _fits(records: pa.ChunkedArray, patterns: Sequence[str]) -> float:
+    """Return the share of records that some of the expressions fit."""
+    fits = np.zeros(len(records), np.bool_)
+    for pattern in patterns:
+        fits |= np.asarray(pc.match_substring_regex(records, f"(?s){_unnamed(pattern)}"))
+    return float(fits.mean()) if len(records) else 0.0
+
+
+def _unnamed(pattern: str) -> str:
+    return re.sub(r"\(\?P<\w+>", "(?:", pattern)
+
+
+def _usual_form(path: Path) -> LogForm | None:
+    """Return the usual form that most records have; None if it is too few of them."""
+    records = _records(path)
+    shares = {}
     for name, preset in PRESETS.items():
-        fits = np.zeros(len(lines), np.bool_)
-        for pattern in (pattern for pattern in preset.patterns if pattern not in RESTS):
-            fits |= np.asarray(pc.match_substring_regex(lines, re.sub(r"\(\?P<\w+>", "(?:", pattern)))
-        shares[name] = float(fits.mean()) if len(lines) else 0.0
+        # Lines that others would go on with may begin records here.
+        apart = records if preset.begins is None else _records(path, preset.begins)
+        shares[name] = _fits(apart, [pattern for pattern in preset.patterns if pattern not in RESTS])
     best = max(shares, key=lambda name: shares[name])
-    return (best if shares[best] >= _LEAST_SHARE else None), shares[best]
+    if shares[best] < _LEAST_SHARE:
+        return None
+    preset = PRESETS[best]
+    return LogForm(
+        (best,), preset.patterns, (preset.time_format,), shares[best], preset.types, preset.parts,
+        preset.begins, preset.since_start,
+    )  # fmt: skip
+
+
+def _general_form(lines: Sequence[str], usual: LogForm | None) -> LogForm | None:
+    """Return the form that the shapes of stamps in lines tell; None if most lines have none.
+
+    A usual form that many of these lines have comes first.
+    """
+    shapes = likeliest_shapes(lines)
+    if not shapes:
+        return None
+    stamped = [line for line in lines if any(stamp_in(line, shape) is not None for shape in shapes)]
+    expressions: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    unlike = stamped
+    if usual is not None:
+        fits = [_fits_one(line, usual.patterns) for line in stamped]
+        if sum(fits) >= _MANY * len(stamped):
+            expressions, patterns = usual.expressions, usual.patterns
+            unlike = [line for line, fit in zip(stamped, fits, strict=True) if not fit]
+        else:
+            usual = None
+    general = tuple(layout.expression for layout in layouts_of(unlike, shapes))
+    expressions, patterns = (*expressions, *general), (*patterns, *general)
+    heads = [_up_to_stamp(layout.expression) for layout in layouts_of(stamped, shapes)]
+    begins = [_fits_one(line, heads) for line in lines]
+    goes_on = [re.search(CONTINUATION, line) is not None for line in lines]
+    readings = _readings(shapes)
+    if usual is not None:
+        readings = tuple(tuple(dict.fromkeys((*usual.readings[0], *forms))) for forms in readings)
+    # Stamps tell where records begin, unless white space does.
+    by_stamps = begins != [not on for on in goes_on]
+    return LogForm(
+        expressions,
+        patterns,
+        readings,
+        1.0 if by_stamps else sum(begins) / len(begins),
+        types=() if usual is None else usual.types,
+        parts=usual is not None and usual.parts,
+        begins="|".join(dict.fromkeys(map(_unnamed, heads))) if by_stamps else None,
+        since_start=shapes[0].rank == 0,
+    )
+
+
+def _fits_one(line: str, patterns: Sequence[str]) -> bool:
+    return any(re.search(f"(?s){pattern}", line) for pattern in patterns if pattern not in RESTS)
+
+
+def _up_to_stamp(expression: str) -> str:
+    """Return the beginning of an expression, with the group of its stamp."""
+    place = expression.index(f"(?P<{TIME}>")
+    depth, at, inside = 0, place, False
+    while True:
+        sign = expression[at]
+        if sign == "\\":
+            at += 2
+            continue
+        if inside:
+            inside = sign != "]"
+        elif sign == "[":
+            inside = True
+        depth += (sign == "(") - (sign == ")") if not inside else 0
+        at += 1
+        if depth == 0:
+            return expression[:at]
+
+
+def _readings(shapes: Sequence[StampShape]) -> tuple[tuple[str, ...], ...]:
+    """Return the formats of stamps of several shapes, in each order of day and month."""
+    count = max(len(shape.readings) for shape in shapes)
+    readings = [
+        tuple(
+            dict.fromkeys(
+                form for shape in shapes for form in shape.readings[min(number, len(shape.readings) - 1)]
+            )
+        )
+        for number in range(count)
+    ]
+    return tuple(dict.fromkeys(readings))
 
 
 def base_of(path: Path, column: pa.ChunkedArray, forms: Sequence[str]) -> tuple[str | None, bool]:

@@ -240,12 +240,22 @@ def _time(group: Group, stamp: StampColumn, count: int) -> list[str]:
         text.append(f"# Numbers of this size are {stamp.unit} since 1970{by_size}.")
         text.append(f'unit = "{stamp.unit}"')
     text += _order_of_days(stamp)
-    if group.preset is not None and _SHORT_DAY.match(first := str(group.table.column(stamp.name)[0])):
+    if group.form is not None and _SHORT_DAY.match(first := str(group.table.column(stamp.name)[0])):
         text.append(f"# {first} is read as year, month and day, as Spark and Hadoop write it.")
-    if stamp.formats and group.preset is None:
+    if group.form is not None and group.form.since_start:
+        text.append("# Times are seconds since a start, and are shown as such after 1970-01-01.")
+    if group.form is not None and not group.form.is_usual:
+        text.append(f"time_format = {listed(stamp.formats or ('iso',))}")
+    elif stamp.formats and group.form is None:
         text.append(f"time_format = {listed(stamp.formats)}")
     if group.base is not None:
         text += _base(group, group.base)
+    if stamp.zone is not None:
+        text.append(
+            f"# Some stamps tell a time zone, always {stamp.zone}, and others tell none: these are taken to "
+            "be of it, too."
+        )
+        text.append(f"time_zone = {quoted(stamp.zone)}")
     if not stamp.zoned:
         text.append(
             '# The stamps tell no time zone and are read as UTC: time_zone = "Europe/Berlin" names another.'
@@ -305,9 +315,7 @@ def _attributes(
     columns = [column for column in table.column_names if column not in times and column != kinds]
     nested = [column for column in columns if pa.types.is_nested(table.schema.field(column).type)]
     # The forms of logs have columns that a log may lack.
-    empty = [
-        column for column in columns if group.preset and table.column(column).null_count == table.num_rows
-    ]
+    empty = [column for column in columns if group.form and table.column(column).null_count == table.num_rows]
     kept = [column for column in columns if column not in nested and column not in empty]
     attributes = {
         (plain if types.get(column) is not None else f"{name}_{plain}"): column

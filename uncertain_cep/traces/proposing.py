@@ -30,7 +30,8 @@ from uncertain_cep.traces.common_types import common_type
 from uncertain_cep.traces.file_kinds import delimiter_in, kind_of
 from uncertain_cep.traces.folders import files_of_folder
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, list_files
-from uncertain_cep.traces.log_forms import form_of
+from uncertain_cep.traces.log_forms import LogForm, form_of
+from uncertain_cep.traces.program_presets import PRESETS
 from uncertain_cep.traces.proposed_events import FINEST, ProposedEvents, events_of_group, listed, quoted
 from uncertain_cep.traces.readers import LOOKED_AT, READERS, recognised
 from uncertain_cep.traces.sizes import unpacked_bytes
@@ -104,7 +105,7 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
             raise OptionError(f"there are files of several formats, {names}: name those of one at a time")
         (reader,) = readers
         return _of_a_format(reader or "", files, paths)
-    if format is None and len(files) == 1 and is_spooled(files[0].path) and form_of(files[0].path)[0]:
+    if format is None and len(files) == 1 and is_spooled(files[0].path) and form_of(files[0].path):
         # Nothing names standard input: its format has to stand in the schema.
         return propose(paths, "text")
     left_out: list[str] = []
@@ -230,10 +231,12 @@ def _schema(
         "uncertainty (docs/uncertainty.md).",
         "",
         *_above(events, options),
+        *_records([group.form for group, _ in groups if group.form is not None]),
     ]
     if file_column is not None:
         text += ["", "# Each file may be a series of its own.", f"file_column = {quoted(file_column)}"]
-    text += _extract([group for group, _ in groups if group.preset is not None])
+    forms = [group.form for group, _ in groups if group.form is not None]
+    text += _extract(forms)
     for proposed in events:
         text += ["", proposed.text]
     return ProposedSchema(_readable("\n".join(text)), tuple(events), (), tuple(left_out))
@@ -257,25 +260,59 @@ def _above(events: Sequence[ProposedEvents], options: FileOptions) -> list[str]:
     ]
 
 
-def _extract(logs: Sequence[Group]) -> list[str]:
+def _records(forms: Sequence[LogForm]) -> list[str]:
+    """Return the lines of a schema that tell where records of text begin."""
+    begins = dict.fromkeys(form.begins for form in forms)
+    # A usual form brings its own.
+    if {*begins} <= {None} or (len(begins) == 1 and forms[0].is_usual and forms[0].brings_its_begin):
+        return []
+    return [
+        "# A record begins where this is found; other lines, which have no stamp, go on with the record "
+        "before.",
+        f"record_begin = {_literal('|'.join(begin or _ANY for begin in begins))}",
+    ]
+
+
+_ANY: Final = r"^\S"
+"""Where records begin whose form says nothing else."""
+
+
+def _extract(forms: Sequence[LogForm]) -> list[str]:
     """Return how the records of logs are cut into columns."""
-    forms: dict[str, float] = {}
-    for group in logs:
-        if group.preset is not None:
-            forms[group.preset] = min(group.share, forms.get(group.preset, 1.0))
     if not forms:
         return []
+    shares: dict[tuple[str, ...], float] = {}
+    for form in forms:
+        shares[form.expressions] = min(form.share, shares.get(form.expressions, 1.0))
     text = ["", "[extract]"]
-    for form, share in forms.items():
-        amount = "all" if share == 1 else f"{share:.1%}" if share < 0.9995 else "nearly all"
-        dropped = "" if share == 1 else " Records that do not are left out, and counted."
-        text.append(f"# Of the records looked at {amount} look like those of {form}.{dropped}")
-    text.append(
-        "# Lines that begin with white space go on with the record before, as stack traces do: see "
-        "continuation in docs/traces.md."
-    )
-    names = [*forms]
-    return [*text, f"{LINE} = {quoted(names[0]) if len(names) == 1 else listed(names)}"]
+    for expressions, share in shares.items():
+        if all(name in PRESETS for name in expressions):
+            amount = "all" if share == 1 else f"{share:.1%}" if share < 0.9995 else "nearly all"
+            dropped = "" if share == 1 else " Records that do not are left out, and counted."
+            text.append(f"# Of the records looked at {amount} look like those of {expressions[0]}.{dropped}")
+        else:
+            text.append(
+                "# No usual form fits: the stamp was found by its shape. Each group is a column; rename "
+                "those that you know. A record that no expression fits is left out, and counted."
+            )
+    if all(form.begins is None for form in forms):
+        text.append(
+            "# Lines that begin with white space go on with the record before, as stack traces do: see "
+            "continuation in docs/traces.md."
+        )
+    each = [expression for expressions in shares for expression in expressions]
+    names = list(dict.fromkeys(each))
+    if len(names) == 1:
+        return [*text, f"{LINE} = {_literal(names[0])}"]
+    if all(name in PRESETS for name in names):
+        return [*text, f"{LINE} = {listed(names)}"]
+    return [*text, f"{LINE} = [", *(f"    {_literal(name)}," for name in names), "]"]
+
+
+def _literal(text: str) -> str:
+    """Return a text as TOML writes it; an expression with its backslashes as they are."""
+    plain = "'" not in text and text.isprintable()
+    return f"'{text}'" if plain and text not in PRESETS else quoted(text)
 
 
 def _readable(text: str) -> str:

@@ -64,6 +64,7 @@ class TraceSchema:
         file_column = "file"       # optional, a column for the names of files; folder_column: of folders
         deduplicate = true         # optional: of events that agree in everything all but one are left out
         continuation = '^ '       # optional, what is found in lines of text that belong to the one before
+        record_begin = '^[0-9]{4}-'   # or: what is found in the first line of each record of text
 
         [columns_by.kind]          # optional, of such CSV files: further columns by the value of one
         CPU = ["host", "usage"]
@@ -114,7 +115,8 @@ class TraceSchema:
 
     Columns are named as they are, fields within fields by their path: ``task.host``, ``"a.b".c``. Formats of
     times are those of strptime, ``iso``, ``epoch_s``, ``epoch_ms``, ``epoch_us`` and ``epoch_ns``. Names of
-    text formats are ``syslog``, ``syslog5424``, ``log4j``, ``access`` and ``cri``.
+    text formats are ``syslog``, ``syslog5424``, ``log4j``, ``access``, ``cri``
+    and others of docs/traces.md.
 
     Kinds of uncertainty: ``exact``; ``plus_minus`` (``by``); ``granularity`` (``of``); ``as_written``;
     ``window`` (``length``, and ``source``, the column of a sampler of one phase); ``columns`` (``lower``,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
 
@@ -18,17 +18,19 @@ from uncertain_cep.traces.extracting import extraction_groups
 from uncertain_cep.traces.formats import FILE_FORMATS, FileOptions
 from uncertain_cep.traces.joined_stamps import joined_name
 from uncertain_cep.traces.local_times import known_zone
+from uncertain_cep.traces.log_presets import Preset
+from uncertain_cep.traces.program_presets import PRESETS
 from uncertain_cep.traces.ragged import RaggedColumns
 from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.schema_values import SchemaValues, is_list_of_text, joined_path
-from uncertain_cep.traces.text_lines import CONTINUATION, PRESETS, Preset
+from uncertain_cep.traces.text_lines import CONTINUATION
 from uncertain_cep.traces.time_formats import EPOCHS, TimeFormat, base_fault, format_groups, told_with
 
 __all__ = ["SchemaReader"]
 
 _TOP: Final = (
     "format", "tick", "delimiter", "nulls", "types", "extract", "events", "columns", "columns_by", "explode",
-    "file_column", "folder_column", "continuation", "deduplicate", "constraints",
+    "file_column", "folder_column", "continuation", "deduplicate", "constraints", "record_begin",
 )  # fmt: skip
 _EVENTS: Final = (
     "files", "type", "type_column", "id", "time", "unit", "where", "attributes", "uncertainty",
@@ -88,6 +90,7 @@ class SchemaReader(SchemaValues):
             file_column=self.text(document, "file_column", ""),
             folder_column=self.text(document, "folder_column", ""),
             continuation=self._continuation(document.get("continuation", CONTINUATION)),
+            record_begin=self._record_begin(document, presets),
             parts=any(preset.parts for preset in presets),
             deduplicate=self.is_true(document, "deduplicate"),
         )
@@ -175,6 +178,20 @@ class SchemaReader(SchemaValues):
             said = f"is no regular expression that can be used: {error}"
         self.fault("continuation", said)
         return None
+
+    def _record_begin(self, document: Mapping[str, Any], presets: Sequence[Preset]) -> str | None:
+        begin = self.text(document, "record_begin", "")
+        if begin is None:
+            # Forms of several logs need not agree.
+            begins = {preset.begins for preset in presets}
+            return begins.pop() if len(begins) == 1 and "continuation" not in document else None
+        if "continuation" in document:
+            self.fault("record_begin", "tells which lines go on, as continuation does: leave one of them out")
+        try:
+            pc.match_substring_regex(pa.array([""]), begin)
+        except pa.ArrowInvalid as error:
+            self.fault("record_begin", f"is no regular expression that can be used: {error}")
+        return begin
 
     def _time_format(
         self, table: Mapping[str, Any], path: str

@@ -66,6 +66,8 @@ class StampColumn:
     absent : bool
         Whether numbers of 0 or less stand for no stamp.
     nulls : bool
+    zone : str or None
+        The time zone of all stamps that tell one, if others tell none.
     columns : tuple of str
         Those that the stamps are put together of, if these are several.
     """
@@ -81,6 +83,7 @@ class StampColumn:
     days: bool = False
     absent: bool = False
     nulls: bool = False
+    zone: str | None = None
     columns: tuple[str, ...] = ()
 
     @property
@@ -89,7 +92,9 @@ class StampColumn:
         return self.columns[0] if self.columns else self.name
 
 
-def stamp_column(name: str, column: pa.ChunkedArray, format: TimeFormat | None = None) -> StampColumn | None:
+def stamp_column(
+    name: str, column: pa.ChunkedArray, format: TimeFormat | UsualFormat | None = None
+) -> StampColumn | None:
     """Return a column of a table as stamps, if it can be such; the format of text is looked for."""
     dtype, nulls = column.type, column.null_count > 0
     column = column.drop_null()
@@ -126,9 +131,11 @@ def _of_numbers(name: str, column: pa.ChunkedArray, nulls: bool) -> StampColumn 
 
 
 def _of_text(
-    name: str, column: pa.ChunkedArray, nulls: bool, format: TimeFormat | None
+    name: str, column: pa.ChunkedArray, nulls: bool, format: TimeFormat | UsualFormat | None
 ) -> StampColumn | None:
-    usual = usual_format(column) if format is None else UsualFormat(format)
+    usual = usual_format(column) if format is None else format
+    if isinstance(usual, TimeFormat):
+        usual = UsualFormat(usual)
     if usual is None:
         return None
     try:

@@ -1,11 +1,10 @@
-"""Text logs as rows: lines, joined where they go on with the one before, and the forms of usual logs."""
+"""Text logs as rows: lines, joined where they go on with the one before."""
 
 from __future__ import annotations
 
 import codecs
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.bounded import LONGEST_LINE
 
-__all__ = ["CONTINUATION", "DASHED", "LINE", "PRESETS", "REST", "RESTS", "Preset", "record_blocks"]
+__all__ = ["CONTINUATION", "LINE", "record_blocks"]
 
 LINE: Final = "line"
 """The column that has a record of a text file."""
@@ -31,109 +30,6 @@ _MOST_JOINED: Final = 100_000
 """Lines of one record: a file without any beginning of one is not a single record."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """A usual form of logs: expressions of which the first that fits counts, and what their columns hold.
-
-    Named groups become columns; ``time`` is always one. Where a record may be written in ``parts``, each but
-    the last is marked by P.
-    """
-
-    patterns: tuple[str, ...]
-    time_format: tuple[str, ...]
-    types: tuple[tuple[str, str], ...] = ()
-    parts: bool = False
-
-
-_DAY: Final = "[0-9]{2,4}[-/][0-9]{2}[-/][0-9]{2}"
-_TIME: Final = "[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[,.][0-9]{1,9})?"
-_CLOCK: Final = rf"^(?P<time>(?:{_DAY}[ T])?{_TIME})"
-_THREAD: Final = r"\[(?P<thread>(?:[^\[\]]|\[[^\[\]]*\])*)\]"
-"""The name of a thread may have brackets of its own."""
-_LEVEL: Final = r"(?P<level>TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|SEVERE|FINE|NOTICE|CRITICAL)"
-PRESETS: Final = {
-    "syslog": Preset(
-        (
-            r"^(?:<(?P<priority>[0-9]{1,3})>)?(?P<time>[A-Z][a-z]{2} [ 0-3][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}) "
-            r"(?P<host>\S+) (?:(?P<program>[^\s:\[]+)(?:\[(?P<pid>[^\]]*)\])?: ?)?(?P<message>.*)",
-        ),
-        ("%b %d %H:%M:%S",),
-        types=(("priority", "int"),),
-    ),
-    "syslog5424": Preset(
-        (
-            _HEADER := (
-                r"^<(?P<priority>[0-9]{1,3})>[1-9][0-9]? (?P<time>[0-9]\S+) (?P<host>\S+) (?P<_rest>.*)"
-            ),
-            r"^<(?P<priority>[0-9]{1,3})>[1-9][0-9]? (?P<time>[0-9]\S+) (?:-|(?P<host>\S+)) "
-            r"(?:-|(?P<program>\S+)) (?:-|(?P<pid>\S+)) (?:-|(?P<message_id>\S+)) "
-            r"(?:-|(?P<data>(?:\[(?:[^\]\\]|\\.)*\])+))(?: (?P<message>.*))?$",
-        ),
-        ("iso",),
-        types=(("priority", "int"),),
-    ),
-    "log4j": Preset(
-        (
-            rf"^(?P<time>{_DAY}[ T]{_TIME}) {_LEVEL} +\[(?P<thread>[^\[\]]*)\] (?P<_rest>.*)",
-            rf"{_CLOCK}(?: \[myid:[^\]]*\])? - {_LEVEL} +"
-            r"\[(?P<thread>.*?):(?P<logger>[\w.$]+)@[0-9]+\] - (?P<message>.*)",
-            rf"{_CLOCK}(?: -)? +\[?{_LEVEL}\]? +(?:{_THREAD} +)?"
-            r"(?:- |(?P<logger>[^\s:]+):? +(?:- )?)(?P<message>.*)",
-            rf"{_CLOCK} +{_THREAD} +{_LEVEL} +"
-            r"(?:- |(?P<logger>[^\s:]+):? +(?:- )?)(?P<message>.*)",
-        ),
-        (
-            "%Y-%m-%d %H:%M:%S,%f",
-            "iso",
-            "%y/%m/%d %H:%M:%S",
-            "%Y/%m/%d %H:%M:%S",
-            "%H:%M:%S,%f",
-            "%H:%M:%S.%f",
-            "%H:%M:%S",
-        ),
-    ),
-    "access": Preset(
-        (
-            r"^(?P<client>\S+) (?P<identity>\S+) (?P<user>\S+) \[(?P<_rest>.*)",
-            r'^(?P<client>\S+) (?P<identity>\S+) (?P<user>\S+) \[(?P<time>[^\]]+)\] '
-            r'"(?:(?P<method>[A-Z]+) (?P<url>\S+)(?: (?P<protocol>[^"]*))?|[^"]*)" (?P<status>[0-9]{3}) '
-            r'(?:-|(?P<bytes>[0-9]+))(?: "(?P<referer>[^"]*)" "(?P<agent>[^"]*)")?',
-        ),
-        ("%d/%b/%Y:%H:%M:%S %z",),
-        types=(("status", "int"), ("bytes", "int")),
-    ),
-    "cri": Preset(
-        (r"^(?P<time>[0-9]\S+) (?P<stream>stdout|stderr) [FP](?::\S+)? ?(?P<message>.*)",),
-        ("iso",),
-        parts=True,
-    ),
-}  # fmt: skip
-"""By their names in ``[extract]``.
-
-Sources: RFC 3164, section 4.1; RFC 5424, section 6; the layouts of Log4j that Hadoop, Spark and ZooKeeper
-ship, and that of Logback; Apache HTTP Server, combined log format; Kubernetes, CRI logging format.
-"""
-
-REST: Final = "_rest"
-RESTS: Final = {
-    _HEADER: (_SENDER := r"^(?P<program>\S+) (?P<pid>\S+) (?P<message_id>\S+) (?P<_rest>.*)"),
-    _SENDER: r"^(?:-|(?P<data>(?:\[(?:[^\]\\]|\\.)*\])+))(?: (?P<message>.*))?$",
-    PRESETS["log4j"].patterns[0]: r"^(?P<logger>[^\s:]+): (?P<message>.*)",
-    PRESETS["access"].patterns[0]: (
-        _REQUEST := r'^(?P<time>[^\]]+)\] "(?P<method>[A-Z]+) (?P<url>\S+) (?P<_rest>.*)'
-    ),
-    _REQUEST: (_REPLY := r'^(?P<protocol>[^" ]*)" (?P<status>[0-9]{3}) (?P<bytes>[0-9]+)(?P<_rest>.*)'),
-    _REPLY: r'^(?: "(?P<referer>[^"]*)" "(?P<agent>[^"]*)")?$',
-}
-"""What is to fit the group ``_rest`` of an expression, in which other groups are found.
-
-RE2 finds up to four groups of simple expressions several times as fast as more. Records that these do not fit
-go to the expressions that come next.
-"""
-
-DASHED: Final = frozenset((_HEADER, _SENDER))
-"""Expressions whose groups hold a dash where there is nothing."""
-
 _OPEN: Final = r"^\S+ (?:stdout|stderr) P"
 _PART: Final = re.compile(r"\S+ (stdout|stderr) ([FP])(?::\S+)? ?")
 
@@ -143,19 +39,21 @@ def record_blocks(
     continuation: str | None,
     *,
     parts: bool = False,
+    begins: str | None = None,
     joined: Callable[[pa.Array], None] | None = None,
 ) -> Iterator[tuple[pa.Array, Any]]:
     """Yield the records of a text, and the number of the line that each begins with, (n,) int64 from 0.
 
     A line on which ``continuation`` is found goes on with the record before it, behind a line break (None:
-    no line does), and given to ``joined``. With ``parts`` those that P marks go on in the next line of their
-    stream. A TraceError, without the file's name, says that the text is no UTF-8, or a line too long.
+    no line does), and is given to ``joined``. Where ``begins`` is an expression, all lines go on on which it
+    is not found. With ``parts`` those that P marks go on in the next line of their stream. A TraceError,
+    without the file's name, says that the text is no UTF-8, or a line too long.
     """
 
-    def whole(lines: pa.Array, begins: Any, first: int) -> tuple[pa.Array, Any]:
-        if joined is not None and not begins.all():
-            joined(lines.filter(pa.array(~begins)))
-        return _joined(lines, begins, first, parts)
+    def whole(lines: pa.Array, begin: Any, first: int) -> tuple[pa.Array, Any]:
+        if joined is not None and not begin.all():
+            joined(lines.filter(pa.array(~begin)))
+        return _joined(lines, begin, first, parts)
 
     kept: list[str] = []
     kept_from = 0
@@ -163,15 +61,17 @@ def record_blocks(
         if not kept and not lines:
             return
         block = pa.array(kept + lines, pa.string())
-        begins = np.ones(len(block), np.bool_)
-        if continuation is not None:
-            begins = ~np.asarray(pc.match_substring_regex(block, continuation))
-        begins[0] = True
+        begin = np.ones(len(block), np.bool_)
+        if begins is not None:
+            begin = np.array(pc.match_substring_regex(block, begins))
+        elif continuation is not None:
+            begin = ~np.asarray(pc.match_substring_regex(block, continuation))
+        begin[0] = True
         if not lines:
-            yield whole(block, begins, kept_from)
+            yield whole(block, begin, kept_from)
             return
         start = first - len(kept)
-        last = int(np.flatnonzero(begins)[-1])
+        last = int(np.flatnonzero(begin)[-1])
         if parts:
             last = _first_open(block, last)
         if len(block) - last > _MOST_JOINED:
@@ -182,7 +82,7 @@ def record_blocks(
                 )
             )
         if last:
-            yield whole(block.slice(0, last), begins[:last], start)
+            yield whole(block.slice(0, last), begin[:last], start)
         kept, kept_from = (kept + lines)[last:], start + last
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -442,6 +443,27 @@ def test_what_sequences_do_not_support_yet_is_refused(query: str, source: list[s
     with pytest.raises(uc.OptionError, match=said):
         uc.match(events, query)
     uc.match(events, query, sources=False)
+
+
+@given(
+    st.sampled_from(sorted(IN_ORDER)),
+    st.sampled_from(["skip_till_any_match", "skip_till_next_match"]),
+    st.integers(1, 9),
+    traces(),
+)
+def test_records_that_no_component_takes_are_not_in_the_way(
+    pattern: str, strategy: Any, window: int, events: list[Event]
+) -> None:
+    """Events of other types stand for the overlapping records of ordered sources: nothing is refused."""
+    events = [
+        replace(event, type="C") if event.clock is not None and event.clock.ordered else event
+        for event in events
+    ]
+    names = re.findall(r"v\d", pattern)
+    strategy = "skip_till_any_match" if "AND" in pattern else strategy
+    where = "" if "AND" in pattern else f"WHERE {strategy}({', '.join(names)})"
+    wanted = _wanted(Query(IN_ORDER[pattern], window, strategy=strategy), events)
+    _check(wanted, uc.match(table_of(events), f"PATTERN SEQ({pattern}) {where} WITHIN {window}"))
 
 
 def test_no_match_comes_before_a_later_branch_is_refused() -> None:

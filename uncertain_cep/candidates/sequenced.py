@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from confidence.shared.records import Records
 from uncertain_cep.candidates.own_times import offset_bounds, times_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.candidates.selection import rows_taken
 from uncertain_cep.candidates.tie_breaks import TieBreaks
 from uncertain_cep.config import MAX_TICK, MOST_RECORD_CELLS
 from uncertain_cep.errors import ConfidenceCostError, OptionError, TraceError, TraceFault
@@ -243,7 +244,7 @@ def sequenced(
         bool(known_order.all()) and (by_source or int(source.max()) == 0),
         names.sequence,
     )
-    _check(plan, events_in_order)
+    _check(plan, table, events_in_order)
     return events_in_order
 
 
@@ -281,12 +282,16 @@ def _is_by_source(plan: EvaluationPlan) -> bool:
     return any({*key.columns, *key.negated} == {source} for key in plan.keys)
 
 
-def _check(plan: EvaluationPlan, events_in_order: SequencedEvents) -> None:
+def _check(plan: EvaluationPlan, table: pa.Table, events_in_order: SequencedEvents) -> None:
     """Refuse a pattern that takes no events that sequences put in order."""
     if plan.compressed:
         _refuse(events_in_order, 'kleene="compressed"')
     if not events_in_order.clusters or not events_in_order.breaks_ties(plan):
         return
+    if not plan.query.strategy.endswith("contiguity"):
+        components = *plan.components, *(negation.component for negation in plan.negations)
+        if all((events_in_order.cluster[rows_taken(plan, table, part)] < 0).all() for part in components):
+            return
     if plan.order is not None:
         _refuse(events_in_order, "AND(...) with records of an ordered source that overlap, and others,")
     _refuse(events_in_order, "what forbids events, records of an ordered source that overlap among others,")

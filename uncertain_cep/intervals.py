@@ -63,7 +63,7 @@ def to_intervals(
     -----
     UncertainCepWarning
         If certain times that differ are now in one tick, so that none is before the other, and of stamps
-        that stand for two times. Not for Spark.
+        that stand for two times. Not for Spark. If ``unit`` has no effect, as no stamp is a number.
 
     Raises
     ------
@@ -140,6 +140,7 @@ def _pandas_intervals(frame: Any, options: IntervalOptions) -> Any:
 
 def _table_intervals(table: pa.Table, options: IntervalOptions) -> pa.Table:
     result, added = options.applied(table)
+    options.warn_of_idle_unit(table.schema)
     warn_of_merged([added.rounding], added.grid.text)
     return result
 
@@ -157,7 +158,9 @@ def _on_needed_columns(
 ) -> tuple[pa.Table, BoolArray | None]:
     """Return the new columns alone, and which rows of the frame they belong to (None for all)."""
     options.check(present)
-    added = options.columns(as_arrow(frame, options.read))
+    rows = as_arrow(frame, options.read)
+    added = options.columns(rows)
+    options.warn_of_idle_unit(rows.schema)
     table = pa.table(options.new_columns(added, present))
     if added.keep is not None:
         table = table.filter(pa.array(added.keep))

@@ -352,3 +352,18 @@ def test_frames_of_local_times(spark: SparkSession) -> None:
     assert pmfs == {"A": [0.5, *[0.0] * 59, 0.5], "B": None}
     with pytest.warns(UncertainCepWarning, match="each has both times"):
         assert uc.to_intervals(raw.toArrow(), **options).column("pmf").to_pylist() == [pmfs["A"], None]
+
+
+def test_a_unit_without_effect_is_said_on_spark_too(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "schema.toml").write_text(
+        '[[events]]\ntype = "A"\ntime = "at"\nunit = "ms"\nuncertainty = { kind = "exact" }\n'
+    )
+    (tmp_path / "a.csv").write_text("at,x\n2026-01-05T10:30:00,1\n2026-01-05T10:30:01,2\n")
+    paths = [tmp_path / "a.csv"]
+    with pytest.warns(UncertainCepWarning, match=r"^events\[1\]\.unit 'ms' has no effect") as said:
+        frame = read_traces(spark, paths, tmp_path / "schema.toml")
+    assert len(said) == 1
+    assert frame.count() == 2
+    raw = spark.createDataFrame([("A", "2026-01-05 10:30")], "type string, at string")
+    with pytest.warns(UncertainCepWarning, match="^unit 'ms' has no effect on stamps"):
+        to_intervals(raw, time="at", uncertainty="exact", unit="ms")

@@ -51,9 +51,9 @@ from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.file_columns import FileColumns
 from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files, reader_tick
 from uncertain_cep.traces.instants import warn_of_naive
-from uncertain_cep.traces.intervals import MissingChoice, merged_message
+from uncertain_cep.traces.intervals import IntervalOptions, MissingChoice, merged_message
 from uncertain_cep.traces.local_times import repeats_hours
-from uncertain_cep.traces.reading import chosen_tick, warn_of_zones
+from uncertain_cep.traces.reading import chosen_tick, warn_of_units, warn_of_zones
 from uncertain_cep.traces.reading_steps import Step, all_days, reading_steps, unused_keys
 from uncertain_cep.traces.rows import Part, assembled
 from uncertain_cep.traces.schema import given_schema, given_uncertainty
@@ -188,6 +188,7 @@ def used_of_traces(
         for step in parts
     ]
     _warn_of_zones(rows, empty, work, parts_with_events)
+    warn_of_units((table.schema, work[number][1]) for number, table in empty.items() if counts[number])
     model, faults = assembled(parts_with_events)
     if model is None:
         raise TraceError(list(dict.fromkeys(faults)))
@@ -382,6 +383,7 @@ def to_intervals(
     schema = arrow_schema(frame, names)
     warn_of_naive((name, schema.field(name).type) for name in rule.stamps(time) if name in schema.names)
     made = intervals_of(schema.empty_table(), **options).schema
+    IntervalOptions(time, rule, unit=unit).warn_of_idle_unit(schema)
     if repeats_hours(time_zone) and names.pmf not in made.names:
         made = made.append(pa.field(names.pmf, pa.list_(pa.float64())))
     model = (names.lower, names.upper, names.pmf, names.tick, *names.clocks)

@@ -116,6 +116,10 @@ class ByValue:
         """Return whether all lengths of all rules are whole ticks."""
         return all(rule.is_whole(tick, schema, unit) for rule in self._all())
 
+    def takes_unit(self, time: str | None, schema: pa.Schema) -> bool:
+        """Return whether there can be numbers that have the unit of the rows, by any rule."""
+        return any(rule.takes_unit(time, schema) for rule in self._all())
+
     def _unknown(self, rows: BoolArray) -> Missing:
         values = ", ".join(repr(value) for value, _ in self.rules)
         message = f"no uncertainty is given for this value, only for {values}: add it, or '*' for all others"

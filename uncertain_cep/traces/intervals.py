@@ -19,6 +19,7 @@ from uncertain_cep.traces.frames import whole_numbers
 from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
 from uncertain_cep.traces.time_formats import TimeFormat
 from uncertain_cep.traces.uncertain_stamps import Clocks, Stamps, Uncertainty, Zones
+from uncertain_cep.traces.units import warn_of_idle_unit
 
 __all__ = [
     "IntervalColumns",
@@ -179,6 +180,16 @@ class IntervalOptions:
         kinds = [(name, stamp_kind(name, schema.field(name).type, self.unit)) for name in stamps]
         days = self.days and self.uncertainty.is_whole(UNIT_NANOSECONDS["d"], schema, self.unit)
         return grid_of(kinds, self.tick, days)
+
+    def takes_unit(self, schema: pa.Schema) -> bool:
+        """Return whether rows with these columns can have numbers of the unit, or no unit is given."""
+        return self.unit is None or self.uncertainty.takes_unit(self.time, schema)
+
+    def warn_of_idle_unit(self, schema: pa.Schema, option: str = "unit") -> None:
+        """Warn if a unit is given, as ``option``, and rows with these columns have no numbers."""
+        if self.unit is not None and not self.takes_unit(schema):
+            stamps = self.uncertainty.stamps(self.time)
+            warn_of_idle_unit(option, self.unit, [(name, schema.field(name).type) for name in stamps])
 
     def columns(self, table: pa.Table) -> IntervalColumns:
         """Return the time columns of a table, as `intervals_of` would add them."""

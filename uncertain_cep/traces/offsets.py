@@ -28,8 +28,11 @@ from uncertain_cep.traces.uncertain_stamps import (
     check_column,
     columns_in,
     missing_where,
+    numbers_in,
+    required_time,
     stamps_in,
 )
+from uncertain_cep.traces.units import any_numbers
 
 __all__ = ["ClockOffset", "OffsetSource", "clock_offset"]
 
@@ -166,6 +169,14 @@ class ClockOffset:
         row = np.append(-1, order)[np.searchsorted(keyed, keys_of_rows, side="right")]
         holds = (np.append(place, -1)[row] == host) & (host >= 0) & (time < np.append(end, _FIRST)[row])
         return np.where(holds, row, -1)
+
+    def takes_unit(self, time: str | None, schema: pa.Schema) -> bool:
+        """Return whether there can be numbers that have the unit of the rows; epochs have it, too."""
+        if any_numbers(bound.type for bound in self.epochs or () if not pa.types.is_null(bound.type)):
+            return True
+        if self.own is not None and self.own.takes_unit(time, schema):
+            return True
+        return numbers_in(schema, required_time(time, "uncertainty clock_offset"))
 
     def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:
         """Return whether all offsets are whole ticks."""

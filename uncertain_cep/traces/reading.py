@@ -23,7 +23,7 @@ from uncertain_cep.traces.file_columns import types_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile, first_column_names, list_files, reader_tick
 from uncertain_cep.traces.frames import event_table
 from uncertain_cep.traces.instants import warn_of_naive
-from uncertain_cep.traces.intervals import merged_message, merged_times
+from uncertain_cep.traces.intervals import IntervalOptions, merged_message, merged_times
 from uncertain_cep.traces.reading_steps import (
     Step,
     all_days,
@@ -35,6 +35,7 @@ from uncertain_cep.traces.reading_steps import (
 from uncertain_cep.traces.rows import Part, assembled, events_of_rows
 from uncertain_cep.traces.schema import TraceSchema, given_schema
 from uncertain_cep.traces.source_order import check_order_columns
+from uncertain_cep.traces.time_formats import TimeFormat
 
 __all__ = [
     "GivenSchema",
@@ -43,6 +44,7 @@ __all__ = [
     "chosen_tick",
     "load_frame",
     "load_traces",
+    "warn_of_units",
     "warn_of_zones",
 ]
 
@@ -167,8 +169,10 @@ def load_traces(
         days = all_days(raws, plan)
     stamps: dict[tuple[str, ...], pa.Schema] = {}
     schemas: list[pa.Schema] = []
+    with_rows: list[tuple[TraceFile, pa.Schema]] = []
     for file, raw in raws:
         schemas.append(raw.schema)
+        with_rows += [(file, raw.schema)] if raw.num_rows else []
         rows += raw.num_rows
         for step in plan[file]:
             stamps.setdefault(step.rule.stamps(step.events.time), raw.schema)
@@ -193,6 +197,7 @@ def load_traces(
     steps = [] if faults else [step for steps_of_file in plan.values() for step in steps_of_file]
     faults += unused_keys(uses, options, steps, None if schema is None else schema.file)
     warn_of_zones(stamps, [part for part in parts if part.events.table.num_rows])
+    warn_of_units([(raw_schema, plan[file]) for file, raw_schema in with_rows])
     dropped = sum(part.events.dropped for part in parts)
     table: pa.Table | None = None
     if parts:
@@ -266,6 +271,33 @@ def warn_of_zones(stamps: Mapping[tuple[str, ...], pa.Schema], parts: Sequence[P
         what = "the times" if name == _NAMES.lower else f"column {name}"
         types = [(part.file, _zoned_type(part, name)) for part in parts]
         warn_of_naive([(file, dtype) for file, dtype in types if dtype is not None], of=f"{what} of ")
+
+
+def warn_of_units(files: Iterable[tuple[pa.Schema, Sequence[Step]]]) -> None:
+    """Warn of each table of a schema whose unit has no effect, as none of its files has numbers for it.
+
+    ``files`` has the schema of the raw rows of each file with rows, and the tables that take it.
+    """
+    options_of: dict[str, IntervalOptions] = {}
+    schemas: dict[str, list[pa.Schema]] = {}
+    for schema, steps in files:
+        for step in steps:
+            events = step.events
+            # The unit of time_format is not one that the schema says.
+            if TimeFormat(events.time_format).unit is None:
+                options_of[step.name] = IntervalOptions(events.time, step.rule, unit=events.unit)
+                schemas.setdefault(step.name, []).append(_with_types(schema, events.types))
+    for name, options in options_of.items():
+        if not any(map(options.takes_unit, schemas[name])):
+            options.warn_of_idle_unit(schemas[name][0], f"{name}.unit")
+
+
+def _with_types(schema: pa.Schema, types: Sequence[tuple[str, str]]) -> pa.Schema:
+    """Return a schema whose columns have no type where a table of the schema file makes numbers of them."""
+    for name, column_type in types:
+        if name in schema.names and column_type in ("int", "float"):
+            schema = schema.set(schema.get_field_index(name), pa.field(name, pa.null()))
+    return schema
 
 
 def _zoned_type(part: Part, name: str) -> pa.DataType | None:

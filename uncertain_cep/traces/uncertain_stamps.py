@@ -26,6 +26,7 @@ from uncertain_cep.traces.instants import (
     zoned_rows,
 )
 from uncertain_cep.traces.time_formats import ISO, StampTimes, TimeFormat
+from uncertain_cep.traces.units import any_numbers
 from uncertain_cep.traces.usual_formats import cure_of
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "check_column",
     "columns_in",
     "missing_where",
+    "numbers_in",
     "required_time",
     "stamps_in",
     "terms_of",
@@ -195,6 +197,12 @@ def check_column(value: object, option: str) -> None:
         raise OptionError(f"{option}= takes the name of a column, not {type(value).__name__}")
 
 
+def numbers_in(schema: pa.Schema, *bounds: str) -> bool:
+    """Return whether a column of these sums can hold numbers; one that is not there can."""
+    names = [name for bound in bounds for name in columns_in(bound)]
+    return any_numbers(schema.field(name).type if name in schema.names else pa.null() for name in names)
+
+
 def columns_in(bound: str) -> tuple[str, ...]:
     """Return all columns of a sum, that of the stamps first."""
     return (*stamps_in(bound), *(name for _, name in terms_of(bound)[1]))
@@ -275,6 +283,9 @@ class Uncertainty(Protocol):
 
         A number of ticks is. ``schema`` and ``unit`` are those of the rows.
         """
+
+    def takes_unit(self, time: str | None, schema: pa.Schema) -> bool:
+        """Return whether there can be numbers that have the unit of the rows: stamps, or lengths."""
 
 
 def required_time(time: str | None, rule: str) -> str:

@@ -25,6 +25,7 @@ from uncertain_cep.traces.uncertain_stamps import (
     check_column,
     columns_in,
     missing_where,
+    numbers_in,
     required_time,
     stamps_in,
     terms_of,
@@ -118,6 +119,10 @@ class Moved:
         """Return whether the length is whole ticks."""
         return isinstance(self.length, int) or parse_duration(self.length) % tick == 0
 
+    def takes_unit(self, time: str | None, schema: pa.Schema) -> bool:
+        """Return whether there can be numbers that have the unit of the rows."""
+        return numbers_in(schema, required_time(time, f"uncertainty {self.kind}"))
+
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
@@ -166,6 +171,10 @@ class Histogram:
         """Return True: there is one probability for each tick."""
         return True
 
+    def takes_unit(self, time: str | None, schema: pa.Schema) -> bool:
+        """Return whether there can be numbers that have the unit of the rows."""
+        return numbers_in(schema, self.lower or required_time(time, "uncertainty histogram without lower"))
+
 
 @dataclass(frozen=True, slots=True)
 class AsWritten:
@@ -202,6 +211,10 @@ class AsWritten:
     def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
         """Return True: no unit is shorter than that of the stamps."""
         return True
+
+    def takes_unit(self, time: str | None, schema: pa.Schema) -> bool:
+        """Return whether there can be numbers that have the unit of the rows."""
+        return numbers_in(schema, *self.stamps(time))
 
 
 @public
@@ -360,6 +373,10 @@ class Columns:
         step = number_unit(unit)
         whole = step is not None and step % tick == 0
         return whole and all(pa.types.is_integer(schema.field(name).type) for name in self._lengths)
+
+    def takes_unit(self, time: str | None, schema: pa.Schema) -> bool:  # noqa: ARG002
+        """Return whether there can be numbers that have the unit of the rows."""
+        return numbers_in(schema, self.lower, self.upper)
 
 
 @public

@@ -63,6 +63,15 @@ LONG: Final = {
         partial(dense, pmf=101),
         3_000,
     ),
+    "one long match with a bound of its length": Bomb(
+        "PATTERN SEQ(A+ b[]) WHERE TIME(b[b.LEN]) - TIME(b[1]) >= 3 WITHIN 100000", dense, 10_000
+    ),
+    "one long match with bounds of neighbours": Bomb(
+        "PATTERN SEQ(A a, A+ b[], A c) WHERE skip_till_next_match(a, b[], c) AND "
+        "TIME(b[i]) - TIME(b[i-1]) <= 4 WITHIN 100000",
+        dense,
+        10_000,
+    ),
     "thousands that may be next": Bomb(
         "PATTERN SEQ(A a, B b) WHERE TIME(b) - TIME(a) >= 3 AND skip_till_next_match(a, b) WITHIN 5000",
         partial(dense, types="AB", width=2000),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         ConfidenceCostError as ConfidenceCostError,
         Fault as Fault,
         InternalError as InternalError,
+        MatchExistsError as MatchExistsError,
         MatchLimitError as MatchLimitError,
         MemoryLimitError as MemoryLimitError,
         OptionError as OptionError,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         show as show,
     )
     from uncertain_cep.intervals import to_intervals as to_intervals
+    from uncertain_cep.misses import why_not as why_not
     from uncertain_cep.plan import Approximation as Approximation
     from uncertain_cep.query import Query as Query, parse as parse
     from uncertain_cep.results.composition import to_events as to_events, with_matches as with_matches
@@ -86,12 +88,13 @@ _MODULES: Final = {
     "uncertain_cep.results.composition": ("to_events", "with_matches"),
     "uncertain_cep.streaming.matcher": ("IncrementalMatcher",),
     "uncertain_cep.errors": (
-        "ConfidenceCostError", "Fault", "InternalError", "MatchLimitError", "MemoryLimitError", "OptionError",
-        "QueryError", "QuerySyntaxError", "RuntimeEnvironmentError", "TimeLimitError", "TraceError",
-        "TraceFault", "UncertainCepError", "UncertainCepWarning",
+        "ConfidenceCostError", "Fault", "InternalError", "MatchExistsError", "MatchLimitError",
+        "MemoryLimitError", "OptionError", "QueryError", "QuerySyntaxError", "RuntimeEnvironmentError",
+        "TimeLimitError", "TraceError", "TraceFault", "UncertainCepError", "UncertainCepWarning",
     ),
     "uncertain_cep.inspection": ("events_of", "posteriors", "report", "show"),
     "uncertain_cep.intervals": ("to_intervals",),
+    "uncertain_cep.misses": ("why_not",),
     "uncertain_cep.plan": ("Approximation",),
     "uncertain_cep.query": ("Query", "parse"),
     "uncertain_cep.timeline.domain": ("Names",),

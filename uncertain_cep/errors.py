@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType, TracebackType
-from typing import Final
+from typing import Any, Final
 
 __all__ = [
     "ConfidenceCostError",
     "Fault",
     "InternalError",
+    "MatchExistsError",
     "MatchLimitError",
     "MemoryLimitError",
     "OptionError",
@@ -241,6 +242,20 @@ class TraceError(UncertainCepError):
         # Several tables of a schema may read one column, and find the same in it.
         self.faults = (faults,) if isinstance(faults, TraceFault) else tuple(dict.fromkeys(faults))
         super().__init__("\n".join(str(fault) for fault in self.faults))
+
+
+class MatchExistsError(UncertainCepError):
+    """It was asked why there is no match, and there is one.
+
+    Attributes
+    ----------
+    match : dict
+        The match: columns and values, as of a row of :func:`uncertain_cep.match`.
+    """
+
+    def __init__(self, message: str, match: Mapping[str, Any]) -> None:
+        self.match = dict(match)
+        super().__init__(message)
 
 
 class MatchLimitError(UncertainCepError):

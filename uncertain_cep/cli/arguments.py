@@ -33,6 +33,7 @@ __all__ = [
     "compression_of_name",
     "evaluation_options",
     "format_of_name",
+    "limit_options",
     "out_option",
     "overwrite_option",
     "parameter_option",
@@ -41,6 +42,7 @@ __all__ = [
     "read_queries",
     "read_query",
     "schema_options",
+    "schema_options_but_where",
     "told_apart",
     "traces_argument",
     "written_here",
@@ -105,6 +107,26 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     return seconds
 
 
+_SOURCES: Final = click.option(
+    "--sources/--no-sources",
+    default=True,
+    help="Whether events that name one clock, with bounds of its offset, move together; they do.",
+)
+_LIMITS: Final = (
+    click.option(
+        "--time-limit",
+        metavar="T",
+        callback=_seconds,
+        help="Stop with an error, and without a result, after such a time: 30s, 5min. It includes reading "
+        "the traces and starting Spark.",
+    ),
+    click.option(
+        "--memory-limit",
+        metavar="M",
+        help="Stop with an error, and without a result, before the process holds more memory: 4GB, 512MiB. "
+        "Not with --engine spark.",
+    ),
+)
 _EVALUATION_OPTIONS: Final = (
     click.option(
         "--evaluation",
@@ -131,11 +153,7 @@ _EVALUATION_OPTIONS: Final = (
         help="For planners: how much what is left to do once the last event is there counts beside all the "
         "work.",
     ),
-    click.option(
-        "--sources/--no-sources",
-        default=True,
-        help="Whether events that name one clock, with bounds of its offset, move together; they do.",
-    ),
+    _SOURCES,
     click.option(
         "--known-until",
         metavar="T",
@@ -150,19 +168,7 @@ _EVALUATION_OPTIONS: Final = (
         help="Most threads that look for matches at once. Default: one for each core. Without ORDER BY the "
         "order of the matches depends on it. Not with --engine spark.",
     ),
-    click.option(
-        "--time-limit",
-        metavar="T",
-        callback=_seconds,
-        help="Stop with an error, and without a result, after such a time: 30s, 5min. It includes reading "
-        "the traces and starting Spark.",
-    ),
-    click.option(
-        "--memory-limit",
-        metavar="M",
-        help="Stop with an error, and without a result, before the process holds more memory: 4GB, 512MiB. "
-        "Not with --engine spark.",
-    ),
+    *_LIMITS,
 )
 
 
@@ -211,6 +217,11 @@ evaluation_options: Final = _gathered(
     ),
 )
 """Adds the options of every evaluation to a command, which gets them as ``options``, a `MatchOptions`."""
+
+limit_options: Final = _gathered(
+    (_SOURCES, *_LIMITS), "options", _match_options, ("sources", "time_limit", "memory_limit")
+)
+"""Adds those options that do not choose a method."""
 
 
 def _parameters(
@@ -394,9 +405,11 @@ _SCHEMA_OPTIONS: Final = (
         help="exact, plus_minus:500ms, granularity:1min, window:15s, columns:LOWER,UPPER, histogram:PMF "
         "or clock_offset:TABLE:COL.",
     ),
-    click.option("--where", metavar="CONDITION", help="Only rows whose columns meet it."),
     click.option("--missing", type=click.Choice(["error", "drop"]), help="Rows without a time; error."),
 )
+
+
+_WHERE: Final = click.option("--where", metavar="CONDITION", help="Only rows whose columns meet it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,24 +453,15 @@ def _of_format(schema: TraceSchema, input_format: str | None) -> TraceSchema:
     return replace(schema, options=replace(schema.options, format=input_format))
 
 
+_SCHEMA_NAMES: Final = (
+    *("input_format", "schema", "tick", "type", "type_column", "id", "time", "unit", "uncertainty"),
+    "missing",
+)
+
 schema_options: Final = _gathered(
-    _SCHEMA_OPTIONS,
-    "columns",
-    _trace_options,
-    (
-        *(
-            "input_format",
-            "schema",
-            "tick",
-            "type",
-            "type_column",
-            "id",
-            "time",
-            "unit",
-            "uncertainty",
-            "where",
-        ),
-        "missing",
-    ),
+    (*_SCHEMA_OPTIONS, _WHERE), "columns", _trace_options, (*_SCHEMA_NAMES, "where")
 )
 """Adds the options to a command, which gets what they say as ``columns``, `TraceOptions`."""
+
+schema_options_but_where: Final = _gathered(_SCHEMA_OPTIONS, "columns", _trace_options, _SCHEMA_NAMES)
+"""The same without ``--where``, for a command that has an option of this name."""

@@ -26,8 +26,10 @@ from uncertain_cep.cli.report import report
 from uncertain_cep.cli.stream import stream
 from uncertain_cep.cli.validate import validate
 from uncertain_cep.cli.warm_up import warm_up
+from uncertain_cep.cli.why_not import why_not
 from uncertain_cep.errors import (
     InternalError,
+    MatchExistsError,
     MatchLimitError,
     MemoryLimitError,
     RuntimeEnvironmentError,
@@ -115,6 +117,7 @@ def _printed_warnings() -> Iterator[None]:
 
 _FAILURES: Final = (
     InternalError,
+    MatchExistsError,
     MatchLimitError,
     MemoryLimitError,
     RuntimeEnvironmentError,
@@ -164,7 +167,7 @@ def main(traceback: bool) -> None:
 
 
 for _command in (
-    *(match, stream, report, explain, init, validate),
+    *(match, stream, report, explain, why_not, init, validate),
     *(infer_offsets, generate, casestudy, warm_up, doctor),
 ):
     main.add_command(_command)

@@ -8,6 +8,7 @@ from uncertain_cep.plan.planning import (
     asks_of_times,
     beyond_plain,
     make_plan,
+    plan_of_branch,
     plan_of_reading,
     remembered_plan,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "beyond_plain",
     "make_plan",
     "names_clocks",
+    "plan_of_branch",
     "plan_of_reading",
     "remembered_plan",
 ]

@@ -69,6 +69,7 @@ __all__ = [
     "asks_of_times",
     "beyond_plain",
     "make_plan",
+    "plan_of_branch",
     "plan_of_reading",
     "remembered_plan",
 ]
@@ -203,6 +204,22 @@ def _branch_plan(
     """Return the plan of one branch of several; ``shared`` are the names of the keys of all of them."""
     keys = tuple(key for key in partition_keys(branch).keys if key.name in shared)
     return _ordered(_planned(branch, schema, domain, options, keys), options)
+
+
+def plan_of_branch(
+    branch: BoundQuery,
+    schema: pa.Schema,
+    domain: TimeDomain,
+    options: MatchOptions,
+    shared: Collection[str] | None = None,
+) -> EvaluationPlan:
+    """Return the plan of an OR-free query that is bound already, for a table with a schema.
+
+    ``shared`` are the names of the keys of all branches, if it is one of several.
+    """
+    if shared is None:
+        return _ordered(_planned(branch, schema, domain, options), options)
+    return _branch_plan(branch, schema, domain, options, shared)
 
 
 def plan_of_reading(plan: EvaluationPlan, choice: Choice) -> EvaluationPlan:

@@ -376,15 +376,18 @@ class BoxedSearch(BacktrackingSearch):
         events = MatchEvents(*matches)
         for n in range(len(found)):
             checkpoint()
-            one = some_of(events, np.array([n]))
-            work = scratch(self._conditions, len(one.place) + len(self._kleene))
-            model = MatchModel(
-                self._pattern_of, one, self._placed, self._offset, self._pmfs, self._forbidden.events, work,
-                True,
-            )  # fmt: skip
+            model = self.model(some_of(events, np.array([n])))
             for _, rows in spoilers(model, context.clocks, sequences):
                 found[n] = rows
         return found
+
+    def model(self, match: MatchEvents) -> MatchModel:
+        """Return the model of one match."""
+        work = scratch(self._conditions, len(match.place) + len(self._kleene))
+        return MatchModel(
+            self._pattern_of, match, self._placed, self._offset, self._pmfs, self._forbidden.events, work,
+            True,
+        )  # fmt: skip
 
     def centre(self, matches: FoundMatches, row: int, size: int) -> float:
         """Return P(match) times the mean of an event's time, in ticks behind its first one, given the match.

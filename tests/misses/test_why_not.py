@@ -1,0 +1,117 @@
+"""Why there is no match: it is refused exactly if there is one, and says what fails in every world."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.cases.clocks import by_clocks
+from tests.cases.existence import doubtful
+from tests.cases.language import language_cases
+from tests.cases.nested import nested_cases, reading_cases
+from tests.cases.options import nested_option_cases, timed_option_cases
+from tests.cases.sampling import FEWER
+from tests.cases.times import timed_cases, timed_nested_cases, timed_sequences
+from tests.misses.cases import NamedCase, crowded, named_cases
+from uncertain_cep.misses.reasons import rank_of
+
+CASES: dict[str, st.SearchStrategy[Any]] = {
+    "sequences": language_cases(),
+    "sets and branches": st.sampled_from(["SAO", "SA", "SO", "A"]).flatmap(nested_cases),
+    "readings": reading_cases(),
+    "options": timed_option_cases(),
+    "options in branches": nested_option_cases(),
+    "times": timed_cases(),
+    "times in sets": timed_nested_cases(),
+    "times of single events": timed_sequences(),
+    "existence": doubtful(language_cases()),
+    "clocks": by_clocks(language_cases()),
+    "times by clocks": by_clocks(timed_sequences()),
+    "crowded": crowded(language_cases()),
+    "crowded times": crowded(timed_cases()),
+    "crowded clocks": by_clocks(crowded(language_cases())),
+    "crowded readings": crowded(reading_cases()),
+}
+
+
+@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
+@FEWER
+@given(data=st.data())
+def test_it_is_refused_exactly_if_some_world_has_a_match(kind: str, data: st.DataObject) -> None:
+    named: NamedCase = data.draw(named_cases(CASES[kind]))
+    matches = named.matches()
+    table, text = named.case.trace.table(), named.case.text()
+    if matches:
+        with pytest.raises(uc.MatchExistsError) as refused:
+            uc.why_not(table, text, named.ids)
+        assert named.is_one_of(refused.value.match, matches)
+        return
+    try:
+        answer = uc.why_not(table, text, named.ids)
+    except uc.OptionError as error:
+        assume("no branch" not in str(error))
+        raise
+    assert answer.reasons
+    assert all(miss.reasons for miss in answer.misses)
+    ranks = [rank_of(miss) for miss in answer.misses]
+    assert ranks == sorted(ranks)
+    assert all(miss.events[name] == id for miss in answer.misses for name, id in named.whole_ids())
+
+
+def events(**columns: Any) -> pa.Table:
+    return pa.table({"id": list(range(len(columns["type"]))), **columns})
+
+
+TRACE = events(type=["A", "B", "B", "C"], lower=[1, 14, 30, 40], upper=[3, 16, 32, 41], x=[1, 2, None, 4])
+
+
+@pytest.mark.parametrize(
+    ("query", "ids", "kind", "ticks", "text"),
+    [
+        ("SEQ(A a, B b) WITHIN 10", {"a": 0}, "window", 2, "b is at least 2 ticks too late after a"),
+        ("SEQ(B b, A a) WITHIN 99", {"b": 1}, "order", 12, "a is at least 12 ticks too early after b"),
+        (
+            "SEQ(A a, B b) WHERE TIME(b) - TIME(a) <= 5 WITHIN 99", {"b": 2}, "time", 22,
+            "TIME(b) - TIME(a) <= 5: b is at least 22 ticks too late after a",
+        ),
+        (
+            "SEQ(A a, B b) WHERE TIME(b) - TIME(a) >= 40 WITHIN 99", {"b": 2}, "time", 9,
+            "b is at least 9 ticks too early after a",
+        ),
+        ("SEQ(A a, B b) WHERE TIME(b) <= 13 WITHIN 99", {"b": 1}, "time", 1, "b is at least 1 tick too late"),
+        ("SEQ(A a, B b) WHERE TIME(a) >= 5 WITHIN 99", {}, "time", 2, "a is at least 2 ticks too early"),
+        ("SEQ(A a, B b) WHERE b.x > 5 WITHIN 99", {"b": 1}, "predicate", None, "b.x > 5 is not true"),
+        ("SEQ(A a, B b) WHERE a.x > b.x WITHIN 99", {"b": 2}, "predicate", None, "b.x = null"),
+        ("SEQ(A a, B b) WHERE [x] WITHIN 99", {"b": 1}, "key", None, "[x] is not true: a.x = 1, b.x = 2"),
+        ("SEQ(A a, !B n, C c) WITHIN 99", {"a": 0}, "forbidden", 11, "!B n: the event 1 is there"),
+        (
+            "SEQ(A a, B b) WHERE strict_contiguity(a, b) WITHIN 99", {"b": 2}, "forbidden", 11,
+            "strict_contiguity: the event 1",
+        ),
+        (
+            "SEQ(A a, B b) WHERE skip_till_next_match(a, b) WITHIN 99", {"b": 2}, "forbidden", 11,
+            "what could be b: the event 1",
+        ),
+        ("SEQ(A a, B b) WITHIN 99", {"a": 1}, "type", None, "a has the type B, not A"),
+        ("SEQ(A a, D d) WITHIN 99", {"a": 0}, "candidates", None, "no event can be d: none is of type D"),
+        ("SEQ(B b, B c) WITHIN 99", {"b": 1, "c": 1}, "repeated", None, "have the same event, 1"),
+        ("SEQ(A a, B b, C c) WITHIN 2", {}, "contradiction", None, "contradict each other"),
+        ("SEQ(A a, B{3,} b[]) WITHIN 99", {"b": [1, 2]}, "count", None, "count(b[]) >= 3 is not true"),
+        ("AND(A a, B b) WITHIN 9", {"b": 1}, "window", 3, "b is at least 3 ticks too late after a"),
+        ("OR(SEQ(A a, B b), SEQ(B d, C c)) WITHIN 5", {"a": 0}, "window", 7, "too late after a"),
+        ("SEQ(A a, B? b, C c) WITHIN 9", {"b": None}, "window", 29, "c is at least 29 ticks too late"),
+        ("SEQ(A a, B+ b[]) WITHIN 9", {"b": 2}, "window", 19, "is at least 19 ticks too late after a"),
+    ],
+)  # fmt: skip
+def test_the_first_reason(query: str, ids: dict[str, Any], kind: str, ticks: int | None, text: str) -> None:
+    answer = uc.why_not(TRACE, f"PATTERN {query}", **ids)
+    reason = answer.reasons[0]
+    assert (reason.kind, reason.ticks) == (kind, ticks)
+    assert text in reason.text
+    assert reason.text in str(answer)

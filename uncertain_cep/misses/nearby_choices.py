@@ -1,0 +1,195 @@
+"""Nearest misses: choices of events whose times would do if bounds were a little later.
+
+All upper bounds are moved by as much, and conditions that a single time is at most something with them. The
+engine then finds the choices that are missing at most that, and bisection finds how much the nearest are
+missing. It joins as ever and stops at a few matches, so that no choice is enumerated that is not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.config import MAX_TICK
+from uncertain_cep.expressions.vectorised import evaluate_mask
+from uncertain_cep.misses.choice_times import ChoiceTimes, EventTimes
+from uncertain_cep.misses.event_conditions import is_type_of
+from uncertain_cep.misses.named_events import NamedEvents
+from uncertain_cep.misses.positive_part import positive_part, with_later_ends, with_predicates
+from uncertain_cep.misses.questions import ABSENT, Choice, Question
+from uncertain_cep.plan import EvaluationPlan, MatchOptions
+from uncertain_cep.query.binder import BoundQuery
+from uncertain_cep.query.typed import TypedExpression, columns_in, speaks_of_each_event, variables_of
+from uncertain_cep.timeline.domain import lengths_in_ticks
+
+__all__ = ["choices_nearby"]
+
+_LOWER, _UPPER = "uncertain_cep.misses.lower", "uncertain_cep.misses.upper"
+_OFFSETS = "uncertain_cep.misses.offset_lower", "uncertain_cep.misses.offset_upper"
+
+
+def choices_nearby(
+    question: Question, events: EventTimes, branch: EvaluationPlan, named: NamedEvents, count: int
+) -> list[Choice]:
+    """Return the choices of a branch with the named events that are missing least, at most so many.
+
+    Where no choice meets all conditions, one is left out at a time; where that is not enough, all are.
+    """
+    search = _Search(question, events, branch, named, count)
+    whole = search.bound
+    nearby = search.nearest(whole)
+    if not nearby:
+        for fewer in search.without_one(whole):
+            nearby += search.nearest(fewer)
+    # Conditions on times may contradict each other, or the window, whatever the events.
+    untimed = replace(whole, times=(), window=max(whole.window, len(whole.components)))
+    return nearby or search.nearest(untimed) or search.nearest(with_predicates(untimed, search.pins))
+
+
+@dataclass
+class _Search:
+    """The search for choices of one branch."""
+
+    question: Question
+    events: EventTimes
+    branch: EvaluationPlan
+    named: NamedEvents
+    count: int
+
+    @cached_property
+    def pins(self) -> tuple[TypedExpression, ...]:
+        """The conditions that keep variables to the named events."""
+        return tuple(self.named.pins(self.branch))
+
+    @cached_property
+    def bound(self) -> BoundQuery:
+        """The positive part, kept to the named events, but for what these fail by themselves."""
+        bound = positive_part(self.branch.bound, self.question.window)
+        components = []
+        for part in bound.components:
+            named = self.named.by_variable.get(part.variable)
+            rows = () if named is None else named.rows
+            fits = all(is_type_of(self.question, part.types, row) for row in rows)
+            components.append(part if fits else replace(part, types=()))
+        query = replace(bound.query, limit=self.count)
+        kept = [part for part in bound.predicates if not self._fails(part)]
+        bound = replace(bound, components=tuple(components), query=query)
+        return with_predicates(bound, [*kept, *self.pins], bound.equivalences)
+
+    def _fails(self, predicate: TypedExpression) -> bool:
+        """Return whether a condition on one variable is not true of its named event."""
+        variables = variables_of(predicate)
+        if len(variables) != 1 or not all(map(speaks_of_each_event, columns_in(predicate))):
+            return False
+        named = self.named.by_variable.get(next(iter(variables)))
+        if named is None or not named.rows:
+            return False
+        return not evaluate_mask(predicate, self.question.table.take(pa.array(named.rows, pa.int64()))).all()
+
+    def without_one(self, bound: BoundQuery) -> Iterator[BoundQuery]:
+        """Yield a branch without one of its conditions each."""
+        for predicate in bound.predicates:
+            if predicate not in self.pins:
+                kept = [part for part in bound.predicates if part is not predicate]
+                yield with_predicates(bound, kept, bound.equivalences)
+        for name in bound.equivalences:
+            yield with_predicates(
+                bound, bound.predicates, [part for part in bound.equivalences if part != name]
+            )
+
+    def nearest(self, bound: BoundQuery) -> list[Choice]:
+        """Return the choices of a branch that are missing least; fewer than `count` if there are no more."""
+        few, low = self._at(bound, 0), 0
+        if len(few) >= self.count:
+            return few
+        high = max(min(self.question.window, self._span), 1)
+        near = self._at(bound, min(high, self._farthest))
+        while len(near) < self.count and high < self._farthest:
+            few, low, high = near, high, min(8 * high, self._farthest)
+            near = self._at(bound, high)
+        if len(near) < self.count:
+            return near
+        while True:
+            # No choice at hand is missing more than the farthest of them.
+            high = min(high, max(map(self._distance, near)))
+            if high <= low + 1:
+                break
+            middle = (low + high) // 2
+            closer = self._at(bound, middle)
+            if len(closer) >= self.count:
+                near, high = closer, middle
+            else:
+                few, low = closer, middle
+        joined = [*few, *(choice for choice in near if choice not in few)]
+        return sorted(joined, key=self._distance)[: self.count]
+
+    def _distance(self, choice: Choice) -> int:
+        rows = [choice[part.variable] for part in self.branch.components]
+        ticks = ChoiceTimes(self.question, self.events, self.branch, rows).distance()
+        return self._farthest if ticks is None else ticks
+
+    def _at(self, bound: BoundQuery, ticks: int) -> list[Choice]:
+        """Return choices that are missing at most so many ticks, at most `count`."""
+        if bound.window < len(bound.components) and self.branch.order is None:
+            return []
+        question, table = self.question, self._table
+        later = question.plan.domain.times(question.times[1][self._rows] + ticks)
+        table = table.append_column(_UPPER, later)
+        plan = question.plan_of(with_later_ends(bound, ticks), self._options, table)
+        return [choice for choice, _ in question.choices(plan, table, self.count)]
+
+    @cached_property
+    def _rows(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """The rows of the events that may have happened, and of those that are named."""
+        kept = self.question.probability > 0.0
+        kept[list(self.named.rows)] = True
+        return np.flatnonzero(kept)
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        """The events with their tight lower bounds, and offsets, in columns of their own."""
+        question, rows = self.question, self._rows
+        table = question.table.take(pa.array(rows)) if len(rows) < question.table.num_rows else question.table
+        table = table.append_column(_LOWER, question.plan.domain.times(question.times[0][rows]))
+        offsets = question.offsets
+        if offsets is None:
+            return table
+        clock = offsets.clock[rows]
+        nanoseconds = None if question.plan.domain.unit == "tick" else question.plan.domain.tick_nanoseconds
+        for name, bound in zip(_OFFSETS, (offsets.low, offsets.high), strict=True):
+            lengths = lengths_in_ticks(bound[clock], nanoseconds)
+            nulls = pa.scalar(None, lengths.type)
+            table = table.append_column(name, pc.if_else(pa.array(clock < 0), nulls, lengths))
+        return table
+
+    @cached_property
+    def _options(self) -> MatchOptions:
+        """The options by which bounds of times are those of the columns made here."""
+        names = replace(
+            self.question.options.names, lower=_LOWER, upper=_UPPER, pmf=ABSENT, probability=ABSENT
+        )
+        if self.question.offsets is not None:
+            names = replace(names, offset_lower=_OFFSETS[0], offset_upper=_OFFSETS[1], offset_pmf=ABSENT)
+        return replace(self.question.options, names=names, confidence=False, known_until=None)
+
+    @cached_property
+    def _span(self) -> int:
+        """The ticks from the earliest to the latest time of any event."""
+        lower, upper = self.question.times
+        return int(upper.max()) - int(lower.min()) + 1 if len(lower) else 1
+
+    @cached_property
+    def _farthest(self) -> int:
+        """More ticks than any choice is missing by order, window and literal conditions."""
+        tick = self.question.plan.domain.tick_nanoseconds or 1
+        literals = sum(
+            abs(part.ticks) + (abs(part.nanoseconds) // tick if part.earlier is not None else 0) + 1
+            for part in self.branch.bound.times
+        )
+        room = MAX_TICK - max(abs(int(bound.min())) + abs(int(bound.max())) for bound in self.question.times)
+        return max(min(4 * self._span + literals + len(self.branch.components), room // 2), 1)

@@ -1,0 +1,157 @@
+"""A question of misses: the query without what only orders its answer, and the events."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from uncertain_cep.candidates.existence import existence
+from uncertain_cep.candidates.marginals import with_marginals
+from uncertain_cep.candidates.own_times import OffsetBounds, offset_bounds, times_of
+from uncertain_cep.errors import UncertainCepWarning
+from uncertain_cep.executor import check_table, execute_within, ticks_of
+from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan, plan_of_branch, plan_of_reading
+from uncertain_cep.query import Query, bind
+from uncertain_cep.query.binder import BoundQuery
+from uncertain_cep.timeline.domain import TimeDomain
+from uncertain_cep.timeline.durations import format_duration
+
+__all__ = ["ABSENT", "ROW", "Choice", "Question", "quietly"]
+
+Int64 = NDArray[np.int64]
+
+ROW: Final = "uncertain_cep.misses.row"
+"""The column with the numbers of the events, which stand for ids."""
+
+ABSENT: Final = "uncertain_cep.misses.absent"
+"""The name of a column that no table has."""
+
+Choice = dict[str, tuple[int, ...]]
+"""The rows of the events of each variable that takes some."""
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Leave out our warnings: the query itself has warned of what there is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UncertainCepWarning)
+        yield
+
+
+def bare(query: Query) -> Query:
+    """Return a query without what chooses among its matches or says how they are shown."""
+    return replace(
+        query, min_confidence=None, returns=(), expected_count=None, order_by_confidence=False, limit=None,
+        non_overlapping=False, having=None, order_by=(),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query and events, on which the engine is asked about branches of the query."""
+
+    plan: EvaluationPlan
+    table: pa.Table
+    """The events, with the column `ROW`."""
+    options: MatchOptions
+    window: int
+    """WITHIN, in ticks, as the query has it."""
+
+    @classmethod
+    def of(cls, query: Query, table: pa.Table, options: MatchOptions) -> Question:
+        """Return the question of a query about a table of events.
+
+        Raises
+        ------
+        QueryError, TraceError, OptionError
+            As :func:`uncertain_cep.match` does.
+        """
+        table = table.append_column(ROW, pa.array(np.arange(table.num_rows), pa.int64()))
+        options = replace(options, confidence=True, max_matches=None)
+        plan = make_plan(bare(query), table.schema, options)
+        check_table(plan, table)
+        with quietly():
+            window = bind(bare(query), table.schema, options.names, plan.domain).window
+        return cls(plan, table, options, window)
+
+    @cached_property
+    def branches(self) -> tuple[EvaluationPlan, ...]:
+        """The plans without OR and options that stand for the query; of countless readings some."""
+        return self.plan.or_free
+
+    def branch_of(self, variables: Sequence[str]) -> EvaluationPlan | None:
+        """Return the plan of the branch that takes events for just these variables; None if there is none."""
+        names = {*variables}
+        readings = self.plan.readings
+        if self.plan.is_open and readings is not None:
+            choice = readings.that_takes(variables)
+            return None if choice is None else plan_of_reading(self.plan, choice)
+        for branch in self.branches:
+            if {part.variable for part in branch.components} == names:
+                return branch
+        return None
+
+    def plan_of(
+        self, bound: BoundQuery, options: MatchOptions, table: pa.Table, domain: TimeDomain | None = None
+    ) -> EvaluationPlan:
+        """Return the plan of an OR-free query that gives the numbers of rows for ids."""
+        options = replace(options, names=replace(options.names, id=ROW))
+        shared = [key.name for key in self.plan.keys if key.name is not None] if self.plan.branches else None
+        return plan_of_branch(bound, table.schema, domain or self.plan.domain, options, shared)
+
+    def choices(
+        self, plan: EvaluationPlan, table: pa.Table, limit: int
+    ) -> Iterator[tuple[Choice, dict[str, Any]]]:
+        """Yield matches of an OR-free plan: rows by variable, and all columns."""
+        options = replace(self.options, batch_rows=max(limit, 1), threads=1)
+        for batch in execute_within(plan, table, options, None):
+            for record in batch.to_pylist():
+                values = {part.variable: record[part.variable] for part in plan.components}
+                yield (
+                    {name: tuple(row) if isinstance(row, list) else (row,) for name, row in values.items()},
+                    record,
+                )
+
+    @cached_property
+    def offsets(self) -> OffsetBounds | None:
+        """The clocks of the events; None if they name none, or these are not looked at."""
+        return offset_bounds(self.plan, self.table) if self.plan.clocks else None
+
+    @cached_property
+    def times(self) -> tuple[Int64, Int64]:
+        """Bounds of the times of all events, ticks, without those of probability 0 at the ends."""
+        plan, table = self.plan, with_marginals(self.plan, self.table)
+        names = plan.names
+        bounds = ticks_of(table, names.lower, plan), ticks_of(table, names.upper, plan)
+        return times_of(plan, table, self.offsets, *bounds)[1:]
+
+    @cached_property
+    def probability(self) -> NDArray[np.float64]:
+        """(n,) float64. The probability that each event happened."""
+        exists = existence(self.table, self.plan.names.probability)
+        return np.ones(self.table.num_rows) if exists is None else exists.probability
+
+    def id_of(self, row: int) -> Any:
+        """Return the id of an event."""
+        return self.table.column(self.plan.names.id)[row].as_py()
+
+    def type_of(self, row: int) -> str:
+        """Return the type of an event."""
+        return str(self.table.column(self.plan.names.type)[row].as_py())
+
+    def duration(self, ticks: int | None) -> str | None:
+        """Return a number of ticks as a length of time; None if that is not known."""
+        length = self.plan.domain.tick_nanoseconds
+        return None if ticks is None or length is None else format_duration(ticks * length)
+
+    def amount(self, ticks: int) -> str:
+        """Return a number of ticks in words."""
+        return self.duration(ticks) or f"{ticks:,} tick{'' if ticks == 1 else 's'}"

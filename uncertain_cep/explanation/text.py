@@ -99,6 +99,13 @@ def _counts(clause: ExpectedCount) -> str:
 def _probability(clause: Probability) -> str:
     groups = f" by {', '.join(name.text for name in clause.by)}" if clause.by else ""
     several = "one match" if clause.at_least == 1 else f"{clause.at_least:,} matches"
+    if clause.counted is not None:
+        place = "behind" if clause.counted.is_behind else "before"
+        counted_events = clause.counted
+        several = (
+            f"{counted_events.least:,} events {counted_events.variable} {place} {counted_events.anchor}, "
+            "counted by pairs"
+        )
     text = f"probability of at least {several}{groups}"
     if clause.every is None:
         return text

@@ -14,10 +14,17 @@ from confidence.budget import checkpoint
 from confidence.groups import certain_bounds, estimated, parts_of_groups, weigh_groups
 from uncertain_cep.config import GROUPED_AT_ONCE, MOST_CONFIDENCE_STEPS, MOST_GROUP_STEPS
 from uncertain_cep.errors import ConfidenceCostError, OptionError
+from uncertain_cep.occurrence.counted_events import choices, counted_groups
 from uncertain_cep.occurrence.groups_of_matches import NumberedGroups
 from uncertain_cep.occurrence.match_groups import MatchGroups
-from uncertain_cep.occurrence.numbered_matches import DescribedMatches, numbered_groups
+from uncertain_cep.occurrence.numbered_matches import (
+    DescribedMatches,
+    described_literals,
+    in_groups,
+    numbered_groups,
+)
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.query.syntax import CountedEvents
 from uncertain_cep.running.threads import side_by_side
 
 __all__ = ["GroupProbabilities", "group_probabilities"]
@@ -84,6 +91,8 @@ class _Weighing:
 
     def parts(self) -> list[Callable[[], Iterator[GroupProbabilities]]]:
         """Return tasks that together weigh all groups."""
+        if self.plan.counted_events is not None:
+            return self._counted(self.plan.counted_events)
         at_least, sizes = self.plan.at_least, self.groups.sizes
         alone = np.zeros(len(sizes), dtype=np.bool_)
         tasks: list[Callable[[], Iterator[GroupProbabilities]]] = []
@@ -116,7 +125,43 @@ class _Weighing:
         is_chosen = np.zeros(len(self.groups.sizes), dtype=np.bool_)
         is_chosen[chosen] = True
         of_match, every = self.groups.of_match, self.plan.bound.every
-        numbered = numbered_groups(self.described, of_match, is_chosen[of_match], every)
+        yield self._weigh(numbered_groups(self.described, of_match, is_chosen[of_match], every))
+
+    def _counted(self, counted: CountedEvents) -> list[Callable[[], Iterator[GroupProbabilities]]]:
+        """Return tasks that together weigh all groups of pairs, of which some make a match."""
+        described = self.described
+        bounded = counted_groups(self.plan, counted, described.matches, self.groups, described.times)
+        closed = np.flatnonzero(bounded.is_closed)
+        answers = GroupProbabilities.exact(closed, np.zeros_like(closed), bounded.lower[closed])
+        tasks: list[Callable[[], Iterator[GroupProbabilities]]] = [lambda: iter((answers.possible(),))]
+        for group in np.flatnonzero(~bounded.is_closed).tolist():
+            bounds = float(bounded.lower[group]), float(bounded.upper[group])
+            tasks.append(partial(self._of_choices, group, bounds, counted))
+        return tasks
+
+    def _of_choices(
+        self, group: int, bounds: tuple[float, float], counted: CountedEvents
+    ) -> Iterator[GroupProbabilities]:
+        """Yield the probability of a group, each choice of so many pairs of an anchor written out."""
+        if self.refusal:
+            raise OptionError(self.refusal)
+        described = self.described
+        pairs = described_literals(described, self.groups.of_match == group)
+        written = choices(pairs, described.matches.first_rows(counted.anchor)[pairs.number], counted.least)
+        if written is not None:
+            if len(written.number):
+                code = np.full(len(written.number), group)
+                yield self._weigh(in_groups(described, written, code, self.plan.bound.every))
+        elif self.plan.keeps_undecided and self.plan.bound.every is None:
+            unknown = np.full(1, np.nan)
+            yield GroupProbabilities(
+                np.array([group]), np.zeros(1, dtype=np.int64), unknown, unknown, *np.array(bounds)[:, None]
+            )
+        else:
+            raise self._too_dear(group, 0)
+
+    def _weigh(self, numbered: NumberedGroups) -> GroupProbabilities:
+        """Return the probabilities of groups that are not 0 for certain."""
         weighed = weigh_groups(numbered.groups, self.plan.at_least, MOST_GROUP_STEPS)
         probability = np.minimum(weighed.probability[:, -1], 1.0)
         answers = GroupProbabilities.exact(numbered.code, numbered.bucket, probability)
@@ -124,7 +169,7 @@ class _Weighing:
             if not self.plan.bounds_groups:
                 raise self._too_dear(int(numbered.code[number]), int(numbered.bucket[number]))
             self._bound(numbered, number, answers)
-        yield answers.possible()
+        return answers.possible()
 
     def _bound(self, numbered: NumberedGroups, number: int, answers: GroupProbabilities) -> None:
         """Fill in certain bounds of a group that takes too many steps, and an estimate if one is allowed."""

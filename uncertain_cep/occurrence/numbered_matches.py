@@ -11,13 +11,13 @@ from uncertain_cep.candidates.own_times import OffsetBounds
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.occurrence.explicit_matches import TableTicks, explicit_matches
 from uncertain_cep.occurrence.groups_of_matches import NumberedGroups, by_group, in_buckets
-from uncertain_cep.occurrence.literals import joined_literals, literals_of
+from uncertain_cep.occurrence.literals import MatchLiterals, joined_literals, literals_of
 from uncertain_cep.occurrence.row_matches import RowMatches
 from uncertain_cep.occurrence.sequence_ties import SequenceTies
 from uncertain_cep.occurrence.time_variables import TimeVariables
 from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["DescribedMatches", "numbered_groups"]
+__all__ = ["DescribedMatches", "described_literals", "in_groups", "numbered_groups"]
 
 Int64 = NDArray[np.int64]
 
@@ -81,14 +81,30 @@ def numbered_groups(
     every : int or None
         The length of buckets of the first time, ticks; None: there is one.
     """
-    ticks, times = described.ticks, described.times
+    literals = described_literals(described, is_chosen)
+    return in_groups(described, literals, of_match[literals.number], every)
+
+
+def described_literals(described: DescribedMatches, is_chosen: NDArray[np.bool_]) -> MatchLiterals:
+    """Return chosen matches, a mask (k,) bool, as literals of variables."""
     parts = [
-        literals_of(part.matches, part.templates, part.number, times, described.ties)
+        literals_of(part.matches, part.templates, part.number, described.times, described.ties)
         for branch in described.matches.by_branch(is_chosen)
-        for part in explicit_matches(branch, ticks)
+        for part in explicit_matches(branch, described.ticks)
     ]
-    literals = joined_literals(parts)
-    bucket = np.zeros_like(literals.number)
+    return joined_literals(parts)
+
+
+def in_groups(
+    described: DescribedMatches, literals: MatchLiterals, code: Int64, every: int | None
+) -> NumberedGroups:
+    """Return matches by group, whose number is ``code``, (k,) int64, and by bucket."""
+    ticks, times = described.ticks, described.times
+    bucket, group = np.zeros_like(literals.number), code
     if every is not None:
-        literals, bucket = in_buckets(literals, times, (ticks.lower, ticks.upper), every)
-    return by_group(literals, of_match[literals.number], bucket, times)
+        places = np.arange(len(code))
+        literals, bucket = in_buckets(
+            literals._replace(number=places), times, (ticks.lower, ticks.upper), every
+        )
+        group = code[literals.number]
+    return by_group(literals, group, bucket, times)

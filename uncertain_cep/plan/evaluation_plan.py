@@ -24,6 +24,7 @@ from uncertain_cep.plan.trees import Tree
 from uncertain_cep.query import Query
 from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, ReadingTerm
+from uncertain_cep.query.syntax import CountedEvents
 from uncertain_cep.query.typed import Aggregated, Apply, TypedExpression, columns_in
 from uncertain_cep.timeline.domain import Names, TimeDomain
 
@@ -313,6 +314,11 @@ class EvaluationPlan:
     def bounds_groups(self) -> bool:
         """Whether the probabilities of groups need not be exact, and have certain bounds besides."""
         return self.is_grouped and (self.keeps_undecided or self.approximate is not None)
+
+    @property
+    def counted_events(self) -> CountedEvents | None:
+        """The events that RETURN PROBABILITY counts, in pairs with another one."""
+        return None if self.query.probability is None else self.query.probability.counted
 
     @property
     def at_least(self) -> int:

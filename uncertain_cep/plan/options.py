@@ -300,8 +300,13 @@ class MatchOptions:
             raise OptionError('kleene="compressed" gives rows, RETURN PROBABILITY groups: choose one of them')
 
 
-def of_grouped_matches(options: MatchOptions) -> MatchOptions:
-    """Return the options for the matches of groups: no match that is too dear stops the others' groups."""
+def of_grouped_matches(options: MatchOptions, *, weighs: bool) -> MatchOptions:
+    """Return the options for the matches of groups: no match that is too dear stops the others' groups.
+
+    ``weighs`` says whether a confidence of a match is of any use.
+    """
+    if not weighs:
+        return replace(options, undecided="error", approximate=None, confidence=False)
     if options.undecided == "error":
         return options
     # What is estimated of a match alone is not used: its group is weighed like one of several matches.

@@ -37,6 +37,7 @@ from uncertain_cep.query.branches import (
     is_linear,
     order_of,
 )
+from uncertain_cep.query.counted_set import as_pairs
 from uncertain_cep.query.parameters import kinds_of
 from uncertain_cep.query.parser import read_query
 from uncertain_cep.query.syntax import (
@@ -100,6 +101,7 @@ def make_plan(
     """
     if changes:
         options = replace(options, **changes)
+    query = as_pairs(query)
     counted = query.expected_count
     if counted is not None:
         options.check_counting()
@@ -114,7 +116,7 @@ def make_plan(
         options.check_grouping()
         warn_of_idle_columns(schema, options, attributes_in(query) or ())
         plain = bind(of_matches(query), schema, options.names, domain)
-        of_match = of_grouped_matches(options)
+        of_match = of_grouped_matches(options, weighs=query.probability.counted is None)
         by_row = _plan_of(with_rows(plain), schema.append(ROW_FIELD), domain, of_match)
         return grouped_plan(_plan_of(plain, schema, domain, of_match), by_row, bound, schema, options)
     options.check_of_matches()

@@ -17,6 +17,7 @@ from uncertain_cep.query.branches import (
     set_variables,
     some_expansions,
 )
+from uncertain_cep.query.counted_set import counted_faults, counted_set, with_plus
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.group_clause import probability_faults
 from uncertain_cep.query.spelling import nearest
@@ -141,6 +142,9 @@ def _set_faults(query: Query) -> Iterator[Fault]:
         )
         yield _fault(message, pattern.position)
         return
+    if query.probability is not None and counted_set(pattern) is not None:
+        yield from counted_faults(query)
+        pattern = with_plus(pattern)
     in_sets = list(_repeated_in_sets(pattern))
     if in_sets:
         yield from in_sets
@@ -166,7 +170,8 @@ def _repeated_in_sets(pattern: Pattern) -> Iterator[Fault]:
                 if component.least != 1 or (component.kleene and component.most is not None):
                     message = (
                         f"{component.variable} stands in AND(...), where ?, * and {{}} are not defined: "
-                        "write it as one event, or with +"
+                        "write it as one event, or with +; SEQ(AND(A{n,} a[]), B b) counts events for "
+                        "RETURN PROBABILITY"
                     )
                     yield _fault(message, component.position)
 

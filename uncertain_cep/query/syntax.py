@@ -369,6 +369,16 @@ class GroupName:
 
 
 @dataclass(frozen=True, slots=True)
+class CountedEvents:
+    """At least so many events of a variable next to the event of another one, behind or before it."""
+
+    variable: str
+    anchor: str
+    least: int
+    is_behind: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Probability:
     """``RETURN PROBABILITY [OF AT LEAST k MATCHES] [AS name] [BY x, ...] [EVERY n unit]``."""
 
@@ -377,6 +387,8 @@ class Probability:
     by: tuple[GroupName, ...]
     every: Duration | None
     position: Position
+    counted: CountedEvents | None = None
+    """Of a query whose matches are pairs, see :func:`uncertain_cep.query.counted_set.as_pairs`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 
@@ -121,3 +123,26 @@ def test_explain_says_what_is_returned() -> None:
         f"{PATTERN} RETURN PROBABILITY OF AT LEAST 2 MATCHES BY a EVERY 3", EVENTS, analyze=True
     )
     assert "probability of at least 2 matches by a, for every 3 ticks of the first event's time" in text
+
+
+def test_explain_says_how_groups_were_weighed() -> None:
+    query = "PATTERN SEQ(A a, B b) WITHIN 9 RETURN PROBABILITY BY a"
+    events = pa.table(
+        {
+            "type": ["A", "A", "A", "B", "B", "B"],
+            "id": [1, 2, 3, 4, 5, 6],
+            "lower": [0, 100, 200, 1, 3, 102],
+            "upper": [4, 100, 204, 6, 8, 202],
+        }
+    )
+    events = pa.concat_tables([events, pa.table({"type": ["B"], "id": [7], "lower": [101], "upper": [101]})])
+    facts = json.loads(uc.explain(query, events, analyze=True, format="json"))["groups"]
+    assert facts == {
+        "count": 3, "matches": 5, "single": 1, "certain": 1, "exact": 1, "estimated": 0, "undecided": 0,
+        "largest": 2, "named": "a = 1",
+    }  # fmt: skip
+    text = uc.explain(query, events, analyze=True)
+    assert "3: 1 of one match, 1 certain, 1 exact; the largest has 2 matches (a = 1)" in text
+    assert "groups " not in uc.explain(query, events)
+    either = query.replace("A a, B b", "OR(A a, C c), B b")
+    assert "of one match" in uc.explain(either.replace("BY a", "BY b"), events, analyze=True)

@@ -65,7 +65,8 @@ def _grouped(
     def rows() -> Iterator[pa.RecordBatch]:
         times = scan.times()
         ticks = TableTicks(scan.table, times.lower, times.upper, times.in_table[0])
-        yield probability_rows(plan, ticks, times.offsets, times.pmfs, matches(), scan.threads)
+        groups = None if counters is None else counters.groups
+        yield probability_rows(plan, ticks, times.offsets, times.pmfs, matches(), scan.threads, groups)
 
     return rows
 

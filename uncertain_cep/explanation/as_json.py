@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from uncertain_cep.explanation.facts import ChosenPlan, PlanFacts
@@ -57,7 +58,10 @@ def plan_dict(facts: Sequence[PlanFacts]) -> dict[str, Any]:
         ``actual``, and ``children``), ``passes`` (of the pivot join, for each pivot: the ``order`` in which
         components are bound, and for one, two and so on of them such ``nodes``), ``matches`` (estimated),
         ``why``, ``expected_ns``, ``latency`` (its ``weight``, and the partial matches expected to be
-        ``waiting`` for the last component), ``statistics`` and, with ``analyze``, ``run``.
+        ``waiting`` for the last component), ``statistics`` and, with ``analyze``, ``run``. With RETURN
+        PROBABILITY and ``analyze`` the last dict has ``groups``: their ``count`` in all buckets, how many
+        were ``single``, ``certain``, ``exact``, ``estimated`` and ``undecided``, their ``matches``, those of
+        the ``largest``, and its keys, ``named``.
     """
     return _part(facts[0]) if len(facts) == 1 else {"branches": [_part(part) for part in facts]}
 
@@ -95,6 +99,8 @@ def _part(facts: PlanFacts) -> dict[str, Any]:
             component |= {"candidates": size, "in_match_windows": in_windows}
         described["partitions"] = facts.selection.partitions
         described["choice"] = _choice(facts.chosen)
+    if facts.groups is not None:
+        described["groups"] = {"count": facts.groups.count, **asdict(facts.groups)}
     return described
 
 

@@ -17,7 +17,7 @@ from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.executor import candidates, execute
 from uncertain_cep.explanation.clock_facts import ClockFacts, clock_facts
-from uncertain_cep.operators.counters import Counters, Node
+from uncertain_cep.operators.counters import Counters, GroupCounts, Node
 from uncertain_cep.operators.join_prefix import choice_of_singles
 from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.optimizer.choice import Choice, choose, estimated
@@ -114,6 +114,8 @@ class PlanFacts:
     clocks: ClockFacts | None = None
     readings: int = 1
     """How many readings there are of which this is the longest, if they are not planned beforehand."""
+    groups: GroupCounts | None = None
+    """With RETURN PROBABILITY, how a run weighed the groups of all branches; of the last branch."""
 
 
 def plan_facts(
@@ -131,7 +133,7 @@ def plan_facts(
         If the table is not one of events.
     """
     diagnostics.about(plan)
-    executed = plan
+    executed, grouped, events = plan, plan, table
     if plan.by_row is not None:
         # What is explained is how the matches of groups are found.
         executed, plan = plan.by_row, replace(plan, by_row=None, having=None, sort_keys=())
@@ -140,10 +142,17 @@ def plan_facts(
     with plain_for(0.0 if table is None else plain_seconds(table.num_rows, kernels_of(plan))):
         if plan.readings is not None and plan.is_open:
             longest = plan_of_reading(plan, plan.readings.longest)
-            facts = _facts(longest, table, diagnostics, executed if analyze else None)
-            return [replace(facts, readings=plan.readings.count)]
-        parts = zip(plan.or_free, executed.or_free, strict=True)
-        return [_facts(part, table, diagnostics, run if analyze else None) for part, run in parts]
+            facts = [_facts(longest, table, diagnostics, executed if analyze else None)]
+            facts[0] = replace(facts[0], readings=plan.readings.count)
+        else:
+            parts = zip(plan.or_free, executed.or_free, strict=True)
+            facts = [_facts(part, table, diagnostics, run if analyze else None) for part, run in parts]
+        if analyze and grouped.by_row is not None and events is not None:
+            counters = Counters()
+            for _ in execute(grouped, events, counters=counters):
+                pass
+            facts[-1] = replace(facts[-1], groups=counters.groups)
+        return facts
 
 
 def _facts(

@@ -10,6 +10,7 @@ import numpy as np
 
 from uncertain_cep.explanation.facts import ChosenPlan, PlanFacts
 from uncertain_cep.explanation.weigher_facts import weigher_rows
+from uncertain_cep.operators.counters import GroupCounts
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.optimizer.choice import time_text
 from uncertain_cep.optimizer.statistics import ComponentStatistics
@@ -112,6 +113,26 @@ def _probability(clause: Probability) -> str:
     return f"{text}, for every {_duration(clause.every)} of the first event's time"
 
 
+def _groups(counts: GroupCounts) -> str:
+    """Return how groups were weighed, and which was the largest."""
+    parts = [
+        f"{number:,} {what}"
+        for number, what in (
+            (counts.single, "of one match"),
+            (counts.certain, "certain"),
+            (counts.exact, "exact"),
+            (counts.estimated, "estimated"),
+            (counts.undecided, "undecided"),
+        )
+        if number
+    ]
+    if not parts:
+        return "none"
+    named = f" ({counts.named})" if counts.named else ""
+    matches = counted(counts.largest, "match", "matches")
+    return f"{counts.count:,}: {', '.join(parts)}; the largest has {matches}{named}"
+
+
 def _duration(duration: Duration) -> str:
     amount = f"{duration.amount:g}"
     return counted(1, "tick", shown=amount) if duration.unit is None else f"{amount} {duration.unit}"
@@ -194,6 +215,7 @@ def _rows(facts: PlanFacts) -> list[Row]:
     rows += weigher_rows(plan, None if chosen is None else chosen.weighed)
     rows += [] if chosen is None else _choice_rows(chosen)
     rows += _output(plan.query)
+    rows += [] if facts.groups is None else [("groups", _groups(facts.groups))]
     rows.append(("result", ", ".join(f"{field.name} {field.type}" for field in plan.output_schema)))
     return rows
 

@@ -17,6 +17,7 @@ from uncertain_cep.occurrence.match_groups import MatchGroups
 from uncertain_cep.occurrence.numbered_matches import DescribedMatches
 from uncertain_cep.occurrence.row_matches import RowMatches
 from uncertain_cep.occurrence.undecided_rows import may_be_kept
+from uncertain_cep.operators.counters import GroupCounts
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.results.having import rows_kept
@@ -32,6 +33,7 @@ def probability_rows(
     pmfs: ExplicitPmfs | None,
     batches: Iterable[pa.RecordBatch],
     threads: int,
+    counts: GroupCounts | None = None,
 ) -> pa.RecordBatch:
     """Return the result of a query with RETURN PROBABILITY.
 
@@ -48,6 +50,8 @@ def probability_rows(
         All matches of ``plan.by_row``.
     threads : int
         Most threads to weigh groups by.
+    counts : GroupCounts or None
+        Receives how the groups were weighed.
 
     Raises
     ------
@@ -61,6 +65,8 @@ def probability_rows(
     refusal = refusal_of(plan, ticks, pmfs, matches)
     described = DescribedMatches.of(plan, matches, ticks, offsets, pmfs)
     groups, answers = group_probabilities(plan, described, refusal, threads)
+    if counts is not None:
+        _count(counts, groups, answers)
     rows = _rows(plan, groups, answers)
     if plan.having is not None:
         is_kept = rows_kept(plan.having, rows, {})
@@ -95,6 +101,20 @@ def refusal_of(
         f"RETURN PROBABILITY does not support {what} yet, where a group has several matches: rename or leave "
         "out the column of sequences, or take times as independent, sources=False"
     )
+
+
+def _count(counts: GroupCounts, groups: MatchGroups, answers: GroupProbabilities) -> None:
+    """Note how groups were weighed."""
+    is_exact = answers.std_error == 0.0
+    is_single = is_exact & (groups.sizes[answers.group] == 1)
+    is_certain = is_exact & ~is_single & (answers.probability == 1.0)
+    counts.matches = int(groups.sizes.sum())
+    counts.single, counts.certain = int(is_single.sum()), int(is_certain.sum())
+    counts.exact = int(is_exact.sum()) - counts.single - counts.certain
+    counts.undecided = int(np.isnan(answers.probability).sum())
+    counts.estimated = len(is_exact) - int(is_exact.sum()) - counts.undecided
+    largest = int(np.argmax(groups.sizes))
+    counts.largest, counts.named = int(groups.sizes[largest]), " and ".join(groups.shown(largest))
 
 
 def _rows(plan: EvaluationPlan, groups: MatchGroups, answers: GroupProbabilities) -> pa.RecordBatch:

@@ -314,10 +314,13 @@ def _reported(request: ReportRequest, events: Any, path: Path | None) -> Report:
 
     limit = request.options.limit
     if library_of(events) == "pyspark":
+        from uncertain_cep.spark.dataframes import noted_stamp
         from uncertain_cep.spark.reported import gathered_on_spark
 
         if limit is not None and limit.memory is not None:
             raise OptionError("memory_limit= is for frames in this process: workers have limits of their own")
+        if request.stamp is None:
+            request = replace(request, stamp=noted_stamp(events))
         answer = gathered_on_spark(request, events)
     else:
         table = event_table(events, request.options.names)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -19,6 +20,7 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+from tests.reporting.pages import data_of
 from tests.spark.traces import KEYED, random_trace
 from uncertain_cep.cli import main
 from uncertain_cep.spark import match, text_spans, write_matches, writing
@@ -284,3 +286,69 @@ def test_rounded_numbers_are_warned_of(spark: SparkSession, tmp_path: Path, name
         warnings.simplefilter("always")
         match(spark.createDataFrame(table), query, slice_length=2)
     assert [f"warning: {one.message}" for one in caught if "column n" in str(one.message)] == said
+
+
+STAMPED = """\
+tick = "1s"
+[[events]]
+files = "log.*"
+type_column = "kind"
+id = "id"
+time = "at"
+uncertainty = { kind = "plus_minus", by = "3s" }
+missing = "drop"
+where = "kind != 'X'"
+[[events]]
+files = "spans.*"
+type = "C"
+id = "id"
+uncertainty = { kind = "columns", lower = "begin", upper = "end" }
+"""
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+@pytest.mark.parametrize("spans", [False, True])
+def test_reports_know_raw_stamps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, spans: bool
+) -> None:
+    if spans:
+        monkeypatch.setattr(text_spans, "BYTES_PER_SPAN", 200)
+    draw = np.random.default_rng(3)
+    at = np.datetime64("2026-01-05T08:00:00", "s") + draw.integers(0, 300, 60).astype("timedelta64[s]")
+    log = pa.table(
+        {
+            "kind": draw.choice(["A", "B", "X"], 60), "id": range(60),
+            "at": pa.array([None if n % 9 == 0 else f"{one}Z" for n, one in enumerate(at)]),
+            "stamp": draw.integers(0, 2, 60),
+        }
+    )  # fmt: skip
+    ends = [(one, one + np.timedelta64(n % 2, "s")) for n, one in enumerate(at[:12])]
+    events = pa.table(
+        {
+            "id": range(100, 112), "begin": [f"{begin}Z" for begin, _ in ends],
+            "end": [f"{end}Z" for _, end in ends],
+        }
+    )  # fmt: skip
+    files = [tmp_path / f"{name}.{ending}" for name in ("log", "spans")]
+    for file, table in zip(files, (log, events), strict=True):
+        if ending == "csv":
+            pa.csv.write_csv(table, file)
+        else:
+            file.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    schema = tmp_path / "schema.toml"
+    schema.write_text(STAMPED)
+    query = "PATTERN SEQ(A a, B b, C c) WITHIN 40 seconds"
+    facts = []
+    for engine in ENGINES:
+        out = tmp_path / "page.html"
+        run("report", query, *files, "--schema", schema, "-o", out, "--overwrite", "--engine", engine)
+        facts.append(data_of(out.read_text(encoding="utf-8")))
+    here, there = facts
+    assert here["raw"]["missed"]
+    is_event = pc.and_(log["at"].is_valid(), pc.not_equal(log["kind"], "X"))
+    assert here["raw"]["stamped"] == 6 + int(pc.sum(is_event).as_py())
+    assert there["raw"] == here["raw"]
+    assert there["totals"] == pytest.approx(here["totals"])
+    stamps = [dict(zip(one["events"]["id"], one["events"]["stamp"], strict=True)) for one in facts]
+    assert stamps[1] == stamps[0]
+    assert None in stamps[0].values()

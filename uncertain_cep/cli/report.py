@@ -64,8 +64,7 @@ def report(
     """Write the matches of QUERY in one or more traces as one page that opens anywhere.
 
     It shows how many matches there are and how sure, when and where they are, each with its events on a time
-    line, and what the raw stamps would have said instead. It needs no network. With Spark, which does not
-    know raw stamps, every event stands in the middle of its interval there.
+    line, and what the raw stamps would have said instead. It needs no network.
 
     QUERY is a file, or the text itself if it starts with PATTERN.
     """
@@ -157,8 +156,9 @@ def _on_spark(
 ) -> tuple[ReportRequest, Answer]:
     from uncertain_cep.cli.execution import check_for_spark, warn_of_keys_on_spark
     from uncertain_cep.cli.spark_sessions import session_with_kernels
+    from uncertain_cep.spark.dataframes import noted_stamp
     from uncertain_cep.spark.jobs import stopped_in_time, tasks_told
-    from uncertain_cep.spark.reading import read_traces
+    from uncertain_cep.spark.reading import used_of_traces
     from uncertain_cep.spark.reported import gathered_on_spark
 
     check_for_spark(request.options, master)
@@ -172,7 +172,9 @@ def _on_spark(
         tasks_told(spark, tell),
         stopped_in_time(spark, request.options.limit),
     ):
-        events = read_traces(spark, traces, columns.schema, format=columns.format, tick=columns.tick)
+        events = used_of_traces(
+            spark, traces, columns.schema, columns.tick, None, columns.format, raw_stamps=True
+        )
         warn_of_keys_on_spark(request.query, events, request.options)
-        request = replace(request, warnings=_said(caught))
+        request = replace(request, stamp=noted_stamp(events), warnings=_said(caught))
         return request, gathered_on_spark(request, events)

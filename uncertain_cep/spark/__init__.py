@@ -15,8 +15,9 @@ from uncertain_cep.spark.session import get_session
 if TYPE_CHECKING:
     from uncertain_cep.spark.dataframes import arrow_schema, noted_schema
     from uncertain_cep.spark.file_streams import read_stream
+    from uncertain_cep.spark.frame_intervals import to_intervals
     from uncertain_cep.spark.matching import match
-    from uncertain_cep.spark.reading import read_traces, to_intervals
+    from uncertain_cep.spark.reading import read_traces
     from uncertain_cep.spark.undecided_counts import worker_errors
     from uncertain_cep.spark.writing import match_to_parquet, write_matches
 
@@ -40,7 +41,7 @@ _HOMES: Final = {
     "noted_schema": "dataframes",
     "read_stream": "file_streams",
     "read_traces": "reading",
-    "to_intervals": "reading",
+    "to_intervals": "frame_intervals",
     "worker_errors": "undecided_counts",
     "write_matches": "writing",
 }

@@ -17,7 +17,13 @@ from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.python_tasks import spared
-from uncertain_cep.timeline.domain import TICK_METADATA, Names, check_one_tick, check_tick_type
+from uncertain_cep.timeline.domain import (
+    STAMP_METADATA,
+    TICK_METADATA,
+    Names,
+    check_one_tick,
+    check_tick_type,
+)
 
 __all__ = [
     "arrow_fields",
@@ -32,6 +38,7 @@ __all__ = [
     "in_workers",
     "noted_files",
     "noted_schema",
+    "noted_stamp",
     "noting_files",
     "plainly_named",
     "quotient",
@@ -40,6 +47,7 @@ __all__ = [
 
 _NAMES: Final = Names()
 _TICK: Final = TICK_METADATA.decode()
+_STAMP: Final = STAMP_METADATA.decode()
 _GREATEST: Final = 2**63 - 1
 
 _FILES: Final = "uncertain_cep.files"
@@ -190,8 +198,8 @@ def _arrow_type(spark: t.DataType) -> pa.DataType:
 def from_arrow_schema(schema: pa.Schema, names: Names | None = None) -> t.StructType:
     """Return the Spark schema that holds rows of an Arrow schema; times are kept in microseconds.
 
-    The time columns of ``names`` keep the tick in the schema's metadata. A type that Spark does not have
-    raises OptionError.
+    With ``names`` the time columns keep the tick in the schema's metadata, and that of raw stamps is noted. A
+    type that Spark does not have raises OptionError.
     """
     tick = (schema.metadata or {}).get(TICK_METADATA)
     fields = []
@@ -199,6 +207,8 @@ def from_arrow_schema(schema: pa.Schema, names: Names | None = None) -> t.Struct
         metadata = None
         if names is not None and tick is not None and field.name in (names.lower, names.upper):
             metadata = {_TICK: tick.decode()}
+        if names is not None and (schema.metadata or {}).get(STAMP_METADATA) == field.name.encode():
+            metadata = {_STAMP: True}
         fields.append(t.StructField(field.name, _spark_type(field.name, field.type), True, metadata))
     return t.StructType(fields)
 
@@ -269,6 +279,11 @@ def noted_files(frame: DataFrame) -> list[str]:
     """Return the files that `noting_files` noted with a frame, or with one that it is made of."""
     texts = [field.metadata[_FILES] for field in frame.schema.fields if _FILES in (field.metadata or {})]
     return list(dict.fromkeys(path for text in texts for path in json.loads(text)))
+
+
+def noted_stamp(frame: DataFrame) -> str | None:
+    """Return the column of raw stamps that `read_traces` added to a frame, if it did."""
+    return next((field.name for field in frame.schema.fields if _STAMP in (field.metadata or {})), None)
 
 
 def files_read(frame: DataFrame) -> list[tuple[str, str | Path]]:

@@ -114,14 +114,16 @@ class EventFiles:
         assert self.reading is not None
         schema = pa.schema([self.schema.field(name) for name in columns])
         _, steps = self.reading.work[part.file]
-        raw = raw_table(part.file, replace(self.reading, used=frozenset(columns)), part.groups)
+        stamp = self.reading.stamp if self.reading.stamp in columns else None
+        reading = replace(self.reading, used=frozenset(columns), stamp=stamp)
+        raw = raw_table(part.file, reading, part.groups)
         # Spans are read like files of their own.
         skipped = 0 if part.groups is None else part.before
         whole = (self.firsts[part.file + 1] - self.firsts[part.file]) // len(steps)
         for place, step in enumerate(steps):
             first = self.firsts[part.file] + place * whole + skipped
             try:
-                events = step_events(raw, step, self.reading, days=self.days, first_id=first)
+                events = step_events(raw, step, reading, days=self.days, first_id=first)
             except TraceError as error:
                 raise TraceError(
                     renumbered(error.faults, np.arange(part.before, part.before + raw.num_rows))

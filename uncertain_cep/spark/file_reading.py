@@ -27,6 +27,7 @@ from uncertain_cep.traces.file_columns import types_of
 from uncertain_cep.traces.file_kinds import format_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile
 from uncertain_cep.traces.intervals import merged_times
+from uncertain_cep.traces.raw_stamps import stamps_of_step
 from uncertain_cep.traces.reading_steps import Step, all_days, model_events, raw_tables
 from uncertain_cep.traces.rows import Events, events_of_rows, id_source
 
@@ -83,6 +84,7 @@ _DESCRIBED: Final = pa.schema(
         ("pmf", pa.bool_()),
         ("zones", pa.list_(pa.string())),
         ("types", pa.list_(pa.list_(pa.string()))),
+        ("stamps", pa.bool_()),
     ]
 )
 
@@ -99,6 +101,8 @@ class Reading:
     """The length of a tick of events that are not yet in the columns of the model, if it is known."""
     used: frozenset[str] | None = None
     """The attributes to read if the schema lists none; None: all."""
+    stamp: str | None = None
+    """The column of raw stamps to add, if one is."""
 
 
 def step_events(
@@ -107,7 +111,13 @@ def step_events(
     """Return the events that a table of a schema makes of the rows of a file."""
     if step.model:
         return model_events(raw, reading.tick)
-    return events_of_rows(raw, step.events, step.rule, tick=reading.own_tick, days=days, first_id=first_id)
+    events = events_of_rows(raw, step.events, step.rule, tick=reading.own_tick, days=days, first_id=first_id)
+    if reading.stamp is None:
+        return events
+    stamps = stamps_of_step(raw, step, events, reading.own_tick)
+    if stamps is None:
+        stamps = pa.nulls(events.table.num_rows, events.table.schema.field(_NAMES.lower).type)
+    return replace(events, table=events.table.append_column(reading.stamp, stamps))
 
 
 def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> Iterator[pa.RecordBatch]:
@@ -116,8 +126,8 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
     That is its number, its count of raw rows, the raw schema, with the tick that the rows name in the
     metadata, how many certain times share a tick that was chosen for them with different ones, what
     `_described` says of its events, what extraction came to, what was warned of, whether events have a pmf,
-    which stamps have time zones, and the types of events. Of a span that cannot be read, or is warned of,
-    nothing is: it is read with the rest of its file.
+    which stamps have time zones, the types of events, and whether raw stamps can be told. Of a span that
+    cannot be read, or is warned of, nothing is: it is read with the rest of its file.
     """
     for number in _numbers(batches):
         uses = ExtractionUses()
@@ -125,7 +135,7 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
         try:
             with _recorded_warnings() as said:
                 raw = raw_table(number, reading, uses=uses)
-                merged, described, events = _described(raw, number, reading)
+                merged, described, events = _described(raw, number, replace(reading, stamp=None))
         except UncertainCepError:
             if not is_span:
                 raise
@@ -143,6 +153,7 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
             "pmf": any(_NAMES.pmf in one.table.column_names for one in events),
             "zones": [one.zones for one in events],
             "types": [_few_types(one.table) for one in events],
+            "stamps": reading.stamp is not None and _has_stamps(raw, number, reading, events),
         }
         yield pa.RecordBatch.from_pylist([description], _DESCRIBED)
 
@@ -161,7 +172,17 @@ def _unknown(number: int) -> dict[str, Any]:
         "pmf": False,
         "zones": [],
         "types": [],
+        "stamps": False,
     }
+
+
+def _has_stamps(raw: pa.Table, number: int, reading: Reading, events: list[Events]) -> bool:
+    """Return whether the raw stamps of all events of a file can be told."""
+    _, steps = reading.work[number]
+    return len(events) == len(steps) and all(
+        stamps_of_step(raw, step, events_of_step, reading.own_tick) is not None
+        for step, events_of_step in zip(steps, events, strict=True)
+    )
 
 
 def _few_types(table: pa.Table) -> list[str]:

@@ -1,4 +1,4 @@
-"""Files of raw stamps, and frames of them, to frames of interval events."""
+"""Files of raw stamps to frames of interval events."""
 
 from __future__ import annotations
 
@@ -14,28 +14,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql import types as t
 
 from uncertain_cep.boundary import public
 from uncertain_cep.config import MOST_READING_TASKS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
 from uncertain_cep.files.special_files import DOWNLOAD, is_of_web, is_url
 from uncertain_cep.spark.dataframes import (
-    arrow_schema,
     as_spark_keeps,
     as_spark_path,
     column,
     from_arrow_schema,
     in_workers,
+    noted_stamp,
     noting_files,
-    plainly_named,
 )
 from uncertain_cep.spark.event_files import remember_columns, remember_files
 from uncertain_cep.spark.file_parts import described_files
 from uncertain_cep.spark.file_reading import (
     FileWork,
     Reading,
-    add_intervals,
     describe_files,
     events_of_files,
     step_events,
@@ -43,24 +40,20 @@ from uncertain_cep.spark.file_reading import (
 from uncertain_cep.spark.jobs import errors_of_workers
 from uncertain_cep.spark.text_spans import files_to_read_whole, in_spans
 from uncertain_cep.timeline.domain import TICK_METADATA, Names
-from uncertain_cep.timeline.durations import Duration, duration_text
-from uncertain_cep.traces import TraceSchema, intervals_of
+from uncertain_cep.traces import TraceSchema
 from uncertain_cep.traces.duplicates import duplicates_message
 from uncertain_cep.traces.exact_numbers import mixed_columns
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.file_columns import FileColumns
 from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files, reader_tick
-from uncertain_cep.traces.instants import warn_of_naive
-from uncertain_cep.traces.intervals import IntervalOptions, MissingChoice, merged_message
-from uncertain_cep.traces.local_times import repeats_hours
+from uncertain_cep.traces.intervals import merged_message
+from uncertain_cep.traces.raw_stamps import NO_STAMPS, named_stamps, told_stamps
 from uncertain_cep.traces.reading import chosen_tick, warn_of_units, warn_of_zones
 from uncertain_cep.traces.reading_steps import Step, all_days, reading_steps, unused_keys
 from uncertain_cep.traces.rows import Part, assembled
-from uncertain_cep.traces.schema import given_schema, given_uncertainty
-from uncertain_cep.traces.time_formats import TimeFormat
-from uncertain_cep.traces.uncertain_stamps import Uncertainty
+from uncertain_cep.traces.schema import given_schema
 
-__all__ = ["read_traces", "to_intervals", "used_of_traces"]
+__all__ = ["read_traces", "used_of_traces"]
 
 _NAMES: Final = Names()
 
@@ -73,6 +66,7 @@ def read_traces(
     *,
     format: str | None = None,
     tick: str | None = None,
+    raw_stamps: bool = False,
 ) -> DataFrame:
     """Read files into a frame of events, as `uncertain_cep.read_traces` does into a table.
 
@@ -90,6 +84,9 @@ def read_traces(
     tick : str or None
         Length of a tick. Default: that of the schema, the files or their format, else 1us; a day if all
         stamps are dates.
+    raw_stamps : bool
+        As for `uncertain_cep.read_traces`: `uncertain_cep.report` compares its answer with the raw stamps. A
+        schema with ``deduplicate`` has none here.
 
     Returns
     -------
@@ -107,9 +104,13 @@ def read_traces(
     -----
     UncertainCepWarning
         If different certain times of one file are now in one tick, so that none is before the other; and
-        about records and duplicates that are left out, as `uncertain_cep.read_traces` warns.
+        about records and duplicates that are left out, and raw stamps that cannot be told, as
+        `uncertain_cep.read_traces` warns.
     """
-    return used_of_traces(spark, paths, schema, tick, None, format)
+    events = used_of_traces(spark, paths, schema, tick, None, format, raw_stamps=raw_stamps)
+    if raw_stamps and noted_stamp(events) is None:
+        warn(NO_STAMPS)
+    return events
 
 
 def used_of_traces(
@@ -119,6 +120,8 @@ def used_of_traces(
     tick: str | None,
     used: frozenset[str] | None,
     format: str | None = None,
+    *,
+    raw_stamps: bool = False,
 ) -> DataFrame:
     """Return the frame of :func:`read_traces`, with only the attributes ``used`` if the schema lists none.
 
@@ -149,7 +152,9 @@ def used_of_traces(
         tick = chosen_tick(tick, schema)
         # Columns that are not read could tell events apart.
         used = None if schema.options.deduplicate else used
-    reading = Reading(work, options, tick, tick or reader_tick(steps), used)
+    asks_stamps = raw_stamps and told_stamps(schema) and not options.deduplicate
+    stamp = "stamp" if asks_stamps else None
+    reading = Reading(work, options, tick, tick or reader_tick(steps), used, stamp)
     descriptions = _told(spark, reading)
     if refused := files_to_read_whole(descriptions):
         descriptions |= _told(
@@ -162,6 +167,8 @@ def used_of_traces(
         reading = replace(reading, options=replace(options, as_text=tuple(sorted(mixed))))
         descriptions = _told(spark, reading)
     rows = [{**descriptions[file], "file": number} for number, (file, _) in enumerate(work)]
+    asks_stamps = asks_stamps and all(row["stamps"] for row in rows)
+    reading = replace(reading, stamp=None)
     numbers = _numbers(spark, reading)
     uses = ExtractionUses()
     for row in rows:
@@ -194,6 +201,9 @@ def used_of_traces(
         raise TraceError(list(dict.fromkeys(faults)))
     if any(row["pmf"] for row in rows):
         model = _with_pmfs(model)
+    if asks_stamps:
+        model = named_stamps(model, model.column(_NAMES.lower))
+        reading = replace(reading, stamp=model.column_names[-1])
     # Each table of the schema that takes a file numbers its rows anew.
     ids = [counts[number] * len(work[number][1]) for number in range(len(work))]
     firsts = tuple(accumulate(ids, initial=1))
@@ -278,7 +288,8 @@ def _numbers(spark: SparkSession, reading: Reading) -> DataFrame:
 def _told(spark: SparkSession, reading: Reading) -> dict[TraceFile, dict[str, Any]]:
     """Return the description by `describe_files` of each file."""
     columns = "file long, rows long, schema binary, merged long, events string, uses string"
-    columns += ", said array<string>, pmf boolean, zones array<string>, types array<array<string>>"
+    columns += ", said array<string>, pmf boolean, zones array<string>"
+    columns += ", types array<array<string>>, stamps boolean"
     rows = in_workers(_numbers(spark, reading), partial(describe_files, reading=reading), columns).collect()
     return {reading.work[row["file"]][0]: row.asDict() for row in rows}
 
@@ -339,64 +350,3 @@ def _scan(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
         for name in (_NAMES.lower, _NAMES.upper):
             frame = frame.withMetadata(name, {TICK_METADATA.decode(): tick.decode()})
     return frame
-
-
-@public
-def to_intervals(
-    frame: DataFrame,
-    *,
-    time: str | None = None,
-    uncertainty: Uncertainty | str,
-    tick: Duration | None = None,
-    unit: str | None = None,
-    missing: MissingChoice = "error",
-    names: Names | Mapping[str, str] | None = None,
-    time_zone: str | None = None,
-) -> DataFrame:
-    """Make interval events of raw stamps, as `uncertain_cep.to_intervals` does, with its options.
-
-    Returns
-    -------
-    pyspark.sql.DataFrame
-        With the columns ``lower`` and ``upper``, ``pmf`` for histograms, or a zone whose clocks show hours
-        twice, and ``tick``. Spark keeps times to the microsecond.
-
-    Raises
-    ------
-    TraceError
-        If a column is missing or of the wrong type. If a value is no time, a worker raises it when the frame
-        is used: see `worker_errors`.
-    OptionError
-        If an option cannot be used, or the tick is shorter than a microsecond.
-    """
-    rule, names = given_uncertainty(uncertainty), Names.of(names)
-    options: dict[str, Any] = {
-        "time": time,
-        "uncertainty": rule,
-        "tick": duration_text(tick, what="tick"),
-        "unit": unit,
-        "missing": missing,
-        "names": names,
-        # The rows of a frame of Spark have no order.
-        "format": None if time_zone is None else TimeFormat(zone=time_zone, in_order=None),
-    }
-    schema = arrow_schema(frame, names)
-    warn_of_naive((name, schema.field(name).type) for name in rule.stamps(time) if name in schema.names)
-    made = intervals_of(schema.empty_table(), **options).schema
-    IntervalOptions(time, rule, unit=unit).warn_of_idle_unit(schema)
-    if repeats_hours(time_zone) and names.pmf not in made.names:
-        made = made.append(pa.field(names.pmf, pa.list_(pa.float64())))
-    model = (names.lower, names.upper, names.pmf, names.tick, *names.clocks)
-    added = [name for name in model if name in made.names]
-    new = pa.schema([made.field(name) for name in added], made.metadata)
-    fields = {field.name: field for field in frame.schema.fields}
-    fields |= {field.name: field for field in from_arrow_schema(new, names).fields}
-    rows = plainly_named(frame)
-    add = partial(
-        add_intervals,
-        columns=tuple(frame.columns),
-        result=tuple(fields),
-        added=as_spark_keeps(new),
-        options=options,
-    )
-    return in_workers(rows, add, t.StructType(list(fields.values())))

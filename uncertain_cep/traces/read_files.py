@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import warn
-from uncertain_cep.traces.raw_stamps import with_raw_stamps
+from uncertain_cep.traces.raw_stamps import NO_STAMPS, with_raw_stamps
 from uncertain_cep.traces.reading import GivenSchema, Paths, load_traces
 
 __all__ = ["read_traces"]
@@ -85,5 +85,5 @@ def read_traces(
     loaded.sound()
     table, name = with_raw_stamps(loaded, sources, schema, format)
     if name is None:
-        warn("raw_stamps=True: no raw stamps can be told, as no schema makes intervals of stamps here")
+        warn(NO_STAMPS)
     return table

@@ -1,0 +1,93 @@
+"""Frames of raw stamps to frames of interval events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import types as t
+
+from uncertain_cep.boundary import public
+from uncertain_cep.spark.dataframes import (
+    arrow_schema,
+    as_spark_keeps,
+    from_arrow_schema,
+    in_workers,
+    plainly_named,
+)
+from uncertain_cep.spark.file_reading import add_intervals
+from uncertain_cep.timeline.domain import Names
+from uncertain_cep.timeline.durations import Duration, duration_text
+from uncertain_cep.traces import intervals_of
+from uncertain_cep.traces.instants import warn_of_naive
+from uncertain_cep.traces.intervals import IntervalOptions, MissingChoice
+from uncertain_cep.traces.local_times import repeats_hours
+from uncertain_cep.traces.schema import given_uncertainty
+from uncertain_cep.traces.time_formats import TimeFormat
+from uncertain_cep.traces.uncertain_stamps import Uncertainty
+
+__all__ = ["to_intervals"]
+
+
+@public
+def to_intervals(
+    frame: DataFrame,
+    *,
+    time: str | None = None,
+    uncertainty: Uncertainty | str,
+    tick: Duration | None = None,
+    unit: str | None = None,
+    missing: MissingChoice = "error",
+    names: Names | Mapping[str, str] | None = None,
+    time_zone: str | None = None,
+) -> DataFrame:
+    """Make interval events of raw stamps, as `uncertain_cep.to_intervals` does, with its options.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        With the columns ``lower`` and ``upper``, ``pmf`` for histograms, or a zone whose clocks show hours
+        twice, and ``tick``. Spark keeps times to the microsecond.
+
+    Raises
+    ------
+    TraceError
+        If a column is missing or of the wrong type. If a value is no time, a worker raises it when the frame
+        is used: see `worker_errors`.
+    OptionError
+        If an option cannot be used, or the tick is shorter than a microsecond.
+    """
+    rule, names = given_uncertainty(uncertainty), Names.of(names)
+    options: dict[str, Any] = {
+        "time": time,
+        "uncertainty": rule,
+        "tick": duration_text(tick, what="tick"),
+        "unit": unit,
+        "missing": missing,
+        "names": names,
+        # The rows of a frame of Spark have no order.
+        "format": None if time_zone is None else TimeFormat(zone=time_zone, in_order=None),
+    }
+    schema = arrow_schema(frame, names)
+    warn_of_naive((name, schema.field(name).type) for name in rule.stamps(time) if name in schema.names)
+    made = intervals_of(schema.empty_table(), **options).schema
+    IntervalOptions(time, rule, unit=unit).warn_of_idle_unit(schema)
+    if repeats_hours(time_zone) and names.pmf not in made.names:
+        made = made.append(pa.field(names.pmf, pa.list_(pa.float64())))
+    model = (names.lower, names.upper, names.pmf, names.tick, *names.clocks)
+    added = [name for name in model if name in made.names]
+    new = pa.schema([made.field(name) for name in added], made.metadata)
+    fields = {field.name: field for field in frame.schema.fields}
+    fields |= {field.name: field for field in from_arrow_schema(new, names).fields}
+    rows = plainly_named(frame)
+    add = partial(
+        add_intervals,
+        columns=tuple(frame.columns),
+        result=tuple(fields),
+        added=as_spark_keeps(new),
+        options=options,
+    )
+    return in_workers(rows, add, t.StructType(list(fields.values())))

@@ -462,8 +462,8 @@ def test_records_that_no_component_takes_are_not_in_the_way(
     names = re.findall(r"v\d", pattern)
     strategy = "skip_till_any_match" if "AND" in pattern else strategy
     where = "" if "AND" in pattern else f"WHERE {strategy}({', '.join(names)})"
-    wanted = _wanted(Query(IN_ORDER[pattern], window, strategy=strategy), events)
-    _check(wanted, uc.match(table_of(events), f"PATTERN SEQ({pattern}) {where} WITHIN {window}"))
+    expected = _wanted(Query(IN_ORDER[pattern], window, strategy=strategy), events)
+    _check(expected, uc.match(table_of(events), f"PATTERN SEQ({pattern}) {where} WITHIN {window}"))
 
 
 def test_no_match_comes_before_a_later_branch_is_refused() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -171,3 +172,43 @@ def test_one_match_is_its_confidence_and_several_are_between_bounds(case: Any) -
     assert max(confidences) * (1 - 1e-12) <= probability <= min(1.0, sum(confidences) * (1 + 1e-12))
     if len(confidences) == 1:
         assert probability == confidences[0]
+
+
+@FEWER
+@given(language_cases(most=5))
+def test_groups_are_parts_of_all_and_more_matches_are_rarer(case: Any) -> None:
+    """Whatever the groups: P of all is between the largest of theirs and their sum."""
+    note(case.text())
+    table = case.trace.table()
+
+    def probability(clause: str) -> float:
+        rows = uc.match(table, case.text(clause)).to_pylist()
+        return float(rows[0]["probability"]) if rows else 0.0
+
+    whole = probability("RETURN PROBABILITY")
+    for variable in [item.variable for item in case.positives if not item.kleene]:
+        groups = uc.match(table, case.text(f"RETURN PROBABILITY BY {variable}"))["probability"].to_pylist()
+        assert max(groups, default=0.0) * (1 - 1e-12) <= whole <= sum(groups) * (1 + 1e-12)
+    several = [probability(f"RETURN PROBABILITY OF AT LEAST {k} MATCHES") for k in (2, 3)]
+    assert whole * (1 + 1e-12) >= several[0]
+    assert several[0] * (1 + 1e-12) >= several[1]
+
+
+@FEWER
+@given(language_cases(most=4))
+def test_parts_that_share_nothing_are_independent(case: Any) -> None:
+    """The same events once more, far behind."""
+    note(case.text())
+    table = case.trace.table()
+    later = table
+    for name, distance in (("id", 10_000), ("lower", 10**6), ("upper", 10**6)):
+        column = pc.add(table[name], distance)
+        later = later.set_column(table.column_names.index(name), name, column)
+    text = case.text("RETURN PROBABILITY")
+    once = uc.match(table, text).to_pylist()
+    twice = uc.match(pa.concat_tables([table, later]), text).to_pylist()
+    if not once:
+        assert not twice
+        return
+    none = 1.0 - once[0]["probability"]
+    assert twice[0]["probability"] == pytest.approx(1.0 - none * none, rel=1e-12)

@@ -64,7 +64,8 @@ def _grouped(
 
     def rows() -> Iterator[pa.RecordBatch]:
         times = scan.times()
-        ticks = TableTicks(scan.table, times.lower, times.upper, times.in_table[0])
+        columns = scan.table.select(plan.required_columns)
+        ticks = TableTicks(columns, times.lower, times.upper, times.in_table[0])
         groups = None if counters is None else counters.groups
         yield probability_rows(plan, ticks, times.offsets, times.pmfs, matches(), scan.threads, groups)
 

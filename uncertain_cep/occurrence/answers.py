@@ -32,6 +32,12 @@ __all__ = ["GroupProbabilities", "group_probabilities"]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
+_TASKS: Final = 4
+"""Tasks of a thread, so that one with dear groups does not leave the others idle for long."""
+
+_FEWEST_AT_ONCE: Final = 256
+"""Matches of a task, at least: below, what a task takes by itself is more than its matches do."""
+
 _CERTAIN: Final = 1e-12
 """Bounds as close to each other as this leave nothing to estimate."""
 
@@ -89,8 +95,8 @@ class _Weighing:
     refusal: str
     """Why no group of several matches can be weighed; empty if any can."""
 
-    def parts(self) -> list[Callable[[], Iterator[GroupProbabilities]]]:
-        """Return tasks that together weigh all groups."""
+    def parts(self, threads: int) -> list[Callable[[], Iterator[GroupProbabilities]]]:
+        """Return tasks that together weigh all groups, a few for each thread."""
         if self.plan.counted_events is not None:
             return self._counted(self.plan.counted_events)
         at_least, sizes = self.plan.at_least, self.groups.sizes
@@ -104,10 +110,11 @@ class _Weighing:
             tasks.append(partial(self._single, alone, confidence))
         several = np.flatnonzero(~alone & (sizes >= at_least))
         ends = np.cumsum(sizes[several])
+        at_once = min(GROUPED_AT_ONCE, max(int(sizes[several].sum()) // (_TASKS * threads), _FEWEST_AT_ONCE))
         begin = 0
         while begin < len(several):
             before = int(ends[begin - 1]) if begin else 0
-            end = max(begin + 1, int(np.searchsorted(ends, before + GROUPED_AT_ONCE, side="right")))
+            end = max(begin + 1, int(np.searchsorted(ends, before + at_once, side="right")))
             tasks.append(partial(self._weighed, several[begin:end]))
             begin = end
         return tasks
@@ -243,5 +250,5 @@ def group_probabilities(
     """
     groups = MatchGroups.of(plan, described.matches, described.ticks.table)
     checkpoint()
-    tasks = _Weighing(plan, described, groups, refusal).parts()
+    tasks = _Weighing(plan, described, groups, refusal).parts(threads)
     return groups, GroupProbabilities.joined(list(side_by_side(threads, tasks)))

@@ -63,10 +63,14 @@ class MatchGroups:
                 np.full(groups, count),
                 np.zeros((0, groups), np.int64),
             )
-        distinct, first, group = np.unique(np.stack(codes), axis=1, return_index=True, return_inverse=True)
-        group = group.reshape(-1)
-        sizes = np.bincount(group, minlength=distinct.shape[1])
-        rows_of_groups = np.where(distinct < 0, -1, np.stack(rows)[:, first])
+        group = np.zeros(count, dtype=np.int64)
+        for code in codes:
+            # Ranks of the keys so far, and of this one within each: nulls are first.
+            group = np.unique(group * (int(code.max(initial=-1)) + 2) + code + 1, return_inverse=True)[1]
+        sizes = np.bincount(group)
+        first = np.zeros(len(sizes), dtype=np.int64)
+        first[group[::-1]] = np.arange(count)[::-1]
+        rows_of_groups = np.where(np.stack(codes) < 0, -1, np.stack(rows))[:, first]
         return cls(plan, table, group, sizes, rows_of_groups)
 
     def column(self, number: int, groups: Int64, kind: pa.DataType) -> pa.Array:

@@ -180,7 +180,9 @@ class RowMatches:
             kinds = np.stack([columns[name].is_there + 2 * columns[name].is_null for name in names])
             numbers = begin + np.arange(kinds.shape[1])
             begin += len(numbers)
-            distinct, which = np.unique(kinds, axis=1, return_inverse=True)
+            distinct, which = kinds[:, :1], np.zeros(kinds.shape[1], dtype=np.int64)
+            if (kinds != distinct).any():
+                distinct, which = np.unique(kinds, axis=1, return_inverse=True)
             for number, kind in enumerate(distinct.T.tolist()):
                 chosen = np.flatnonzero((which.reshape(-1) == number) & is_wanted[numbers])
                 if len(chosen):

@@ -37,6 +37,7 @@ _MAIN: Final = {
     "times": "timed",
     "clocks": "shared",
     "expected": "expected",
+    "groups": "groups",
     "language": "language",
     "plans": "plans",
     "threads": "multicore",
@@ -59,7 +60,7 @@ _WIDTH: Final = 160
 _AS_USERS_CALL: Final = frozenset({"cold", "latency"})
 """Modules of benchmarks that leave it to the program whether kernels are compiled."""
 
-_MANY_THREADS: Final = frozenset({"spark", "cold", "threads", "lines"})
+_MANY_THREADS: Final = frozenset({"spark", "cold", "threads", "lines", "groups"})
 
 
 @click.group()

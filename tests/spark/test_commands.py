@@ -212,8 +212,8 @@ def test_a_file_without_the_key_is_named(tmp_path: Path, ending: str) -> None:
                 run(command, query, *files, "-o", out, "--overwrite", "--engine", engine)[0]
                 for engine in ENGINES
             ]
-            said, there = ([line for line in each if "it has no column" in line] for each in lines)
-            assert said == there
+            assert lines[0] == lines[1]
+            said = [line for line in lines[1] if "it has no column" in line]
             assert len(said) == (warning is not None)
             if warning is not None:
                 assert said[0].endswith(f"{files[1]}: it has no column host, by which the query {warning}")
@@ -277,7 +277,6 @@ def test_rounded_numbers_are_warned_of(spark: SparkSession, tmp_path: Path, name
         out = tmp_path / format_name
         command = ("match", query, file, "-o", out, "--overwrite", "--format", format_name)
         lines = [run(*command, "--engine", engine)[0] for engine in ENGINES]
-        lines[0] = [line for line in lines[0] if not line.startswith("without ")]
         assert lines[0] == lines[1]
         said = [line for line in lines[1] if "column n" in line]
         assert len(said) == (warning is not None)
@@ -352,3 +351,38 @@ def test_reports_know_raw_stamps(
     stamps = [dict(zip(one["events"]["id"], one["events"]["stamp"], strict=True)) for one in facts]
     assert stamps[1] == stamps[0]
     assert None in stamps[0].values()
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        (
+            "PATTERN SEQ(A a, B b) WHERE [key] AND a.value > 1e6 WITHIN 9",
+            "without a.value > 1",
+        ),
+        (
+            "PATTERN SEQ(A a, B b) WHERE a.value < 0 AND a.value > 0 WITHIN 9",
+            "without a.value < 0 or a.",
+        ),
+        ("PATTERN SEQ(A a, B b, C c) WHERE TIME(b) - TIME(a) > 5 WITHIN 2", "without"),
+        (
+            "PATTERN SEQ(A a, Z z) WITHIN 9",
+            "without any one of its conditions there would be no match either",
+        ),
+    ],
+)
+@pytest.mark.parametrize("sampled", [1024, 50])
+def test_the_condition_that_leaves_none_is_named(
+    tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch, query: str, reason: str, sampled: int
+) -> None:
+    for module in ("explanation.nothing", "spark.no_match"):
+        monkeypatch.setattr(f"uncertain_cep.{module}.SAMPLED_FOR_NOTHING", sampled)
+    said = []
+    for engine in ENGINES:
+        lines, _ = run("match", query, trace, "-o", tmp_path / "out", "--overwrite", "--engine", engine)
+        said.append([line for line in lines if line.startswith("without ")])
+    assert said[0] == said[1]
+    if sampled == 1024:
+        assert said[1][0].startswith(reason)
+    elif said[1]:
+        assert said[1][0].endswith("among the first 50 events")

@@ -310,6 +310,7 @@ def _write_on_spark(
     from uncertain_cep.spark import noted_schema, worker_errors
     from uncertain_cep.spark.jobs import stopped_in_time, tasks_told
     from uncertain_cep.spark.matching import matches_frame
+    from uncertain_cep.spark.no_match import why_no_match
     from uncertain_cep.spark.reading import used_of_traces
     from uncertain_cep.spark.writing import matches_to_parquet, save_matches
 
@@ -352,8 +353,11 @@ def _write_on_spark(
                 unit=unit,
             )
             count = int(written.get["rows"])
+        reason = "" if count else why_no_match(events, matching.query, options)
     if not count:
         note(diagnostics.summary())
+    if reason:
+        note(reason)
     return count, unit
 
 

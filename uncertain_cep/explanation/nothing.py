@@ -33,7 +33,7 @@ from uncertain_cep.query.syntax import (
 from uncertain_cep.query.walks import components_of
 from uncertain_cep.running.limits import Limits, within
 
-__all__ = ["conditions_that_leave_nothing"]
+__all__ = ["conditions_among", "conditions_that_leave_nothing", "sampled_types"]
 
 _LONGEST: Final = 80
 """Characters of a condition in a message."""
@@ -56,12 +56,17 @@ def conditions_that_leave_nothing(plan: EvaluationPlan, table: pa.Table, options
     that takes at most about ``SECONDS_FOR_NOTHING``, and compiles nothing.
     """
     sample = _sample(plan, table)
+    return conditions_among(plan, sample, options, whole=sample.num_rows == table.num_rows)
+
+
+def conditions_among(plan: EvaluationPlan, sample: pa.Table, options: MatchOptions, *, whole: bool) -> str:
+    """Do what `conditions_that_leave_nothing` does, among a sample of the events, or the ``whole``."""
     started, conditions, asked_all = time.monotonic(), list[str](), True
     options = replace(options, threads=1, limit=None, max_matches=None)
     with warnings.catch_warnings():
         # What there is to warn of, the query itself has warned of.
         warnings.simplefilter("ignore")
-        for text, query in _variants(plan, table.schema):
+        for text, query in _variants(plan, sample.schema):
             remaining = started + SECONDS_FOR_NOTHING - time.monotonic()
             if remaining <= 0:
                 asked_all = False
@@ -76,10 +81,10 @@ def conditions_that_leave_nothing(plan: EvaluationPlan, table: pa.Table, options
                 # What cannot be asked in this way says nothing.
                 asked_all = False
     if not conditions:
-        whole = asked_all and sample.num_rows == table.num_rows
-        return "without any one of its conditions there would be no match either" if whole else ""
+        sentence = "without any one of its conditions there would be no match either"
+        return sentence if asked_all and whole else ""
     several = conditions[0] if len(conditions) == 1 else f"{', '.join(conditions[:-1])} or {conditions[-1]}"
-    among = "" if sample.num_rows == table.num_rows else f" among the first {sample.num_rows:,} events"
+    among = "" if whole else f" among the first {sample.num_rows:,} events"
     return f"without {several} there would be matches{among}"
 
 
@@ -87,9 +92,8 @@ def _sample(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
     """Return the first events by their time that the pattern can take, or all of few."""
     if table.num_rows <= SAMPLED_FOR_NOTHING:
         return table
-    types = [part.types for part in plan.bound.components]
-    if all(types) and not plan.query.strategy.endswith("contiguity"):
-        types_taken = pa.array(dict.fromkeys(name for names in types for name in names), pa.string())
+    if names := sampled_types(plan):
+        types_taken = pa.array(names, pa.string())
         column = table.column(plan.names.type)
         plain = column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
         table = table.filter(pc.is_in(plain, types_taken.cast(plain.type)))
@@ -98,6 +102,14 @@ def _sample(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
         first = np.argpartition(lower, SAMPLED_FOR_NOTHING)[:SAMPLED_FOR_NOTHING]
         table = table.take(pa.array(np.sort(first)))
     return table
+
+
+def sampled_types(plan: EvaluationPlan) -> list[str]:
+    """Return the types of the events to sample; none if events of any type matter."""
+    types = [part.types for part in plan.bound.components]
+    if not all(types) or plan.query.strategy.endswith("contiguity"):
+        return []
+    return list(dict.fromkeys(name for names in types for name in names))
 
 
 def _has_match(query: Query, sample: pa.Table, options: MatchOptions, seconds: float) -> bool:

@@ -167,7 +167,8 @@ def used_of_traces(
         reading = replace(reading, options=replace(options, as_text=tuple(sorted(mixed))))
         descriptions = _told(spark, reading)
     rows = [{**descriptions[file], "file": number} for number, (file, _) in enumerate(work)]
-    asks_stamps = asks_stamps and all(row["stamps"] for row in rows)
+    # Of a file without rows the type of a stamp is a guess.
+    asks_stamps = asks_stamps and all(row["stamps"] for row in rows if row["rows"])
     reading = replace(reading, stamp=None)
     numbers = _numbers(spark, reading)
     uses = ExtractionUses()

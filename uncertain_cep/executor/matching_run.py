@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from uncertain_cep.candidates.distances import moved
 from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.config import MOST_CELLS
@@ -74,7 +73,7 @@ class MatchingRun:
         # What bounds confidences while joining takes times as independent.
         self._is_weighed_behind = self._weigher is not None or problem.is_weighed_behind
         self._operator = operator_of(plan)
-        self._rising = rising_threshold(plan, problem.times.pmfs)
+        self._rising = rising_threshold(problem.asked_plan, problem.times.pmfs)
         undecided = problem.undecided
         self._context = ExecutionContext(
             plan,
@@ -86,6 +85,7 @@ class MatchingRun:
             plan.needs_confidence and problem.confident_search and self._weigher is None,
             min(scan.batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1)),
             counters=counters,
+            conditioned=problem.conditioned,
             clocks=problem.clocks,
             existence=problem.existence,
             order=problem.in_order,
@@ -113,8 +113,7 @@ class MatchingRun:
     def _with_tree(self) -> ExecutionContext:
         if not self._operator.plans_joins:
             return self._context
-        inner, candidates, _ = moved(self._plan, self._problem.candidates)
-        tree = choose(inner, self._table, candidates).tree
+        tree = choose(self._plan, self._table, self._problem.candidates).tree
         return self._context if tree is None else replace(self._context, tree=tree)
 
     def _matches(self, among: Selection, threshold: Threshold | None = None) -> Iterator[MatchBatch]:
@@ -146,10 +145,10 @@ class MatchingRun:
         if self._plan.counts:
             yield from self._counts(among)
             return
-        rising = self._rising
-        threshold = (
-            threshold_of_having(self._plan, self._problem.times.pmfs) if rising is None else rising.threshold
-        )
+        if self._rising is not None:
+            threshold: Threshold | None = self._rising.threshold
+        else:
+            threshold = threshold_of_having(self._problem.asked_plan, self._problem.times.pmfs)
         # A loop would hold the last batch while the next one is found.
         yield from chain.from_iterable(map(self._projected, self._matches(among, threshold)))
 

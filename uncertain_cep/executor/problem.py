@@ -43,6 +43,8 @@ class Problem:
     """The times to search by."""
     backward: tuple[Backward, ...] = ()
     """Of the rewrites so far, in their order: the last one is undone first."""
+    reads_rows: bool = False
+    """Whether one of them looks up events by rows of the table."""
     selection: Selection | None = None
     """The candidates of each component; None before any are chosen."""
     late_owned: Mask | None = None
@@ -57,6 +59,8 @@ class Problem:
     undecided: UndecidedMatches | None = None
     clocks: SharedClocks | None = None
     """Those that events share, by which matches are weighed."""
+    conditioned: EvaluationPlan | None = None
+    """The plan whose conditions on times joined choices are weighed by; None if all are met, or none are."""
     confident_search: bool = True
     """Whether the search itself knows confidences, as far as any are needed."""
 
@@ -80,8 +84,7 @@ class Problem:
     @property
     def by_rows(self) -> bool:
         """Whether the matches that are found name events by rows of the table, not by ids."""
-        rewritten = bool(self.backward) or self.sequences is not None
-        return self.plan.counts or self.late_owned is not None or rewritten
+        return self.plan.counts or self.reads_rows or self.late_owned is not None
 
     def owned(self, chunks: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
         """Return the matches whose first component's event a slice owns."""

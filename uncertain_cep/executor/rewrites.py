@@ -7,6 +7,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from uncertain_cep.candidates.distances import moved
 from uncertain_cep.candidates.existence import Existence, as_evaluated, existence
 from uncertain_cep.candidates.own_times import MovedTimes, shared_clocks, times_by_one_clock
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
@@ -14,9 +15,10 @@ from uncertain_cep.executor.problem import Backward, Problem
 from uncertain_cep.executor.slices import is_searched_by_slice
 from uncertain_cep.operators.batch import MatchBatch, happened
 from uncertain_cep.operators.context import InOrder, TiedEvents
+from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["HappenedEvents", "KnownOrder", "OneClock"]
+__all__ = ["HappenedEvents", "KnownOrder", "MovedCandidates", "OneClock"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,9 @@ class OneClock:
         if by is None:
             return problem
         times = times._replace(offsets=None, lower=by.lower, upper=by.upper)
-        return problem.but(cls(by, plan.owner).backward, plan=replace(plan, clocks=False), times=times)
+        return problem.but(
+            cls(by, plan.owner).backward, plan=replace(plan, clocks=False), times=times, reads_rows=True
+        )
 
     def backward(self, chunk: MatchBatch) -> MatchBatch:
         """Return matches with their ranges, as much wider as the offset of their clock is uncertain."""
@@ -67,6 +71,7 @@ class KnownOrder:
             plan=searched,
             times=times._replace(offsets=None, pmfs=None, lower=lower, upper=upper),
             sequences=sequences,
+            reads_rows=True,
             confident_search=sequences.is_total,
         )
         if sequences.is_spoiled_in_time(plan):
@@ -113,8 +118,36 @@ class HappenedEvents:
         if plan.counts and not is_searched_by_slice(plan):
             # Expected counts are of what happened, whether matches are enumerated or not.
             return rewritten
-        return rewritten.but(cls(exists, plan.compressed).backward)
+        return rewritten.but(cls(exists, plan.compressed).backward, reads_rows=True)
 
     def backward(self, chunk: MatchBatch) -> MatchBatch:
         """Return matches whose events can have happened, with the probability that they did as a factor."""
         return happened(chunk, self.existence.probability, self.compressed)
+
+
+@dataclass(frozen=True, slots=True)
+class MovedCandidates:
+    """Candidates moved back by what least distances ask, so that these are those of any sequence."""
+
+    move: int
+    """How far those of the last component are, ticks."""
+
+    @classmethod
+    def forward(cls, problem: Problem) -> Problem | None:
+        """Return the problem without least distances, if it is a join at distances; None: no match."""
+        plan = problem.plan
+        if plan.counts or not operator_of(plan).moves:
+            return problem
+        inner, candidates, move = moved(plan, problem.candidates)
+        if inner.window < len(inner.components):
+            return None
+        rewritten = problem.but(plan=inner, selection=candidates)
+        if inner.distances is None:
+            return rewritten.but(cls(move).backward)
+        if any(longest <= 0 for longest in inner.distances.most):
+            return None
+        return rewritten.but(conditioned=plan)
+
+    def backward(self, chunk: MatchBatch) -> MatchBatch:
+        """Return matches with the ends of their ranges by the last event's own time."""
+        return replace(chunk, upper=chunk.upper + self.move)

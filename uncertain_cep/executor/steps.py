@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -14,7 +14,7 @@ from uncertain_cep.candidates.selection import ScanCache
 from uncertain_cep.executor.kept import confident
 from uncertain_cep.executor.matching_run import MatchingRun
 from uncertain_cep.executor.problem import Problem
-from uncertain_cep.executor.rewrites import HappenedEvents, KnownOrder, OneClock
+from uncertain_cep.executor.rewrites import HappenedEvents, KnownOrder, MovedCandidates, OneClock
 from uncertain_cep.executor.selecting import by_shared_clocks, in_reach, selected
 from uncertain_cep.executor.slices import owned
 from uncertain_cep.executor.sound_tables import constants_hold
@@ -64,7 +64,7 @@ def known_end(problem: Problem) -> Problem:
     if not undecided:
         return problem
     kept = partial(_decided, undecided, partial(_number_wanted, plan, problem.table))
-    return problem.but(kept, undecided=undecided)
+    return problem.but(kept, undecided=undecided, reads_rows=True)
 
 
 def _decided(
@@ -89,12 +89,13 @@ STEPS: Final = (
     Step("candidates", selected, ("one clock", "known order")),
     Step("owned", owned, ("candidates",)),
     Step("in reach", in_reach, ("candidates",)),
+    Step("moved", MovedCandidates.forward, ("candidates",)),
     Step("shared clocks", by_shared_clocks, ("one clock", "known order")),
 )
 """Everything that is done to a problem, in order. Finding, weighing, keeping: :class:`MatchingRun`."""
 
 
-def stepped(problem: Problem, steps: tuple[Step, ...] = STEPS) -> Problem | None:
+def stepped(problem: Problem, steps: Sequence[Step]) -> Problem | None:
     """Return a problem behind some steps; None if one of them tells that there is no match."""
     for step in steps:
         further = step.forward(problem)
@@ -111,7 +112,7 @@ def evaluated(plan: EvaluationPlan, scan: TableScan, counters: Counters | None) 
     """
     if not constants_hold(plan) or not scan.table.num_rows:
         return _nothing
-    problem = stepped(Problem(plan, plan, scan, scan.needed(plan), scan.times()))
+    problem = stepped(Problem(plan, plan, scan, scan.needed(plan), scan.times()), STEPS)
     return _nothing if problem is None else MatchingRun(problem, counters).batches
 
 

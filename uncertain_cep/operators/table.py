@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from uncertain_cep.candidates.distances import moved
 from uncertain_cep.config import FEW_COMPONENTS
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
@@ -36,6 +35,8 @@ class Operator:
     """Its group in :data:`uncertain_cep.config.KERNELS`."""
     plans_joins: bool = False
     """Whether the optimizer chooses the tree of the context."""
+    moves: bool = False
+    """Whether it is given candidates that are moved, see :func:`uncertain_cep.candidates.distances.moved`."""
     weighs: bool = False
     """Whether :class:`uncertain_cep.weighers.cheapest.Weighing` takes its matches."""
 
@@ -111,18 +112,6 @@ def _chooses_apart(plan: EvaluationPlan) -> bool:
     )
 
 
-def _joined_at_distances(context: ExecutionContext) -> Iterator[MatchBatch]:
-    """Yield the matches of a sequence with conditions on times, joined on moved candidates."""
-    plan, candidates, move = moved(context.plan, context.candidates)
-    if plan.window < len(plan.components):
-        return
-    if plan.distances is None:
-        for found in _joined(replace(context, plan=plan, candidates=candidates)):
-            yield replace(found, upper=found.upper + move)
-    elif all(high > 0 for high in plan.distances.most):
-        yield from _joined(replace(context, plan=plan, candidates=candidates, conditioned=context.plan))
-
-
 OPERATORS: Final = (
     Operator(
         "partial-order search",
@@ -164,9 +153,10 @@ OPERATORS: Final = (
         "join at distances",
         "a sequence of single events is joined at the distances that conditions on times ask of neighbours",
         lambda plan: plan.distances is not None and plan.evaluation == "query_order" and not plan.clocks,
-        _joined_at_distances,
+        _joined,
         "joins",
         plans_joins=True,
+        moves=True,
         weighs=True,
     ),
     Operator(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.cases.cases import Trace
 from tests.cases.language import PatternCase, entry
+from tests.cases.nested import unordered
 from tests.cases.sampling import sampled_from
 from uncertain_cep.testing.model import Component, Event, Match
 
@@ -52,7 +53,10 @@ def has_named(match: Match, ids: dict[str, Any], case: PatternCase) -> bool:
             if entry not in (None, ()):
                 return False
         elif isinstance(id, list):
-            if entry != tuple(id):
+            if not isinstance(entry, tuple):
+                return False
+            is_set = variable in unordered(case.pattern)
+            if sorted(entry, key=str) != sorted(id, key=str) if is_set else entry != tuple(id):
                 return False
         elif variable in kleene:
             if entry is None or id not in entry:  # type: ignore[operator]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -115,3 +117,110 @@ def test_the_first_reason(query: str, ids: dict[str, Any], kind: str, ticks: int
     assert (reason.kind, reason.ticks) == (kind, ticks)
     assert text in reason.text
     assert reason.text in str(answer)
+
+
+def test_all_about_the_answer_is_a_field() -> None:
+    answer = uc.why_not(TRACE, "PATTERN SEQ(A a, B b) WITHIN 10", a=0, b=1)
+    (miss,) = answer.misses
+    assert (miss.events, miss.ticks, miss.reasons) == ({"a": 0, "b": 1}, 2, answer.reasons)
+    moves = {(move.kind, move.name, move.side, move.ticks, move.bound) for move in miss.moves}
+    assert moves == {
+        ("event", "a", "later", 2, "5"),
+        ("event", "b", "earlier", 2, "12"),
+        ("window", "WITHIN", "longer", 2, "12"),
+    }
+    assert json.loads(answer.to_json())["misses"][0]["moves"][0]["ticks"] == 2
+    assert "2 ticks missing" in answer._repr_html_()
+
+
+def test_times_and_lengths_are_those_of_the_trace() -> None:
+    """The bounds of clocks are named, in the unit of the trace."""
+    stamps = {"lower": ["08:00:00", "08:00:23.204"], "upper": ["08:00:08", "08:00:31.204"]}
+    trace = pa.table(
+        {
+            "type": ["A", "B"],
+            "id": ["x", "y"],
+            **{
+                name: pa.array([datetime.fromisoformat(f"2026-01-05T{time}") for time in times])
+                for name, times in stamps.items()
+            },
+            "source": ["h", "g"],
+            "offset_lower": pa.array([-4000] * 2, pa.duration("ms")),
+            "offset_upper": pa.array([4000] * 2, pa.duration("ms")),
+        }
+    )
+    answer = uc.why_not(trace, "PATTERN SEQ(A a, B b) WITHIN 15 seconds", tick="1ms", a="x")
+    assert (answer.reasons[0].ticks, answer.reasons[0].duration) == (205, "205ms")
+    assert "b from 2026-01-05T08:00:23.204 on, a up to 2026-01-05T08:00:08" in str(answer)
+    assert "WITHIN were 15.205s instead of 15s" in str(answer)
+    assert "the clock h had a bound of 4.205s instead of 4s" in str(answer)
+    apart = uc.why_not(trace, "PATTERN SEQ(A a, B b) WITHIN 15 seconds", tick="1ms", sources=False)
+    assert "clock" not in str(apart)
+
+
+def test_events_of_one_clock_are_compared_by_it() -> None:
+    trace = events(
+        type=["A", "B"], lower=[100, 2000], upper=[8100, 10000], source=["h", "h"],
+        offset_lower=[-4000, -4000], offset_upper=[4000, 4000],
+    )  # fmt: skip
+    answer = uc.why_not(trace, "PATTERN SEQ(A a, B b) WITHIN 1500", a=0)
+    assert answer.reasons[0].ticks == 401
+    assert "b from 6,000 on, a up to 4,100 by their clock" in str(answer)
+
+
+def test_patterns_of_countless_readings() -> None:
+    options = ", ".join(f"B? b{number}" for number in range(9))
+    query = f"PATTERN SEQ(A a, {options}, C c) WITHIN 20"
+    answer = uc.why_not(TRACE, query, a=0)
+    assert answer.misses[0].ticks == 18
+    assert answer.notes == ("the pattern has 512 readings; only 20 of them were looked at",)
+    left_out = {f"b{number}": None for number in range(9)}
+    filled = uc.why_not(TRACE, query, {**left_out, "a": 0, "b4": 2, "c": 3})
+    assert filled.misses[0].events == {**left_out, "a": 0, "b4": 2, "c": 3}
+    assert filled.notes == ()
+
+
+@pytest.mark.parametrize(
+    "tail", ["HAVING CONFIDENCE >= 0.5", "RETURN PROBABILITY", "RETURN EXPECTED COUNT", "ORDER BY a LIMIT 1"]
+)
+def test_other_clauses_do_not_count(tail: str) -> None:
+    answer = uc.why_not(TRACE, f"PATTERN SEQ(A a, B b) WITHIN 10 {tail}", a=0)
+    assert answer.reasons[0].ticks == 2
+    with pytest.raises(uc.MatchExistsError, match="a = 0, b = 1"):
+        uc.why_not(TRACE, f"PATTERN SEQ(A a, B b) WITHIN 13 {tail}", a=0)
+
+
+def test_no_events() -> None:
+    answer = uc.why_not(TRACE.slice(0, 0), "PATTERN SEQ(A a, B b) WITHIN 10")
+    assert [reason.kind for reason in answer.reasons] == ["candidates", "candidates"]
+
+
+def test_a_partition_is_named_by_its_value() -> None:
+    trace = pa.table(
+        {
+            "type": ["A", "B"] * 2,
+            "id": [1, 2] * 2,
+            "lower": [0, 9, 0, 2],
+            "upper": [1, 9, 1, 2],
+            "k": [1, 1, 2, 2],
+        }
+    )
+    query = "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 5"
+    assert uc.why_not(trace, query, a=1, k=1).reasons[0].ticks == 4
+    with pytest.raises(uc.MatchExistsError, match="k = 2, a = 1, b = 2"):
+        uc.why_not(trace, query, a=1, k=2)
+    with pytest.raises(uc.OptionError, match="2 events have this id: name the partition, too, such as k="):
+        uc.why_not(trace, query, a=1)
+
+
+def test_wrong_calls() -> None:
+    query = "PATTERN SEQ(A a, B b) WITHIN 10"
+    with pytest.raises(uc.OptionError, match="misses=0"):
+        uc.why_not(TRACE, query, misses=0)
+    with pytest.raises(uc.OptionError, match="is no value of the column id"):
+        uc.why_not(TRACE, query, a="x")
+    with pytest.raises(uc.TimeLimitError):
+        uc.why_not(TRACE, query, timeout=1e-9)
+    frame = type("DataFrame", (), {"__module__": "pyspark.sql"})()
+    with pytest.raises(uc.OptionError, match="frames in this process"):
+        uc.why_not(frame, query)

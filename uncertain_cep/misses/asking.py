@@ -211,25 +211,27 @@ def _neighbourhood(question: Question, named: NamedEvents) -> pa.Table:
 
 def _answer(question: Question, named: NamedEvents, count: int) -> WhyNot:
     """Return the answer about events that no match has."""
+    if not question.table.num_rows:
+        return WhyNot(dict(named.ids), (), tuple(_without_candidates(question, named)))
     events = EventTimes(question)
     nearby: list[tuple[EvaluationPlan, Choice]] = []
     rows = {name: listed_rows.rows for name, listed_rows in named.by_variable.items()}
     repeated = tuple(repeated_events(question, rows))
     if repeated:
         return WhyNot(dict(named.ids), (), repeated)
+    notes = []
     for branch in _branches(question, named):
         choice = named.choice_of(branch)
         if choice is not None:
             nearby.append((branch, choice))
             continue
+        if question.plan.is_open and question.plan.readings is not None:
+            readings = counted(question.plan.readings.count, "reading")
+            notes = [f"the pattern has {readings}; only {len(question.branches)} of them were looked at"]
         nearby += [(branch, near) for near in choices_nearby(question, events, branch, named, count)]
     misses = [_miss(question, events, branch, choice) for branch, choice in nearby]
     misses.sort(key=rank_of)
     misses = misses[:count]
-    notes = []
-    if question.plan.is_open and question.plan.readings is not None:
-        readings = counted(question.plan.readings.count, "reading")
-        notes.append(f"the pattern has {readings}; only {len(question.branches)} of them were looked at")
     reasons = misses[0].reasons if misses else tuple(_without_candidates(question, named))
     return WhyNot(dict(named.ids), tuple(misses), reasons, tuple(notes))
 
@@ -275,11 +277,13 @@ def _miss(question: Question, events: EventTimes, branch: EvaluationPlan, choice
         ticks = None if None in amounts or not amounts else max(amount or 0 for amount in amounts)
         moves = of_times[0].moves if len(of_times) == 1 else ()
         of_times = of_times or [_unknown(branch)]
+    kleene = {part.variable: part.kleene for part in branch.components}
     shown = {
-        part.variable: _shown(question, part.kleene, choice[part.variable]) for part in branch.components
+        part.variable: _shown(question, kleene[part.variable], choice[part.variable])
+        if part.variable in kleene
+        else None
+        for part in question.plan.components
     }
-    for part in question.plan.components:
-        shown.setdefault(part.variable, None)
     return Miss(shown, (*reasons, *of_times), ticks, question.duration(ticks), moves)
 
 

@@ -117,6 +117,10 @@ class EventTimes:
                     if sequence[placed[one].row] < sequence[placed[other].row]:
                         yield one, other
 
+    def is_bound_by_others(self, row: int) -> bool:
+        """Return whether an event is of an ordered source, whose other events bound its time, too."""
+        return self._question.plan.orders and bool(self._is_ordered[row])
+
     @cached_property
     def _is_ordered(self) -> NDArray[np.bool_]:
         question = self._question

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from confidence.timed.bounds import UNBOUND
 from eventbased.gaps.gap_events import MatchEvents
@@ -266,7 +267,7 @@ def _name_of(branch: EvaluationPlan, negation: int, component: int) -> str:
 
 def _written_out(
     times: ChoiceTimes,
-) -> tuple[ExplicitMatches, np.ndarray[tuple[int], np.dtype[np.int64]]] | None:
+) -> tuple[ExplicitMatches, NDArray[np.int64]] | None:
     """Return a choice with its spoilers, and the rows of their table among all; None if it has none."""
     question, branch = times.question, times.branch
     if not branch.forbids:
@@ -312,7 +313,7 @@ def _written_out(
     return None
 
 
-def _near(times: ChoiceTimes) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _near(times: ChoiceTimes) -> NDArray[np.int64]:
     """Return the rows of the events that can be in a gap of a choice, and its own: a window around it."""
     question = times.question
     if question.plan.sequences:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from uncertain_cep.errors import OptionError
 from uncertain_cep.misses.event_conditions import is_type_of
@@ -184,7 +185,7 @@ def _row_of(question: Question, variable: str, id: Any, types: Sequence[str], ke
     return int(fitting[0])
 
 
-def _rows_with(question: Question, column: str, value: Any) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _rows_with(question: Question, column: str, value: Any) -> NDArray[np.int64]:
     """Return the rows with a value in a column, ascending."""
     values = question.table.column(column)
     if pa.types.is_dictionary(values.type):

@@ -8,13 +8,15 @@ missing. It joins as ever and stops at a few matches, so that no choice is enume
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from uncertain_cep.candidates.selection import coded
 from uncertain_cep.config import MAX_TICK
 from uncertain_cep.expressions.vectorised import evaluate_mask
 from uncertain_cep.misses.choice_times import ChoiceTimes, EventTimes
@@ -60,6 +62,7 @@ class _Search:
     branch: EvaluationPlan
     named: NamedEvents
     count: int
+    _same_value: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
 
     @cached_property
     def pins(self) -> tuple[TypedExpression, ...]:
@@ -137,25 +140,60 @@ class _Search:
         """Return choices that are missing at most so many ticks, at most `count`."""
         if bound.window < len(bound.components) and self.branch.order is None:
             return []
-        question, table = self.question, self._table
-        later = question.plan.domain.times(question.times[1][self._rows] + ticks)
+        question = self.question
+        kept = self._in_reach(bound, ticks)
+        table = self._table if kept.all() else self._table.filter(pa.array(kept))
+        later = question.plan.domain.times(self._times[1][kept] + ticks)
         table = table.append_column(_UPPER, later)
         plan = question.plan_of(with_later_ends(bound, ticks), self._options, table)
         return [choice for choice, _ in question.choices(plan, table, self.count)]
 
+    def _in_reach(self, bound: BoundQuery, ticks: int) -> NDArray[np.bool_]:
+        """Return the rows of events that the named ones and the window leave, (k,) bool of `_rows`.
+
+        They have the keys of the named events, and with upper bounds later by so many ticks they can be less
+        than a window away from each. All of the events of ordered sources stay: they bound each other.
+        """
+        question, rows = self.question, self._rows
+        kept = np.ones(len(rows), dtype=np.bool_)
+        if not self.named.rows or question.plan.orders:
+            return kept
+        lower, upper = self._times
+        reach = min(bound.window, self._span) + ticks
+        for row in self.named.rows:
+            first, last = (int(bounds[row]) for bounds in question.times)
+            kept &= (upper >= first - reach) & (lower <= last + reach)
+        for name in bound.equivalences:
+            kept &= self._agreeing(name)
+        return kept
+
+    def _agreeing(self, name: str) -> NDArray[np.bool_]:
+        """Return the rows, (k,) bool of `_rows`, that have the first named event's value in a column."""
+        if name not in self._same_value:
+            (codes,) = coded(self.question.table, [name])
+            code = codes[self.named.rows[0]]
+            self._same_value[name] = (codes[self._rows] == code) & (code >= 0)
+        return self._same_value[name]
+
     @cached_property
-    def _rows(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def _rows(self) -> NDArray[np.int64]:
         """The rows of the events that may have happened, and of those that are named."""
         kept = self.question.probability > 0.0
         kept[list(self.named.rows)] = True
         return np.flatnonzero(kept)
 
     @cached_property
+    def _times(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The bounds of the times of the events of `_rows`."""
+        lower, upper = self.question.times
+        return lower[self._rows], upper[self._rows]
+
+    @cached_property
     def _table(self) -> pa.Table:
         """The events with their tight lower bounds, and offsets, in columns of their own."""
         question, rows = self.question, self._rows
         table = question.table.take(pa.array(rows)) if len(rows) < question.table.num_rows else question.table
-        table = table.append_column(_LOWER, question.plan.domain.times(question.times[0][rows]))
+        table = table.append_column(_LOWER, question.plan.domain.times(self._times[0]))
         offsets = question.offsets
         if offsets is None:
             return table
@@ -187,8 +225,9 @@ class _Search:
     def _farthest(self) -> int:
         """More ticks than any choice is missing by order, window and literal conditions."""
         tick = self.question.plan.domain.tick_nanoseconds or 1
+        begin = int(self.question.times[0].min())
         literals = sum(
-            abs(part.ticks) + (abs(part.nanoseconds) // tick if part.earlier is not None else 0) + 1
+            abs(part.ticks) + abs(part.nanoseconds // tick - (begin if part.earlier is None else 0)) + 1
             for part in self.branch.bound.times
         )
         room = MAX_TICK - max(abs(int(bound.min())) + abs(int(bound.max())) for bound in self.question.times)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan, plan_of_
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.timeline.domain import TimeDomain
-from uncertain_cep.timeline.durations import format_duration
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, format_duration
 
 __all__ = ["ABSENT", "ROW", "Choice", "Question", "quietly"]
 
@@ -46,12 +47,25 @@ def quietly() -> Iterator[None]:
         yield
 
 
+def length_text(nanoseconds: int) -> str:
+    """Return a length of time as people write it, with at most three decimals where it is so exact.
+
+    >>> [length_text(n) for n in (15 * 10**9, 4_204_000_000, 204_000_000, 60 * 10**9, 1_000_000_001)]
+    ['15s', '4.204s', '204ms', '1min', '1000000.001us']
+    """
+    for unit in ("s", "ms", "us"):
+        length = UNIT_NANOSECONDS[unit]
+        amount = Decimal(nanoseconds) / length
+        if nanoseconds >= length and nanoseconds % length and not amount * 1000 % 1:
+            return f"{amount.normalize():f}{unit}"
+    return format_duration(nanoseconds)
+
+
 def bare(query: Query) -> Query:
     """Return a query without what chooses among its matches or says how they are shown."""
-    return replace(
-        query, min_confidence=None, returns=(), expected_count=None, order_by_confidence=False, limit=None,
-        non_overlapping=False, having=None, order_by=(),
-    )  # fmt: skip
+    shown = {"returns": (), "expected_count": None, "probability": None}
+    chosen = {"min_confidence": None, "limit": None, "non_overlapping": False, "having": None}
+    return replace(query, **shown, **chosen, order_by_confidence=False, order_by=())  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -150,7 +164,7 @@ class Question:
     def duration(self, ticks: int | None) -> str | None:
         """Return a number of ticks as a length of time; None if that is not known."""
         length = self.plan.domain.tick_nanoseconds
-        return None if ticks is None or length is None else format_duration(ticks * length)
+        return None if ticks is None or length is None else length_text(ticks * length)
 
     def amount(self, ticks: int) -> str:
         """Return a number of ticks in words."""

@@ -15,7 +15,7 @@ __all__ = ["Miss", "Move", "Reason", "WhyNot", "rank_of"]
 
 _OF_TIMES: Final = ("order", "window", "time", "source order", "contradiction", "together", "forbidden")
 
-_MOST_SHOWN: Final = 4
+_MOST_SHOWN: Final = 6
 """Moves that a text lists of one reason; the fields have all."""
 
 
@@ -139,8 +139,9 @@ class Miss:
 
     @property
     def title(self) -> str:
-        """The events and the amount, in one line."""
-        shown = ", ".join(f"{name} = {_shown(value)}" for name, value in self.events.items())
+        """The events that are not left out, and the amount, in one line."""
+        taken = {name: value for name, value in self.events.items() if value is not None}
+        shown = ", ".join(f"{name} = {_shown(value)}" for name, value in taken.items())
         failing = sum(not reason.is_of_time for reason in self.reasons)
         parts = []
         if failing:

@@ -96,16 +96,28 @@ def _failures_of(times: ChoiceTimes, chosen: list[int]) -> Iterator[_Failure]:
                 yield _Failure(early, 0 if late == end else late, ticks, path)
 
 
+def _same_clock(times: ChoiceTimes, early: int, late: int) -> bool:
+    """Return whether two events are of one clock whose offset is uncertain."""
+    if ZERO in (early, late):
+        return False
+    one, other = (times.events.clock_of(times.placed[node - 1].row) for node in (early, late))
+    return one == other >= 0
+
+
 def _most_room(times: ChoiceTimes, early: int, late: int) -> int:
     """Return the first tick of one time less the last of another, by their clock if they share it."""
-    if early != ZERO and late != ZERO:
+    first, last = _ends(times, early, late)
+    return first - last
+
+
+def _ends(times: ChoiceTimes, early: int, late: int) -> tuple[int, int]:
+    """Return the first tick of one time and the last of another; by the clock that they share."""
+    if _same_clock(times, early, late):
         rows = times.placed[early - 1].row, times.placed[late - 1].row
-        clocks = {times.events.clock_of(row) for row in rows}
-        if len(clocks) == 1 and -1 not in clocks:
-            return times.events.bounds(rows[0])[0] - times.events.bounds(rows[1])[1]
+        return times.events.bounds(rows[0])[0], times.events.bounds(rows[1])[1]
     first = 0 if early == ZERO else times.bounds_of(early)[0]
     last = 0 if late == ZERO else times.bounds_of(late)[1]
-    return first - last
+    return first, last
 
 
 def _null(name: str) -> Reason:
@@ -190,8 +202,10 @@ def _lateness(times: ChoiceTimes, failure: _Failure, amount: str) -> str:
     last = times.bounds_of(failure.late)[1]
     if failure.early == ZERO:
         return f"{name} is at least {amount} too early, at {shown_tick(last, shown)} at the latest"
-    other, first = times.placed[failure.early - 1].mention, times.bounds_of(failure.early)[0]
-    at = f"{other} from {shown_tick(first, shown)} on, {name} up to {shown_tick(last, shown)}"
+    other = times.placed[failure.early - 1].mention
+    first, last = _ends(times, failure.early, failure.late)
+    by_clock = " by their clock" if _same_clock(times, failure.early, failure.late) else ""
+    at = f"{other} from {shown_tick(first, shown)} on, {name} up to {shown_tick(last, shown)}{by_clock}"
     needed = failure.ticks - _most_room(times, failure.early, failure.late)
     if needed <= 0:
         return f"{other} is at least {amount} too late after {name} ({at})"
@@ -255,10 +269,9 @@ def _condition_move(times: ChoiceTimes, name: str, ticks: int) -> Move:
 
 def _moves_of_failure(times: ChoiceTimes, failure: _Failure, parts: list[Constraint]) -> Iterator[Move]:
     """Yield the moves each of which mends a failure: of both events, and of conditions in it."""
-    if failure.early != ZERO:
-        yield event_move(times, failure.early, "earlier", failure.ticks)
-    if failure.late != ZERO:
-        yield event_move(times, failure.late, "later", failure.ticks)
+    for node, side in ((failure.early, "earlier"), (failure.late, "later")):
+        if node != ZERO and not times.events.is_bound_by_others(times.placed[node - 1].row):
+            yield event_move(times, node, side, failure.ticks)
     if sum(part.kind == "window" for part in parts) == 1:
         yield _window_move(times, failure.ticks)
     names = [part.name for part in parts if part.kind == "time"]
@@ -277,6 +290,9 @@ def moves_of(times: ChoiceTimes) -> Iterator[Move]:
     bounds: dict[tuple[str, str], list[int]] = {}
     for k, part in enumerate(times.constraints):
         if part.kind in ("lower", "upper"):
+            if times.events.is_bound_by_others(times.placed[part.event - 1].row):
+                # To move its bounds alone may leave its time where it is.
+                continue
             bounds[part.kind, str(part.event)] = [k]
         elif part.kind in ("offset lower", "offset upper"):
             bounds[part.kind, part.name] = [k]

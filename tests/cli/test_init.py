@@ -118,7 +118,7 @@ FILES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     ),
     "app.log": (
         "2015-10-17 15:37:56,547 INFO [m] a.b.C: x\n\tat y\n2015-10-17 15:37:57,001 WARN [m] a.b.D: z\n",
-        ('line = "log4j"', 'type_column = "level"', 'of = "1ms"'),
+        ('line = "log4j"', 'type_column = "template"', "X = 'x'", "Z = 'z'", 'of = "1ms"'),
     ),
     "messages.log": (
         "Oct 11 22:14:15 web-1 su: x\nOct 11 22:14:16 web-2 su: y\n",

@@ -51,6 +51,7 @@ FORMS: Final[dict[str, Form]] = {
     "spring": (
         "2025-03-02T03:04:05.250Z  INFO 12 --- [app] [   main] c.e.App    : up\n", ("03:04:05.25",)
     ),
+    "flink": ("2025-03-02 03:04:05,250 INFO  org.a.b.Runner      [] - up\n", ("03:04:05.25",)),
     "tomcat": ("02-Mar-2025 03:04:05.250 INFO [main] org.a.B.c up\n", ("03:04:05.25",)),
     "python": ("2025-03-02 03:04:05,250 - a.b - INFO - up\n", ("03:04:05.25",)),
     "airflow": (

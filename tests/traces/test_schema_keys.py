@@ -22,6 +22,7 @@ WRONG = {
     "file_column": ['""', "[]", "1", '"host"'],
     "folder_column": ['""', "[]", "1", '"host"'],
     "continuation": ['""', "[]", "1", "true", '"("'],
+    "templates": ['""', "[]", "1", "{}", '{ n = "x" }', '{ n = { A = "<**> x" } }', '{ n = { A = "" } }'],
     "record_begin": ['""', "[]", "1", "false", '"("'],
     "deduplicate": ['""', "[]", "1", '"true"'],
     "types": ['""', "[]", "1", '{ n = "nosuch" }', '{ nosuch = "int" }'],

@@ -9,6 +9,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.traces.extracting import Extraction
 from uncertain_cep.traces.ragged import RaggedColumns
 from uncertain_cep.traces.readers import READERS
+from uncertain_cep.traces.templates import Templates
 from uncertain_cep.traces.text_lines import CONTINUATION
 
 __all__ = ["COLUMN_TYPES", "FILE_FORMATS", "SUFFIXES", "ColumnType", "FileOptions"]
@@ -50,6 +51,8 @@ class FileOptions:
     """A column for the name of its folder."""
     continuation: str | None = CONTINUATION
     """What is found in lines of text that go on with the line before."""
+    templates: Templates | None = None
+    """Templates of the texts of a column, which are columns, too."""
     record_begin: str | None = None
     """What is found in the first line of each record of text; all other lines go on with the one before."""
     parts: bool = False

@@ -50,6 +50,7 @@ from uncertain_cep.traces.readers import (
 )
 from uncertain_cep.traces.readers.rolled_logs import superseded
 from uncertain_cep.traces.standard_input import spooled
+from uncertain_cep.traces.templates import template_columns, with_templates
 from uncertain_cep.traces.text_lines import CONTINUATION, LINE, record_blocks
 from uncertain_cep.traces.unpacking import unpacked
 
@@ -223,6 +224,8 @@ def column_names(file: TraceFile, options: FileOptions = _DEFAULT) -> list[str] 
         return None
     names += [name for name in _places(file, options) if name not in names]
     names += [name for name in extracted_names(options.extract, names) if name not in names]
+    if options.templates is not None and options.templates[0] in names:
+        names = [*names, *template_columns(options.templates)]
     return names + joined_names(options.joined, names)
 
 
@@ -237,7 +240,7 @@ def first_column_names(file: TraceFile, options: FileOptions) -> list[str]:
         else:
             names = [LINE] if _known_format(file.path, options) == "text" else first_names(file.path)
         names = [*names, *_places(file, options)]
-        return [*names, *extracted_names(options.extract, names)]
+        return [*names, *extracted_names(options.extract, names), *template_columns(options.templates)]
     return []
 
 
@@ -302,6 +305,8 @@ def read_file(
     needed = requested
     if requested is not None:
         needed = requested | {part for name, parts in options.joined if name in requested for part in parts}
+        if options.templates is not None and not needed.isdisjoint(template_columns(options.templates)):
+            needed = {*needed, options.templates[0]}
         needed |= sources_of(options.extract, needed) | set(options.explode)
     csv_columns = (
         None if names is None or needed is None else [name for name in names if name in roots_of(needed)]
@@ -330,6 +335,7 @@ def read_file(
             uses.read(names if names is not None else table.column_names, whole=trace_file.reader is None)
             uses.read(places)
         table = with_extracted(table, options.extract, str(path), uses, needed)
+        table = with_templates(table, options.templates, str(path), needed)
         table = with_joined(table, options.joined)
         if requested is not None:
             table = table.select([name for name in table.column_names if name in requested or name == ROW])

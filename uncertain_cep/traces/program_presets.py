@@ -51,6 +51,9 @@ _SPECIAL: Final = {
         ),
         ("iso",),
     ),
+    "flink": Preset(
+        (rf"^(?P<time>{_ISO}) {_LEVEL} +(?P<logger>\S+) +\[(?P<marker>[^\]]*)\] - (?P<message>.*)",), ("iso",)
+    ),
     "tomcat": Preset(
         (
             rf"^(?P<time>[0-9]{{2}}-[A-Za-z]{{3}}-[0-9]{{4}} {_CLOCK}\.[0-9]{{1,9}}) {_LEVEL} {_THREAD} "
@@ -205,8 +208,8 @@ _SPECIAL: Final = {
     ),
     "strace": Preset(
         (
-            r"^(?:(?:\[pid +)?(?P<pid>[0-9]+)\]? +)?(?P<time>1[0-9]{9}\.[0-9]{1,9}) (?P<call>\w+)"
-            r"\((?P<message>.*)\) += (?P<result>.*)",
+            r"^(?:(?:\[pid +)?(?P<pid>[0-9]+)\]? +)?(?P<time>1[0-9]{9}\.[0-9]{1,9}) "
+            r"(?P<message>(?P<call>\w+)\(.*\)) += (?P<result>.*)",
             r"^(?:(?:\[pid +)?(?P<pid>[0-9]+)\]? +)?(?P<time>1[0-9]{9}\.[0-9]{1,9}) (?P<message>.*)",
         ),
         ("epoch_s",),

@@ -6,7 +6,6 @@ the interval is the one that holds in all cases: what is then certain, or imposs
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,8 +26,10 @@ from uncertain_cep.traces.alike_files import (
     series_of,
 )
 from uncertain_cep.traces.stamp_columns import StampColumn, regular_spacing, words_of
+from uncertain_cep.traces.templates import TEMPLATE
+from uncertain_cep.traces.toml_texts import listed, quoted
 
-__all__ = ["FINEST", "ProposedEvents", "events_of_group", "listed", "quoted"]
+__all__ = ["FINEST", "ProposedEvents", "events_of_group"]
 
 FINEST: Final = "us"
 _TYPES: Final = ("type", "kind", "event", "eventtype", "activity", "level", "action", "eventname")
@@ -56,16 +57,6 @@ class ProposedEvents:
     host: str | None = None
     pair: str = ""
     length: int = 0
-
-
-def quoted(text: str) -> str:
-    """Return a text as TOML writes it."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def listed(texts: Sequence[str]) -> str:
-    """Return a list of texts as TOML writes it."""
-    return f"[{', '.join(map(quoted, texts))}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +120,8 @@ def _key(table: pa.Table, stamps: Sequence[StampColumn]) -> tuple[str | None, bo
 
 
 def _type_column(table: pa.Table, stamps: Sequence[StampColumn]) -> str | None:
+    if TEMPLATE in table.column_names and len(stamps) == 1:
+        return TEMPLATE
     for name in table.column_names if len(stamps) == 1 else ():
         plain = re.sub(r"[^a-z]", "", name.lower())
         column = table.column(name)
@@ -167,7 +160,11 @@ def events_of_group(
         text = ["[[events]]"]
         text += [] if glob is None else [f"files = {quoted(glob)}"]
         if kinds:
-            text += [f"# Each value of {kinds} is a type of events.", f"type_column = {quoted(kinds)}"]
+            if kinds == TEMPLATE:
+                text.append("# Each template is a type of events.")
+            else:
+                text.append(f"# Each value of {kinds} is a type of events.")
+            text.append(f"type_column = {quoted(kinds)}")
         else:
             text += [
                 "# All rows are of one type, by the name of the file.",

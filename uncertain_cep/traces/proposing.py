@@ -32,12 +32,14 @@ from uncertain_cep.traces.folders import files_of_folder
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, list_files
 from uncertain_cep.traces.log_forms import LogForm, form_of
 from uncertain_cep.traces.program_presets import PRESETS
-from uncertain_cep.traces.proposed_events import FINEST, ProposedEvents, events_of_group, listed, quoted
+from uncertain_cep.traces.proposed_events import FINEST, ProposedEvents, events_of_group
+from uncertain_cep.traces.proposed_types import ProposedTypes, with_types_of_messages
 from uncertain_cep.traces.readers import LOOKED_AT, READERS, recognised
 from uncertain_cep.traces.sizes import unpacked_bytes
 from uncertain_cep.traces.stamp_columns import StampColumn
 from uncertain_cep.traces.standard_input import is_spooled, spooled
 from uncertain_cep.traces.text_lines import LINE
+from uncertain_cep.traces.toml_texts import listed, literal, quoted
 from uncertain_cep.traces.unpacking import unpacked
 
 __all__ = ["ProposedEvents", "ProposedSchema", "propose"]
@@ -111,7 +113,8 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
     left_out: list[str] = []
     groups: list[tuple[Group, list[StampColumn]]] = []
     options = FileOptions(format=format, delimiter=_delimiter(files, FileOptions(format=format)))
-    for whole in groups_of_files(files, options, left_out):
+    alike, message_types = with_types_of_messages(groups_of_files(files, options, left_out))
+    for whole in alike:
         if {*whole.table.column_names} >= _MODEL:
             return _of_the_model(whole, paths)
         for group, stamps in with_stamps(whole):
@@ -123,7 +126,7 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
         raise OptionError("no file has a column of times: " + "; ".join(left_out))
     taken = {file.root for group, _ in groups for file in group.files}
     traces = [str(path) for path, place in zip(paths, files_or_folders, strict=True) if Path(place) in taken]
-    return replace(_schema(groups, left_out, files, options), traces=tuple(traces))
+    return replace(_schema(groups, left_out, files, options, message_types), traces=tuple(traces))
 
 
 def _delimiter(files: Sequence[TraceFile], options: FileOptions) -> str | None:
@@ -209,6 +212,7 @@ def _schema(
     left_out: list[str],
     files: Sequence[TraceFile],
     options: FileOptions,
+    message_types: ProposedTypes | None,
 ) -> ProposedSchema:
     events: list[ProposedEvents] = []
     names = [type_of_files(group.files) for group, _ in groups]
@@ -237,6 +241,7 @@ def _schema(
         text += ["", "# Each file may be a series of its own.", f"file_column = {quoted(file_column)}"]
     forms = [group.form for group, _ in groups if group.form is not None]
     text += _extract(forms)
+    text += [] if message_types is None else message_types.lines()
     for proposed in events:
         text += ["", proposed.text]
     return ProposedSchema(_readable("\n".join(text)), tuple(events), (), tuple(left_out))
@@ -269,7 +274,7 @@ def _records(forms: Sequence[LogForm]) -> list[str]:
     return [
         "# A record begins where this is found; other lines, which have no stamp, go on with the record "
         "before.",
-        f"record_begin = {_literal('|'.join(begin or _ANY for begin in begins))}",
+        f"record_begin = {_expression('|'.join(begin or _ANY for begin in begins))}",
     ]
 
 
@@ -303,16 +308,15 @@ def _extract(forms: Sequence[LogForm]) -> list[str]:
     each = [expression for expressions in shares for expression in expressions]
     names = list(dict.fromkeys(each))
     if len(names) == 1:
-        return [*text, f"{LINE} = {_literal(names[0])}"]
+        return [*text, f"{LINE} = {_expression(names[0])}"]
     if all(name in PRESETS for name in names):
         return [*text, f"{LINE} = {listed(names)}"]
-    return [*text, f"{LINE} = [", *(f"    {_literal(name)}," for name in names), "]"]
+    return [*text, f"{LINE} = [", *(f"    {_expression(name)}," for name in names), "]"]
 
 
-def _literal(text: str) -> str:
-    """Return a text as TOML writes it; an expression with its backslashes as they are."""
-    plain = "'" not in text and text.isprintable()
-    return f"'{text}'" if plain and text not in PRESETS else quoted(text)
+def _expression(text: str) -> str:
+    """Return an expression, or the name of a usual form, as TOML writes it."""
+    return quoted(text) if text in PRESETS else literal(text)
 
 
 def _readable(text: str) -> str:

@@ -76,6 +76,9 @@ class TraceSchema:
         attempt_id = '_(?P<attempt>[0-9]+)$'
         line = "log4j"             # of text files: an expression, several to be tried in order, or a name
 
+        [templates.message]        # optional: types of texts by their words, in the column template; what
+        Login = 'user <*> logged in from <*>'   # varies is in p1, p2 and so on; Other: what fits none
+
         [[events]]                 # one table for each event that a raw row stands for
         files = "*tasks*.csv.gz"   # optional glob on the file's name, or on the end of its path
         optional = true            # no file need be there; default: a warning where none is

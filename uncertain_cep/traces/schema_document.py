@@ -23,6 +23,7 @@ from uncertain_cep.traces.program_presets import PRESETS
 from uncertain_cep.traces.ragged import RaggedColumns
 from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.schema_values import SchemaValues, is_list_of_text, joined_path
+from uncertain_cep.traces.templates import Templates, template_fault
 from uncertain_cep.traces.text_lines import CONTINUATION
 from uncertain_cep.traces.time_formats import EPOCHS, TimeFormat, base_fault, format_groups, told_with
 
@@ -31,6 +32,7 @@ __all__ = ["SchemaReader"]
 _TOP: Final = (
     "format", "tick", "delimiter", "nulls", "types", "extract", "events", "columns", "columns_by", "explode",
     "file_column", "folder_column", "continuation", "deduplicate", "constraints", "record_begin",
+    "templates",
 )  # fmt: skip
 _EVENTS: Final = (
     "files", "type", "type_column", "id", "time", "unit", "where", "attributes", "uncertainty",
@@ -90,6 +92,7 @@ class SchemaReader(SchemaValues):
             file_column=self.text(document, "file_column", ""),
             folder_column=self.text(document, "folder_column", ""),
             continuation=self._continuation(document.get("continuation", CONTINUATION)),
+            templates=self._templates(document),
             record_begin=self._record_begin(document, presets),
             parts=any(preset.parts for preset in presets),
             deduplicate=self.is_true(document, "deduplicate"),
@@ -178,6 +181,24 @@ class SchemaReader(SchemaValues):
             said = f"is no regular expression that can be used: {error}"
         self.fault("continuation", said)
         return None
+
+    def _templates(self, document: Mapping[str, Any]) -> Templates | None:
+        table = document.get("templates")
+        if table is None:
+            return None
+        named = next(iter(table.values())) if isinstance(table, dict) and len(table) == 1 else None
+        if not isinstance(named, dict) or not named or not all(isinstance(t, str) for t in named.values()):
+            message = (
+                "must be a table for one column, with names and templates of its texts, such as "
+                "[templates.message] and then Login = 'user <*> logged in'"
+            )
+            self.fault("templates", message)
+            return None
+        (column,) = table
+        for name, template in named.items():
+            if (fault := template_fault(template)) is not None:
+                self.fault(joined_path(joined_path("templates", column), name), fault)
+        return column, tuple(named.items())
 
     def _record_begin(self, document: Mapping[str, Any], presets: Sequence[Preset]) -> str | None:
         begin = self.text(document, "record_begin", "")

@@ -16,6 +16,7 @@ from uncertain_cep.timeline.domain import is_text
 from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.file_kinds import delimiter_in, kind_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, delimiter_of, read_file
+from uncertain_cep.traces.item_lists import lists_to_explode, with_fields_of_items
 from uncertain_cep.traces.joined_stamps import joined_name, with_joined
 from uncertain_cep.traces.log_forms import TIME, LogForm, base_of, form_of
 from uncertain_cep.traces.nested import leaf_names, with_fields
@@ -63,6 +64,8 @@ class Group:
         Columns of stamps that are put together of several, see `with_joined`.
     other_times : tuple of str
         Columns of times that no events are made of.
+    explode : tuple of str
+        Columns of lists whose items are the rows.
     """
 
     files: tuple[TraceFile, ...]
@@ -72,6 +75,7 @@ class Group:
     zone_ahead: bool = False
     joined: tuple[tuple[str, tuple[str, ...]], ...] = ()
     other_times: tuple[str, ...] = ()
+    explode: tuple[str, ...] = ()
 
     @property
     def table(self) -> pa.Table:
@@ -88,7 +92,8 @@ def groups_of_files(files: Sequence[TraceFile], options: FileOptions, left_out: 
             continue
         (table,) = one.tables
         expressions = None if one.form is None else one.form.expressions
-        key: tuple[object, ...] = (kind_of(file.path, options), expressions, one.joined, *table.column_names)
+        kind = kind_of(file.path, options)
+        key: tuple[object, ...] = (kind, expressions, one.joined, one.explode, *table.column_names)
         before = groups.get(key)
         if before is not None and _joinable([*before.tables, table]):
             form = min((one.form, before.form), key=lambda form: 1.0 if form is None else form.share)
@@ -120,6 +125,10 @@ def _group_of(file: TraceFile, options: FileOptions, left_out: list[str]) -> Gro
         left_out.append(f"{file.path.name}: {fault}")
         return None
     table = read_file(file, None, options)
+    if kind == "json" and (lists := lists_to_explode(table)):
+        exploded_options = replace(options, explode=lists)
+        items = with_fields_of_items(read_file(file, None, exploded_options), lists)
+        return Group((file,), (items.drop_columns([ROW]),), explode=lists)
     joined = _apart(table)
     parts = [part for _, columns in joined for part in columns]
     mixed = [name for name in table.column_names if _has_midnights(table.column(name))]

@@ -1,4 +1,4 @@
-"""The kind of a file: by its name, and for logs by their first bytes."""
+"""The kind of a file: by its name, and where that does not tell by its first bytes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,27 @@ from uncertain_cep.traces.readers import LOOKED_AT
 from uncertain_cep.traces.text_lines import LINE
 from uncertain_cep.traces.unpacking import COMPRESSIONS, unpacked
 
-__all__ = ["delimiter_in", "format_of", "kind_of", "stem_suffix"]
+__all__ = ["content_kind", "delimiter_in", "format_of", "kind_of", "stem_suffix"]
+
+_ROTATED: Final = re.compile(
+    r"[._-](?:[0-9]{1,4}|[0-9]{4}-?[0-9]{2}-?[0-9]{2}(?:[T_.-]?[0-9]{2}(?:[:_-]?[0-9]{2}){0,2})?|old|bak|prev)$"
+)
+"""The end of the name of a log that another one took the place of."""
+_MOST_ROTATIONS: Final = 3
 
 _DEFAULT: Final = FileOptions()
 
 
 def stem_suffix(path: Path) -> str:
-    """Return the ending of a file's name, without that of a compression."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSIONS:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
+    """Return the ending of a file's name, without those of compression and rotation, as ``.2.gz``."""
+    plain = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+    name = plain.name
+    for _ in range(_MOST_ROTATIONS):
+        suffix = Path(name).suffix.lower()
+        if suffix in SUFFIXES or not _ROTATED.search(name):
+            return suffix
+        name = _ROTATED.sub("", name)
+    return Path(name).suffix.lower()
 
 
 def format_of(path: Path) -> str | None:
@@ -39,12 +49,47 @@ def format_of(path: Path) -> str | None:
 def kind_of(path: Path, options: FileOptions = _DEFAULT) -> str | None:
     """Return the format of a file: the one given, or what its name says, or None.
 
-    A log of JSON lines is JSON, unless an expression for lines of text fits it.
+    A log of JSON lines is JSON, unless an expression for lines of text fits it. A file whose name says
+    nothing is JSON if it begins so, and text if there is an expression for lines of text.
     """
     if options.format is not None:
         return SUFFIXES.get(f".{options.format}")
     kind = format_of(path)
-    return "json" if kind == "text" and _holds_json(path, options) else kind
+    if kind in ("text", None) and _holds_json(path, options):
+        return "json"
+    if kind is None and any(column == LINE for column, _ in options.extract) and content_kind(path) == "text":
+        return "text"
+    return kind
+
+
+def content_kind(path: Path) -> str | None:
+    """Return the format that a file begins as: parquet, json, csv or text; None of anything else."""
+    if _holds_json(path, _DEFAULT):
+        return "json"
+    with ignoring(OSError, ValueError, EOFError, pa.ArrowException):
+        with unpacked(path) as stream:
+            begin: bytes = stream.read(LOOKED_AT)
+        if begin.startswith(b"PAR1"):
+            return "parquet"
+        text = begin.decode("utf-8-sig", "ignore")
+        # What is cut off in the middle of a letter is text.
+        if not text.strip() or "\0" in text or len(text.encode()) < len(begin) - 8:
+            return None
+        return "csv" if _has_columns(text.splitlines()[:_LOOKED_LINES]) else "text"
+    return None
+
+
+_LOOKED_LINES: Final = 5
+
+
+def _has_columns(lines: Sequence[str]) -> bool:
+    """Tell whether lines have the same number of values, below a line of names."""
+    for delimiter in (",", ";", "\t", "|"):
+        rows = [line.split(delimiter) for line in lines]
+        names = [name.strip().strip('"') for name in rows[0]]
+        if len(names) > 1 and len(rows) > 1 and len({len(row) for row in rows}) == 1:
+            return len({*names}) == len(names) and all(re.fullmatch(r"[^\W\d][^:]*", name) for name in names)
+    return False
 
 
 def _holds_json(path: Path, options: FileOptions) -> bool:

@@ -32,7 +32,7 @@ from uncertain_cep.traces.extracting import (
     with_extracted,
 )
 from uncertain_cep.traces.faulty_rows import IN_ORDER, ROW, row_faults, unreadable_rows
-from uncertain_cep.traces.file_kinds import format_of, kind_of, stem_suffix
+from uncertain_cep.traces.file_kinds import content_kind, format_of, kind_of, stem_suffix
 from uncertain_cep.traces.file_options import COLUMN_TYPES, FILE_FORMATS, ColumnType, FileOptions
 from uncertain_cep.traces.folders import contents_of_folder
 from uncertain_cep.traces.frames import takeable
@@ -188,7 +188,7 @@ def _meant(
     # A log beside a table was not meant, unless a schema tells of it.
     tables = [path for path in named if kind_of(path) != "text"]
     if with_schema or (logs and (tables or not recognised)):
-        return named or recognised
+        return named or recognised or [path for path in inside if content_kind(path) in ("text", "json")]
     return tables or recognised
 
 

@@ -286,6 +286,12 @@ def _parse_iso(values: pa.ChunkedArray, column: str) -> pa.ChunkedArray:
     try:
         return read_iso(text)
     except pa.ArrowInvalid:
+        from uncertain_cep.traces.time_formats import ISO
+
+        # Arrow knows no 24:00, and no leap seconds.
+        if ISO.fits(text.drop_null()).all():
+            times = ISO.read(text, column)
+            return pa.chunked_array([pa.array(times.counts, mask=~times.present).cast(pa.timestamp("ns"))])
         bad = np.zeros(len(text), np.bool_)
         bad[unreadable_rows(text, read_iso, FAULT_LIMIT)] = True
         from uncertain_cep.traces.usual_formats import cure_of

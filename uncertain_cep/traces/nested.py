@@ -172,7 +172,12 @@ def exploded(table: pa.Table, paths: Sequence[str], file: str, present: set[str]
         lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
         rows = pa.array(np.repeat(np.arange(table.num_rows), lengths))
         items = pc.list_flatten(column)
-        table = table.remove_column(place).take(rows).add_column(place, path, items)
+        # A table without columns has no rows to take.
+        others_kept = table.remove_column(place)
+        if not others_kept.num_columns:
+            table = pa.table({path: items})
+            continue
+        table = others_kept.take(rows).add_column(place, path, items)
     return table
 
 

@@ -104,6 +104,44 @@ def _of_series(length: str, spacing: int) -> _Rule:
     )
 
 
+_SHARED_IDS: Final = frozenset(
+    (
+        *(
+            "pid",
+            "tid",
+            "ppid",
+            "uid",
+            "gid",
+            "euid",
+            "flow",
+            "session",
+            "thread",
+            "process",
+            "user",
+            "trace",
+        ),
+        *(
+            "parent",
+            "request",
+            "connection",
+            "conn",
+            "device",
+            "client",
+            "correlation",
+            "transaction",
+            "order",
+        ),
+    )
+)
+"""Names of what several events may share, though those of a short file do not."""
+
+
+def _is_shared(name: str) -> bool:
+    """Tell whether a column of ids, by its name, is of what several events share."""
+    words = words_of(name)
+    return "".join(words) in _SHARED_IDS or any(word in _SHARED_IDS for word in words)
+
+
 def _key(table: pa.Table, stamps: Sequence[StampColumn]) -> tuple[str | None, bool]:
     """Return the column of ids that tells most rows apart, if it tells most, and whether none comes twice."""
     times = {stamp.name for stamp in stamps}
@@ -116,14 +154,17 @@ def _key(table: pa.Table, stamps: Sequence[StampColumn]) -> tuple[str | None, bo
     best = max(counts, key=lambda name: counts[name], default=None)
     if best is None or 2 * counts[best] <= table.num_rows:
         return None, False
-    return best, counts[best] == table.num_rows
+    return best, counts[best] == table.num_rows and not _is_shared(best)
 
 
-def _type_column(table: pa.Table, stamps: Sequence[StampColumn]) -> str | None:
+def _type_column(group: Group, stamps: Sequence[StampColumn]) -> str | None:
+    table = group.table
     if TEMPLATE in table.column_names and len(stamps) == 1:
         return TEMPLATE
-    for name in table.column_names if len(stamps) == 1 else ():
-        plain = re.sub(r"[^a-z]", "", name.lower())
+    items = group.explode[-1] if group.explode else ""
+    names = [name for name in table.column_names if name.startswith(items)]
+    for name in names if len(stamps) == 1 else ():
+        plain = re.sub(r"[^a-z]", "", name.rpartition(".")[2].lower())
         column = table.column(name)
         tells_type = plain in _TYPES and is_text(column.type) and not column.null_count
         if tells_type and pc.count_distinct(column).as_py() <= _MOST_TYPES:
@@ -138,15 +179,17 @@ def events_of_group(
     glob: str | None,
     types: Mapping[str, pa.DataType | None],
     file_column: str | None,
+    offsets: Sequence[str] = (),
 ) -> list[ProposedEvents]:
     """Return a table of the schema for each column of stamps of some files.
 
     ``name`` is the type of the events where no column tells it; ``glob`` fits the names of the files (None:
-    all); ``types`` are those of the columns of all groups (None: they do not agree).
+    all); ``types`` are those of the columns of all groups (None: they do not agree); ``offsets`` are comments
+    on tables of the offsets of clocks.
     """
     table = group.table
     key, is_unique = _key(table, stamps)
-    host, kinds = host_column(table), _type_column(table, stamps)
+    host, kinds = host_column(table), _type_column(group, stamps)
     attributes, said = _attributes(group, stamps, kinds, name, types)
     named = next((new for new, old in attributes.items() if old == key), None)
     place = next((new for new, old in attributes.items() if old == host), file_column)
@@ -178,6 +221,8 @@ def events_of_group(
                 f"# Stamps may come from several clocks ({host}). If these are off by more, look for their "
                 'offsets, kind = "clock_offset", or give a bound, kind = "plus_minus".'
             )
+        if host is not None:
+            text += [line.replace("{host}", quoted(host)) for line in offsets]
         text.append(f"uncertainty = {rule.text}")
         text += [f"# {each}" for each in said]
         text.append(f"attributes = {_in_toml(attributes)}")
@@ -317,14 +362,15 @@ def _attributes(
     attributes = {
         (plain if types.get(column) is not None else f"{name}_{plain}"): column
         for column in kept
-        for plain in [column if column not in EVENT_COLUMNS else f"raw_{column}"]
+        for short in [_short(column, kept, group.explode)]
+        for plain in [short if short not in EVENT_COLUMNS else f"raw_{short}"]
     }
     said = []
     if nested:
         said.append(f"Left out, as fields within fields: {', '.join(nested)}. Name them by their path, a.b.")
     if empty:
         said.append(f"Left out, as they hold nothing: {', '.join(empty)}.")
-    if renamed := [old for new, old in attributes.items() if new == f"raw_{old}"]:
+    if renamed := [old for new, old in attributes.items() if new == f"raw_{old.rpartition('.')[2]}"]:
         said.append(f"Events have columns called {', '.join(renamed)} themselves, so these get other names.")
     if several := [old for old in kept if types.get(old) is None]:
         said.append(f"Files hold different types in {', '.join(several)}, so each gets a name of its own.")
@@ -333,6 +379,13 @@ def _attributes(
     if clocks := [old for old in kept if holds_times_of_day(table.column(old))]:
         said.append(f"Times of day without a day are attributes: {', '.join(clocks)}.")
     return attributes, said
+
+
+def _short(column: str, columns: Sequence[str], lists: Sequence[str]) -> str:
+    """Return the last part of the path of a field of items, if no other column has it."""
+    last = column.rpartition(".")[2]
+    same = [name for name in columns if name.rpartition(".")[2] == last]
+    return last if lists and len(same) == 1 else column
 
 
 def _with_comma(column: pa.ChunkedArray) -> bool:

@@ -18,7 +18,7 @@ from uncertain_cep.traces.toml_texts import key, literal
 
 __all__ = ["ProposedTypes", "with_types_of_messages"]
 
-_MESSAGES: Final = ("message", "msg", "MESSAGE")
+_MESSAGES: Final = ("message", "msg", "MESSAGE", "log")
 _TELLING: Final = frozenset(("type", "kind", "event", "eventtype", "activity", "action", "eventname"))
 _SHOWN: Final = 20
 """Templates whose counts and examples stand in comments, the commonest."""

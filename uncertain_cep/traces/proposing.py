@@ -27,10 +27,11 @@ from uncertain_cep.traces.alike_files import (
     with_stamps,
 )
 from uncertain_cep.traces.common_types import common_type
-from uncertain_cep.traces.file_kinds import delimiter_in, kind_of
+from uncertain_cep.traces.file_kinds import content_kind, delimiter_in, kind_of
 from uncertain_cep.traces.folders import files_of_folder
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, list_files
 from uncertain_cep.traces.log_forms import LogForm, form_of
+from uncertain_cep.traces.offset_tables import offset_table
 from uncertain_cep.traces.program_presets import PRESETS
 from uncertain_cep.traces.proposed_events import FINEST, ProposedEvents, events_of_group
 from uncertain_cep.traces.proposed_types import ProposedTypes, with_types_of_messages
@@ -107,11 +108,14 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
             raise OptionError(f"there are files of several formats, {names}: name those of one at a time")
         (reader,) = readers
         return _of_a_format(reader or "", files, paths)
+    if format is None and (kind := _kind_by_content(files)) is not None:
+        return propose(paths, kind)
     if format is None and len(files) == 1 and is_spooled(files[0].path) and form_of(files[0].path):
         # Nothing names standard input: its format has to stand in the schema.
         return propose(paths, "text")
     left_out: list[str] = []
     groups: list[tuple[Group, list[StampColumn]]] = []
+    offsets: list[str] = []
     options = FileOptions(format=format, delimiter=_delimiter(files, FileOptions(format=format)))
     alike, message_types = with_types_of_messages(groups_of_files(files, options, left_out))
     for whole in alike:
@@ -120,13 +124,22 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
         for group, stamps in with_stamps(whole):
             if stamps:
                 groups.append((group, stamps))
+            elif offset_lines := offset_table(group):
+                offsets += offset_lines
             else:
                 left_out.append(f"{named_files(group.files)}: {_without_times(group)}")
     if not groups:
+        left_out += ["there is no column of times beside the offsets of clocks"] if offsets else []
         raise OptionError("no file has a column of times: " + "; ".join(left_out))
     taken = {file.root for group, _ in groups for file in group.files}
     traces = [str(path) for path, place in zip(paths, files_or_folders, strict=True) if Path(place) in taken]
-    return replace(_schema(groups, left_out, files, options, message_types), traces=tuple(traces))
+    return replace(_schema(groups, left_out, files, options, message_types, offsets), traces=tuple(traces))
+
+
+def _kind_by_content(files: Sequence[TraceFile]) -> str | None:
+    """Return what files are, none of whose names tells it, if they are all the same."""
+    kinds = {None if kind_of(file.path) is not None else content_kind(file.path) for file in files}
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def _delimiter(files: Sequence[TraceFile], options: FileOptions) -> str | None:
@@ -150,10 +163,14 @@ def _without_times(group: Group) -> str:
 def _of_a_format(name: str, files: Sequence[TraceFile], paths: Sequence[str | Path]) -> ProposedSchema:
     """Return a schema for files that say themselves what their events are, and how uncertain the times."""
     what = READERS[name].what
+    uncertain = (
+        "and how uncertain the times" if not name.startswith("hadoop") else "but not how right clocks are"
+    )
     text = [
-        f"# {what[0].upper()}{what[1:]}: files say what their events are, and how uncertain the times.",
+        f"# {what[0].upper()}{what[1:]}: files say what their events are, {uncertain}.",
         f'format = "{name}"',
         "",
+        *(_CLOCKS_OF_HOSTS if name.startswith("hadoop") else ()),
         "# If clocks are off by more than that, say so:",
         "# [[events]]",
         '# uncertainty = { kind = "plus_minus", by = "50ms" }',
@@ -166,6 +183,12 @@ def _of_a_format(name: str, files: Sequence[TraceFile], paths: Sequence[str | Pa
     kinds = [(begin, "begin"), (end, "end")] if begin else [("", "")]
     events = [ProposedEvents("", (kind,), keys, place, pair) for kind, pair in kinds]
     return ProposedSchema("\n".join(text) + "\n", tuple(events), tuple(map(str, traces)))
+
+
+_CLOCKS_OF_HOSTS: Final = (
+    "# Attempts are stamped by the clocks of their hosts, jobs and tasks by that of the master. In a cluster",
+    "# clocks may be minutes apart: uncertain-cep infer-offsets finds bounds of their offsets.",
+)
 
 
 def _reader_of(path: Path) -> str | None:
@@ -213,6 +236,7 @@ def _schema(
     files: Sequence[TraceFile],
     options: FileOptions,
     message_types: ProposedTypes | None,
+    offsets: Sequence[str],
 ) -> ProposedSchema:
     events: list[ProposedEvents] = []
     names = [type_of_files(group.files) for group, _ in groups]
@@ -227,7 +251,7 @@ def _schema(
         for pattern, part in parts:
             # What comes from standard input has no name.
             fits = None if len(files) == 1 and is_spooled(files[0].path) else pattern
-            events += events_of_group(part, stamps, name, fits, types, file_column)
+            events += events_of_group(part, stamps, name, fits, types, file_column, offsets)
     text = [
         "# What was found in the files, to be corrected by whoever knows them better.",
         *(f"# Left out: {said}" for said in left_out),
@@ -240,6 +264,11 @@ def _schema(
     if file_column is not None:
         text += ["", "# Each file may be a series of its own.", f"file_column = {quoted(file_column)}"]
     forms = [group.form for group, _ in groups if group.form is not None]
+    if lists := tuple(dict.fromkeys(path for group, _ in groups for path in group.explode)):
+        text += [
+            "# The rows are the items of lists.",
+            f"explode = {quoted(lists[0]) if len(lists) == 1 else listed(lists)}",
+        ]
     text += _extract(forms)
     text += [] if message_types is None else message_types.lines()
     for proposed in events:
@@ -328,6 +357,10 @@ def _readable(text: str) -> str:
             lines.append(line)
         elif line not in said:
             said.add(line)
+            if line.startswith("# uncertainty = "):
+                # It can be made the rule by leaving out the sign.
+                lines.append(line)
+                continue
             lines += textwrap.wrap(line, _WIDTH, subsequent_indent="# ", break_long_words=False)
     return "\n".join(lines) + "\n"
 

@@ -38,6 +38,8 @@ _YEARS: Final = (631_152_000, 4_102_444_800)
 
 _MOSTLY: Final = 0.8
 _FEWEST: Final = 8
+_FEWEST_ALIKE: Final = 2
+"""Steps of a series that tell how far apart its stamps are; fewer, if they are all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,8 @@ def stamp_column(
     if is_text(dtype):
         return _of_text(name, column, nulls, format)
     if pa.types.is_integer(dtype) or pa.types.is_floating(dtype):
-        return _of_numbers(name, column, nulls)
+        days = _of_days(name, column, nulls) if pa.types.is_integer(dtype) else None
+        return days or _of_numbers(name, column, nulls)
     return None
 
 
@@ -134,6 +137,8 @@ def _of_text(
     name: str, column: pa.ChunkedArray, nulls: bool, format: TimeFormat | UsualFormat | None
 ) -> StampColumn | None:
     usual = usual_format(column) if format is None else format
+    if usual is None and _NUMBER.search(name):
+        usual = _epochs(column)
     if isinstance(usual, TimeFormat):
         usual = UsualFormat(usual)
     if usual is None:
@@ -163,6 +168,28 @@ def _of_text(
     )
 
 
+_NUMBER: Final = re.compile(r"(?i)time|date|stamp|nano|milli|epoch|(?:^|_|[a-z.])(?:ts|at)$")
+"""What names of columns have in them whose numbers may be times though they are text, or days."""
+
+
+def _epochs(column: pa.ChunkedArray) -> UsualFormat | None:
+    """Return the format of texts that are numbers since 1970."""
+    for form, unit in EPOCHS.items():
+        digits = len(str(10**9 // UNIT_NANOSECONDS[unit])) + 9
+        expression = rf"^[0-9]{{{digits}}}(?:[.,][0-9]{{1,9}})?$"
+        if pc.all(pc.match_substring_regex(column, expression)).as_py():
+            return UsualFormat(TimeFormat((form,)))
+    return None
+
+
+def _of_days(name: str, column: pa.ChunkedArray, nulls: bool) -> StampColumn | None:
+    """Return whole numbers such as 20240531 as days, if their name and all of them say so."""
+    text = column.cast(pa.string())
+    if not _NUMBER.search(name) or not pc.all(pc.match_substring_regex(text, "^(?:19|20)[0-9]{6}$")).as_py():
+        return None
+    return _of_text(name, text, nulls, TimeFormat(("%Y%m%d",)))
+
+
 def _in_order(counts: IntArray) -> bool:
     steps = np.diff(counts)
     return bool((steps >= 0).all() or (steps <= 0).all())
@@ -181,11 +208,12 @@ def _unit_of(nanoseconds: int) -> str:
 def regular_spacing(series: Sequence[IntArray]) -> int | None:
     """Return the nanoseconds from one stamp of a series to the next, if these are nearly always the same."""
     steps = np.concatenate([np.diff(np.unique(stamps)) for stamps in series] or [np.zeros(0, np.int64)])
-    if len(steps) < _FEWEST:
+    if len(steps) < _FEWEST_ALIKE:
         return None
     usual = int(np.median(steps))
     near = np.abs(steps - usual) <= usual / 20
-    if usual < UNIT_NANOSECONDS["s"] or near.mean() < _MOSTLY:
+    share = _MOSTLY if len(steps) >= _FEWEST else 1.0
+    if usual < UNIT_NANOSECONDS["s"] or near.mean() < share:
         return None
     # A minute, not 59.98 s.
     for unit in ("d", "h", "min", "s"):

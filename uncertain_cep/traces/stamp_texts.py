@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from uncertain_cep.plurals import counted
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
@@ -50,6 +51,7 @@ class StampTexts:
     counts: IntArray
     good: BoolArray
     number: BoolArray
+    leap_seconds: int = 0
 
     @classmethod
     def of(cls, size: int) -> StampTexts:
@@ -62,17 +64,30 @@ class StampTexts:
         return cls(full(-1), full(-1), full(-1), full(0), full(NO_ZONE), full(1), full(0), no, no.copy())
 
     def put_numbers(self, rows: IntArray, text: pa.Array, unit: int) -> None:
-        """Take numbers since 1970."""
-        for row, number in zip(rows.tolist(), text.to_pylist(), strict=True):
-            whole, _, decimals = number.partition(".")
-            digits = len(str(unit)) - 1
-            part = int((decimals + "0" * digits)[:digits] or 0)
-            count = int(whole) * unit + (-part if whole.startswith("-") else part)
-            if abs(count) < 2**63:
-                self.counts[row] = count
-                self.length[row] = max(1, unit // 10 ** len(decimals))
-                self.good[row] = self.number[row] = True
-                self.offset[row] = 0
+        """Take numbers since 1970, with a point or a comma before the decimals."""
+        parts = pc.extract_regex(
+            text, r"^(?P<sign>-?)(?P<whole>[0-9]{1,19})(?:[.,](?P<decimals>[0-9]{1,9}))?$"
+        )
+        whole, decimals = (pc.struct_field(parts, name) for name in ("whole", "decimals"))
+        digits = len(str(unit)) - 1
+        # What has 19 digits may be beyond int64; uint64 holds it.
+        wholes = np.asarray(whole.cast(pa.uint64()))
+        places = np.asarray(pc.binary_length(decimals)).astype(np.int64)
+        padded = pc.utf8_slice_codeunits(pc.utf8_rpad(decimals, 9, "0"), 0, digits)
+        part = np.zeros(len(rows), np.int64)
+        if digits:
+            part = np.asarray(padded.cast(pa.int64()))
+        fits = wholes <= (2**63 - 1) // unit
+        counts = np.where(fits, wholes, 0).astype(np.int64) * unit
+        fits &= counts <= 2**63 - 1 - part
+        counts += np.where(fits, part, 0)
+        negative = np.asarray(pc.equal(pc.struct_field(parts, "sign"), "-"))
+        counts = np.where(negative, -counts, counts)
+        rows, counts, places = rows[fits], counts[fits], places[fits]
+        self.counts[rows] = counts
+        self.length[rows] = np.maximum(1, unit // 10**places)
+        self.good[rows] = self.number[rows] = True
+        self.offset[rows] = 0
 
     def put(self, rows: IntArray, text: pa.Array, expression: re.Pattern[bytes]) -> None:
         """Take texts that an expression fits."""
@@ -134,7 +149,11 @@ class StampTexts:
         if "y" in parts:
             year = np.where(parts["y"] < 69, 2000, 1900) + parts["y"]
         hour = parts.get("H", zero)
-        good = (hour < 24) & (parts.get("M", zero) < 60) & (parts.get("S", zero) < 60)
+        minute, second = parts.get("M", zero), parts.get("S", zero)
+        midnight = (hour == 24) & (minute == 0) & (second == 0) & (parts.get("f", zero) == 0)
+        # A leap second is the beginning of the next minute, and 24:00 that of the next day.
+        leap = (second == 60) & (minute == 59)
+        good = ((hour < 24) & (minute < 60) & ((second < 60) | leap)) | midnight
         if "I" in parts:
             good &= (parts["I"] >= 1) & (parts["I"] <= 12)
             hour = parts["I"] % 12 + 12 * parts["p"]
@@ -142,8 +161,8 @@ class StampTexts:
         if "j" in parts:
             # A day of the year is a day of January that is too late.
             month, day = zero + 1, parts["j"]
-            leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-            good &= (day >= 1) & (day <= np.where(leap, 366, 365))
+            long_year = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+            good &= (day >= 1) & (day <= np.where(long_year, 366, 365))
         else:
             day = parts.get("d", nothing)
             good &= ("d" not in parts) | ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31))
@@ -152,7 +171,9 @@ class StampTexts:
         places = spans["f"][1] - spans["f"][0] if "f" in parts else 0
         seconds = (hour * 60 + parts.get("M", zero)) * 60 + parts.get("S", zero)
         self.year[rows], self.month[rows], self.day[rows] = year, month, day
-        self.within[rows] = seconds * _SECOND + parts.get("f", zero) * 10 ** (9 - places)
+        fraction = np.where(leap, 0, parts.get("f", zero))
+        self.leap_seconds += int((leap & good).sum())
+        self.within[rows] = seconds * _SECOND + fraction * 10 ** (9 - places)
         self.offset[rows] = parts.get("z", np.full(len(rows), NO_ZONE))
         last = next((unit for letter, unit in _RESOLUTIONS if letter in parts), "d")
         self.length[rows] = 10 ** (9 - places) if places else UNIT_NANOSECONDS[last]

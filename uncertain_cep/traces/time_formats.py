@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceError, warn
+from uncertain_cep.plurals import counted
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered, row_faults
 from uncertain_cep.traces.local_times import in_utc
@@ -204,6 +205,9 @@ class TimeFormat:
             raise TraceError(row_faults(bad, message, column=column, values=text))
         if turned is not None:
             warn(f"{column}: {turned}")
+        if stamps.leap_seconds:
+            times = counted(stamps.leap_seconds, "leap second")
+            warn(f"{column}: {times}, :60, read as the beginning of the next minute")
         zoned = stamps.offset != NO_ZONE
         counts = np.where(zoned, stamps.counts - np.where(zoned, stamps.offset, 0), stamps.counts)
         counts = np.where(present, counts, 0)
@@ -258,7 +262,7 @@ class TimeFormat:
         for form in self.formats:
             if not todo.any():
                 break
-            expression = r"-?[0-9]{1,19}(?:\.[0-9]{1,9})?" if form in EPOCHS else expression_of(form)
+            expression = r"-?[0-9]{1,19}(?:[.,][0-9]{1,9})?" if form in EPOCHS else expression_of(form)
             plain = expression.replace("(?P<", "(?P<_")
             fits = np.asarray(pc.fill_null(pc.match_substring_regex(text, f"^(?:{plain})$"), False))
             rows = np.flatnonzero(fits & todo)

@@ -186,7 +186,7 @@ def test_the_stamp_of_any_line(
 ) -> None:
     text, times = FORMS[name]
     if by_shape:
-        monkeypatch.setattr(log_forms, "_usual_form", lambda path: None)
+        monkeypatch.setattr(log_forms, "_usual_form", lambda *_: None)
     table, schema = times_of(tmp_path, text)
     assert table.num_rows == len(times)
     for (lower, upper), expected in zip(bounds(table), expected_times(times), strict=True):
@@ -205,7 +205,7 @@ def test_seconds_since_a_start(
 ) -> None:
     text, times = SINCE_START[name]
     if by_shape:
-        monkeypatch.setattr(log_forms, "_usual_form", lambda path: None)
+        monkeypatch.setattr(log_forms, "_usual_form", lambda *_: None)
     table, schema = times_of(tmp_path, text)
     assert [lower / 1e9 for lower, _ in bounds(table)] == [float(time) for time in times]
     assert "# Times are seconds since a start" in schema

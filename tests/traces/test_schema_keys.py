@@ -23,6 +23,8 @@ WRONG = {
     "folder_column": ['""', "[]", "1", '"host"'],
     "continuation": ['""', "[]", "1", "true", '"("'],
     "templates": ['""', "[]", "1", "{}", '{ n = "x" }', '{ n = { A = "<**> x" } }', '{ n = { A = "" } }'],
+    "encoding": ['""', "[]", "1", '"nosuch"', '"base64"'],
+    "skip_rows": ['"3"', "[]", "0", "-1", "true"],
     "record_begin": ['""', "[]", "1", "false", '"("'],
     "deduplicate": ['""', "[]", "1", '"true"'],
     "types": ['""', "[]", "1", '{ n = "nosuch" }', '{ nosuch = "int" }'],

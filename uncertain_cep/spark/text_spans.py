@@ -27,7 +27,7 @@ from uncertain_cep.traces.file_kinds import kind_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile, delimiter_of
 from uncertain_cep.traces.instants import zoned_rows
 from uncertain_cep.traces.reading_steps import Step
-from uncertain_cep.traces.unpacking import compression_of, unpacked
+from uncertain_cep.traces.unpacking import compression_of, has_wide_letters, unpacked
 
 __all__ = ["files_to_read_whole", "in_spans", "lines_are_rows", "zones_of"]
 
@@ -40,7 +40,11 @@ def in_spans(file: TraceFile, steps: Sequence[Step], options: FileOptions) -> li
     # A file that cannot be read is reported when it is read.
     with suppress(OSError):
         size = file.path.stat().st_size
-        if compression_of(file.path) is None and size >= 2 * BYTES_PER_SPAN:
+        if (
+            compression_of(file.path) is None
+            and not has_wide_letters(file.path)
+            and size >= 2 * BYTES_PER_SPAN
+        ):
             cuts = _cuts(file, size, options)
     return [file] if len(cuts) == 1 else [replace(file, span=span) for span in pairwise((*cuts, size))]
 
@@ -68,6 +72,8 @@ def _format(file: TraceFile, options: FileOptions) -> str | None:
 def _row_by_row(steps: Sequence[Step], options: FileOptions) -> bool:
     """Return whether each event is made of one row, independently of the rows before it."""
     if len(steps) > 1 or options.columns_by is not None or options.explode or options.deduplicate:
+        return False
+    if options.encoding is not None or options.skip_rows:
         return False
     events = steps[0].events
     # A time without its year or its zone is read by means of the others.

@@ -108,7 +108,7 @@ def _group_of(file: TraceFile, options: FileOptions, left_out: list[str]) -> Gro
     """Return a file as a group of its own; None, with what is said of it, if it is of no use."""
     kind = kind_of(file.path, options)
     if kind == "text":
-        form = form_of(file.path)
+        form = form_of(file.path, options.encoding)
         if form is None:
             left_out.append(
                 f"{file.path.name}: its lines have no stamps that are known: write an expression for them "

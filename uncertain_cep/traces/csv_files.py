@@ -21,7 +21,7 @@ from uncertain_cep.traces.file_options import FileOptions
 from uncertain_cep.traces.ragged import read_ragged
 from uncertain_cep.traces.unpacking import unpacked
 
-__all__ = ["read_csv"]
+__all__ = ["opened_table", "read_csv"]
 
 LONG: Final = 1 << 26
 """Bytes of a file that is read a block at a time."""
@@ -39,6 +39,9 @@ _LOOSER: Final = (
 )
 """What Arrow takes a column for, in the order in which it tries: of text that does not fit, the next one."""
 
+_NO_UTF8: Final = (
+    'its text is not UTF-8: say encoding = "latin-1", or another, in a schema file, or convert it'
+)
 _MOST_TRIES: Final = 100
 _UNFIT: Final = re.compile(r"In CSV column #([0-9]+): (?:.*: )?CSV conversion error to ")
 
@@ -66,17 +69,17 @@ def read_csv(
     parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     if options.columns_by is not None:
         convert.include_columns, convert.include_missing_columns = columns or (), True
-        with unpacked(path) as stream:
+        with opened_table(path, options) as stream:
             return read_ragged(stream, options.columns, options.columns_by, parse.delimiter, convert, path)
     watched: list[WatchedStream] = []
 
     def opened() -> Any:
-        watched.append(WatchedStream(unpacked(path, span), delimiter))
+        watched.append(WatchedStream(opened_table(path, options, span), delimiter))
         return watched[-1]
 
     named = list(options.columns) or None
     if span is not None and span[0] and named is None:
-        with unpacked(path) as stream:
+        with opened_table(path, options) as stream:
             named = header_names(stream, delimiter)
     try:
         table = None
@@ -88,17 +91,17 @@ def read_csv(
         if span is not None:
             raise
         if straddles(error):
-            with unpacked(path) as stream:
+            with opened_table(path, options) as stream:
                 raise TraceError(long_line_fault(io.BufferedReader(stream))) from None
         # Arrow cannot hand on a broken row that is no text.
-        faults = _broken_text(path)
+        faults = _broken_text(path, options)
         if not faults and "CSV parse" in str(error):
-            faults = _broken_rows(path, parse, named)
+            faults = _broken_rows(path, parse, named, options)
         if not faults:
             raise
         raise TraceError(faults) from None
     faults = [
-        TraceFault("its text is not UTF-8: convert the file", file=str(path), column=field.name)
+        TraceFault(_NO_UTF8, file=str(path), column=field.name)
         for field in table.schema
         if pa.types.is_binary(field.type)
     ]
@@ -117,9 +120,14 @@ def read_csv(
             null_values=["", *options.nulls],
             strings_can_be_null=True,
         )
-        return _csv_table(partial(unpacked, path, span), parse, as_text, named)
+        return _csv_table(partial(opened_table, path, options, span), parse, as_text, named)
 
     return with_exact_numbers(table, any(each.has_zero for each in watched), texts, str(path))
+
+
+def opened_table(path: Path, options: FileOptions, span: tuple[int, int] | None = None) -> Any:
+    """Return a stream of a CSV file as UTF-8, without the lines before its names."""
+    return unpacked(path, span, encoding=options.encoding, skip_rows=options.skip_rows)
 
 
 def _read_blocks(
@@ -172,20 +180,20 @@ def _csv_table(opened: Callable[[], Any], parse: Any, convert: Any, names: list[
     raise AssertionError("there is a last block size")
 
 
-def _broken_text(path: Path) -> list[TraceFault]:
+def _broken_text(path: Path, options: FileOptions) -> list[TraceFault]:
     """Return a fault if a file is no UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    with unpacked(path) as stream:
+    with opened_table(path, options) as stream:
         try:
             while block := stream.read(2**20):
                 decoder.decode(block)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
-            return [TraceFault("its text is not UTF-8: convert the file", file=str(path))]
+            return [TraceFault(_NO_UTF8, file=str(path))]
     return []
 
 
-def _broken_rows(path: Path, parse: Any, names: list[str] | None) -> list[TraceFault]:
+def _broken_rows(path: Path, parse: Any, names: list[str] | None, options: FileOptions) -> list[TraceFault]:
     import pyarrow.csv as pacsv
 
     faults: list[TraceFault] = []
@@ -202,7 +210,7 @@ def _broken_rows(path: Path, parse: Any, names: list[str] | None) -> list[TraceF
         return "skip"
 
     parse.invalid_row_handler = note
-    with unpacked(path) as stream:
+    with opened_table(path, options) as stream:
         # Only a single thread can number the rows.
         read = pacsv.ReadOptions(use_threads=False, block_size=CSV_BLOCKS[-1], column_names=names)
         pacsv.read_csv(stream, read_options=read, parse_options=parse)

@@ -96,7 +96,7 @@ def _holds_json(path: Path, options: FileOptions) -> bool:
     """Tell whether a text begins with lines of which each is a JSON object."""
     # What cannot be read is met again.
     with ignoring(OSError, ValueError, EOFError, pa.ArrowException):
-        with unpacked(path) as stream:
+        with unpacked(path, encoding=options.encoding) as stream:
             begin: bytes = stream.read(LOOKED_AT).removeprefix(codecs.BOM_UTF8)
         if not begin.startswith(b"{"):
             return False

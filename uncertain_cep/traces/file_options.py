@@ -7,9 +7,9 @@ from typing import Final, Literal, get_args
 
 from uncertain_cep.errors import OptionError
 from uncertain_cep.traces.extracting import Extraction
+from uncertain_cep.traces.message_templates import Templates
 from uncertain_cep.traces.ragged import RaggedColumns
 from uncertain_cep.traces.readers import READERS
-from uncertain_cep.traces.templates import Templates
 from uncertain_cep.traces.text_lines import CONTINUATION
 
 __all__ = ["COLUMN_TYPES", "FILE_FORMATS", "SUFFIXES", "ColumnType", "FileOptions"]
@@ -65,6 +65,10 @@ class FileOptions:
     """Columns of stamps that are put together of others, such as a day and a time of day."""
     as_text: tuple[str, ...] = ()
     """Columns of numbers that are read as text, as other files hold numbers that no type of numbers holds."""
+    encoding: str | None = None
+    """Of text, as Python names it. Default: UTF-8, or UTF-16 where the first letter says so."""
+    skip_rows: int = 0
+    """How many lines stand before the line of names, or the first row, of CSV files."""
 
     def __post_init__(self) -> None:
         formats = (*FILE_FORMATS, *READERS)

@@ -24,7 +24,7 @@ from uncertain_cep.plurals import first_few
 from uncertain_cep.traces.bounded import (
     header_names,
 )
-from uncertain_cep.traces.csv_files import read_csv
+from uncertain_cep.traces.csv_files import opened_table, read_csv
 from uncertain_cep.traces.extracting import (
     ExtractionUses,
     extracted_names,
@@ -39,6 +39,7 @@ from uncertain_cep.traces.frames import takeable
 from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
 from uncertain_cep.traces.joined_stamps import joined_names, with_joined
 from uncertain_cep.traces.json_files import first_names, read_json
+from uncertain_cep.traces.message_templates import template_columns, with_templates
 from uncertain_cep.traces.nested import exploded, leaf_names, roots_of, with_fields
 from uncertain_cep.traces.readers import (
     LOOKED_AT,
@@ -50,7 +51,6 @@ from uncertain_cep.traces.readers import (
 )
 from uncertain_cep.traces.readers.rolled_logs import superseded
 from uncertain_cep.traces.standard_input import spooled
-from uncertain_cep.traces.templates import template_columns, with_templates
 from uncertain_cep.traces.text_lines import CONTINUATION, LINE, record_blocks
 from uncertain_cep.traces.unpacking import unpacked
 
@@ -266,7 +266,7 @@ def _own_columns(path: Path, options: FileOptions) -> list[str] | None:
                 )
             )
         elif kind == "csv":
-            with unpacked(path) as stream:
+            with opened_table(path, options) as stream:
                 names = header_names(stream, delimiter_of(path, options))
         else:
             return None
@@ -374,7 +374,7 @@ def _text_blocks(path: Path, options: FileOptions, uses: ExtractionUses | None) 
     joined = None
     if uses is not None and options.continuation == CONTINUATION and options.record_begin is None:
         joined = partial(uses.count_joined, extract=options.extract)
-    with unpacked(path) as stream:
+    with unpacked(path, encoding=options.encoding) as stream:
         records = record_blocks(
             stream, options.continuation, parts=options.parts, begins=options.record_begin, joined=joined
         )

@@ -53,7 +53,9 @@ def read_json(
     as_text = {(name,) for name in options.as_text}
 
     def blocks() -> Iterator[bytes]:
-        with json_lines(unpacked(path)) if span is None else unpacked(path, span) as stream:
+        whole = span is None
+        opened = unpacked(path, span, encoding=options.encoding)
+        with json_lines(opened) if whole else opened as stream:
             yield from _blocks(stream, JSON_BLOCK)
 
     def kept_blocks() -> Iterator[bytes]:
@@ -69,7 +71,7 @@ def read_json(
                 continue
             if span is not None:
                 raise TraceError(_CHANGED) from None
-            faults = _line_faults(path, columns, declared_texts)
+            faults = _line_faults(path, columns, declared_texts, options.encoding)
             if not faults and columns is None and not declared_texts:
                 raise
             if faults:
@@ -78,7 +80,7 @@ def read_json(
     # Arrow reads a whole number of 400 digits as an infinity, and JSON has none.
     names = table.column_names if columns is None else roots_of(columns)
     if _infinite(table.select([name for name in table.column_names if name in names])):
-        raise TraceError(_CHANGED if span else _line_faults(path, columns))
+        raise TraceError(_CHANGED if span else _line_faults(path, columns, (), options.encoding))
     return table
 
 
@@ -182,9 +184,9 @@ def _infinite(table: pa.Table) -> bool:
 
 
 def _line_faults(
-    path: Path, columns: Collection[str] | None, texts: Collection[str] = ()
+    path: Path, columns: Collection[str] | None, texts: Collection[str], encoding: str | None
 ) -> list[TraceFault]:
-    with json_lines(unpacked(path)) as stream:
+    with json_lines(unpacked(path, encoding=encoding)) as stream:
         faults = json_line_faults(io.BufferedReader(stream), columns, texts)
         return [replace(fault, file=str(path)) for fault in faults]
 

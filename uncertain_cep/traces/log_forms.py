@@ -85,19 +85,22 @@ class LogForm:
         return all(name in PRESETS for name in self.expressions)
 
 
-def form_of(path: Path) -> LogForm | None:
+def form_of(path: Path, encoding: str | None = None) -> LogForm | None:
     """Return the form of a log that most records of a file have, if any."""
-    usual = _usual_form(path)
+    usual = _usual_form(path, encoding)
     if usual is not None and (usual.share >= _NEARLY_ALL or usual.begins is not None):
         return usual
-    return _general_form(_lines(path), usual) or usual
+    return _general_form(_lines(path, encoding), usual) or usual
 
 
 def _records(
-    path: Path, begins: str | None = None, continuation: str | None = CONTINUATION
+    path: Path,
+    encoding: str | None,
+    begins: str | None = None,
+    continuation: str | None = CONTINUATION,
 ) -> pa.ChunkedArray:
     """Return the records that a file begins with."""
-    with naming_file(path), unpacked(path) as stream:
+    with naming_file(path), unpacked(path, encoding=encoding) as stream:
         blocks: list[pa.Array] = []
         for records, _ in record_blocks(stream, continuation, begins=begins):
             blocks.append(records)
@@ -106,9 +109,9 @@ def _records(
     return pa.chunked_array(blocks, pa.string()).slice(0, _MOST_RECORDS)
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: Path, encoding: str | None) -> list[str]:
     """Return the lines that a file begins with."""
-    return [line for line in _records(path, continuation=None).to_pylist() if line.strip()]
+    return [line for line in _records(path, encoding, continuation=None).to_pylist() if line.strip()]
 
 
 def _fits(records: pa.ChunkedArray, patterns: Sequence[str]) -> float:
@@ -123,13 +126,13 @@ def _unnamed(pattern: str) -> str:
     return re.sub(r"\(\?P<\w+>", "(?:", pattern)
 
 
-def _usual_form(path: Path) -> LogForm | None:
+def _usual_form(path: Path, encoding: str | None) -> LogForm | None:
     """Return the usual form that most records have; None if it is too few of them."""
-    records = _records(path)
+    records = _records(path, encoding)
     shares = {}
     for name, preset in PRESETS.items():
         # Lines that others would go on with may begin records here.
-        apart = records if preset.begins is None else _records(path, preset.begins)
+        apart = records if preset.begins is None else _records(path, encoding, preset.begins)
         shares[name] = _fits(apart, [pattern for pattern in preset.patterns if pattern not in RESTS])
     best = max(shares, key=lambda name: shares[name])
     if shares[best] < _LEAST_SHARE:

@@ -16,7 +16,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.traces.templates import ANYTHING, MOST_PARTS, OTHER, VARYING, parts_in
+from uncertain_cep.traces.message_templates import ANYTHING, MOST_PARTS, OTHER, VARYING, parts_in
 
 __all__ = ["MessageGroup", "message_groups"]
 

@@ -25,8 +25,8 @@ from uncertain_cep.traces.alike_files import (
     pair_of,
     series_of,
 )
+from uncertain_cep.traces.message_templates import TEMPLATE
 from uncertain_cep.traces.stamp_columns import StampColumn, regular_spacing, words_of
-from uncertain_cep.traces.templates import TEMPLATE
 from uncertain_cep.traces.toml_texts import listed, quoted
 
 __all__ = ["FINEST", "ProposedEvents", "events_of_group"]

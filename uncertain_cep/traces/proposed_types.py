@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from uncertain_cep.timeline.domain import is_text
 from uncertain_cep.traces.alike_files import Group
 from uncertain_cep.traces.message_groups import MessageGroup, message_groups
-from uncertain_cep.traces.templates import OTHER, TEMPLATE, VARYING, template_columns, with_templates
+from uncertain_cep.traces.message_templates import OTHER, TEMPLATE, VARYING, template_columns, with_templates
 from uncertain_cep.traces.toml_texts import key, literal
 
 __all__ = ["ProposedTypes", "with_types_of_messages"]

@@ -40,6 +40,7 @@ from uncertain_cep.traces.sizes import unpacked_bytes
 from uncertain_cep.traces.stamp_columns import StampColumn
 from uncertain_cep.traces.standard_input import is_spooled, spooled
 from uncertain_cep.traces.text_lines import LINE
+from uncertain_cep.traces.text_options import with_text_options
 from uncertain_cep.traces.toml_texts import listed, literal, quoted
 from uncertain_cep.traces.unpacking import unpacked
 
@@ -113,10 +114,11 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
     if format is None and len(files) == 1 and is_spooled(files[0].path) and form_of(files[0].path):
         # Nothing names standard input: its format has to stand in the schema.
         return propose(paths, "text")
+    options = with_text_options(files, FileOptions(format=format))
     left_out: list[str] = []
     groups: list[tuple[Group, list[StampColumn]]] = []
     offsets: list[str] = []
-    options = FileOptions(format=format, delimiter=_delimiter(files, FileOptions(format=format)))
+    options = replace(options, delimiter=_delimiter(files, options))
     alike, message_types = with_types_of_messages(groups_of_files(files, options, left_out))
     for whole in alike:
         if {*whole.table.column_names} >= _MODEL:
@@ -284,6 +286,13 @@ def _above(events: Sequence[ProposedEvents], options: FileOptions) -> list[str]:
         unit for unit in ("min", "s", "ms", FINEST) if shortest > UNIT_NANOSECONDS[unit] or unit == FINEST
     )
     text = [] if options.format is None else [f'format = "{options.format}"']
+    if options.encoding is not None:
+        text += [
+            "# The text is not UTF-8. Are letters wrong, name another.",
+            f'encoding = "{options.encoding}"',
+        ]
+    if options.skip_rows:
+        text += ["# So many lines stand before the line of names.", f"skip_rows = {options.skip_rows}"]
     if options.delimiter is not None:
         text += ["# The first line of the files has no commas.", f"delimiter = {quoted(options.delimiter)}"]
     return [

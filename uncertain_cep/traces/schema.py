@@ -58,6 +58,8 @@ class TraceSchema:
         format = "spark-eventlog"  # optional, of all files whatever their names, as for `read_traces`
         tick = "1ms"               # optional
         delimiter = ";"            # optional, of CSV files
+        encoding = "latin-1"       # optional, of text that is not UTF-8; UTF-16 is known by its first letter
+        skip_rows = 3              # optional, lines before the line of names of CSV files
         nulls = ["NA", "-"]        # optional, texts of CSV files that stand for null besides the empty one
         columns = ["time", "kind"] # optional, the names of columns of CSV files without a line of names
         explode = "data.spans"     # optional, a column of lists, or several: rows are made of their items

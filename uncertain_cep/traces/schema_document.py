@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -19,11 +20,11 @@ from uncertain_cep.traces.formats import FILE_FORMATS, FileOptions
 from uncertain_cep.traces.joined_stamps import joined_name
 from uncertain_cep.traces.local_times import known_zone
 from uncertain_cep.traces.log_presets import Preset
+from uncertain_cep.traces.message_templates import Templates, template_fault
 from uncertain_cep.traces.program_presets import PRESETS
 from uncertain_cep.traces.ragged import RaggedColumns
 from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.schema_values import SchemaValues, is_list_of_text, joined_path
-from uncertain_cep.traces.templates import Templates, template_fault
 from uncertain_cep.traces.text_lines import CONTINUATION
 from uncertain_cep.traces.time_formats import EPOCHS, TimeFormat, base_fault, format_groups, told_with
 
@@ -32,7 +33,7 @@ __all__ = ["SchemaReader"]
 _TOP: Final = (
     "format", "tick", "delimiter", "nulls", "types", "extract", "events", "columns", "columns_by", "explode",
     "file_column", "folder_column", "continuation", "deduplicate", "constraints", "record_begin",
-    "templates",
+    "templates", "encoding", "skip_rows",
 )  # fmt: skip
 _EVENTS: Final = (
     "files", "type", "type_column", "id", "time", "unit", "where", "attributes", "uncertainty",
@@ -92,6 +93,8 @@ class SchemaReader(SchemaValues):
             file_column=self.text(document, "file_column", ""),
             folder_column=self.text(document, "folder_column", ""),
             continuation=self._continuation(document.get("continuation", CONTINUATION)),
+            encoding=self._encoding(document),
+            skip_rows=self._skip_rows(document),
             templates=self._templates(document),
             record_begin=self._record_begin(document, presets),
             parts=any(preset.parts for preset in presets),
@@ -181,6 +184,29 @@ class SchemaReader(SchemaValues):
             said = f"is no regular expression that can be used: {error}"
         self.fault("continuation", said)
         return None
+
+    def _encoding(self, document: Mapping[str, Any]) -> str | None:
+        name = self.text(document, "encoding", "")
+        if name is None:
+            return None
+        try:
+            # Some codecs are not of text.
+            b"".decode(name)
+            return codecs.lookup(name).name
+        except (LookupError, ValueError):
+            self.fault("encoding", f"is unknown: {name!r}; write one such as latin-1, cp1252 or utf-16")
+            return None
+
+    def _skip_rows(self, document: Mapping[str, Any]) -> int:
+        value = document.get("skip_rows", 0)
+        if (
+            isinstance(value, int)
+            and not isinstance(value, bool)
+            and (value > 0 or "skip_rows" not in document)
+        ):
+            return value
+        self.fault("skip_rows", f"must be a number of lines, such as 3, not {value!r}")
+        return 0
 
     def _templates(self, document: Mapping[str, Any]) -> Templates | None:
         table = document.get("templates")

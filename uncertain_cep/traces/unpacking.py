@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import lzma
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +14,9 @@ import pyarrow as pa
 from uncertain_cep.errors import TraceError
 from uncertain_cep.traces.packed_blocks import LZ4_MAGIC, Lz4Blocks, SnappyBlocks
 
-__all__ = ["COMPACTED", "COMPRESSIONS", "compression_of", "unpacked"]
+__all__ = ["COMPACTED", "COMPRESSIONS", "compression_of", "has_wide_letters", "unpacked"]
+
+_PIECE: Final = 1 << 20
 
 COMPRESSIONS: Final = {
     ".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".lz4": "lz4", ".xz": "xz",
@@ -37,8 +41,12 @@ def compression_of(path: Path) -> str | None:
     return COMPRESSIONS.get(suffixes[-1].lower()) if suffixes else None
 
 
-def unpacked(path: Path, span: tuple[int, int] | None = None) -> Any:
-    """Return a stream of a file's bytes, unpacked as its name says.
+def unpacked(
+    path: Path, span: tuple[int, int] | None = None, *, encoding: str | None = None, skip_rows: int = 0
+) -> Any:
+    """Return a stream of a file's bytes, unpacked as its name says; text of another ``encoding`` as UTF-8.
+
+    Text that begins with the mark of UTF-16 is that. The first ``skip_rows`` lines are left out.
 
     ``span`` are those to read of a file that is not packed, from one up to, but without, another. A read
     beyond the limit raises TraceError, one of a damaged file OSError.
@@ -47,6 +55,27 @@ def unpacked(path: Path, span: tuple[int, int] | None = None) -> Any:
         with path.open("rb") as file:
             file.seek(span[0])
             return pa.BufferReader(file.read(span[1] - span[0]))
+    stream = _packed(path)
+    if encoding is None and not skip_rows and not has_wide_letters(path):
+        return stream
+    whole = io.BufferedReader(stream if isinstance(stream, io.RawIOBase) else _Raw(stream), _PIECE)
+    wide = whole.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    encoding = "utf-16" if wide else encoding
+    text: Any = whole if encoding is None else io.BufferedReader(Transcoded(whole, encoding), _PIECE)
+    for _ in range(skip_rows):
+        text.readline()
+    return text
+
+
+def has_wide_letters(path: Path) -> bool:
+    """Tell whether a file begins as text of UTF-16 does; what cannot be read does not."""
+    with suppress(OSError, EOFError, ValueError, TraceError, pa.ArrowException), _packed(path) as stream:
+        return bytes(stream.read(2)) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return False
+
+
+def _packed(path: Path) -> Any:
+    """Return a stream of a file's bytes, unpacked as its name says."""
     compression = compression_of(path)
     if compression is None:
         try:
@@ -69,6 +98,57 @@ def unpacked(path: Path, span: tuple[int, int] | None = None) -> Any:
             "spark.eventLog.compression.codec=zstd"
         )
     return _Limited(pa.input_stream(path.open("rb"), compression=compression), path)
+
+
+class _Raw(io.RawIOBase):
+    """A stream of Arrow as one of Python."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+class Transcoded(io.RawIOBase):
+    """A stream of text of some encoding as UTF-8; what is no such text raises TraceError."""
+
+    def __init__(self, stream: Any, encoding: str) -> None:
+        super().__init__()
+        self._stream = stream
+        self._encoding = encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._head = b""
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._head and not self._ended:
+            data = self._stream.read(_PIECE)
+            self._ended = not data
+            try:
+                self._head = self._decoder.decode(data, self._ended).encode()
+            except UnicodeDecodeError:
+                raise TraceError(f"its text is no {self._encoding}: name another encoding") from None
+        data, self._head = self._head[: len(buffer)], self._head[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 class _Limited(io.RawIOBase):

@@ -18,8 +18,8 @@ from tests.cases.sampling import FEWER
 from tests.traces.files import put, schema_of
 from uncertain_cep.cli import main
 from uncertain_cep.traces.message_groups import message_groups
+from uncertain_cep.traces.message_templates import MOST_PARTS, parts_in, with_templates
 from uncertain_cep.traces.proposing import propose
-from uncertain_cep.traces.templates import MOST_PARTS, parts_in, with_templates
 
 LINES: Final = """\
 2025-03-02 03:04:05 user 7 logged in from 1.2.3.4

@@ -191,7 +191,7 @@ class SchemaReader(SchemaValues):
             return None
         try:
             # Some codecs are not of text.
-            b"".decode(name)
+            "a".encode(name)
             return codecs.lookup(name).name
         except (LookupError, ValueError):
             self.fault("encoding", f"is unknown: {name!r}; write one such as latin-1, cp1252 or utf-16")

@@ -85,6 +85,10 @@ def _output(query: Query) -> list[Row]:
         rows.append(("returns", _counts(query.expected_count)))
     if query.probability is not None:
         rows.append(("returns", _probability(query.probability)))
+        if query.probability.reads_any:
+            rows.append(("", "skip till next match has the same one as skip till any match, and costs more"))
+        if query.probability.reads_fewer:
+            rows.append(("", "repeated and optional events add nothing: as few as may be are looked for"))
     return rows
 
 

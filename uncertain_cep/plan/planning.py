@@ -38,6 +38,8 @@ from uncertain_cep.query.branches import (
     order_of,
 )
 from uncertain_cep.query.counted_set import as_pairs
+from uncertain_cep.query.fewest_events import fewest_events
+from uncertain_cep.query.next_as_any import next_as_any
 from uncertain_cep.query.parameters import kinds_of
 from uncertain_cep.query.parser import read_query
 from uncertain_cep.query.syntax import (
@@ -102,6 +104,9 @@ def make_plan(
     if changes:
         options = replace(options, **changes)
     query = as_pairs(query)
+    # What may spoil a match behind the known end, and ties that sequences break, are asked of the strategy.
+    if options.known_until is None and not (options.sources and options.names.sequence in schema.names):
+        query = fewest_events(next_as_any(query))
     counted = query.expected_count
     if counted is not None:
         options.check_counting()

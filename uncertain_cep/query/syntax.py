@@ -389,6 +389,10 @@ class Probability:
     position: Position
     counted: CountedEvents | None = None
     """Of a query whose matches are pairs, see :func:`uncertain_cep.query.counted_set.as_pairs`."""
+    reads_any: bool = False
+    """Whether skip till next match is read as skip till any match."""
+    reads_fewer: bool = False
+    """Whether fewer events are read in place of repeated and optional ones."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -82,7 +82,7 @@ def numbered_groups(
         The length of buckets of the first time, ticks; None: there is one.
     """
     literals = described_literals(described, is_chosen)
-    return in_groups(described, literals, of_match[literals.number], every)
+    return in_groups(described, literals, of_match, every)
 
 
 def described_literals(described: DescribedMatches, is_chosen: NDArray[np.bool_]) -> MatchLiterals:
@@ -96,15 +96,11 @@ def described_literals(described: DescribedMatches, is_chosen: NDArray[np.bool_]
 
 
 def in_groups(
-    described: DescribedMatches, literals: MatchLiterals, code: Int64, every: int | None
+    described: DescribedMatches, literals: MatchLiterals, of_match: Int64, every: int | None
 ) -> NumberedGroups:
-    """Return matches by group, whose number is ``code``, (k,) int64, and by bucket."""
+    """Return matches by group and by bucket; ``of_match`` has the group of each number of a match."""
     ticks, times = described.ticks, described.times
-    bucket, group = np.zeros_like(literals.number), code
+    bucket = np.zeros_like(literals.number)
     if every is not None:
-        places = np.arange(len(code))
-        literals, bucket = in_buckets(
-            literals._replace(number=places), times, (ticks.lower, ticks.upper), every
-        )
-        group = code[literals.number]
-    return by_group(literals, group, bucket, times)
+        literals, bucket = in_buckets(literals, times, (ticks.lower, ticks.upper), every)
+    return by_group(literals, of_match[literals.number], bucket, times)

@@ -1,4 +1,4 @@
-"""What Numba makes of a kernel, by what is public of Numba, and by private parts where they are as expected.
+"""Kernels as Numba makes them, by what is public of Numba, and by private parts where they are as expected.
 
 Numba has no public way to keep compiled code under names of one's own (:mod:`confidence.stored`), nor to
 compile for callers alone (:mod:`confidence.linked`). Those modules import private parts of Numba, which any
@@ -30,7 +30,7 @@ _NJIT: Final[Any] = numba.njit
 
 
 class PrivateParts(NamedTuple):
-    """Which private parts of Numba this process uses."""
+    """The private parts of Numba that this process uses."""
 
     part: str
     """Of :data:`PRIVATE` the first that holds; empty for none."""
@@ -75,7 +75,7 @@ def _private_options(inline: bool, allocates: bool) -> dict[str, Any]:
 
 
 def compiled_kernel(function: Any, inline: bool, allocates: bool, packed: bool) -> Any:
-    """Return what compiles a function, see :func:`confidence.kernel.kernel`, and calls what comes out.
+    """Return a dispatcher that compiles a function, see :func:`confidence.kernel.kernel`, and calls it.
 
     Its ``overloads`` are empty until something is compiled; its ``dispatcher`` is what others call.
     """
@@ -93,7 +93,7 @@ def compiled_kernel(function: Any, inline: bool, allocates: bool, packed: bool) 
 
 
 class NjitKernel:
-    """What ``numba.njit`` makes of a kernel, kept from interrupts.
+    """A kernel as ``numba.njit`` makes it, kept from interrupts.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class NjitKernel:
 
 
 def _kind(argument: Any) -> Any:
-    """Return what decides how an argument is typed, at a twentieth of what typing it takes."""
+    """Return a key of how an argument is typed, at a twentieth of the time of typing it."""
     if isinstance(argument, np.ndarray):
         return argument.dtype, argument.ndim, argument.flags.num
     return (type(argument), *map(_kind, argument)) if isinstance(argument, tuple) else type(argument)

@@ -1,4 +1,4 @@
-"""What knowing each variable of many groups would leave open, in bounded memory and between checkpoints."""
+"""Answers of many groups once one of their variables is known, in bounded memory and between checkpoints."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, steps_per_call
 from confidence.groups.counting import ROOM
+from confidence.groups.known_variables import MEAN, SQUARE, SURE, resolved_groups
 from confidence.groups.problems import Groups
-from confidence.groups.resolving import MEAN, SQUARE, SURE, resolved_groups
 from confidence.groups.weighing_groups import workspace_of
 
 __all__ = ["ResolvedVariables", "resolve_variables"]
@@ -19,7 +19,7 @@ Float64 = NDArray[np.float64]
 
 
 class ResolvedVariables(NamedTuple):
-    """What is left open of the answer of each group once one of its variables is known.
+    """The answer of each group once one of its variables is known.
 
     Attributes
     ----------

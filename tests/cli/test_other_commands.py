@@ -14,7 +14,7 @@ from tests.cli.conftest import Invoke, write_trace
 from uncertain_cep.traces.streams import value_stream
 
 COMMANDS = (
-    *("match", "report", "explain", "why-not", "init", "validate"),
+    *("match", "report", "explain", "decide", "why-not", "init", "validate"),
     *("infer-offsets", "generate", "casestudy", "warm-up", "doctor"),
 )
 

@@ -1,4 +1,4 @@
-"""What knowing a variable takes off the uncertainty of a group's answer, against sums over all ticks."""
+"""Variables that, once known, take something off the uncertainty of a group's answer, against sums over all ticks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confidence.groups import resolve_variables, weigh_groups
-from confidence.groups.resolving import SHORT
+from confidence.groups.known_variables import SHORT
 from tests.cases.groups import Literal, Matches, Time, arrays_of, groups
 from tests.cases.sampling import FEWER
 
@@ -86,7 +86,7 @@ def by_clock(ticks: int) -> Matches:
 
 
 def test_the_cost_does_not_depend_on_the_length_of_a_tick() -> None:
-    """What is taken off does neither, but for what a tick less or more is."""
+    """The variance that is taken off does neither, but for what a tick less or more is."""
     arrays = arrays_of([by_clock(ticks) for ticks in (10**5, 10**7)])
     taken_off = resolve_variables(arrays, 1, MOST_STEPS).taken_off.reshape(2, -1)
     np.testing.assert_allclose(taken_off[0], taken_off[1], rtol=1e-3)

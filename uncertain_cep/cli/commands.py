@@ -14,6 +14,7 @@ import click
 
 from uncertain_cep.boundary import our_error
 from uncertain_cep.cli.casestudy import casestudy
+from uncertain_cep.cli.decide import decide
 from uncertain_cep.cli.doctor import doctor
 from uncertain_cep.cli.explain import explain
 from uncertain_cep.cli.generate import generate
@@ -167,7 +168,7 @@ def main(traceback: bool) -> None:
 
 
 for _command in (
-    *(match, stream, report, explain, why_not, init, validate),
+    *(match, stream, report, explain, decide, why_not, init, validate),
     *(infer_offsets, generate, casestudy, warm_up, doctor),
 ):
     main.add_command(_command)

@@ -80,7 +80,7 @@ class GroupProbabilities(NamedTuple):
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def possible(self) -> GroupProbabilities:
-        """Return those that are not 0 for certain."""
+        """Return the groups whose probability is not certainly 0."""
         is_possible = self.upper > 0.0
         return GroupProbabilities._make(column[is_possible] for column in self)
 

@@ -34,12 +34,15 @@ class DescribedMatches:
     times : TimeVariables
     ties : SequenceTies or None
         Which of two events at one tick is before the other; None: neither.
+    offsets : OffsetBounds or None
+        Of the clocks of these events.
     """
 
     matches: RowMatches
     ticks: TableTicks
     times: TimeVariables
     ties: SequenceTies | None
+    offsets: OffsetBounds | None
 
     @classmethod
     def of(
@@ -62,7 +65,7 @@ class DescribedMatches:
             offsets = offsets and offsets.of_rows(used)
             pmfs = pmfs and replace(pmfs, offset=pmfs.offset[used])
         times = TimeVariables.of(plan, ticks.table, offsets, pmfs, ticks.lower, ticks.upper)
-        return cls(matches, ticks, times, SequenceTies.of(plan, ticks.table, offsets))
+        return cls(matches, ticks, times, SequenceTies.of(plan, ticks.table, offsets), offsets)
 
 
 def numbered_groups(

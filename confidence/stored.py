@@ -1,4 +1,4 @@
-"""What Numba makes of a kernel, kept between processes: how Numba hands it over, and takes it back.
+"""Compiled kernels kept between processes: how Numba hands them over, and takes them back.
 
 Numba's own cache stamps a kernel with its file alone, see :mod:`confidence.kernel_cache`. To put another one
 in its place takes private parts of Numba: :func:`confidence.compiled.private_parts` imports this module.
@@ -38,7 +38,7 @@ AVX2_FEATURES: Final = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 
 
 class KernelCache:
-    """What Numba asks for compiled code and hands it to, for one kernel.
+    """The cache of one kernel, which Numba asks for compiled code and hands it to.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class MemoryCache(KernelCache):
 
 
 def attach(dispatcher: Any, kept: KernelCache) -> Any:
-    """Return what ``numba.njit`` made of a kernel, with a cache, and without variants for constants."""
+    """Return a kernel as ``numba.njit`` makes it, with a cache, and without variants for constants."""
     template = dispatcher.get_call_template
 
     def of_types(args: Any, kws: Any) -> Any:

@@ -54,7 +54,7 @@ class Laws:
     values: Float64
 
     def some(self, which: Int64) -> Laws:
-        """Return those of some events."""
+        """Return the laws of some events."""
         lower, upper, happened = self.lower[which], self.upper[which], self.happened[which]
         return Laws(lower, upper, happened, self.law[which], self.values)
 

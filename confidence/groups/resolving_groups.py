@@ -41,7 +41,7 @@ class ResolvedVariables(NamedTuple):
 
 
 def resolve_variables(groups: Groups, at_least: int, most_steps: int) -> ResolvedVariables:
-    """Return what knowing each variable of some groups would leave open, one at a time.
+    """Return the answers of some groups once each of their variables is known, one at a time.
 
     Parameters
     ----------

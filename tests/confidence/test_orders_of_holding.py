@@ -1,4 +1,4 @@
-"""What must not matter to the probabilities of groups: absorption, and which variable is held first."""
+"""Choices that must not matter to the probabilities of groups: absorption, the variable held first."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def answer() -> list[dict[str, Any]]:
 
 
 def output(script: str, cache: Path | None = None, without: str = "") -> list[Any]:
-    """Return what a new process prints, which may not use some private parts of Numba."""
+    """Return the output of a new process, which may not use some private parts of Numba."""
     folder = {} if cache is None else {"NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -134,7 +134,8 @@ def test_another_numba_is_noticed(change: str, expected: list[Any], tmp_path: Pa
     assert list(missing) == list(PRIVATE)[: (*PRIVATE, "").index(part)]
 
 
-@pytest.mark.parametrize("without", ["linking", pytest.param("linking storing", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("without", ["linking", "linking storing"])
 def test_a_match_is_the_same_without(without: str) -> None:
     here = answer()
     assert len(here) > 2

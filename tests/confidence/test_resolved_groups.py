@@ -1,4 +1,4 @@
-"""Variables that, once known, take something off the uncertainty of a group's answer, against sums over all ticks."""
+"""Variables that, once known, take something off the doubt of a group's answer, against sums over ticks."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ ORDERS: Final = tuple(legal_orders(frozenset(BY_NAME)))
 
 
 def in_order(names: Sequence[str], evaluate: Callable[[], Any]) -> Any:
-    """Return what an evaluation by steps in another order returns."""
+    """Return the matches of an evaluation by steps in another order."""
     with patch("uncertain_cep.executor.steps.STEPS", tuple(BY_NAME[name] for name in names)):
         return evaluate()
 

@@ -39,7 +39,9 @@ def test_three_failures_before_a_login() -> None:
     assert row == {"s": 9, "probability": pytest.approx(0.7047619, abs=5e-8)}
 
 
-def worlds(events: list[Event], least: int, window: int, *, is_behind: bool, by: bool) -> dict[Any, Fraction]:
+def worlds(
+    events: list[Event], at_least: int, window: int, *, is_behind: bool, by: bool
+) -> dict[Any, Fraction]:
     """Return how likely each B, or any, has at least so many A next to it within the window."""
     chances: dict[Any, Fraction] = {}
     laws = []
@@ -62,7 +64,7 @@ def worlds(events: list[Event], least: int, window: int, *, is_behind: bool, by:
                 for event, other in zip(events, ticks, strict=True)
                 if event.type == "A" and other is not None
             ]
-            if sum(0 < ticks_apart < window for ticks_apart in apart) >= least:
+            if sum(0 < ticks_apart < window for ticks_apart in apart) >= at_least:
                 matched.add(anchor.id if by else None)
         for key in matched:
             chances[key] = chances.get(key, Fraction(0)) + weight
@@ -87,13 +89,13 @@ def event_lists(draw: st.DrawFn) -> list[Event]:
 @FEWER
 @given(event_lists(), st.integers(2, 3), st.integers(2, 9), st.booleans(), st.booleans(), st.booleans())
 def test_events_are_counted_in_all_worlds(
-    events: list[Event], least: int, window: int, is_behind: bool, by: bool, is_open: bool
+    events: list[Event], at_least: int, window: int, is_behind: bool, by: bool, is_open: bool
 ) -> None:
-    counted = f"AND(A{{{least}{',' if is_open else ''}}} a[])"
+    counted = f"AND(A{{{at_least}{',' if is_open else ''}}} a[])"
     pattern = f"SEQ(B b, {counted})" if is_behind else f"SEQ({counted}, B b)"
     text = f"PATTERN {pattern} WITHIN {window} RETURN PROBABILITY {'BY b' if by else ''}"
     note(text)
-    expected = worlds(events, least, window, is_behind=is_behind, by=by)
+    expected = worlds(events, at_least, window, is_behind=is_behind, by=by)
     rows = uc.match(table_of(events), text).to_pylist()
     assert {row.get("b"): row["probability"] for row in rows} == pytest.approx(
         {key: float(value) for key, value in expected.items()}, rel=1e-9

@@ -177,7 +177,7 @@ def test_one_match_is_its_confidence_and_several_are_between_bounds(case: Any) -
 @FEWER
 @given(language_cases(most=5))
 def test_groups_are_parts_of_all_and_more_matches_are_rarer(case: Any) -> None:
-    """Whatever the groups: P of all is between the largest of theirs and their sum."""
+    """For any groups: P of all is between the largest of theirs and their sum."""
     note(case.text())
     table = case.trace.table()
 

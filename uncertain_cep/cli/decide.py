@@ -57,7 +57,7 @@ def decide(
     parameters: dict[str, str],
     options: MatchOptions,
 ) -> None:
-    """Say which times or clocks, if known, would decide most of the answers of QUERY in one or more traces.
+    """Name the times and clocks that, if known, would decide most answers of QUERY in one or more traces.
 
     With RETURN PROBABILITY each group is an answer, else each match is.
 

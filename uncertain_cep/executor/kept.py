@@ -1,4 +1,4 @@
-"""What a query keeps of the matches that are found: HAVING, the k best, LIMIT."""
+"""The matches that a query keeps of those found: HAVING, the k best, LIMIT."""
 
 from __future__ import annotations
 

@@ -131,16 +131,16 @@ def _closed(
     return False, lower, upper
 
 
-def choices(pairs: MatchLiterals, anchor: Int64, least: int) -> MatchLiterals | None:
-    """Return each choice of ``least`` pairs of one anchor as a match.
+def choices(pairs: MatchLiterals, anchor: Int64, size: int) -> MatchLiterals | None:
+    """Return each choice of ``size`` pairs of one anchor as a match.
 
     None if there are too many. ``anchor``, (k,) int64, has the anchor of each pair; pairs forbid nothing.
     """
     order = np.argsort(anchor, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(anchor[order])) + 1)
-    if sum(comb(len(part), least) for part in parts) > _MOST_CHOICES:
+    if sum(comb(len(part), size) for part in parts) > _MOST_CHOICES:
         return None
-    chosen = [choice for part in parts for choice in combinations(part.tolist(), least)]
+    chosen = [choice for part in parts for choice in combinations(part.tolist(), size)]
     if not chosen:
         return pairs.some(np.zeros(0, dtype=np.int64))
     pair = np.array(chosen, dtype=np.int64)

@@ -61,7 +61,7 @@ def with_plus(pattern: Pattern) -> Pattern:
 
 
 def counted_faults(query: Query) -> Iterator[Fault]:
-    """Yield what cannot be asked of events that are counted."""
+    """Yield a fault for each thing that cannot be asked of events that are counted."""
     form = counted_set(query.pattern)
     clause = query.probability
     if form is None or clause is None:

@@ -1,1 +1,1 @@
-"""Things that would decide answers: how much the uncertainty of answers would fall if a time or a clock were known."""
+"""Things that would decide answers: how much less uncertain these were if a time or a clock were known."""

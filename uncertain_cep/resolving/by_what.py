@@ -41,7 +41,7 @@ def _text(column: pa.ChunkedArray, rows: Int64) -> pa.Array:
 
 
 def names_of(plan: EvaluationPlan, answers: OpenAnswers, by: str) -> pa.Array:
-    """Return what each thing that can be known is called, by "source", "type" or "event"."""
+    """Return the name of each thing that can be known, by "source", "type" or "event"."""
     table, names = answers.described.ticks.table, plan.names
     column = {"source": names.source, "type": names.type, "event": names.id}[by]
     if column in table.column_names:

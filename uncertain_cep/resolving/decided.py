@@ -44,7 +44,7 @@ def deciding(
     timeout: float | None = None,
     memory_limit: str | int | None = None,
 ) -> Deciding:
-    """Return what would decide the answers of a query: which times or clocks to learn more exactly.
+    """Return the times and clocks that would decide the answers of a query, were they known more exactly.
 
     An answer of probability P has the expected Brier score P (1 - P), which is 0 once it is certain. Knowing
     the time of an event, the offset of a clock, or whether an event happened takes the variance of P off it,

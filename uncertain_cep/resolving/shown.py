@@ -118,7 +118,7 @@ def _as_html(table: pa.Table) -> str:
 
 
 def sentence_of(answers: OpenAnswers | None, sources: pa.Table, by: str) -> str:
-    """Return what would decide most of some answers."""
+    """Return a sentence of the things that would decide most of some answers."""
     if answers is None:
         return "There is no match, so nothing is open."
     count = counted(len(answers.code), "answer")
@@ -151,7 +151,7 @@ def _falling(pair: tuple[str, float]) -> float:
 
 
 def _called(kind: str, by: str, name: str | None) -> str:
-    """Return what a row of the table speaks of."""
+    """Return the thing that a row of the table speaks of."""
     if kind == "clock":
         return f"the clock {name}"
     word = "when" if kind == "time" else "whether"
@@ -165,7 +165,7 @@ def _called(kind: str, by: str, name: str | None) -> str:
 
 
 def _advice(shares: dict[str, float]) -> str:
-    """Return what to do about it."""
+    """Return a sentence that advises."""
     times, clocks = shares["time"], shares["clock"]
     if max(times, clocks) < shares["existence"]:
         return "Find out whether these events happened."

@@ -139,7 +139,7 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
 
 
 def _kind_by_content(files: Sequence[TraceFile]) -> str | None:
-    """Return what files are, none of whose names tells it, if they are all the same."""
+    """Return the format of files, none of whose names tells it, if all have the same."""
     kinds = {None if kind_of(file.path) is not None else content_kind(file.path) for file in files}
     return kinds.pop() if len(kinds) == 1 else None
 

@@ -113,6 +113,7 @@ def test_a_group_that_is_too_dear_says_so_and_leaves_the_others() -> None:
     assert weighed.probability[0, 1] == weighed.probability[2, 1] > 0
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("degree", [8, 9, 15, 30, 60, 120, 255])
 def test_few_ticks_tell_the_sums_of_polynomials_of_a_high_degree(degree: int) -> None:
     for count in (nodes_needed(degree) + 1, 10 * degree * degree, 10**12):
@@ -161,6 +162,7 @@ def test_a_group_of_many_matches_is_given_up_at_its_budget() -> None:
     assert weighed.steps[0] < 100_000
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("leaves", [2, 20, 60, 120, 255])
 def test_one_event_before_any_of_many_that_overlap_it(leaves: int) -> None:
     """Given its tick the others are independent: the largest of them is behind it."""

@@ -71,6 +71,7 @@ def test_variables_are_resolved_as_by_ticks(drawn: list[Matches], at_least: int)
     assert_resolved(drawn, at_least)
 
 
+@pytest.mark.compiled
 @FEWER
 @given(groups(longest=60, most_times=2), st.integers(1, 2))
 def test_long_intervals_are_resolved_by_few_ticks(group: Matches, at_least: int) -> None:
@@ -85,6 +86,7 @@ def by_clock(ticks: int) -> Matches:
     return Matches(tuple(times), tuple(matches))
 
 
+@pytest.mark.compiled
 def test_the_cost_does_not_depend_on_the_length_of_a_tick() -> None:
     """The variance that is taken off does neither, but for what a tick less or more is."""
     arrays = arrays_of([by_clock(ticks) for ticks in (10**5, 10**7)])
@@ -101,6 +103,7 @@ def test_what_an_answer_does_not_depend_on_takes_nothing_off() -> None:
     assert have.made_certain.tolist() == pytest.approx([1.0, 0.0])
 
 
+@pytest.mark.compiled
 def test_a_variable_that_is_too_dear_is_said() -> None:
     group = by_clock(10**5)
     have = resolve_variables(arrays_of([group]), 1, 50)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import codecs
 import io
 import lzma
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
-from uncertain_cep.errors import TraceError
+from uncertain_cep.errors import TraceError, ignoring
 from uncertain_cep.traces.packed_blocks import LZ4_MAGIC, Lz4Blocks, SnappyBlocks
 
 __all__ = ["COMPACTED", "COMPRESSIONS", "compression_of", "has_wide_letters", "unpacked"]
@@ -69,7 +68,7 @@ def unpacked(
 
 def has_wide_letters(path: Path) -> bool:
     """Tell whether a file begins as text of UTF-16 does; what cannot be read does not."""
-    with suppress(OSError, EOFError, ValueError, TraceError, pa.ArrowException), _packed(path) as stream:
+    with ignoring(OSError, EOFError, ValueError, TraceError, pa.ArrowException), _packed(path) as stream:
         return bytes(stream.read(2)) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     return False
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from uncertain_cep.clocks.inferring import infer_offsets as infer_offsets
     from uncertain_cep.clocks.logs import read_clock_log as read_clock_log
     from uncertain_cep.resolving.decided import deciding as deciding
-    from uncertain_cep.resolving.shown import Deciding as Deciding
     from uncertain_cep.errors import (
         ConfidenceCostError as ConfidenceCostError,
         Fault as Fault,
@@ -88,7 +87,6 @@ _MODULES: Final = {
     "uncertain_cep.clocks.inferring": ("infer_offsets",),
     "uncertain_cep.clocks.logs": ("read_clock_log",),
     "uncertain_cep.resolving.decided": ("deciding",),
-    "uncertain_cep.resolving.shown": ("Deciding",),
     "uncertain_cep.results.composition": ("to_events", "with_matches"),
     "uncertain_cep.streaming.matcher": ("IncrementalMatcher",),
     "uncertain_cep.errors": (

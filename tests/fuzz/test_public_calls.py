@@ -180,6 +180,10 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "duplicates": ("error", "drop", "keep"),
     "memory_limit": (None, "100GB", "1MB", 0),
     "progress": (None, False, "yes"),
+    "undecided": ("error", "bounds", "maybe"),
+    "where": (None, {}, {"a": 1}, {"a": "x", "b": 2}, {"c": None}),
+    **dict.fromkeys(("doubtful", "misses"), (0, 1, 20, -3, 2**63)),
+    "ids": (1, "x", None),
     "parameters": (
         None, {}, {"x": 1.0, "w": 5, "c": 0.1, "k": 3}, {"x": "u", "w": "5s", "c": 2, "k": -1}, {"x": None},
         {"x": dt.datetime(2026, 1, 5), "w": dt.timedelta(1), "c": math.nan, "k": 2**70}, {1: 2},

@@ -59,8 +59,13 @@ def test_a_given_format_is_read_whatever_the_name(tmp_path: Path, name: str, for
 @pytest.mark.parametrize("format_name", FILE_FORMATS)
 def test_without_a_format_names_tell_it(tmp_path: Path, format_name: str) -> None:
     assert uc.read_traces(write(tmp_path / f"trace.{format_name}", format_name)).to_pylist() == ROWS
+    unnamed = write(tmp_path / "trace.txt", format_name)
+    if TEXTS.get(format_name) == LINES:
+        # Objects of JSON are known by their first characters.
+        assert uc.read_traces(unnamed).to_pylist() == ROWS
+        return
     with pytest.raises(uc.TraceError, match=r"not known by its name: .* in Python, format= names it"):
-        uc.read_traces(write(tmp_path / "trace.txt", format_name))
+        uc.read_traces(unnamed)
 
 
 def test_of_a_folder_all_files_are_read_in_a_given_format(tmp_path: Path) -> None:

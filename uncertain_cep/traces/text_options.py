@@ -68,8 +68,13 @@ def _lines_before(path: Path, delimiter: str, options: FileOptions) -> int:
     with ignoring(OSError, ValueError, EOFError, TraceError, pa.ArrowException, csv.Error):
         with unpacked(path, encoding=options.encoding) as stream:
             lines = bytes(stream.read(_PIECE)).decode("utf-8-sig", "replace").splitlines()[:_LOOKED_LINES]
-        for each in (delimiter, ";", "\t", "|"):
-            counts = [len(row) for row in csv.reader(lines, delimiter=each)]
+        counts_by = [
+            [len(row) for row in csv.reader(lines, delimiter=each)] for each in (delimiter, ";", "\t", "|")
+        ]
+        # Where one splits all lines alike, the first one too, numbers with a comma are no columns.
+        if any(counts and set(counts) == {counts[0]} != {1} for counts in counts_by):
+            return 0
+        for counts in counts_by:
             if len(counts) != len(lines) or not counts:
                 continue
             usual, _ = max(Counter(counts).items(), key=lambda pair: (pair[1], pair[0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from confidence.groups import Groups
 
-__all__ = ["Literal", "Matches", "Time", "arrays_of", "counted", "groups"]
+__all__ = ["Literal", "Matches", "Time", "arrays_of", "counted", "groups", "worlds"]
 
 Literal = tuple[int, int, int]
 """``t[1] - t[0] >= [2]``; 0 stands for tick 0."""
@@ -76,9 +77,8 @@ def arrays_of(groups_to_lay_out: list[Matches]) -> Groups:
     )
 
 
-def counted(group: Matches, at_least: int) -> list[Fraction]:
-    """Return the probabilities of 0, 1, .. matches, and of so many or more, by all choices of ticks."""
-    masses = [Fraction(0)] * (at_least + 1)
+def worlds(group: Matches) -> Iterator[tuple[tuple[int, ...], Fraction, int]]:
+    """Yield each choice of ticks, with its probability, and how many signatures have a match then."""
     for choice in product(*(time.law for time in group.times)):
         ticks, weight = [0], Fraction(1)
         for tick, chance in choice:
@@ -96,7 +96,14 @@ def counted(group: Matches, at_least: int) -> list[Fraction]:
             for signature, literals, boxes in group.matches
             if holds(literals) and not any(map(holds, boxes))
         }
-        masses[min(len(signatures), at_least)] += weight
+        yield tuple(tick for tick, _ in choice), weight, len(signatures)
+
+
+def counted(group: Matches, at_least: int) -> list[Fraction]:
+    """Return the probabilities of 0, 1, .. matches, and of so many or more, by all choices of ticks."""
+    masses = [Fraction(0)] * (at_least + 1)
+    for _, weight, matches in worlds(group):
+        masses[min(matches, at_least)] += weight
     return masses
 
 

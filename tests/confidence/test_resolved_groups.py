@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from confidence.groups import resolve_variables, weigh_groups
 from confidence.groups.known_variables import SHORT
-from tests.cases.groups import Literal, Matches, Time, arrays_of, groups
+from tests.cases.groups import Matches, Time, arrays_of, groups, worlds
 from tests.cases.sampling import FEWER
 
 MOST_STEPS = 10**7
@@ -24,26 +23,10 @@ def resolved(group: Matches, at_least: int) -> list[tuple[Fraction, Fraction, Fr
     """Return for each variable P, the variance of P given the variable, and how likely that is 0 or 1."""
     weight_of: list[defaultdict[int, Fraction]] = [defaultdict(Fraction) for _ in group.times]
     mass_of: list[defaultdict[int, Fraction]] = [defaultdict(Fraction) for _ in group.times]
-    for choice in product(*(time.law for time in group.times)):
-        ticks, weight = [0], Fraction(1)
-        for tick, chance in choice:
-            ticks.append(tick)
-            weight *= chance
-        for number, time in enumerate(group.times, start=1):
-            if time.clock:
-                ticks[number] += ticks[time.clock]
-
-        def holds(literals: tuple[Literal, ...], ticks: list[int] = ticks) -> bool:
-            return all(ticks[later] - ticks[earlier] >= distance for earlier, later, distance in literals)
-
-        signatures = {
-            signature
-            for signature, literals, boxes in group.matches
-            if holds(literals) and not any(map(holds, boxes))
-        }
-        for number, (tick, _) in enumerate(choice):
+    for ticks, weight, matches in worlds(group):
+        for number, tick in enumerate(ticks):
             weight_of[number][tick] += weight
-            mass_of[number][tick] += weight if len(signatures) >= at_least else 0
+            mass_of[number][tick] += weight if matches >= at_least else 0
     expected = []
     for weights, masses in zip(weight_of, mass_of, strict=True):
         mean = sum(masses.values(), Fraction(0))

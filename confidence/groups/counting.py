@@ -47,8 +47,8 @@ __all__ = [
     "COSTLY",
     "READY",
     "ROOM",
+    "bound",
     "counted",
-    "hold",
     "load_group",
     "probabilities_of_groups",
     "probabilities_of_worlds",
@@ -242,7 +242,8 @@ def counted(begin, end, variables, arena, scratch):
             _leave(level, variables, arena, scratch)
             status = READY
         elif frame[_KIND] == _HELD:
-            hold(frame[_VARIABLE], arena.tick[frame[_NEXT]], variables)
+            tick = arena.tick[frame[_NEXT]]
+            bound(frame[_VARIABLE], tick, tick, variables)
             status = _enter(frame[_FIRST], frame[_LAST], variables, arena, scratch)
         elif frame[_KIND] == _ALTERNATIVES:
             status = _open_part(frame[_NEXT], variables, arena, scratch)
@@ -343,16 +344,6 @@ def _push_held(begin, end, variables, arena, scratch):
 
 
 @kernel
-def hold(v, tick, variables):
-    """Hold a variable at a tick, and move the times by it if it is a clock."""
-    set_bounds(v, tick, tick, variables)
-    w = variables[CHILD, v]
-    while w:
-        set_bounds(w, tick + variables[OWN_LOW, w], tick + variables[OWN_HIGH, w], variables)
-        w = variables[SIBLING, w]
-
-
-@kernel
 def set_bounds(v, low, high, variables):
     """Set the bounds of a variable, also those within a match."""
     variables[LOW, v] = variables[NEAR_LOW, v] = low
@@ -360,8 +351,8 @@ def set_bounds(v, low, high, variables):
 
 
 @kernel
-def _release(v, low, high, variables):
-    """Give a variable its bounds back."""
+def bound(v, low, high, variables):
+    """Give a variable other bounds, one tick to hold it, and move the times by it if it is a clock."""
     set_bounds(v, low, high, variables)
     w = variables[CHILD, v]
     while w:
@@ -393,7 +384,7 @@ def _leave(level, variables, arena, scratch):
         v = frame[_VARIABLE]
         if variables[LAW, v] < 0:
             scale = float(frame[_HIGH] - frame[_LOW] + 1)
-        _release(v, frame[_LOW], frame[_HIGH], variables)
+        bound(v, frame[_LOW], frame[_HIGH], variables)
     for n in range(total.shape[0]):
         result[n] = total[n] / scale
     _restore_tops(frame, arena.top)

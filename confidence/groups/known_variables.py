@@ -16,7 +16,7 @@ from typing import Final
 from confidence.budget import plain_checkpoint
 from confidence.chain.pieces import add_point
 from confidence.groups.absorbing import absorb
-from confidence.groups.counting import COSTLY, READY, ROOM, counted, hold, load_group, set_bounds
+from confidence.groups.counting import COSTLY, READY, ROOM, bound, counted, load_group, set_bounds
 from confidence.groups.holding import TOO_DEAR, append_piece, append_tick, degree_of, piece_starts, tying_most
 from confidence.groups.literal_stack import is_open
 from confidence.groups.problems import (
@@ -278,4 +278,4 @@ def _hold_own(v, tick, variables):
         variables[OWN_LOW, v] = variables[OWN_HIGH, v] = tick
         set_bounds(v, variables[LOW, clock] + tick, variables[HIGH, clock] + tick, variables)
         return
-    hold(v, tick, variables)
+    bound(v, tick, tick, variables)

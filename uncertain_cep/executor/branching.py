@@ -9,12 +9,13 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from uncertain_cep.candidates.event_times import ticks_of
 from uncertain_cep.candidates.possible_readings import all_candidates, possible_readings
 from uncertain_cep.candidates.selection import ScanCache, Slicing
 from uncertain_cep.executor.slices import is_searched_by_slice
 from uncertain_cep.executor.sound_tables import check_table, constants_hold
 from uncertain_cep.executor.steps import evaluated
-from uncertain_cep.executor.table_scans import TableScan, ticks_of, times_once
+from uncertain_cep.executor.table_scans import TableScan, times_once
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.plan import EvaluationPlan, plan_of_reading
 from uncertain_cep.plan.grouping import ROW_FIELD

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from uncertain_cep.candidates.event_times import EventTimes
 from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.candidates.sequenced import SequencedEvents
-from uncertain_cep.executor.table_scans import EventTimes, TableScan
+from uncertain_cep.executor.table_scans import TableScan
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import InOrder, TiedEvents
 from uncertain_cep.plan import EvaluationPlan

@@ -5,51 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.diagnostics import Diagnostics
-from uncertain_cep.candidates.own_times import OffsetBounds, offset_bounds, times_of
-from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.candidates.event_times import EventTimes, event_times
 from uncertain_cep.candidates.selection import ScanCache, Slicing
 from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["EventTimes", "TableScan", "in_one_chunk", "ticks_of", "times_once"]
+__all__ = ["TableScan", "in_one_chunk", "times_once"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-class EventTimes(NamedTuple):
-    """The times of events, whatever the pattern."""
-
-    in_table: tuple[Int64, Int64]
-    """Each (n,) int64. The bounds in the table, ticks."""
-    offsets: OffsetBounds | None
-    """Of the clocks of events; None if they do not name any."""
-    pmfs: ExplicitPmfs | None
-    lower: Int64
-    upper: Int64
-    """Each (n,) int64. Bounds without ticks of probability 0 at the ends."""
-
-
-def ticks_of(table: pa.Table, name: str, plan: EvaluationPlan) -> Int64:
-    """Return a time column in ticks, (n,) int64."""
-    return plan.domain.ticks(table.column(name))
-
-
 def times_once(plan: EvaluationPlan, table: pa.Table) -> Callable[[], EventTimes]:
     """Return a function that computes the times of checked events when it is first called."""
-    return cache(partial(_times, plan, table))
-
-
-def _times(plan: EvaluationPlan, table: pa.Table) -> EventTimes:
-    bounds = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
-    offsets = offset_bounds(plan, table) if plan.clocks else None
-    return EventTimes(bounds, offsets, *times_of(plan, table, offsets, *bounds))
+    return cache(partial(event_times, plan, table))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from uncertain_cep.candidates.event_times import EventTimes, event_times
 from uncertain_cep.candidates.existence import existence
 from uncertain_cep.candidates.marginals import with_marginals
-from uncertain_cep.candidates.own_times import OffsetBounds, offset_bounds, times_of
+from uncertain_cep.candidates.own_times import OffsetBounds
 from uncertain_cep.errors import UncertainCepWarning
-from uncertain_cep.executor import check_table, execute_within, ticks_of
+from uncertain_cep.executor import check_table, execute_within
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan, plan_of_branch, plan_of_reading
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.binder import BoundQuery
@@ -137,15 +138,16 @@ class Question:
     @cached_property
     def offsets(self) -> OffsetBounds | None:
         """The clocks of the events; None if they name none, or these are not looked at."""
-        return offset_bounds(self.plan, self.table) if self.plan.clocks else None
+        return self._event_times.offsets
 
     @cached_property
     def times(self) -> tuple[Int64, Int64]:
         """Bounds of the times of all events, ticks, without those of probability 0 at the ends."""
-        plan, table = self.plan, with_marginals(self.plan, self.table)
-        names = plan.names
-        bounds = ticks_of(table, names.lower, plan), ticks_of(table, names.upper, plan)
-        return times_of(plan, table, self.offsets, *bounds)[1:]
+        return self._event_times.lower, self._event_times.upper
+
+    @cached_property
+    def _event_times(self) -> EventTimes:
+        return event_times(self.plan, with_marginals(self.plan, self.table))
 
     @cached_property
     def probability(self) -> NDArray[np.float64]:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.groups import resolve_variables
+from uncertain_cep.candidates.event_times import event_times
 from uncertain_cep.candidates.marginals import with_marginals
-from uncertain_cep.candidates.own_times import OffsetBounds, offset_bounds, times_of, with_coded_clocks
-from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.candidates.own_times import with_coded_clocks
 from uncertain_cep.config import GROUPED_AT_ONCE, MOST_GROUP_STEPS
 from uncertain_cep.errors import OptionError
-from uncertain_cep.executor import execute_within, ticks_of
+from uncertain_cep.executor import execute_within
 from uncertain_cep.occurrence.explicit_matches import TableTicks
 from uncertain_cep.occurrence.match_groups import MatchGroups
 from uncertain_cep.occurrence.numbered_matches import DescribedMatches, numbered_groups
@@ -122,24 +122,15 @@ def open_answers(
         return _resolved(plan, table, matches, options, by_match)
 
 
-def _times(
-    plan: EvaluationPlan, table: pa.Table
-) -> tuple[TableTicks, OffsetBounds | None, ExplicitPmfs | None]:
-    """Return the times of events, their clocks, and their laws."""
-    coded = with_coded_clocks(plan, with_marginals(plan, table)).combine_chunks()
-    bounds = ticks_of(coded, plan.names.lower, plan), ticks_of(coded, plan.names.upper, plan)
-    offsets = offset_bounds(plan, coded) if plan.clocks else None
-    pmfs, lower, upper = times_of(plan, coded, offsets, *bounds)
-    return TableTicks(coded, lower, upper, bounds[0]), offsets, pmfs
-
-
 def _resolved(
     plan: EvaluationPlan, table: pa.Table, matches: RowMatches, options: MatchOptions, by_match: bool
 ) -> OpenAnswers:
-    ticks, offsets, pmfs = _times(plan, table)
-    if refusal := refusal_of(plan, ticks, pmfs, matches):
+    table = with_coded_clocks(plan, with_marginals(plan, table)).combine_chunks()
+    times = event_times(plan, table)
+    ticks = TableTicks(table, times.lower, times.upper, times.in_table[0])
+    if refusal := refusal_of(plan, ticks, times.pmfs, matches):
         raise OptionError(refusal)
-    described = DescribedMatches.of(plan, matches, ticks, offsets, pmfs)
+    described = DescribedMatches.of(plan, matches, ticks, times.offsets, times.pmfs)
     groups = MatchGroups.of(plan, described.matches, described.ticks.table)
     of_match = np.arange(matches.count) if by_match else groups.of_match
     threads = available_cores() if options.threads is None else options.threads

@@ -23,10 +23,11 @@ from eventbased.gaps.gap_events import (
     some_of,
 )
 from eventbased.search.state import FoundMatches
+from uncertain_cep.candidates.event_times import event_times
 from uncertain_cep.candidates.existence import Existence, existence
 from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.marginals import with_marginals
-from uncertain_cep.candidates.own_times import SharedClocks, offset_bounds, shared_clocks, times_of
+from uncertain_cep.candidates.own_times import SharedClocks, offset_bounds, shared_clocks
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
 from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
@@ -67,11 +68,8 @@ def weighed_matches(
     OptionError
         See `matched_events` and `sequenced`; of any branch, before one is yielded.
     """
-    names, domain = plan.names, plan.domain
     table = with_marginals(plan, table)
-    given = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
-    offsets = offset_bounds(plan, table) if plan.clocks else None
-    pmfs, lower, upper = times_of(plan, table, offsets, *given)
+    in_table, offsets, pmfs, lower, upper = event_times(plan, table)
     parts = [
         (found, sequenced(found.plan, table, pmfs, lower, upper))
         for found in matched_events(plan, table, matches)
@@ -79,7 +77,7 @@ def weighed_matches(
     clocks, others = None, pmfs
     if offsets is not None:
         clocks, others = shared_clocks(plan, table, offsets, pmfs, lower, upper)
-    exists = existence(table, names.probability)
+    exists = existence(table, plan.names.probability)
     for found, order in parts:
         events = Events(
             np.append(found.begins, len(found.match)), found.component, found.row, lower[found.row],
@@ -88,7 +86,7 @@ def weighed_matches(
         if order is not None:
             yield found, events, groups_in_order(found.plan, table, events, order, exists)
             continue
-        selected = partial(select, found.plan, table, lower, upper, given[0], None)
+        selected = partial(select, found.plan, table, lower, upper, in_table[0], None)
         times = lower, upper
         yield (
             found,

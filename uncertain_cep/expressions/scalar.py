@@ -93,28 +93,20 @@ def _constant(expression: TypedExpression) -> Values | None:
 def _function(expression: Apply, operands: list[Scalar]) -> Scalar:
     """Return a function that applies one of the query's functions as to the rows of a table."""
     constants = [_constant(operand) for operand in expression.operands]
-    kinds = [operand.kind for operand in expression.operands]
 
     def value(row: Row) -> Any:
-        arguments = [operand(row) for operand in operands]
-        called, kinds_here = expression, list(kinds)
-        for place, part in enumerate(arguments):
-            if type(part) is float and kinds[place] == "int":
-                kinds_here[place] = "float"
-                changed = tuple(
-                    replace(operand, kind="float") if number == place else operand
-                    for number, operand in enumerate(called.operands)
-                )
-                called = replace(called, operands=changed)
-            elif type(part) is float and kinds[place] in ("time", "duration"):
+        arguments, called = [], []
+        for operand, constant, read in zip(expression.operands, constants, operands, strict=True):
+            part = read(row)
+            if type(part) is float and operand.kind == "int":
+                operand = replace(operand, kind="float")
+            elif type(part) is float and operand.kind in ("time", "duration"):
                 # No time of the calendar.
-                arguments[place] = None
-        rows = [
-            constant or _row_of(kind, part)
-            for constant, kind, part in zip(constants, kinds_here, arguments, strict=True)
-        ]
+                part = None
+            arguments.append(constant or _row_of(operand.kind, part))
+            called.append(operand)
         with np.errstate(all="ignore"):
-            values = applied(called, rows)
+            values = applied(replace(expression, operands=tuple(called)), arguments)
         if values.valid is not None and not np.all(values.valid):
             return None
         data = values.data

@@ -224,3 +224,10 @@ def test_wrong_calls() -> None:
     frame = type("DataFrame", (), {"__module__": "pyspark.sql"})()
     with pytest.raises(uc.OptionError, match="frames in this process"):
         uc.why_not(frame, query)
+
+
+def test_what_is_in_the_trace_steers_no_terminal() -> None:
+    events = pa.table({"type": ["A", "B"], "id": ["a\x1b[2J", "b"], "lower": [9, 1], "upper": [9, 1]})
+    missed = uc.why_not(events, "PATTERN SEQ(A a, B b) WITHIN 9", a="a\x1b[2J")
+    assert "\x1b" not in str(missed)
+    assert "a\N{REPLACEMENT CHARACTER}[2J" in str(missed)

@@ -182,6 +182,16 @@ def test_times_are_summed_by_what_is_asked(by: str, name: str) -> None:
     assert name in {row["name"] for row in result.sources.to_pylist() if row["kind"] == "time"}
 
 
+def test_what_is_in_the_trace_steers_no_terminal() -> None:
+    events = _events().set_column(0, "type", pa.array(["Task", "Pe\x1b[2Jak"] * 2))
+    events = events.set_column(1, "id", pa.array(["t1", "p\x1b[2J", "t2", "<b>"]))
+    query = "PATTERN SEQ(Task t, ANY p) WITHIN 20000 RETURN PROBABILITY BY p"
+    result = uc.deciding(events, query, by="type")
+    assert any("\x1b" in row["name"] for row in result.sources.to_pylist())
+    assert "\x1b" not in str(result)
+    assert "<b>" not in result._repr_html_()
+
+
 def test_nothing_is_open() -> None:
     events = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [0, 5], "upper": [0, 5]})
     certain = uc.deciding(events, "PATTERN SEQ(A a, B b) WITHIN 9")

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any, Final
 
 from uncertain_cep.plurals import listed
-from uncertain_cep.results.display import plain_text
+from uncertain_cep.results.display import plain_text, visible
 
 __all__ = ["Miss", "Move", "Reason", "WhyNot", "rank_of"]
 
@@ -195,7 +195,7 @@ class WhyNot:
         return json.dumps(self.as_dict(), indent=2, ensure_ascii=False, default=plain_text)
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
+        return "\n".join(map(visible, self._lines()))
 
     def __repr__(self) -> str:
         return str(self)

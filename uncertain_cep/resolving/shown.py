@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from uncertain_cep.plurals import counted
 from uncertain_cep.resolving.open_answers import OpenAnswers
+from uncertain_cep.results.display import MatchTable, visible
 
 __all__ = ["Deciding", "sentence_of"]
 
@@ -17,7 +18,7 @@ _SHOWN = 10
 """Rows of a table that are printed."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Deciding:
     """The things that would decide the answers of a query.
 
@@ -57,64 +58,44 @@ class Deciding:
     open: float
     _tables: tuple[pa.Table, pa.Table]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         """Return the sentence, and the first rows of both tables."""
-        sources, answers = self._tables
-        parts = [self.sentence]
-        if sources.num_rows:
-            parts.append(_as_text(sources))
-        if answers.num_rows:
-            parts.append(
-                "the most doubtful answers, and what would decide most of each:\n" + _as_text(answers)
-            )
-        return "\n\n".join(parts)
-
-    __repr__ = __str__
+        return "\n\n".join((visible(self.sentence), *map(repr, self._shown())))
 
     def _repr_html_(self) -> str:
-        tables = [_as_html(table) for table in self._tables if table.num_rows]
-        return "".join((f"<p>{escape(self.sentence)}</p>", *tables))
+        tables = "".join(table._repr_html_() for table in self._shown())
+        return f"<p>{escape(self.sentence)}</p>{tables}"
+
+    def _shown(self) -> list[MatchTable]:
+        """Return the first rows of the tables that have any."""
+        return [
+            MatchTable(_with_few_digits(table.slice(0, _SHOWN)), f"{caption}{_cut(table.num_rows)}:")
+            for table, caption in zip(self._tables, _CAPTIONS, strict=True)
+            if table.num_rows
+        ]
 
 
-def _cells(table: pa.Table) -> list[list[str]]:
-    """Return the first rows of a table as text, under its header."""
-    columns = []
-    for field, column in zip(table.schema, table.slice(0, _SHOWN).columns, strict=True):
-        values = column.to_pylist()
-        if field.name == "share":
-            cells = [f"{value:.2%}" for value in values]
-        elif pa.types.is_floating(field.type):
-            cells = [f"{value:.3f}" for value in values]
-        else:
-            cells = ["" if value is None else str(value) for value in values]
-        columns.append([field.name, *cells])
-    return [list(row) for row in zip(*columns, strict=True)]
+_CAPTIONS: Final = (
+    "known one at a time, the first what decides most",
+    "the most doubtful answers, each with what would decide most of it",
+)
 
 
-def _as_text(table: pa.Table) -> str:
-    rows = _cells(table)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    is_number = [
-        pa.types.is_floating(field.type) or pa.types.is_integer(field.type) for field in table.schema
-    ]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, is_number, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
-    left_out = table.num_rows - len(rows) + 1
-    if left_out > 0:
-        lines.append(f"... and {left_out:,} more")
-    return "\n".join(lines)
+def _cut(rows: int) -> str:
+    return f" ({_SHOWN} of {rows:,})" if rows > _SHOWN else ""
 
 
-def _as_html(table: pa.Table) -> str:
-    header, *rows = _cells(table)
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+def _with_few_digits(table: pa.Table) -> pa.Table:
+    """Return a table with shares as percentages, and other numbers rounded."""
+    for number, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            values = table.column(number).to_pylist()
+            if field.name == "share":
+                rounded = pa.array([f"{value:.2%}" for value in values], pa.string())
+            else:
+                rounded = pa.array([round(value, 3) for value in values], pa.float64())
+            table = table.set_column(number, field.name, rounded)
+    return table
 
 
 def sentence_of(answers: OpenAnswers | None, sources: pa.Table, by: str) -> str:

@@ -28,6 +28,7 @@ __all__ = [
     "match_table",
     "plain_text",
     "shown_rows",
+    "visible",
 ]
 
 
@@ -167,8 +168,11 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, list):
         return ", ".join(map(_cell, value))
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    # A value of a log must not steer the reader's terminal.
+    return visible(f"{value:.6g}" if isinstance(value, float) else str(value))
+
+
+def visible(text: str) -> str:
+    """Return a line of text in which nothing of a trace can steer the reader's terminal."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

@@ -32,6 +32,7 @@ ROOT: Final = DOCS.parent
 CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "Begin": (
         "tutorial",
+        "which-file",
         "uncertainty",
         "notebooks/hadoop",
         "notebooks/kubernetes",

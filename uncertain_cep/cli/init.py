@@ -103,7 +103,7 @@ def _first_query(proposed: ProposedSchema, table: pa.Table) -> str:
         raise OptionError("there are no events in the traces: give files that have some to look at")
     few = _few(table, types[:2])
     length = _length(few)
-    for why, text in _queries(proposed.events, types, length):
+    for why, text in _queries(proposed.events, types, length, table):
         try:
             words = {word for word in types if quote_name(word) in text}
             sample = _few(table, sorted(words, key=types.index))
@@ -144,8 +144,11 @@ def _length(table: pa.Table) -> str:
     return f"{int(np.ceil(length / unit))} {name}"
 
 
-def _queries(events: tuple[ProposedEvents, ...], types: list[str], length: str) -> Iterator[tuple[str, str]]:
+def _queries(
+    events: tuple[ProposedEvents, ...], types: list[str], length: str, table: pa.Table
+) -> Iterator[tuple[str, str]]:
     """Yield queries, each with what it asks for; the most telling first."""
+    from uncertain_cep.cli.tied_events import likeliest_ties
     from uncertain_cep.query.expression_text import quote_name
 
     ends = [one for one in events if one.pair == "end" and one.keys]
@@ -159,6 +162,15 @@ def _queries(events: tuple[ProposedEvents, ...], types: list[str], length: str) 
                     f"Begins and ends of the same {' and '.join(end.keys)}, at most {within} apart.",
                     f"PATTERN SEQ({first} a, {last} b)\nWHERE {same}\nWITHIN {within}\nLIMIT 20",
                 )
+    for tie in likeliest_ties(_few(table, types[:6]), types):
+        first, second = quote_name(tie.first), quote_name(tie.second)
+        same = f"a.{quote_name(tie.first_column)} = b.{quote_name(tie.second_column)}"
+        for within in (length, "1 h", "1 d"):
+            yield (
+                f"{tie.second} at most {within} after {tie.first}, where {tie.first_column} of the one is "
+                f"{tie.second_column} of the other.",
+                f"PATTERN SEQ({first} a, {second} b)\nWHERE {same}\nWITHIN {within}\nLIMIT 20",
+            )
     one, other = (types * 2)[:2]
     places = dict.fromkeys(each.host for each in events if each.host is not None)
     for within in (length, "1 h", "1 d"):

@@ -231,3 +231,16 @@ def test_what_is_in_the_trace_steers_no_terminal() -> None:
     missed = uc.why_not(events, "PATTERN SEQ(A a, B b) WITHIN 9", a="a\x1b[2J")
     assert "\x1b" not in str(missed)
     assert "a\N{REPLACEMENT CHARACTER}[2J" in str(missed)
+
+
+def test_events_that_forbid_only_together() -> None:
+    """B at 5 to 7 has M behind it, and B at 8 to 10 has N before it."""
+    trace = events(type=["A", "N", "B", "M", "C"], lower=[0, 7, 5, 8, 20], upper=[0, 7, 10, 8, 20])
+    query = "PATTERN SEQ(A a, !N n, B b, !M m, C c) WITHIN 30"
+    (reason,) = uc.why_not(trace, query, a=0).reasons
+    assert (reason.kind, reason.ticks) == ("forbidden", None)
+    assert set(reason.events) == {1, 3}
+    assert "together the events" in reason.text
+    for number in (1, 3):
+        with pytest.raises(uc.MatchExistsError):
+            uc.why_not(trace.take([row for row in range(5) if row != number]), query, a=0)

@@ -123,9 +123,6 @@ class NjitKernel:
             self.overloads.add(kinds)
         return self.dispatcher(*arguments)
 
-    def entry(self, arguments: tuple[Any, ...]) -> None:
-        """Return None: nothing public runs a kernel without a look at the types."""
-
 
 def _kind(argument: Any) -> Any:
     """Return a key of how an argument is typed, at a twentieth of the time of typing it."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from numba._dispatcher import compute_fingerprint
 from numba.core import codegen, compiler, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import CPUDispatcher
@@ -135,7 +134,6 @@ class LinkingKernel(CPUDispatcher):
         self._compiler._customize_flags = _kernel_flags
         self._linked = _LinkedDispatcher(py_func, targetoptions, packed)
         self.keep_in(KernelCache(py_func, "linking"), _LinkedCache(py_func, "linked"))
-        self._entries: dict[tuple[Any, ...], Any] = {}
 
     def keep_in(self, cache: Any, cache_of_linked: Any) -> None:
         """Keep what Python calls in one cache, and what kernels call in another."""
@@ -155,17 +153,6 @@ class LinkingKernel(CPUDispatcher):
         # Called when Python calls the kernel with arguments of new types.
         home: Any = super()
         return uninterrupted(partial(home._compile_for_args, *args, **kws))
-
-    def entry(self, arguments: tuple[Any, ...]) -> Any:
-        """Return what Python calls where arguments are of such types; None if it is not compiled for them."""
-        # To find out the types takes 0.3 ms for fifty arrays.
-        key = compute_fingerprint(arguments), *map(type, arguments)
-        if key not in self._entries:
-            overload: Any = self.overloads.get(tuple(map(self.typeof_pyval, arguments)))
-            if overload is None:
-                return None
-            self._entries[key] = overload.entry_point
-        return self._entries[key]
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Compile the kernel for a call by another one, whose arguments have these types."""

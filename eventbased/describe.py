@@ -11,7 +11,7 @@ from confidence.budget import steps_per_call
 from confidence.chain.pmf import chain_confidence_pmf, support_range
 from confidence.chain.side_by_side import CHAINS, LENGTHS, Chains, fill_confidences
 from confidence.chain.uniform import chain_confidence
-from confidence.kernel import direct, kernel
+from confidence.kernel import kernel
 from eventbased import spans_written_out
 from eventbased.config import MATCH_CUBES, SPARE, WHOLE_BATCHES
 from eventbased.joins.join_state import BEGIN, PARENT, PASS, SIZE, JoinBytecode, JoinState, trace_back
@@ -126,7 +126,6 @@ class MatchFinder:
         self._spans, self._payload = spans, payload
         self._longest, self._is_open, self._chains = longest, is_open, chains
         self._kernel = _MATCHES.get(len(order)) if is_open and chains is not None else None
-        self._run = self._kernel
 
     def fill(self, columns: MatchColumns, filled: int) -> tuple[int, int, int, bool]:
         """Fill columns from ``filled`` on.
@@ -159,12 +158,10 @@ class MatchFinder:
         branch. It is one call of one kernel, or two: between two of them a thread waits for the interpreter.
         """
         given = *self._given, steps_per_call(), self._spans, self._payload
-        if self._run is None:
+        if self._kernel is None:
             return self._in_two_calls(given, columns, filled)
         arguments = *given, self._longest, self._chains, columns, filled
-        begun, filled, count, lost = map(int, self._run(*arguments))
-        if self._run is self._kernel:
-            self._run = direct(self._kernel, arguments)
+        begun, filled, count, lost = map(int, self._kernel(*arguments))
         return begun, filled, count, lost > 0
 
     def _in_two_calls(

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from uncertain_cep.candidates.own_times import OffsetBounds, offset_bounds, times_of
+from uncertain_cep.candidates.own_times import OffsetBounds, offsets_named, times_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.plan import EvaluationPlan
 
@@ -38,5 +38,5 @@ def ticks_of(table: pa.Table, name: str, plan: EvaluationPlan) -> Int64:
 def event_times(plan: EvaluationPlan, table: pa.Table) -> EventTimes:
     """Return the times of checked events, of those of `with_marginals`."""
     bounds = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
-    offsets = offset_bounds(plan, table) if plan.clocks else None
+    offsets = offsets_named(plan, table)
     return EventTimes(bounds, offsets, *times_of(plan, table, offsets, *bounds))

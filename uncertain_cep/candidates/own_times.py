@@ -24,6 +24,7 @@ __all__ = [
     "OffsetBounds",
     "SharedClocks",
     "offset_bounds",
+    "offsets_named",
     "shared_clocks",
     "times_by_one_clock",
     "times_of",
@@ -164,6 +165,11 @@ def offset_bounds(plan: EvaluationPlan, table: pa.Table) -> OffsetBounds:
         if pmfs is not None:
             law[:-1], values = pmfs.offset, pmfs.values
     return OffsetBounds(codes, row, low + cut_low, high - cut_high, cut_low, cut_high, law, values)
+
+
+def offsets_named(plan: EvaluationPlan, table: pa.Table) -> OffsetBounds | None:
+    """Return the bounds and laws of the offsets of clocks; None if events name none."""
+    return offset_bounds(plan, table) if plan.clocks else None
 
 
 def times_of(

@@ -14,14 +14,15 @@ from uncertain_cep.config import WORTH_A_KERNEL
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.vectorised import constant_value
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.traces.checks import check_columns, check_model, check_values
+from uncertain_cep.plan.table_faults import model_faults, value_faults
+from uncertain_cep.traces.checks import check_columns
 
 __all__ = ["check_table", "constants_hold", "is_sound"]
 
 
 def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) -> None:
     """Raise TraceError with every fault found if a table holds no events of the model."""
-    faults = check_model(with_marginals(plan, table), plan.names, plan.domain, clocks=plan.clocks)
+    faults = model_faults(plan, with_marginals(plan, table))
     if faults:
         raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
 
@@ -42,7 +43,7 @@ def is_sound(
         return False
 
     def are_sound(rows: pa.Table, extremes: tuple[int, int] | None) -> bool:
-        return not check_values(rows, plan.names, plan.domain, extremes=extremes)
+        return not value_faults(plan, rows, extremes)
 
     names, bounds = plan.names, None
     # Keys and slices leave out rows, and pmfs cut off times, before these are gathered.

@@ -140,10 +140,10 @@ def plan_facts(
         if table is not None:
             table = table.append_column(ROW_FIELD, pa.array(range(table.num_rows), ROW_FIELD.type))
     with plain_for(0.0 if table is None else plain_seconds(table.num_rows, kernels_of(plan))):
-        if plan.readings is not None and plan.is_open:
-            longest = plan_of_reading(plan, plan.readings.longest)
+        if (readings := plan.open_readings) is not None:
+            longest = plan_of_reading(plan, readings.longest)
             facts = [_facts(longest, table, diagnostics, executed if analyze else None)]
-            facts[0] = replace(facts[0], readings=plan.readings.count)
+            facts[0] = replace(facts[0], readings=readings.count)
         else:
             parts = zip(plan.or_free, executed.or_free, strict=True)
             facts = [_facts(part, table, diagnostics, run if analyze else None) for part, run in parts]

@@ -225,9 +225,9 @@ def _answer(question: Question, named: NamedEvents, count: int) -> WhyNot:
         if choice is not None:
             nearby.append((branch, choice))
             continue
-        if question.plan.is_open and question.plan.readings is not None:
-            readings = counted(question.plan.readings.count, "reading")
-            notes = [f"the pattern has {readings}; only {len(question.branches)} of them were looked at"]
+        if (readings := question.plan.open_readings) is not None:
+            countless = counted(readings.count, "reading")
+            notes = [f"the pattern has {countless}; only {len(question.branches)} of them were looked at"]
         nearby += [(branch, near) for near in choices_nearby(question, events, branch, named, count)]
     misses = [_miss(question, events, branch, choice) for branch, choice in nearby]
     misses.sort(key=rank_of)

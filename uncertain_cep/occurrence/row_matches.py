@@ -201,9 +201,8 @@ _THERE: Final = 1
 
 def _branch_of(plan: EvaluationPlan, variables: list[str], empty: frozenset[str]) -> EvaluationPlan:
     """Return the plan of the OR-free pattern that takes events for some variables, and none for lists."""
-    if plan.is_open:
-        assert plan.readings is not None
-        choice = plan.readings.that_takes(variables, empty)
+    if (readings := plan.open_readings) is not None:
+        choice = readings.that_takes(variables, empty)
         assert choice is not None
         return plan_of_reading(plan, choice)
     for branch in plan.or_free:

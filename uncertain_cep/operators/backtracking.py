@@ -123,11 +123,8 @@ class BacktrackingSearch:
         self._conditions = _compiled(plan, table, rows, laid.first, self._forbidden)
         self._terms = [(term, _spared(self._forbidden, term)) for term in terms_of(plan)]
         self._kleene = np.array([component.kleene for component in plan.components], dtype=np.bool_)
-        is_set = np.zeros_like(self._kleene)
-        self._before: Int64 | None = None
-        if plan.order is not None:
-            is_set = self._kleene & np.array(plan.order.is_set)
-            self._before = np.array(plan.order.before, dtype=np.int64)
+        is_set = np.array(plan.takes_set, dtype=np.bool_)
+        self._before: Int64 | None = None if plan.order is None else np.array(plan.before, dtype=np.int64)
         sequences = context.order or ties
         self._asked = plan if sequences is None else sequences.plan
         timed = bool(self._asked.bound.times)

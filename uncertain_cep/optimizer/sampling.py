@@ -57,6 +57,7 @@ class JointSample:
         rng: np.random.Generator,
     ) -> None:
         self._plan, self._table, self._window, self._rng = plan, table, window, rng
+        self._before = plan.before
         self._number = {component.variable: j for j, component in enumerate(plan.components)}
         self._values: dict[int, Callable[[Column], Values]] = {}
         self._values_equated = _values_equated(plan.joined, self._number)
@@ -149,8 +150,7 @@ class JointSample:
 
     def _ordered(self, i: int, j: int) -> bool:
         """Return whether the events of a component come before those of a later one."""
-        order = self._plan.order
-        return order is None or bool(order.before[j] >> i & 1)
+        return bool(self._before[j] >> i & 1)
 
     def _may_share(self, i: int, j: int) -> bool:
         first, second = self._plan.components[i].types, self._plan.components[j].types

@@ -6,7 +6,7 @@ partition key. The rest: bytecode that kernels interpret as soon as its variable
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from html import escape
@@ -150,6 +150,14 @@ class EvaluationPlan:
         """Return the line for a notebook."""
         return f"<pre>{escape(repr(self))}</pre>"
 
+    def model_columns(self, columns: Collection[str]) -> dict[str, str]:
+        """Return the column of each part of the model, those that may be missing if among some columns."""
+        return self.names.used(self.clocks, columns)
+
+    def clock_columns(self, columns: Collection[str]) -> list[str]:
+        """Return the columns among some that describe clocks; none if events share none."""
+        return self.names.of_clocks(columns) if self.clocks else []
+
     def refuse_clocks(self, what: str) -> None:
         """Raise an OptionError if events name clocks, and something takes times as independent."""
         if self.clocks:
@@ -214,9 +222,27 @@ class EvaluationPlan:
         return skips and not self.negations and not any(component.kleene for component in self.components)
 
     @property
+    def open_readings(self) -> Readings | None:
+        """The readings, if so many that those which events make possible are planned one by one."""
+        return None if self.readings is None or self.readings.planned else self.readings
+
+    @property
     def is_open(self) -> bool:
-        """Whether there are so many readings that those which events make possible are planned one by one."""
-        return self.readings is not None and not self.readings.planned
+        """Whether readings are planned one by one."""
+        return self.open_readings is not None
+
+    @property
+    def before(self) -> tuple[int, ...]:
+        """For each component the bits of those whose events come before all of its own."""
+        if self.order is None:
+            return tuple((1 << j) - 1 for j in range(len(self.components)))
+        return self.order.before
+
+    @property
+    def takes_set(self) -> tuple[bool, ...]:
+        """Whether each component is a Kleene component whose events are a set, in any order."""
+        in_set = (False,) * len(self.components) if self.order is None else self.order.is_set
+        return tuple(part.kleene and free for part, free in zip(self.components, in_set, strict=True))
 
     @property
     def forbids(self) -> bool:
@@ -299,6 +325,13 @@ class EvaluationPlan:
     def counts(self) -> bool:
         """Whether the result is expected counts instead of matches."""
         return self.counted is not None
+
+    @property
+    def rows_are(self) -> str:
+        """The name of the rows of the result."""
+        if self.is_grouped:
+            return "probabilities of groups"
+        return "expected counts" if self.counts else "matches"
 
     @property
     def is_grouped(self) -> bool:

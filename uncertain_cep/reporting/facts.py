@@ -176,7 +176,7 @@ def _events(request: ReportRequest, answer: Answer, clock: Clock) -> tuple[dict[
     places[rows] = np.arange(len(rows))
     taken = table.take(pa.array(rows))
     model = {names.type, names.id, names.lower, names.upper, names.pmf, names.tick, request.stamp}
-    model.update(names.of_clocks(taken.column_names) if plan.clocks else ())
+    model.update(plan.clock_columns(taken.column_names))
     attributes = [name for name in taken.column_names if name not in model]
     begin, end = plan.domain.ticks(taken.column(names.lower)), plan.domain.ticks(taken.column(names.upper))
     stamp, has = stamps_of(plan, taken, request.stamp)

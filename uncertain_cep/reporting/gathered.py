@@ -167,8 +167,9 @@ def report_plan(request: ReportRequest, schema: pa.Schema) -> EvaluationPlan:
     """Return the plan of a query on events; OptionError if it returns no matches."""
     plan = make_plan(request.query, schema, request.options)
     if not plan.returns_matches:
-        what = "expected counts" if plan.counts else "probabilities of groups"
-        raise OptionError(f"a report shows matches, and the query returns {what}: ask for the matches")
+        raise OptionError(
+            f"a report shows matches, and the query returns {plan.rows_are}: ask for the matches"
+        )
     return plan
 
 

@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.plan import COMPRESSED_COLUMNS, MatchOptions, make_plan
+from uncertain_cep.plan.table_faults import model_faults
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.query.typed import kind_of
 from uncertain_cep.results.match_times import match_times
 from uncertain_cep.timeline.domain import TICK_METADATA, Names, tick_column, with_noted_tick
 from uncertain_cep.timeline.durations import Duration, format_duration, parse_duration
-from uncertain_cep.traces.checks import check_model
 from uncertain_cep.traces.frames import as_arrow, library_of, like
 
 __all__ = ["to_events", "with_matches"]
@@ -243,7 +243,7 @@ def _at(
     """Return new events whose times have the laws of those of their matches."""
     plan = make_plan(query, table.schema, options)
     model = options.names
-    if faults := check_model(table, model, plan.domain, clocks=plan.clocks):
+    if faults := model_faults(plan, table):
         raise TraceError(faults)
     if set(COMPRESSED_COLUMNS) <= set(matches.column_names):
         raise OptionError('a row of kleene="compressed" is many matches: match without it')

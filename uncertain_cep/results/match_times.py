@@ -174,15 +174,12 @@ def _chosen(found: MatchedEvents, at: str) -> Int64:
 
 def _end(plan: EvaluationPlan, at: str) -> int:
     """Return the component whose first or last event is that of every match."""
-    count = len(plan.components)
-    if plan.order is None:
-        return 0 if at == "first" else count - 1
-    before = plan.order.before
+    count, before = len(plan.components), plan.before
     ahead = 0
     for bits in before:
         ahead |= bits
     ends = [j for j in range(count) if not (before[j] if at == "first" else ahead >> j & 1)]
-    if len(ends) > 1 or (plan.components[ends[0]].kleene and plan.order.is_set[ends[0]]):
+    if len(ends) > 1 or plan.takes_set[ends[0]]:
         raise OptionError(
             f'at="{at}": any of several events of AND(...) can be the {at} one. Name a variable, or leave '
             "at= out"

@@ -60,8 +60,7 @@ class MatchedEvents:
 def check_columns_of(plan: EvaluationPlan, names: list[str]) -> None:
     """Raise OptionError if columns are not those of a query's matches."""
     if not plan.returns_matches:
-        what = "expected counts" if plan.counts else "probabilities of groups"
-        raise OptionError(f"the query returns {what}: these are no matches that have events")
+        raise OptionError(f"the query returns {plan.rows_are}: these are no matches that have events")
     variables = [component.variable for component in plan.components]
     missing = [name for name in (*plan.partition_attributes, *variables) if name not in names]
     if missing:
@@ -96,7 +95,7 @@ def matched_events(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> 
         component.variable: _is_there(matches.column(component.variable)) for component in plan.components
     }
     left = np.ones(matches.num_rows, dtype=np.bool_)
-    for branch in _readings(plan, present) if plan.is_open else plan.or_free:
+    for branch in _branches(plan, present):
         own = {component.variable for component in branch.components}
         mine = left.copy()
         for variable, there in present.items():
@@ -110,13 +109,16 @@ def matched_events(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> 
         )
 
 
-def _readings(plan: EvaluationPlan, present: Mapping[str, Mask]) -> Iterator[EvaluationPlan]:
-    """Yield the readings of an open plan that some matches are of."""
-    assert plan.readings is not None
+def _branches(plan: EvaluationPlan, present: Mapping[str, Mask]) -> Iterator[EvaluationPlan]:
+    """Yield the branches of a plan; of an open one the readings that some matches are of."""
+    readings = plan.open_readings
+    if readings is None:
+        yield from plan.or_free
+        return
     kinds = np.unique(np.stack([*present.values()]), axis=1).T
     for taken in kinds:
         names = [name for name, there in zip(present, taken, strict=True) if there]
-        choice = plan.readings.that_takes(names)
+        choice = readings.that_takes(names)
         if names and choice is not None:
             yield plan_of_reading(plan, choice)
     if not len(kinds):

@@ -17,6 +17,7 @@ from pyspark.sql import types as t
 from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, MOST_BITS, PMF_TOLERANCE
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.table_faults import value_faults
 from uncertain_cep.spark.candidate_counts import COUNTED, GROUP_BITS, counted_candidates
 from uncertain_cep.spark.clock_offsets import knows_clock
 from uncertain_cep.spark.dataframes import (
@@ -32,7 +33,6 @@ from uncertain_cep.spark.largest_amounts import Largest
 from uncertain_cep.spark.ordered_sources import Clusters
 from uncertain_cep.spark.undecided_counts import last_ticks
 from uncertain_cep.timeline.domain import check_one_tick
-from uncertain_cep.traces.checks import check_values
 
 __all__ = ["FrameStatistics", "about_how_many", "collect_statistics", "packed"]
 
@@ -233,7 +233,7 @@ def _report(faulty: DataFrame, plan: EvaluationPlan, count: int, tick: str | Non
     names_read += [name for name in names.clocks if plan.clocks and name in plan.required_columns]
     table = faulty.select(*map(column, names_read)).limit(FAULT_LIMIT).toArrow()
     # Spark has no row numbers: the value has to identify the row.
-    faults = check_values(table, names, plan.domain, clocks=plan.clocks)
+    faults = value_faults(plan, table)
     faults = [replace(fault, row=None) for fault in faults]
     if not faults:
         return

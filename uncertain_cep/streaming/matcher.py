@@ -193,7 +193,7 @@ class IncrementalMatcher:
             "version": VERSION,
             "query": parsed.text_with_values,
             "schema": {field.name: str(field.type) for field in schema},
-            "columns": options.names.used(self.plan.clocks, schema.names),
+            "columns": self.plan.model_columns(schema.names),
             "tick": self.plan.domain.describe(),
             "evaluation": method,
             "confidence": confidence,

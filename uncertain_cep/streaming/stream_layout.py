@@ -269,7 +269,7 @@ class StreamLayout:
             "format": FORMAT,
             "query": plan.query.text_with_values,
             "schema": {field.name: str(field.type) for field in self.schema},
-            "columns": plan.names.used(plan.clocks, self.schema.names),
+            "columns": plan.model_columns(self.schema.names),
             "tick": plan.domain.describe(),
             "kleene": "compressed" if plan.compressed else "matches",
             "largest_interval": self.largest,

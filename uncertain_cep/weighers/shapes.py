@@ -112,7 +112,7 @@ class Shapes:
         plan, window = self._plan, self._window
         start = [0, *running_totals(counts)]
         total, components = start[-1], range(len(counts))
-        before = [(1 << j) - 1 for j in components] if plan.order is None else plan.order.before
+        before = plan.before
         order: Bounds = {}
         has_before, has_behind = set[int](), set[int]()
 
@@ -122,8 +122,7 @@ class Shapes:
             has_behind.add(early)
 
         chained = [
-            part.kleene and not (plan.order is not None and plan.order.is_set[j])
-            for j, part in enumerate(plan.components)
+            part.kleene and not is_set for part, is_set in zip(plan.components, plan.takes_set, strict=True)
         ]
         for j in components:
             own = range(start[j], start[j + 1])

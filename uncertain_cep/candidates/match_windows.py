@@ -84,17 +84,7 @@ def time_differences(plan: EvaluationPlan, window: int) -> Int64:
     Where conditions bound the differences of neighbours, it is the longest path over all of these bounds.
     """
     length = len(plan.components)
-    if plan.order is None:
-        places = np.arange(length)
-        between = np.maximum(places[None, :] - places[:, None], 0)
-    else:
-        between = np.zeros((length, length), dtype=np.int64)
-        for j, earlier in enumerate(plan.order.before):
-            for k in range(j):
-                if earlier >> k & 1:
-                    path = np.where(between[:, k] > 0, between[:, k] + 1, 0)
-                    path[k] = 1
-                    between[:, j] = np.maximum(between[:, j], path)
+    between = plan.event_order.least_apart()
     first, last = between.max(axis=0), between.max(axis=1)
     # What is before the one and what is behind the other has to fit the window too.
     reach = window - 1 - first[None, :] - last[:, None]

@@ -321,7 +321,7 @@ def _whole_ids(ids: pa.ChunkedArray) -> Int64 | None:
 def looks_back(plan: EvaluationPlan) -> bool:
     """Return whether a match depends on events before that of the component it belongs to."""
     leads = plan.owner > 0 or any(negation.after == 0 for negation in plan.negations)
-    return leads or plan.order is not None or any(map(looks_back, plan.branches))
+    return leads or not plan.event_order.is_chain or any(map(looks_back, plan.branches))
 
 
 def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str, Mask]) -> Mask | None:

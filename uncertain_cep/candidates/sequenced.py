@@ -96,11 +96,8 @@ class SequencedEvents:
 
         They do where a gap ends with the window, and where there are conditions on times.
         """
-        if plan.order is None:
-            at_an_end = any(negation.after in (0, len(plan.components)) for negation in plan.negations)
-        else:
-            at_an_end = any(gap.place != "between" for gap in plan.order.gaps)
-        return self.is_total and (at_an_end or (bool(plan.bound.times) and _has_gaps(plan)))
+        is_timed = plan.event_order.touches_end or (bool(plan.bound.times) and _has_gaps(plan))
+        return self.is_total and is_timed
 
     def breaks_ties(self, plan: EvaluationPlan) -> bool:
         """Return whether a pattern that forbids, or has sets, asks for ties that sequences break."""
@@ -167,7 +164,7 @@ class SequencedEvents:
 def _has_gaps(plan: EvaluationPlan) -> bool:
     """Return whether a pattern has sets, or gaps that must stay free."""
     several = len(plan.components) > 1 or plan.components[0].kleene
-    return bool(plan.negations) or plan.order is not None or (plan.forbids and several)
+    return bool(plan.negations) or not plan.event_order.is_chain or (plan.forbids and several)
 
 
 def _refuse(events: SequencedEvents, what: str) -> None:
@@ -292,7 +289,7 @@ def _check(plan: EvaluationPlan, table: pa.Table, events_in_order: SequencedEven
         components = *plan.components, *(negation.component for negation in plan.negations)
         if all((events_in_order.cluster[rows_taken(plan, table, part)] < 0).all() for part in components):
             return
-    if plan.order is not None:
+    if not plan.event_order.is_chain:
         _refuse(events_in_order, "AND(...) with records of an ordered source that overlap, and others,")
     _refuse(events_in_order, "what forbids events, records of an ordered source that overlap among others,")
 

@@ -27,7 +27,7 @@ def chosen(problem: Problem) -> Selection:
 def selected(problem: Problem) -> Problem | None:
     """Return the problem with the candidates of each component; None if the window is too short for any."""
     plan, selection = problem.plan, chosen(problem)
-    if plan.order is None and plan.window < len(plan.components):
+    if plan.window < plan.event_order.least_span:
         return None
     if problem.scan.diagnostics is not None:
         problem.scan.diagnostics.counted(plan, selection.sizes)

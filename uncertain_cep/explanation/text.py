@@ -234,7 +234,7 @@ def _tick(domain: TimeDomain) -> str:
 def _method(plan: EvaluationPlan, along_tree: bool) -> str:
     if plan.is_plain or plan.distances is not None or plan.evaluation != "query_order":
         return _TREE if along_tree else _METHODS[plan.evaluation]
-    method = _BACKTRACKING if plan.order is None else _PARTIAL_ORDER
+    method = _BACKTRACKING if plan.event_order.is_chain else _PARTIAL_ORDER
     return f"{_TREE}, then {method}" if along_tree else method
 
 
@@ -339,7 +339,7 @@ def _statistics(chosen: ChosenPlan) -> list[Row]:
         for part, component in zip((*statistics.components, *statistics.negated), components, strict=True)
     ]
     # Events of a set are in no order. What is not between neighbours is left to JSON: it is much.
-    for pair in statistics.pairs if plan.order is None else ():
+    for pair in statistics.pairs if plan.event_order.is_chain else ():
         if pair.second == pair.first + 1:
             first, second = variables[pair.first], variables[pair.second]
             shown = (

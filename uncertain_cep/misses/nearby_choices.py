@@ -138,7 +138,7 @@ class _Search:
 
     def _at(self, bound: BoundQuery, ticks: int) -> list[Choice]:
         """Return choices that are missing at most so many ticks, at most `count`."""
-        if bound.window < len(bound.components) and self.branch.order is None:
+        if bound.window < self.branch.event_order.least_span:
             return []
         question = self.question
         kept = self._in_reach(bound, ticks)

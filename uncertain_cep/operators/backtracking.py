@@ -47,7 +47,7 @@ from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.join_prefix import choice_of_singles, choices_of_singles
 from uncertain_cep.operators.next_match import ids_by_component, too_dear
-from uncertain_cep.operators.partial_orders import sides_of_gap, sorted_by_id
+from uncertain_cep.operators.partial_orders import sorted_by_id
 from uncertain_cep.operators.series import by_component, event_by_event
 from uncertain_cep.operators.shared_clocks import LikelyMatches, too_many_offsets
 from uncertain_cep.plan import EvaluationPlan
@@ -124,7 +124,8 @@ class BacktrackingSearch:
         self._terms = [(term, _spared(self._forbidden, term)) for term in terms_of(plan)]
         self._kleene = np.array([component.kleene for component in plan.components], dtype=np.bool_)
         is_set = np.array(plan.takes_set, dtype=np.bool_)
-        self._before: Int64 | None = None if plan.order is None else np.array(plan.before, dtype=np.int64)
+        before = plan.event_order.search_before
+        self._before: Int64 | None = None if before is None else np.array(before, dtype=np.int64)
         sequences = context.order or ties
         self._asked = plan if sequences is None else sequences.plan
         timed = bool(self._asked.bound.times)
@@ -142,7 +143,7 @@ class BacktrackingSearch:
         self._likely: Callable[[Int64, Int64], NDArray[np.bool_]] | None = None
         if sequences is not None or clocks is not None:
             self._threshold = None
-        if ties is None and clocks is not None and plan.order is None and context.threshold is not None:
+        if ties is None and clocks is not None and before is None and context.threshold is not None:
             self._likely = partial(LikelyMatches(clocks, window).among, context.threshold)
         # What is taken next in every world is so only if it happened, and no condition on times can fail it.
         skips_to_next = plan.query.strategy == "skip_till_next_match" and not timed
@@ -155,7 +156,7 @@ class BacktrackingSearch:
         self._placed = Placed(self._candidates.lower, self._candidates.upper, self._base, rows)
         if ties is not None:
             self._placed = Placed(times[0][rows], times[1][rows], np.zeros_like(rows), rows)
-        self._chain = None if plan.order is not None else self._sequence_limits()
+        self._chain = self._sequence_limits() if before is None else None
         self._pruning = self._negation_pruning()
 
     def _sequence_limits(self) -> SequenceLimits:
@@ -360,10 +361,7 @@ class BacktrackingSearch:
         plan, length = self._plan, len(self._kleene)
         if length > MOST_BITS:
             return [(0, 0)] * len(plan.negations)
-        if plan.order is not None:
-            return [sides_of_gap(plan.order, gap, self._kleene) for gap in plan.order.gaps]
-        gaps = [negation.after for negation in plan.negations]
-        return [(1 << after - 1, 1 << after) if 0 < after < length else (0, 0) for after in gaps]
+        return list(map(plan.event_order.sides_of_gap, range(len(plan.negations))))
 
     def _negation_pruning(self) -> NegationPruning:
         """Return the pruning by negations in gaps between components, and the stage of each."""

@@ -127,7 +127,7 @@ def choices_of_singles(
     Kleene components.
     """
     length = len(plan.components)
-    distance = distances(length, window, None if plan.order is None else plan.order.before)
+    distance = distances(length, window, plan.event_order.search_before)
     if distance is None:
         return
     layout = Layout(candidates, rows, shared_events(candidates, rows), window - length)

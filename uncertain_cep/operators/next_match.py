@@ -170,14 +170,9 @@ def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int, limit: float 
     instead = "allow an estimate, approximate=0.01"
     if plan.approximate is not None:
         instead = f"allow a standard error above {plan.approximate.std_error}"
-    tied = "several events must stay out of more than one of its gaps, which couples them"
+    tied = plan.event_order.coupling
     if plan.bound.times:
         tied = "conditions on times, or events that must stay out of its gaps, tie many of its times together"
-    elif plan.order is not None:
-        tied = (
-            "its sets have many events, or an event is forbidden in several of its gaps or in one beside "
-            "other events"
-        )
     # Kernels count in int64, and count too far where the estimate is beyond.
     many = f"about {steps:.1e}" if steps > 0 else "more than 9.2e+18"
     limit = limit or float(MOST_CONFIDENCE_STEPS)

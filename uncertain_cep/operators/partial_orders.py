@@ -1,4 +1,4 @@
-"""Gaps between sets, and sets by their ids, for backtracking searches of AND."""
+"""Sets by their ids, for backtracking searches of AND."""
 
 from __future__ import annotations
 
@@ -11,27 +11,8 @@ from numpy.typing import NDArray
 
 from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.query.branches import GapPlace, PartialOrder
 
-__all__ = ["sides_of_gap", "sorted_by_id"]
-
-
-def sides_of_gap(order: PartialOrder, gap: GapPlace, kleene: NDArray[np.bool_]) -> tuple[int, int]:
-    """Return the bits of the components on both sides of a gap; 0 and 0 if a partial match cannot tell."""
-    if gap.place != "between":
-        return 0, 0
-    components = range(len(kleene))
-    # A set that goes on may begin earlier.
-    if any(kleene[j] and order.is_set[j] for j in components if gap.before >> j & 1):
-        return 0, 0
-    earlier = gap.after
-    for j in components:
-        if gap.after >> j & 1:
-            earlier |= order.before[j]
-    # What may be in the gap itself could turn out to be the very event in question.
-    later = [j for j in components if gap.before >> j & 1 or order.before[j] & gap.before]
-    beside = [j for j in components if not earlier >> j & 1 and j not in later]
-    return (0, 0) if beside else (gap.after, gap.before)
+__all__ = ["sorted_by_id"]
 
 
 def sorted_by_id(

@@ -116,7 +116,7 @@ OPERATORS: Final = (
     Operator(
         "partial-order search",
         "AND(...) takes its events in any order",
-        lambda plan: plan.order is not None,
+        lambda plan: not plan.event_order.is_chain,
         _backtracked,
         "searches in sets",
         weighs=True,

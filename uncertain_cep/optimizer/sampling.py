@@ -57,7 +57,7 @@ class JointSample:
         rng: np.random.Generator,
     ) -> None:
         self._plan, self._table, self._window, self._rng = plan, table, window, rng
-        self._before = plan.before
+        self._before = plan.event_order.before
         self._number = {component.variable: j for j, component in enumerate(plan.components)}
         self._values: dict[int, Callable[[Column], Values]] = {}
         self._values_equated = _values_equated(plan.joined, self._number)

@@ -15,7 +15,9 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from uncertain_cep.errors import OptionError
+from uncertain_cep.plan.components import PlannedComponent, PlannedNegation
 from uncertain_cep.plan.equivalence import PartitionKey
+from uncertain_cep.plan.event_order import EventOrder, InSequence, InSets
 from uncertain_cep.plan.options import Approximation, Method
 from uncertain_cep.plan.readings import Readings
 from uncertain_cep.plan.result_columns import SortKey, least_confidence
@@ -31,28 +33,6 @@ from uncertain_cep.timeline.domain import Names, TimeDomain
 __all__ = ["EvaluationPlan", "PlannedComponent", "PlannedNegation", "once_a_plan"]
 
 FoundT = TypeVar("FoundT")
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedComponent:
-    """One component of the pattern."""
-
-    variable: str
-    types: tuple[str, ...]
-    """Event types it takes; empty for any."""
-    local: tuple[TypedExpression, ...]
-    """The predicates that speak of each event of this variable alone."""
-    kleene: bool = False
-    """Whether it takes one or more events."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedNegation:
-    """One negated component of the pattern."""
-
-    component: PlannedComponent
-    after: int
-    """How many positive components stand before it: 0 for a leading negation, all for a trailing one."""
 
 
 class _Derived(dict[object, Any]):
@@ -232,17 +212,23 @@ class EvaluationPlan:
         return self.open_readings is not None
 
     @property
-    def before(self) -> tuple[int, ...]:
-        """For each component the bits of those whose events come before all of its own."""
+    def event_order(self) -> EventOrder:
+        """The order that the pattern asks of the events of a match."""
+        kleene = tuple(part.kleene for part in self.components)
         if self.order is None:
-            return tuple((1 << j) - 1 for j in range(len(self.components)))
-        return self.order.before
+            return InSequence(kleene, tuple(negation.after for negation in self.negations))
+        return InSets(kleene, self.order)
 
     @property
     def takes_set(self) -> tuple[bool, ...]:
         """Whether each component is a Kleene component whose events are a set, in any order."""
-        in_set = (False,) * len(self.components) if self.order is None else self.order.is_set
+        in_set = self.event_order.is_set
         return tuple(part.kleene and free for part, free in zip(self.components, in_set, strict=True))
+
+    @property
+    def asks_order_alone(self) -> bool:
+        """Whether times of a match have to be in one order, within the window, and nothing else."""
+        return self.order is None and not self.bound.times and not self.forbids
 
     @property
     def forbids(self) -> bool:

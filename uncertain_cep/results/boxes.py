@@ -209,9 +209,7 @@ def _engines(
     """
     if not len(events.row):
         return
-    free = not plan.negations and not plan.bound.times
-    plain = plan.order is None and in_order is None and free
-    independent = plain and plan.query.strategy == "skip_till_any_match"
+    independent = in_order is None and plan.asks_order_alone
     sizes = np.diff(events.start)
     searched = np.full(len(sizes), not independent)
     if independent:

@@ -174,7 +174,7 @@ def _chosen(found: MatchedEvents, at: str) -> Int64:
 
 def _end(plan: EvaluationPlan, at: str) -> int:
     """Return the component whose first or last event is that of every match."""
-    count, before = len(plan.components), plan.before
+    count, before = len(plan.components), plan.event_order.before
     ahead = 0
     for bits in before:
         ahead |= bits

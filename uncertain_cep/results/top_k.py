@@ -198,8 +198,7 @@ def _smallest_first(plan: EvaluationPlan, selection: Selection, ranks: Int64) ->
         yield selection
         return
     early = rank <= np.partition(rank, size)[size]
-    # In a set any event may come first.
-    back = 0 if plan.order is None else plan.window - 1
+    back = plan.event_order.ticks_before_first(plan.window)
     yield _in_reach(selection, early, plan.window, back)
     if not early.all():
         yield selection.with_first(~early)

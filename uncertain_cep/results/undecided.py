@@ -70,7 +70,7 @@ class UndecidedMatches:
         self._templates = [_templates(plan, table, gap) for gap in self._gaps]
         self._reach = plan.window - 1 if any(gap.is_trailing for gap in self._gaps) else 0
         self._by_strategy = find is not None and plan.query.strategy != "skip_till_any_match"
-        self._in_sets = plan.order is not None
+        self._in_sets = not plan.event_order.is_chain
         self._lock = Lock()
         self._known: set[tuple[object, ...]] | None = None
 

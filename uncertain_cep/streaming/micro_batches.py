@@ -93,8 +93,7 @@ class SlicedEvaluation:
         self._branches = [
             branch
             for branch in plan.or_free
-            if constants_hold(branch)
-            and (branch.order is not None or has_sequences or branch.window >= len(branch.components))
+            if constants_hold(branch) and (has_sequences or branch.window >= branch.event_order.least_span)
         ]
         self._columns = list(plan.required_columns)
         self._reach = min(plan.window - 1, 2 * MAX_TICK)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from confidence.partial_order.times import BETWEEN, LEADING, TRAILING
 from eventbased.gaps.set_gaps import SetConfidences
+from uncertain_cep.plan.event_order import InSets
 from uncertain_cep.query.branches import PartialOrder
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
@@ -55,8 +56,10 @@ class Ideals:
     @classmethod
     def of(cls, pattern: MatchPattern) -> Ideals | None:
         """Return the weigher for the matches of a pattern; None for sequences and conditions on times."""
-        order = pattern.plan.order
-        return None if order is None or pattern.has_time_literals else cls(pattern, order)
+        order = pattern.plan.event_order
+        if not isinstance(order, InSets) or pattern.has_time_literals:
+            return None
+        return cls(pattern, order.order)
 
     def price(self, model: MatchModel) -> Float64:
         """Return the ticks of all events, (k,) float64: what one step of a sweep costs, at least."""

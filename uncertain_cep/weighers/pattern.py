@@ -124,7 +124,7 @@ class MatchPattern:
     @property
     def is_sequence(self) -> bool:
         """Whether the events of a match follow one another in the order of the components."""
-        return self.plan.order is None
+        return self.plan.event_order.is_chain
 
 
 @dataclass(frozen=True)

@@ -109,35 +109,16 @@ class Shapes:
         return known
 
     def _shape(self, counts: tuple[int, ...]) -> Shape:
-        plan, window = self._plan, self._window
+        pattern_order, window = self._plan.event_order, self._window
         start = [0, *running_totals(counts)]
-        total, components = start[-1], range(len(counts))
-        before = plan.before
+        total = start[-1]
         order: Bounds = {}
         has_before, has_behind = set[int](), set[int]()
 
-        def precede(early: int, late: int) -> None:
+        for early, late in pattern_order.precedences(start):
             order[late, early] = (1, UNBOUND)
             has_before.add(late)
             has_behind.add(early)
-
-        chained = [
-            part.kleene and not is_set for part, is_set in zip(plan.components, plan.takes_set, strict=True)
-        ]
-        for j in components:
-            own = range(start[j], start[j + 1])
-            if chained[j]:
-                for event in own[1:]:
-                    precede(event - 1, event)
-            for i in components:
-                if not before[j] >> i & 1 or (plan.order is None and i < j - 1):
-                    continue
-                ahead = own[:1] if chained[j] or plan.order is None else own
-                behind = range(start[i], start[i + 1])
-                behind = behind[-1:] if chained[i] or plan.order is None else behind
-                for early in behind:
-                    for late in ahead:
-                        precede(early, late)
         firsts = [event for event in range(total) if event not in has_before]
         lasts = [event for event in range(total) if event not in has_behind]
         for first in firsts:
@@ -151,7 +132,7 @@ class Shapes:
         ends = np.zeros((2, total), dtype=np.bool_)
         ends[0, firsts], ends[1, lasts] = True, True
         return Shape(
-            order, firsts, lasts, ends, instances, rules, total, plan.order is None, _shape_rules(rules),
+            order, firsts, lasts, ends, instances, rules, total, pattern_order.is_chain, _shape_rules(rules),
             _constraints(rules),
         )  # fmt: skip
 
@@ -175,7 +156,7 @@ class Shapes:
                     yield Rule(self._gaps.between, span, (-1, 0, 0, -1), -1, 0, [])
         length = len(counts)
         for k, negation in enumerate(plan.negations):
-            behind, ahead = self._sides(k, start)
+            behind, ahead = plan.event_order.gap_ends(k, start)
             lowers = tuple((event, 1) for event in behind) or tuple((event, 1 - window) for event in lasts)
             uppers = tuple((event, -1) for event in ahead) or tuple((event, window - 1) for event in firsts)
             evaluated = (-2 - k, int(conditions.negated[k]), int(conditions.negated[k + 1]), -1)
@@ -183,26 +164,6 @@ class Shapes:
             yield Rule(
                 int(self._gaps.negated[k]), Span(lowers, uppers, {}), evaluated, -1, length + k, instances
             )
-
-    def _sides(self, k: int, start: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Return the events that end the gap of a negation behind them, and before them; none at an end."""
-        plan = self._plan
-        if plan.order is None:
-            after = plan.negations[k].after
-            end = start[after]
-            return ([end - 1] if after else []), ([end] if after < len(plan.components) else [])
-        gap = plan.order.gaps[k]
-
-        def events(components: int) -> list[int]:
-            return [
-                event
-                for j in range(len(plan.components))
-                if components >> j & 1
-                for event in range(start[j], start[j + 1])
-            ]
-
-        behind = [] if gap.place == "leading" else events(gap.after)
-        return behind, [] if gap.place == "trailing" else events(gap.before)
 
 
 def _shape_rules(rules: Sequence[Rule]) -> ShapeRules:

@@ -128,10 +128,6 @@ MOST_REPEATED: Final = 1.25
 MOST_AHEAD: Final = 2
 """Batches of a queue that are ready and not taken yet."""
 
-MOST_KEPT_BATCHES: Final = 4
-"""Pieces of memory that a thread keeps for its next batches: for those that are ready, one that is written,
-and one that the caller holds."""
-
 AWAY_SHARE: Final = 0.25
 """Share of its time spent elsewhere from which on the caller has another thread do its part of the work."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,16 +12,11 @@ from numpy.typing import NDArray
 from confidence.flat_lists import taken
 from confidence.large_arrays import empty, take_into
 
-__all__ = ["MatchBatch", "Packed", "Series", "chances", "happened"]
+__all__ = ["MatchBatch", "Series", "chances", "happened"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 NumberT = TypeVar("NumberT", np.int64, np.float64)
-
-_INT64: Final = pa.int64()
-_FLOAT64: Final = pa.float64()
-_ITEM: Final = 8
-"""Bytes of a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,35 +47,6 @@ class Series:
         return pa.ListArray.from_arrays(pa.array(self.start, pa.int32()), values)
 
 
-class Packed(NamedTuple):
-    """Columns that lie one behind the other in memory of Arrow's, and so become arrays by their place in it.
-
-    That takes two thirds of the time. Those of events come first, then the ranges, then confidences if there
-    are any.
-    """
-
-    memory: pa.Buffer
-    places: int
-    """Numbers from the begin of a column to that of the next."""
-    columns: tuple[Int64, Int64, Int64, Float64 | None]
-    """Events, ranges and confidences, as a batch has them if nothing was put in their place."""
-
-    def whole_numbers(self, columns: int) -> list[pa.Array]:
-        """Return the first columns."""
-        # Slices of just what a column holds, as an array is pickled with all of its buffer.
-        count, step, slice_of = len(self.columns[1]), _ITEM * self.places, self.memory.slice
-        return [
-            pa.Array.from_buffers(_INT64, count, [None, slice_of(step * column, _ITEM * count)], 0)
-            for column in range(columns)
-        ]
-
-    def confidences(self) -> pa.Array:
-        """Return the series that are present."""
-        count, before = len(self.columns[1]), len(self.columns[0]) + 2
-        own = self.memory.slice(_ITEM * self.places * before, _ITEM * count)
-        return pa.Array.from_buffers(_FLOAT64, count, [None, own], 0)
-
-
 @dataclass(frozen=True, slots=True)
 class MatchBatch:
     """Some matches.
@@ -108,23 +74,11 @@ class MatchBatch:
     """Whether no confidence is above 1, as sums of float64 may be that end a little above what is certain."""
     at_least: float = 0.0
     """No confidence is below."""
-    packed: Packed | None = None
-    """Where its columns lay when it was found; see :attr:`still_packed`."""
 
     @property
     def of_components(self) -> tuple[tuple[Int64, Series | None], ...]:
         """For each component the events, or the first ones, and all of a Kleene one."""
         return tuple(zip(self.events, self.series or (None,) * len(self.events), strict=True))
-
-    @property
-    def still_packed(self) -> Packed | None:
-        """:attr:`packed`, if nothing was put in place of a column."""
-        if self.packed is None:
-            return None
-        events, lower, upper, confidence = self.packed.columns
-        ranges_stay = self.lower is lower and self.upper is upper
-        stay = ranges_stay and self.events is events and self.confidence is confidence
-        return self.packed if stay else None
 
     def by_match(self) -> tuple[Int64, Int64]:
         """Return how many events each match has of each component, and its events in this order.

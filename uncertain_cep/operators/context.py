@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,6 @@ from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.candidates.sequenced import SequencedEvents
 from uncertain_cep.operators.batch import MatchBatch
-from uncertain_cep.operators.batch_memory import BatchMemory
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree
@@ -115,8 +114,6 @@ class ExecutionContext:
     decided: Callable[[MatchBatch], NDArray[np.bool_]] | None = None
     """Tells which of some matches, whose events are rows, stay at a known end; None: all. What adds matches
     up asks it itself; those of other operators are asked of behind them."""
-    memory: BatchMemory = field(default_factory=BatchMemory)
-    """For batches, shared by all parts of the candidates."""
 
     def among(self, candidates: Selection, threshold: Threshold | None = None) -> ExecutionContext:
         """Return the same evaluation on some of the candidates, with another threshold if one is given."""

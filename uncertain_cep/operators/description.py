@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import pieces
@@ -29,7 +28,7 @@ from eventbased.thresholds import needed
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.config import LONGEST_PMF_CHAIN
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.operators.batch import MatchBatch, Packed
+from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 
 if TYPE_CHECKING:
@@ -225,13 +224,8 @@ class MatchDescription:
         confidence: Float64,
         std_error: Float64,
         at_least: float = 0.0,
-        memory: pa.Buffer | None = None,
-        places: int = 0,
     ) -> MatchBatch:
-        """Return filled columns without matches that cannot happen; no confidence is below ``at_least``.
-
-        If ``memory`` is given, they lie in it as :class:`Packed` says.
-        """
+        """Return filled columns without matches that cannot happen; no confidence is below ``at_least``."""
         wanted = confidence if self.wanted else None
         found = MatchBatch(
             events,
@@ -241,6 +235,5 @@ class MatchDescription:
             std_error if self.has_errors else None,
             at_most_one=True,
             at_least=at_least,
-            packed=None if memory is None else Packed(memory, places, (events, lower, upper, wanted)),
         )
         return found if self.is_uniform else found.keep(lower <= upper)

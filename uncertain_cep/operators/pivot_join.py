@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, steps_per_call
 from confidence.config import EVER
+from confidence.large_arrays import empty
 from eventbased import PASS, PAUSED, MatchColumns, MatchFinder, join, keep_likely, start_join
 from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE, WORTH_CLIMBING
 from eventbased.narrowing import least_distances, narrowed, share_left
@@ -102,8 +103,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         room = batch_rows + SPARE
         # In one piece: whenever it is asked for memory, a thread may have to wait for the interpreter.
         width = length + 2 + description.computed + description.has_errors
-        memory = context.memory.room(8 * width * room)
-        whole = np.frombuffer(memory, np.int64).reshape(width, room)
+        whole = empty((width, room))
         events, lower, upper = whole[:length], whole[length], whole[length + 1]
         confidence = whole[length + 2].view(np.float64) if description.computed else none
         std_error = whole[width - 1].view(np.float64) if description.has_errors else none
@@ -154,10 +154,10 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         if filled:
             yield description.batch(
                 events[:, :filled], lower[:filled], upper[:filled], confidence[:filled], std_error[:filled],
-                likely, memory, room,
+                likely,
             )  # fmt: skip
-        # So that the next batch may have their memory.
-        del memory, whole, events, lower, upper, confidence, std_error, columns, described
+        # So that the allocator may give their memory to the next batch.
+        del whole, events, lower, upper, confidence, std_error, columns, described
 
 
 class _Waiting:

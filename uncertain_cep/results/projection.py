@@ -215,20 +215,8 @@ def _widened_schema(plan: EvaluationPlan, schema: pa.Schema, place: int) -> pa.S
 
 def _bare(plan: EvaluationPlan, chunk: MatchBatch, confidence: NDArray[np.float64] | None) -> list[pa.Array]:
     """Return ids, ranges and confidences."""
-    length = len(chunk.events)
-    packed = chunk.still_packed
-    if packed is None:
-        bare = [*map(as_array, chunk.events), *map(plan.domain.times, (chunk.lower, chunk.upper))]
-        return bare if confidence is None else [*bare, as_array(confidence)]
-    if plan.domain.times_are_ticks:
-        bare = packed.whole_numbers(length + 2)
-    else:
-        bare = packed.whole_numbers(length)
-        bare += map(plan.domain.times, (chunk.lower, chunk.upper))
-    if confidence is None:
-        return bare
-    bare.append(packed.confidences() if confidence is chunk.confidence else as_array(confidence))
-    return bare
+    columns = [*map(as_array, chunk.events), *map(plan.domain.times, (chunk.lower, chunk.upper))]
+    return columns if confidence is None else [*columns, as_array(confidence)]
 
 
 def widened(

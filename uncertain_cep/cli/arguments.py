@@ -396,7 +396,7 @@ _SCHEMA_OPTIONS: Final = (
     click.option("--type", metavar="T", help="The type of all events."),
     click.option("--type-column", metavar="COL", help="The column of the types."),
     click.option("--id", metavar="COL", help="The column of the ids. Default: running numbers."),
-    click.option("--time", metavar="COL", help="The column of the stamps."),
+    click.option("--time", metavar="COL", help="The column of the stamps, or a sum: at - 60 s."),
     click.option("--unit", metavar="U", help="The unit of numeric stamps: s, ms, us, ns, or tick."),
     click.option("--tick", metavar="D", help="The length of a tick, such as 100ms."),
     click.option(

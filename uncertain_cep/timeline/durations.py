@@ -49,6 +49,7 @@ _SPELLINGS: Final[dict[str, str]] = {
 }  # fmt: skip
 
 _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([^\W\d]+)\s*")
+_SIGN: Final = re.compile(r"\s+([+-])\s+")
 _DURATION: Final = re.compile(rf"\s*(?:{_PART.pattern})+")
 
 
@@ -73,7 +74,7 @@ def number_unit(unit: str | None) -> int | None:
 
 
 def parse_duration(length: Duration, *, what: str = "duration") -> int:
-    """Return the nanoseconds of a text such as ``500ms``, ``15 s`` or ``1.5 hours``, or of a timedelta.
+    """Return the nanoseconds of a text such as ``500ms``, ``15 s`` or ``1 min + 200 ms``, or of a timedelta.
 
     An OptionError says that ``what`` it is for is something else, no whole number of nanoseconds, negative,
     or beyond 64 bits (292 years).
@@ -96,6 +97,15 @@ def _exact(length: Any, what: str) -> Fraction:
         seconds = length.days * 86_400 + length.seconds
         return Fraction(
             (seconds * 1_000_000 + length.microseconds) * 1_000 + getattr(length, "nanoseconds", 0)
+        )
+    if isinstance(length, str) and len(terms := _SIGN.split(length)) > 1:
+        signs = (1 if sign == "+" else -1 for sign in ["+", *terms[1::2]])
+        return sum(
+            (
+                sign * _exact(term, f"{what} {length!r}:")
+                for sign, term in zip(signs, terms[::2], strict=True)
+            ),
+            Fraction(),
         )
     whole = isinstance(length, str) and _DURATION.fullmatch(length) is not None
     parts = _PART.findall(length) if whole else []

@@ -18,6 +18,7 @@ from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.offsets import clock_offset
 from uncertain_cep.traces.time_formats import ISO, TimeFormat
+from uncertain_cep.traces.time_sums import columns_in
 from uncertain_cep.traces.uncertain_stamps import (
     Clocks,
     Intervals,
@@ -190,6 +191,7 @@ class Kind:
     durations: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
     switches: tuple[str, ...] = ()
+    sums: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
 
     @property
@@ -212,8 +214,8 @@ KINDS: Final[dict[str, Kind]] = {
         rules=("own",),
     ),
     "as_written": Kind(as_written),
-    "columns": Kind(columns, ("lower", "upper")),
-    "histogram": Kind(histogram, ("pmf",), ("lower",)),
+    "columns": Kind(columns, ("lower", "upper"), sums=("lower", "upper")),
+    "histogram": Kind(histogram, ("pmf",), ("lower",), sums=("lower",)),
 }
 
 
@@ -304,6 +306,12 @@ class EventsSchema:
         return TimeFormat(
             self.time_format or ISO.formats, self.base, self.time_zone, self.fixed_date, in_order
         )
+
+    @property
+    def time_columns(self) -> tuple[str, ...]:
+        """The columns of `time`; that of the stamps is left out if it is put together of others."""
+        names = () if self.time is None else columns_in(self.time)
+        return names[1:] if self.time_parts else names
 
     @property
     def as_written(self) -> bool:

@@ -18,6 +18,7 @@ from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import whole_numbers
 from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
 from uncertain_cep.traces.time_formats import TimeFormat
+from uncertain_cep.traces.time_sums import parse_sum
 from uncertain_cep.traces.uncertain_stamps import Clocks, Stamps, Uncertainty, Zones
 from uncertain_cep.traces.units import warn_of_idle_unit
 
@@ -128,8 +129,8 @@ class IntervalOptions:
     Attributes
     ----------
     time : str or None
-        The column of stamps, or the sum of one and of columns of lengths in the same unit, ``start + took``;
-        None for the rules that name their columns themselves.
+        The column of stamps, or the sum of one, of lengths, and of columns of lengths in the same unit, such
+        as ``start + took`` or ``at - 60 s``; None for the rules that name their columns themselves.
     uncertainty : Uncertainty
         Such as ``plus_minus("500ms")``.
     tick : str or None
@@ -178,7 +179,9 @@ class IntervalOptions:
         self.check(schema.names)
         stamps = self.uncertainty.stamps(self.time)
         kinds = [(name, stamp_kind(name, schema.field(name).type, self.unit)) for name in stamps]
-        days = self.days and self.uncertainty.is_whole(UNIT_NANOSECONDS["d"], schema, self.unit)
+        day = UNIT_NANOSECONDS["d"]
+        whole = self.time is None or parse_sum(self.time).nanoseconds % day == 0
+        days = self.days and whole and self.uncertainty.is_whole(day, schema, self.unit)
         return grid_of(kinds, self.tick, days)
 
     def takes_unit(self, schema: pa.Schema) -> bool:

@@ -19,6 +19,7 @@ from uncertain_cep.timeline.durations import number_unit
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import as_arrow
 from uncertain_cep.traces.instants import counts_of, lengths_of, stamp_kind
+from uncertain_cep.traces.time_sums import columns_in, stamps_in
 from uncertain_cep.traces.uncertain_stamps import (
     Clocks,
     Intervals,
@@ -26,11 +27,9 @@ from uncertain_cep.traces.uncertain_stamps import (
     Stamps,
     Uncertainty,
     check_column,
-    columns_in,
     missing_where,
     numbers_in,
     required_time,
-    stamps_in,
 )
 from uncertain_cep.traces.units import any_numbers
 

@@ -27,6 +27,7 @@ from uncertain_cep.traces.alike_files import (
 )
 from uncertain_cep.traces.message_templates import TEMPLATE
 from uncertain_cep.traces.stamp_columns import StampColumn, regular_spacing, words_of
+from uncertain_cep.traces.time_sums import named_column
 from uncertain_cep.traces.toml_texts import listed, quoted
 
 __all__ = ["FINEST", "ProposedEvents", "events_of_group"]
@@ -274,9 +275,9 @@ def _time(group: Group, stamp: StampColumn, count: int) -> list[str]:
         text.append(f"# {', '.join(group.other_times)} holds times, too. Are events of it, name it here.")
     if stamp.columns:
         text.append(f"# {' and '.join(stamp.columns)} together are the stamp.")
-        text.append(f"time = {listed(stamp.columns)}")
+        text.append(f"time = {listed([*stamp.columns[:-1], named_column(stamp.columns[-1])])}")
     else:
-        text.append(f"time = {quoted(stamp.name)}")
+        text.append(f"time = {quoted(named_column(stamp.name))}")
     if stamp.unit is not None:
         by_size = "" if _NAMES_TIME.search(stamp.name) else ", and nothing else tells that they are times"
         text.append(f"# Numbers of this size are {stamp.unit} since 1970{by_size}.")

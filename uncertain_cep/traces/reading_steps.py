@@ -25,7 +25,7 @@ from uncertain_cep.traces.intervals import IntervalOptions
 from uncertain_cep.traces.rows import Events, id_column, meets, needed_columns, type_column
 from uncertain_cep.traces.schema import TraceSchema
 from uncertain_cep.traces.time_formats import EPOCHS
-from uncertain_cep.traces.uncertain_stamps import Uncertainty, Zones, columns_in
+from uncertain_cep.traces.uncertain_stamps import Uncertainty, Zones
 
 __all__ = ["Step", "all_days", "model_events", "raw_tables", "reading_steps", "unused_keys"]
 
@@ -191,7 +191,7 @@ def _texts(step: Step) -> tuple[str, ...]:
 def _number_columns(step: Step) -> list[str]:
     """Return the columns of times, lengths, probabilities and places, which are numbers even if 08."""
     events = step.events
-    times = [*step.rule.stamps(events.time), *(() if events.time is None else columns_in(events.time))]
+    times = [*step.rule.stamps(events.time), *events.time_columns]
     named = [name for name in (events.probability, events.sequence) if name is not None]
     model = (_NAMES.probability, *_NAMES.clocks[1:], _NAMES.sequence) if step.model else ()
     return [*times, *named, *model]

@@ -29,7 +29,7 @@ from uncertain_cep.traces.frames import is_whole_decimal
 from uncertain_cep.traces.intervals import IntervalOptions, Rounding
 from uncertain_cep.traces.reshaping import VALUE, VARIABLE, value_names, with_values
 from uncertain_cep.traces.spoiled_numbers import spoiled_rows
-from uncertain_cep.traces.uncertain_stamps import Uncertainty, Zones, columns_in
+from uncertain_cep.traces.uncertain_stamps import Uncertainty, Zones
 
 __all__ = [
     "Events",
@@ -76,7 +76,7 @@ def needed_columns(events: EventsSchema, rule: Uncertainty) -> dict[str, str]:
         needed[events.type_column] = "type_column"
     for name in _id_columns(events.id):
         needed.setdefault(name, "id")
-    for name in events.time_parts or (() if events.time is None else columns_in(events.time)):
+    for name in (*events.time_parts, *events.time_columns):
         needed.setdefault(name, "time")
     for name in rule.reads(events.time):
         needed.setdefault(name, "uncertainty")

@@ -27,6 +27,7 @@ from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.schema_values import SchemaValues, is_list_of_text, joined_path
 from uncertain_cep.traces.text_lines import CONTINUATION
 from uncertain_cep.traces.time_formats import EPOCHS, TimeFormat, base_fault, format_groups, told_with
+from uncertain_cep.traces.time_sums import added_to, named_column, stamps_in
 
 __all__ = ["SchemaReader"]
 
@@ -110,7 +111,9 @@ class SchemaReader(SchemaValues):
             return tick, (), options
         read = [self._events(table, f"events[{number}]") for number, table in enumerate(tables, 1)]
         events = tuple(spec for spec in read if spec is not None)
-        joined = {spec.time: spec.time_parts for spec in events if spec.time and spec.time_parts}
+        joined = {
+            stamps_in(spec.time)[0]: spec.time_parts for spec in events if spec.time and spec.time_parts
+        }
         return tick, events, replace(options, joined=tuple(joined.items()))
 
     def constraints(self, tables: object) -> tuple[Constraint, ...]:
@@ -391,16 +394,24 @@ class SchemaReader(SchemaValues):
     def _time(self, table: Mapping[str, Any], path: str) -> tuple[str | None, tuple[str, ...]]:
         """Return the column of stamps, and the columns that it is put together of, if there are several."""
         if not isinstance(table.get("time"), list):
-            return self.text(table, "time", path), ()
+            time = self.text(table, "time", path)
+            return self.sum(time, joined_path(path, "time")), ()
         parts = self.names(table, "time", path, none=True)
-        if len(parts) == 1:
-            return parts[0], ()
-        if not parts and not any(where == joined_path(path, "time") for where, _ in self.faults):
-            self.fault(joined_path(path, "time"), 'names no column: write one, or such as ["Date", "Time"]')
+        if not parts:
+            if not any(where == joined_path(path, "time") for where, _ in self.faults):
+                self.fault(
+                    joined_path(path, "time"), 'names no column: write one, or such as ["Date", "Time"]'
+                )
+            return None, ()
+        # What is added to the last one is added to the stamp.
+        last = self.sum(parts[-1], joined_path(path, "time"))
+        if len(parts) == 1 or last is None:
+            return last, ()
         if table.get("unit") is not None:
             message = "is for numbers, and time puts texts together: say time_format"
             self.fault(joined_path(path, "unit"), message)
-        return joined_name(parts), parts
+        parts = (*parts[:-1], stamps_in(last)[0])
+        return named_column(joined_name(parts)) + added_to(last), parts
 
     def _condition(self, text: str, path: str) -> None:
         from uncertain_cep.query import parse_row_condition
@@ -503,6 +514,8 @@ class SchemaReader(SchemaValues):
                 self.duration(value, joined_path(path, key), shortest=0 if name == "plus_minus" else 1)
             if key == "unit":
                 self.unit(str(value), joined_path(path, key))
+            if key in kind.sums:
+                self.sum(str(value), joined_path(path, key))
         return None if len(self.faults) > before else UncertaintySpec(name, tuple(arguments))
 
 

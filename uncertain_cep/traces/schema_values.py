@@ -9,6 +9,7 @@ from typing import Any
 from uncertain_cep.errors import OptionError
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, number_unit, parse_duration
 from uncertain_cep.traces.formats import COLUMN_TYPES, ColumnType
+from uncertain_cep.traces.time_sums import parse_sum
 
 __all__ = ["SchemaValues", "is_list_of_text", "joined_path"]
 
@@ -55,6 +56,16 @@ class SchemaValues:
             return
         if length < shortest:
             self.fault(path, f"must be longer than 0, not {value!r}")
+
+    def sum(self, text: str | None, path: str) -> str | None:
+        """Return a sum of columns and lengths as it is; None, with its fault noted, if it cannot be read."""
+        try:
+            if text is not None:
+                parse_sum(text)
+        except OptionError as error:
+            self.fault(path, str(error))
+            return None
+        return text
 
     def unit(self, unit: str | None, path: str) -> None:
         """Note a unit that there is not."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol, TypeAlias
 
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.timeline.durations import number_unit
+from uncertain_cep.timeline.durations import format_duration, number_unit
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.instants import (
     Grid,
@@ -26,6 +25,7 @@ from uncertain_cep.traces.instants import (
     zoned_rows,
 )
 from uncertain_cep.traces.time_formats import ISO, StampTimes, TimeFormat
+from uncertain_cep.traces.time_sums import TimeSum, columns_in, parse_sum
 from uncertain_cep.traces.units import any_numbers
 from uncertain_cep.traces.usual_formats import cure_of
 
@@ -38,12 +38,9 @@ __all__ = [
     "Uncertainty",
     "Zones",
     "check_column",
-    "columns_in",
     "missing_where",
     "numbers_in",
     "required_time",
-    "stamps_in",
-    "terms_of",
 ]
 
 
@@ -81,8 +78,8 @@ class Seen:
 class Stamps:
     """A table of raw stamps, their column, the unit of numbers, the ticks they become, the format of text.
 
-    A column is a column's name, or the sum of one and of columns of lengths, ``launch + slack``. ``later``
-    tells that of two times that a stamp may stand for the later one is meant.
+    A column is a column's name, or a sum of one and of lengths, ``launch + slack - 5 s``, see
+    `TimeSum`. ``later`` tells that of two times that a stamp may stand for the later one is meant.
     """
 
     table: pa.Table
@@ -133,12 +130,16 @@ class Stamps:
         return self._read[column]
 
     def ticks(self, column: str, *shifts: int | IntArray) -> Ticks:
-        """Return the ticks of a column's stamps moved by each shift."""
-        column, lengths = terms_of(column)
-        if lengths:
-            length, has_lengths = _lengths(self, column, lengths)
-            ticks = self.ticks(column, *(shift + length for shift in shifts))
-            return replace(ticks, present=ticks.present & has_lengths)
+        """Return the ticks of a sum of columns and lengths, moved by each shift."""
+        bound = parse_sum(column)
+        length, has_lengths = _shift_of(self, bound)
+        largest = max(_largest(length) + _largest(shift) for shift in shifts)
+        if largest >= 2**63:
+            raise _too_far(bound)
+        ticks = self._moved(bound.column, [shift + length for shift in shifts])
+        return ticks if has_lengths is None else replace(ticks, present=ticks.present & has_lengths)
+
+    def _moved(self, column: str, shifts: Sequence[int | IntArray]) -> Ticks:
         values = self.table.column(column)
         kind = stamp_kind(column, values.type, self.unit)
         read, resolution = self.times(column), kind.resolution
@@ -167,6 +168,13 @@ class Stamps:
         return Ticks(tuple(moved), present, rests, int((floored & present).sum()))
 
 
+def _largest(shift: int | IntArray) -> int:
+    """Return the largest absolute value of a shift, or of those of all rows."""
+    if isinstance(shift, int):
+        return abs(shift)
+    return max(-int(shift.min(initial=0)), int(shift.max(initial=0)))
+
+
 def _has_zone(texts: pa.ChunkedArray) -> bool:
     """Tell whether ISO 8601 texts have a time zone, of which either all have one or none has."""
     first = texts.slice(0, _LOOKED_AT)
@@ -176,19 +184,6 @@ def _has_zone(texts: pa.ChunkedArray) -> bool:
 
 
 _LOOKED_AT: Final = 100
-_SIGN: Final = re.compile(r"\s+([+-])\s+")
-
-
-def terms_of(bound: str) -> tuple[str, list[tuple[int, str]]]:
-    """Return the column of stamps in a sum, and the columns of lengths, each with its sign."""
-    first, *terms = _SIGN.split(bound.strip())
-    signs = [1 if sign == "+" else -1 for sign in terms[::2]]
-    return first, list(zip(signs, terms[1::2], strict=True))
-
-
-def stamps_in(bound: str) -> tuple[str]:
-    """Return the column of stamps in a sum."""
-    return (terms_of(bound)[0],)
 
 
 def check_column(value: object, option: str) -> None:
@@ -203,33 +198,74 @@ def numbers_in(schema: pa.Schema, *bounds: str) -> bool:
     return any_numbers(schema.field(name).type if name in schema.names else pa.null() for name in names)
 
 
-def columns_in(bound: str) -> tuple[str, ...]:
-    """Return all columns of a sum, that of the stamps first."""
-    return (*stamps_in(bound), *(name for _, name in terms_of(bound)[1]))
+def _shift_of(stamps: Stamps, bound: TimeSum) -> tuple[int | IntArray, BoolArray | None]:
+    """Return by how much a sum is later than its stamps, exactly, and where that is known (None: everywhere).
 
-
-def _lengths(stamps: Stamps, base: str, lengths: list[tuple[int, str]]) -> tuple[IntArray, BoolArray]:
-    """Return the sum of each row's lengths, (n,) int64, and where all of them are known."""
-    shift = np.zeros(stamps.table.num_rows, np.int64)
+    One number for all rows, or (n,) int64: nanoseconds, or ticks where these have no length.
+    """
+    constant = _constant(stamps, bound)
+    if not bound.lengths:
+        return constant, None
+    tick = stamps.grid.tick or 1
+    shift = np.full(stamps.table.num_rows, constant)
     has_lengths = np.ones(stamps.table.num_rows, np.bool_)
     unit = None if number_unit(stamps.unit) is None else stamps.unit
-    largest = 0
-    for sign, name in lengths:
+    largest = abs(constant)
+    for factor, name in bound.lengths:
         values = stamps.table.column(name)
         if unit is None and stamps.grid.type != pa.int64() and not pa.types.is_duration(values.type):
             raise OptionError(
                 f"the numbers of column {name!r} are lengths of time: say their unit, such as ms"
             )
         length, present = lengths_of(values, name, unit)
-        if unit is None and not pa.types.is_duration(values.type):
-            length = length * (stamps.grid.tick or 1)
-        largest += int(np.abs(length).max(initial=0))
-        if largest >= 2**63:
-            said = " ".join([base, *(f"{'+' if each > 0 else '-'} {other}" for each, other in lengths)])
-            raise TraceError(f"{said!r} adds up to more than 292 years: is the unit right?")
-        shift += sign * length
+        if pa.types.is_duration(values.type):
+            _check_tick(stamps.grid, f"column {name!r}")
+        elif unit is None:
+            factor *= tick
+        largest += _largest(length) * abs(factor)
+        if max(largest, abs(factor)) >= 2**63:
+            raise _too_far(bound)
+        shift += factor * length
         has_lengths &= present
     return shift, has_lengths
+
+
+def _constant(stamps: Stamps, bound: TimeSum) -> int:
+    """Return the sum of all lengths that are no columns; if the tick is the default, they are whole ticks."""
+    grid = stamps.grid
+    if bound.ticks:
+        if number_unit(stamps.unit) is not None:
+            raise OptionError(
+                f"{abs(bound.ticks)} may be a number of {stamps.unit} or of ticks: write a unit, such as "
+                f"{abs(bound.ticks)} {stamps.unit}"
+            )
+        grid.check_countable(f"{bound.ticks}")
+    length = format_duration(abs(bound.nanoseconds))
+    if bound.nanoseconds:
+        _check_tick(grid, length)
+    tick = grid.tick or 1
+    if not grid.named and bound.nanoseconds % tick:
+        raise OptionError(
+            f"{length} must be whole ticks of {format_duration(tick)}, the default: give a tick= that "
+            "divides it, or one to which all times are rounded down"
+        )
+    constant = bound.nanoseconds + bound.ticks * tick
+    if abs(constant) >= 2**63:
+        raise _too_far(bound)
+    return constant
+
+
+def _check_tick(grid: Grid, length: str) -> None:
+    if grid.tick is None:
+        raise OptionError(
+            f"{length} is a length of time, but the times are plain whole numbers: say what a tick is "
+            '(tick="1ms"), or the unit of the numbers (unit="ms"), or give a number of ticks'
+        )
+
+
+def _too_far(bound: TimeSum) -> TraceError:
+    terms = [bound.column, *(f"{'+' if factor > 0 else '-'} {name}" for factor, name in bound.lengths)]
+    return TraceError(f"{' '.join(terms)!r} adds up to more than 292 years: is the unit right?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,17 +18,15 @@ from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.timeline.durations import Duration, format_duration, number_unit, parse_duration
 from uncertain_cep.traces.instants import Grid, stamp_kind
+from uncertain_cep.traces.time_sums import columns_in, parse_sum, stamps_in
 from uncertain_cep.traces.uncertain_stamps import (
     Clocks,
     Intervals,
     Stamps,
     check_column,
-    columns_in,
     missing_where,
     numbers_in,
     required_time,
-    stamps_in,
-    terms_of,
 )
 
 __all__ = [
@@ -182,11 +180,11 @@ class AsWritten:
 
     def stamps(self, time: str | None) -> tuple[str, ...]:
         """Return the columns whose values are stamps."""
-        return (required_time(time, "uncertainty as_written"),)
+        return stamps_in(required_time(time, "uncertainty as_written"))
 
     def reads(self, time: str | None) -> tuple[str, ...]:
         """Return all columns that the rule reads."""
-        return self.stamps(time)
+        return columns_in(required_time(time, "uncertainty as_written"))
 
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
@@ -204,7 +202,7 @@ class AsWritten:
         else:
             lengths = np.full(stamps.table.num_rows, kind.resolution)
         tick = stamps.grid.tick or 1
-        ticks = stamps.ticks(column, 0, np.maximum(lengths, tick) // tick * tick - tick)
+        ticks = stamps.ticks(stamps.time or column, 0, np.maximum(lengths, tick) // tick * tick - tick)
         lower, upper = ticks.moved
         return Intervals(lower, upper, missing_where(ticks.present, column), rests=ticks.rests)
 
@@ -214,7 +212,7 @@ class AsWritten:
 
     def takes_unit(self, time: str | None, schema: pa.Schema) -> bool:
         """Return whether there can be numbers that have the unit of the rows."""
-        return numbers_in(schema, *self.stamps(time))
+        return numbers_in(schema, required_time(time, "uncertainty as_written"))
 
 
 @public
@@ -362,12 +360,14 @@ class Columns:
         high = replace(stamps, later=True).ticks(self.upper, 0)
         (lower,), has_lower = low.moved, low.present
         (upper,), has_upper = high.moved, high.present
-        gaps = missing_where(has_lower, terms_of(self.lower)[0], f"there is no bound {self.lower!r}")
-        gaps += missing_where(has_upper, terms_of(self.upper)[0], f"there is no bound {self.upper!r}")
+        gaps = missing_where(has_lower, parse_sum(self.lower).column, f"there is no bound {self.lower!r}")
+        gaps += missing_where(has_upper, parse_sum(self.upper).column, f"there is no bound {self.upper!r}")
         return Intervals(lower, upper, gaps, rests=low.rests, floored=max(low.floored, high.floored))
 
     def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:
         """Return whether the lengths, if there are any, are whole ticks by the types of their columns."""
+        if any(parse_sum(bound).nanoseconds % tick for bound in (self.lower, self.upper)):
+            return False
         if not self._lengths:
             return True
         step = number_unit(unit)
@@ -386,12 +386,12 @@ def columns(lower: str, upper: str) -> Columns:
     Parameters
     ----------
     lower, upper : str
-        Columns of stamps; or sums of such a column and columns of lengths in the same unit.
+        Columns of stamps; or sums of such a column, lengths, and columns of lengths in the same unit.
 
     Examples
     --------
     >>> import uncertain_cep as uc
-    >>> rule = uc.columns("launch", "launch + slack")
+    >>> rule = uc.columns("launch", "launch + slack + 200ms")
     """
     rule = Columns(lower, upper)
     # What is no text is refused here.

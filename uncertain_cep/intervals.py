@@ -30,7 +30,7 @@ def to_intervals(
     frame: FrameT,
     *,
     time: str | None = None,
-    uncertainty: Uncertainty | str,
+    uncertainty: Uncertainty | str | Sequence[Uncertainty | str],
     tick: Duration | None = None,
     unit: str | None = None,
     missing: MissingChoice = "error",
@@ -46,7 +46,8 @@ def to_intervals(
         relation as a table.
     time, uncertainty, tick, unit, missing, names
         See `uncertain_cep.traces.intervals.IntervalOptions`. An uncertainty may be text, such as
-        ``"plus_minus:500ms"``, a tick a timedelta, and names a mapping, such as ``{"lower": "begin"}``.
+        ``"plus_minus:500ms"``, or a list of several, whose intervals add up; a tick a timedelta, and names a
+        mapping, such as ``{"lower": "begin"}``.
     time_zone : str, optional
         Zone of the stamps that tell none, such as ``"Europe/Berlin"``. Default: UTC. Of an hour that its
         clocks showed twice an event has both times, each with half of the probability, unless the order of

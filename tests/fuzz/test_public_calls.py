@@ -141,7 +141,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "table": (Made("OFFSETS", lambda: OFFSETS), Made("OFFSETS.to_pandas()", OFFSETS.to_pandas), FILES[0]),
     "rules": ({"h": RULES[0]}, {}, Made("rules", lambda: {"h": uc.exact(), "g": uc.plus_minus("1s")})),
     "otherwise": (None, *RULES),
-    "uncertainty": RULES,
+    "uncertainty": (*RULES, Made("[rule, text]", lambda: [uc.granularity("1s"), "plus_minus:1s"]), []),
     "names": (None, {"type": "k"}, {"lower": "at"}, uc.Names(id="k"), {"kind": "x"}),
     "tick": (None, *LENGTHS),
     **dict.fromkeys(("stamp", "title"), (None, "at", "<b>&", "")),

@@ -403,7 +403,7 @@ _SCHEMA_OPTIONS: Final = (
         "--uncertainty",
         metavar="RULE",
         help="exact, plus_minus:500ms, granularity:1min, window:15s, columns:LOWER,UPPER, histogram:PMF "
-        "or clock_offset:TABLE:COL.",
+        "or clock_offset:TABLE:COL; several add up: granularity:1s + plus_minus:200ms.",
     ),
     click.option("--missing", type=click.Choice(["error", "drop"]), help="Rows without a time; error."),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -37,7 +37,7 @@ def to_intervals(
     frame: DataFrame,
     *,
     time: str | None = None,
-    uncertainty: Uncertainty | str,
+    uncertainty: Uncertainty | str | Sequence[Uncertainty | str],
     tick: Duration | None = None,
     unit: str | None = None,
     missing: MissingChoice = "error",

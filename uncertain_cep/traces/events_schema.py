@@ -15,6 +15,7 @@ from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.expressions.codes import places_in
 from uncertain_cep.timeline.domain import Names
+from uncertain_cep.traces.added_rules import added, as_rule
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.offsets import clock_offset
 from uncertain_cep.traces.time_formats import ISO, TimeFormat
@@ -151,8 +152,12 @@ def _reassembled(pieces: Sequence[tuple[IntArray, pa.Array | None]]) -> pa.Array
 
 
 @public
-def by_value(column: str, rules: Mapping[str, Uncertainty], otherwise: Uncertainty | None = None) -> ByValue:
-    """Give each value of a column, such as the type or the source of an event, a rule of its own.
+def by_value(
+    column: str,
+    rules: Mapping[str, Uncertainty | Sequence[Uncertainty]],
+    otherwise: Uncertainty | Sequence[Uncertainty] | None = None,
+) -> ByValue:
+    """Give each value of a column, such as the type or the source of an event, a rule, or a list of several.
 
     Examples
     --------
@@ -167,10 +172,12 @@ def by_value(column: str, rules: Mapping[str, Uncertainty], otherwise: Uncertain
                 f"by_value: {value!r} is no text, and values of {column!r} are compared as texts: write "
                 f"{str(value)!r}"
             )
-    for rule in (*rules.values(), *([] if otherwise is None else [otherwise])):
+    rules_of_values = [(value, as_rule(rule)) for value, rule in rules.items()]
+    last = as_rule(otherwise)
+    for rule in (*(rule for _, rule in rules_of_values), *([] if last is None else [last])):
         if not hasattr(rule, "intervals"):
             raise OptionError(f'by_value: {rule!r} is no rule: make one, such as plus_minus("500ms")')
-    return ByValue(column, tuple(rules.items()), otherwise)
+    return ByValue(column, tuple(rules_of_values), last)
 
 
 OTHERWISE: Final = "*"
@@ -224,19 +231,30 @@ class UncertaintySpec:
     """An uncertainty as declared.
 
     ``kind`` is a key of `KINDS`, or ``by_value``: then ``column`` is that column, and ``values`` says what
-    holds for each of its values; `OTHERWISE` stands for all others.
+    holds for each of its values; `OTHERWISE` stands for all others. Or it is ``sum``, of ``parts``.
     """
 
     kind: str
     arguments: tuple[tuple[str, Argument], ...] = ()
     column: str | None = None
     values: tuple[tuple[str, UncertaintySpec], ...] = ()
+    parts: tuple[UncertaintySpec, ...] = ()
+
+    @property
+    def inner(self) -> tuple[UncertaintySpec, ...]:
+        """The uncertainties of values, or the parts of a sum."""
+        return (*(spec for _, spec in self.values), *self.parts)
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The files of clock offsets that the rule reads, as they are named."""
         tables = tuple(str(value) for name, value in self.arguments if name == "table")
-        return tables + tuple(table for _, spec in self.values for table in spec.tables)
+        return tables + tuple(table for spec in self.inner for table in spec.tables)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """All kinds that stand in it."""
+        return (self.kind, *(kind for spec in self.inner for kind in spec.kinds))
 
     def rule(self, folders: Sequence[Path] = ()) -> Uncertainty:
         """Return the rule; a table of clock offsets is looked for in each folder in turn (TraceError)."""
@@ -244,6 +262,8 @@ class UncertaintySpec:
             rules = {value: spec.rule(folders) for value, spec in self.values}
             otherwise = rules.pop(OTHERWISE, None)
             return by_value(self.column, rules, otherwise)
+        if self.parts:
+            return added([spec.rule(folders) for spec in self.parts])
         arguments: dict[str, Any] = dict(self.arguments)
         if self.kind == "clock_offset":
             arguments["table"] = _found(Path(str(arguments["table"])), folders)
@@ -316,8 +336,7 @@ class EventsSchema:
     @property
     def as_written(self) -> bool:
         """Whether it is told by the text of stamps how uncertain they are."""
-        spec = self.uncertainty
-        return "as_written" in (spec.kind, *(inner.kind for _, inner in spec.values))
+        return "as_written" in self.uncertainty.kinds
 
 
 _NAMES: Final = Names()

@@ -16,6 +16,7 @@ from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.expressions.codes import codes_of, places_in
 from uncertain_cep.timeline.durations import number_unit
+from uncertain_cep.traces.added_rules import Added, as_rule
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import as_arrow
 from uncertain_cep.traces.instants import counts_of, lengths_of, stamp_kind
@@ -202,7 +203,7 @@ def clock_offset(
     key: str | None = None,
     epoch: Sequence[str] | None = None,
     shared: bool = False,
-    own: Uncertainty | None = None,
+    own: Uncertainty | Sequence[Uncertainty] | None = None,
 ) -> ClockOffset:
     """Stamps of hosts whose clocks are off by a bounded amount: ``[T + lower, T + upper]``.
 
@@ -227,7 +228,7 @@ def clock_offset(
         together, by the columns ``source``, ``offset_lower`` and ``offset_upper`` that are added.
     own : uncertainty, optional
         With ``shared``, how uncertain stamps are by the clock besides, such as ``uc.granularity("1s")`` for
-        stamps truncated to seconds. Default: not at all.
+        stamps truncated to seconds; a list of several adds up. Default: not at all.
 
     Returns
     -------
@@ -275,11 +276,13 @@ def clock_offset(
         raise TraceError([replace(fault, file=source) for fault in error.faults]) from None
     if not isinstance(shared, bool):
         raise OptionError(f"shared={shared!r}: it must be True or False")
-    if own is not None and (not hasattr(own, "intervals") or isinstance(own, ClockOffset)):
+    jitter = as_rule(own)
+    is_clock = isinstance(jitter.first if isinstance(jitter, Added) else jitter, ClockOffset)
+    if jitter is not None and (not hasattr(jitter, "intervals") or is_clock):
         raise OptionError(f'own={own!r}: give an uncertainty of stamps, such as uc.granularity("1s")')
-    if own is not None and not shared:
+    if jitter is not None and not shared:
         raise OptionError("own= says what is uncertain besides a shared offset: it goes with shared=True")
-    return replace(made, shared=shared, own=own)
+    return replace(made, shared=shared, own=jitter)
 
 
 _FIRST: Final = -(2**63)

@@ -123,14 +123,20 @@ def rules_of(schema: TraceSchema | None) -> list[str]:
     """Return in words how the rows of a schema's files became intervals."""
     lines = []
     for events in () if schema is None else schema.events:
-        spec = events.uncertainty
         what = events.files or events.type or events.type_column or "events"
-        if spec.column is not None:
-            rule = f"by {spec.column}"
-        else:
-            arguments = ", ".join(f"{name} {value}" for name, value in spec.arguments)
-            rule = spec.kind.replace("_", " ") + (f" ({arguments})" if arguments else "")
-            if spec.kind == "plus_minus" and len(spec.arguments) == 1:
-                rule = f"±{spec.arguments[0][1]}"
-        lines.append(f"How uncertain the times of {what} are: {rule}.")
+        lines.append(f"How uncertain the times of {what} are: {_in_words(events.uncertainty)}.")
     return lines
+
+
+def _in_words(spec: UncertaintySpec) -> str:
+    if spec.column is not None:
+        return f"by {spec.column}"
+    if spec.parts:
+        return " and ".join(map(_in_words, spec.parts))
+    if spec.kind == "plus_minus" and len(spec.arguments) == 1:
+        return f"±{spec.arguments[0][1]}"
+    arguments = ", ".join(
+        f"{name} {_in_words(value) if isinstance(value, UncertaintySpec) else value}"
+        for name, value in spec.arguments
+    )
+    return spec.kind.replace("_", " ") + (f" ({arguments})" if arguments else "")

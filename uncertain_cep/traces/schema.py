@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,7 @@ from typing import Any, Final
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.files.special_files import special_kind
+from uncertain_cep.traces.added_rules import added
 from uncertain_cep.traces.constraints import Constraint
 from uncertain_cep.traces.events_schema import KINDS, EventsSchema
 from uncertain_cep.traces.formats import FileOptions
@@ -168,7 +170,7 @@ class TraceSchema:
             ``columns:lo,hi``, ``histogram:pmf``, ``histogram:pmf,lower`` or ``clock_offset:table.csv:host``
             (table, column of the events that names the host, and if need be, each after a colon, the table's
             columns of the host, the lower and the upper bound, their unit, ``from,until`` of epochs, and
-            ``shared``).
+            ``shared``). Several add up: ``granularity:1s + plus_minus:200ms``.
         type, type_column, id, time, unit, tick, where, missing : str or None
             As in a schema file. Without a type or its column, the column ``type``.
 
@@ -262,8 +264,10 @@ def given_schema(schema: TraceSchema | str | Path | None) -> TraceSchema | None:
     return load_schema(schema_or_path)
 
 
-def given_uncertainty(rule_or_text: Uncertainty | str) -> Uncertainty:
-    """Return the rule that a caller gave, as such or as text, see `TraceSchema.from_flags`."""
+def given_uncertainty(rule_or_text: Uncertainty | str | Sequence[Uncertainty | str]) -> Uncertainty:
+    """Return the rule that a caller gave, as such or as text, see `TraceSchema.from_flags`. Lists add up."""
+    if isinstance(rule_or_text, list | tuple):
+        return added([given_uncertainty(part) for part in rule_or_text])
     if not isinstance(rule_or_text, str):
         rule: Any = rule_or_text
         if not hasattr(rule, "intervals"):
@@ -271,7 +275,7 @@ def given_uncertainty(rule_or_text: Uncertainty | str) -> Uncertainty:
                 f'uncertainty={rule_or_text!r}: write a rule, such as plus_minus("500ms"), or its text, '
                 '"plus_minus:500ms"'
             )
-        return rule_or_text
+        return rule  # type: ignore[no-any-return]
     reader = SchemaReader()
     spec = reader.uncertainty(_split_flag(rule_or_text), "uncertainty")
     if spec is None or reader.faults:
@@ -280,7 +284,16 @@ def given_uncertainty(rule_or_text: Uncertainty | str) -> Uncertainty:
     return spec.rule()
 
 
-def _split_flag(text: str) -> dict[str, Any]:
+_ADDED: Final = re.compile(rf"\s*\+\s*(?=(?:{'|'.join(KINDS)})(?![^:\s+]))")
+"""What stands between two rules that add up, but not within one, as in ``columns:a,b + c``."""
+
+
+def _split_flag(text: str) -> dict[str, Any] | list[dict[str, Any]]:
+    parts = _ADDED.split(text)
+    return _one_flag(text) if len(parts) == 1 else [_one_flag(part) for part in parts]
+
+
+def _one_flag(text: str) -> dict[str, Any]:
     name, _, arguments = text.partition(":")
     kind = KINDS.get(name)
     if kind is None:

@@ -51,6 +51,10 @@ _CONSTRAINTS: Final[dict[str, tuple[Callable[..., Constraint], int, tuple[str, .
 _EXAMPLE: Final = 'such as { kind = "plus_minus", by = "500ms" }'
 
 
+_LENGTHS: Final = ("exact", "plus_minus", "granularity", "window")
+"""Kinds of which any number add up."""
+
+
 class SchemaReader(SchemaValues):
     """One reading of a document."""
 
@@ -470,7 +474,12 @@ class SchemaReader(SchemaValues):
         return UncertaintySpec("by_value", column=column, values=specs)
 
     def uncertainty(self, table: object, path: str) -> UncertaintySpec | None:
-        """Return the uncertainty that a table declares; None, with its faults noted, if it is none."""
+        """Return the uncertainty that a table declares; None, with its faults noted, if it is none.
+
+        Those of a list of tables add up.
+        """
+        if isinstance(table, list):
+            return self._sum_of_rules(table, path)
         if not isinstance(table, dict):
             self.fault(path, f"must be a table, {_EXAMPLE}")
             return None
@@ -518,6 +527,20 @@ class SchemaReader(SchemaValues):
                 self.sum(str(value), joined_path(path, key))
         return None if len(self.faults) > before else UncertaintySpec(name, tuple(arguments))
 
+    def _sum_of_rules(self, tables: list[object], path: str) -> UncertaintySpec | None:
+        """Return an uncertainty of several that add up."""
+        specs = [self.uncertainty(table, f"{path}[{number}]") for number, table in enumerate(tables, 1)]
+        parts = tuple(spec for spec in specs if spec is not None)
+        single = [
+            spec.kind for spec in parts if spec.kind not in _LENGTHS or "source" in dict(spec.arguments)
+        ]
+        if not tables:
+            self.fault(path, f"names no uncertainty: write one, or several that add up, {_EXAMPLE}")
+        if len(single) > 1:
+            lengths = ", ".join(_LENGTHS)
+            self.fault(path, f"cannot add {' and '.join(single)}: besides {lengths} there can be one other")
+        return UncertaintySpec("sum", parts=parts) if len(parts) == len(tables) and len(single) < 2 else None
+
 
 def _pairs(extract: Any) -> list[tuple[str, str]]:
     """Return the columns and expressions of a table, of which each may have several."""
@@ -545,6 +568,10 @@ def _with_defaults(table: Mapping[str, Any]) -> Mapping[str, Any]:
 def _needs_time(spec: UncertaintySpec) -> bool:
     if spec.column is not None:
         return any(_needs_time(inner) for _, inner in spec.values)
+    if spec.parts:
+        # Lengths need stamps where nothing else tells the times.
+        single = [part for part in spec.parts if part.kind not in _LENGTHS]
+        return any(map(_needs_time, single or spec.parts))
     if spec.kind == "histogram":
         return "lower" not in dict(spec.arguments)
     return spec.kind != "columns"

@@ -97,7 +97,7 @@ def columns_in(bound: str) -> tuple[str, ...]:
 
 
 def added_to(bound: str) -> str:
-    """Return what a sum adds to its stamps, as it is written, with its first sign."""
+    """Return the lengths that a sum adds to its stamps, as they are written, with the first sign."""
     return bound.strip()[len(_terms(bound)[0].text) :]
 
 

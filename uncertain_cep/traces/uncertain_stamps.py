@@ -199,7 +199,7 @@ def numbers_in(schema: pa.Schema, *bounds: str) -> bool:
 
 
 def _shift_of(stamps: Stamps, bound: TimeSum) -> tuple[int | IntArray, BoolArray | None]:
-    """Return by how much a sum is later than its stamps, exactly, and where that is known (None: everywhere).
+    """Return the exact length that a sum adds to its stamps, and where it is known (None: everywhere).
 
     One number for all rows, or (n,) int64: nanoseconds, or ticks where these have no length.
     """

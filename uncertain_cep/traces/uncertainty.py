@@ -95,7 +95,7 @@ class Moved:
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
         (column,) = self.stamps(stamps.time)
-        shifts = self._shifts(stamps.grid)
+        shifts = self.shifts(stamps.grid)
         ticks = stamps.ticks(stamps.time or column, *dict.fromkeys(shifts))
         clocks = None
         if self.source is not None:
@@ -105,7 +105,8 @@ class Moved:
         gaps = missing_where(ticks.present, column)
         return Intervals(ticks.moved[0], ticks.moved[-1], gaps, rests=ticks.rests, clocks=clocks)
 
-    def _shifts(self, grid: Grid) -> tuple[int, int]:
+    def shifts(self, grid: Grid) -> tuple[int, int]:
+        """Return how much earlier and later than its stamp a time can be, in nanoseconds or plain ticks."""
         if self.kind == "exact":
             return 0, 0
         length, tick = grid.length(self.length, what=self.kind, shortest=self._least), grid.tick or 1

@@ -1,0 +1,68 @@
+"""Sums of times and of rules on Spark and by commands, against one process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+import uncertain_cep as uc
+from uncertain_cep.spark import read_traces
+
+RULES: list[Any] = [
+    uc.columns("at - slack", "at + 2 * slack + 1 s"),
+    uc.plus_minus("200ms"),
+    uc.granularity("1 s + 500ms"),
+]
+
+
+def times(table: pa.Table) -> list[tuple[object, ...]]:
+    columns = (table["id"], *(table[name].cast(pa.timestamp("us")) for name in ("lower", "upper")))
+    return sorted(zip(*(column.to_pylist() for column in columns), strict=True))
+
+
+def test_frames_get_the_same_intervals(spark: SparkSession) -> None:
+    stamps = pa.array([5_000, 61_000, None, 10**12], pa.int64()).cast(pa.timestamp("ms", "UTC"))
+    raw = pa.table(
+        {"id": [1, 2, 3, 4], "type": list("ABAB"), "at": stamps, "slack": pa.array([1, None, 5, 250])}
+    )
+    options: dict[str, Any] = {"unit": "ms", "tick": "100ms", "missing": "drop"}
+    cases: list[tuple[str | None, Any]] = [
+        ("at - 60 s + slack", "granularity:1s + plus_minus:200ms"),
+        (None, RULES),
+    ]
+    for time, rule in cases:
+        expected = uc.to_intervals(raw, time=time, uncertainty=rule, **options)
+        made = uc.to_intervals(spark.createDataFrame(raw), time=time, uncertainty=rule, **options)
+        assert times(made.toArrow()) == times(expected)
+        assert expected.num_rows == 2
+
+
+def test_files_get_the_same_events(spark: SparkSession, tmp_path: Path) -> None:
+    rows = "".join(f"{n},2024-05-31 10:{n % 60:02}:30,{n % 7}\n" for n in range(200))
+    (tmp_path / "cpu.csv").write_text("n,TimeStamp,load\n" + rows)
+    schema = tmp_path / "schema.toml"
+    schema.write_text(
+        """
+        tick = "100ms"
+        [[events]]
+        type = "Begin"
+        id = "{n}:begin"
+        time = "TimeStamp - 60 s"
+        uncertainty = [{ kind = "granularity", of = "1s" }, { kind = "plus_minus", by = "200ms" }]
+        [[events]]
+        type = "End"
+        id = "{n}:end"
+        time = "TimeStamp"
+        uncertainty = [{ kind = "granularity", of = "1s" }, { kind = "plus_minus", by = "200ms" }]
+        """
+    )
+    expected = uc.read_traces(tmp_path / "cpu.csv", schema)
+    made = read_traces(spark, tmp_path / "cpu.csv", schema)
+    assert times(made.toArrow()) == times(expected)
+    query = "PATTERN SEQ(Begin b, End e) WHERE b.n = e.n AND b.load > 5 WITHIN 70 s"
+    matches = uc.match(made, query).toArrow()
+    assert sorted(matches["b"].to_pylist()) == sorted(uc.match(expected, query)["b"].to_pylist())
+    assert set(matches["confidence"].to_pylist()) == {1.0}

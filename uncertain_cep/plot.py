@@ -31,6 +31,7 @@ from uncertain_cep.reporting.charts import (
     inline,
     length_in_ticks,
     length_in_unit,
+    points_of_shares,
     span_of,
 )
 from uncertain_cep.results.display import percent
@@ -43,7 +44,9 @@ from uncertain_cep.traces.frames import as_arrow, event_table, library_of
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["confidence", "counts", "plan", "timeline"]
+    from uncertain_cep.reporting.calibrated import Calibration
+
+__all__ = ["calibration", "confidence", "counts", "plan", "timeline"]
 
 Row = dict[str, Any]
 
@@ -324,6 +327,42 @@ def counts(
         rows = rows.take(pa.array(shares.match)).set_column(0, "expected", pa.array(shares.expected))
         times = bound.domain.times(shares.bucket)
     return bars_of_time(altair, rows, times, length, by, quantity)  # type: ignore[no-any-return]
+
+
+@public
+def calibration(result: Calibration) -> alt.LayerChart:
+    """Return how often answers happened, by the probability that was said of them.
+
+    Parameters
+    ----------
+    result : Calibration
+        That of :func:`uncertain_cep.calibration`.
+
+    Returns
+    -------
+    altair.LayerChart
+        A point for each bin, as large as it has many answers, with one standard error up and down. On the
+        dashed line as many happened as was said.
+
+    Raises
+    ------
+    OptionError
+        If it is something else.
+    RuntimeEnvironmentError
+        If Altair is not installed.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> result = uc.calibration(pa.table({"confidence": [0.25, 0.75]}), [False, True])
+    >>> chart = uc.plot.calibration(result)
+    """
+    altair = altair_module()
+    bins = getattr(result, "bins", None)
+    if bins is None or not hasattr(result, "brier"):
+        raise OptionError("calibration draws what uc.calibration returned")
+    return points_of_shares(altair, as_arrow(bins))  # type: ignore[no-any-return]
 
 
 @public

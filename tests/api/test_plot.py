@@ -175,3 +175,16 @@ def test_without_altair_an_error_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(RuntimeEnvironmentError, match=r"uncertain-cep\[plot\]"):
         uc.plot.confidence(uc.match(EVENTS, QUERY))
+
+
+def test_calibration() -> None:
+    matches = pa.table({"confidence": [0.25, 0.25, 0.75]})
+    result = uc.calibration(matches, [True, False, True])
+    agreed, low_and_high, points = values(uc.plot.calibration(result))
+    assert [(row["said"], row["happened"]) for row in agreed] == [(0, 0), (1, 1)]
+    assert points == low_and_high
+    assert [
+        {name: row[name] for name in result.bins.column_names} for row in points
+    ] == result.bins.to_pylist()
+    with pytest.raises(OptionError, match=r"uc\.calibration returned"):
+        uc.plot.calibration(matches)

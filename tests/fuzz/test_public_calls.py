@@ -184,6 +184,8 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "where": (None, {}, {"a": 1}, {"a": "x", "b": 2}, {"c": None}),
     **dict.fromkeys(("doubtful", "misses"), (0, 1, 20, -3, 2**63)),
     "ids": (1, "x", None),
+    "truth": (*FRAMES, "lower", "x", "happened", [True], Made("bools", lambda: pa.array([True] * 6))),
+    "bins": (10, 1, 3, 0, -3),
     "parameters": (
         None, {}, {"x": 1.0, "w": 5, "c": 0.1, "k": 3}, {"x": "u", "w": "5s", "c": 2, "k": -1}, {"x": None},
         {"x": dt.datetime(2026, 1, 5), "w": dt.timedelta(1), "c": math.nan, "k": 2**70}, {1: 2},

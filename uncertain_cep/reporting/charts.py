@@ -25,6 +25,7 @@ __all__ = [
     "inline",
     "length_in_ticks",
     "length_in_unit",
+    "points_of_shares",
     "span_of",
 ]
 
@@ -87,6 +88,27 @@ def bars_of_time(
         )
         .properties(width=WIDTH)
     )  # fmt: skip
+
+
+def points_of_shares(altair: Any, bins: pa.Table) -> Any:
+    """Return the shares of answers that happened, by what was said of them."""
+    rows = [
+        {**row, "low": row["happened"] - row["std_error"], "high": row["happened"] + row["std_error"]}
+        for row in bins.to_pylist()
+    ]
+    axis, whole = altair.Axis(format="%"), altair.Scale(domain=[0, 1], clamp=True)
+    x = altair.X("said:Q", title="probability that was said", axis=axis, scale=whole)
+    happened = altair.Y("happened:Q", title="share that happened", axis=axis, scale=whole)
+    tips = ["lower:Q", "upper:Q", "answers:Q", "said:Q", "happened:Q", "std_error:Q"]
+    agreed = altair.Chart(inline([{"said": end, "happened": end} for end in (0, 1)]))
+    base = altair.Chart(inline(rows))
+    size = altair.Size("answers:Q", title="answers", scale=altair.Scale(range=[30, 400]))
+    points = altair.layer(
+        agreed.mark_line(color=AMBER, strokeDash=[4, 4]).encode(x=x, y=happened),
+        base.mark_rule(color=TEAL).encode(x=x, y=altair.Y("low:Q", scale=whole), y2="high:Q"),
+        base.mark_circle(color=TEAL, opacity=1).encode(x=x, y=happened, size=size, tooltip=tips),
+    )
+    return points.properties(width=WIDTH * 3 // 4, height=WIDTH * 3 // 4)
 
 
 def length_in_unit(kind: pa.DataType, every: Duration | int) -> int:

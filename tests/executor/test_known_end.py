@@ -20,6 +20,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.beside import BESIDE, beside_cases
 from tests.cases.clocks import by_clocks, in_sequence
 from tests.cases.comparison import assert_answer, assert_same
 from tests.cases.existence import doubtful
@@ -115,6 +116,9 @@ def gap_ends(case: PatternCase, candidate: Candidate, world: World, first: int) 
             behind = behind[1 if isinstance(bound, Event) else len(bound) :]
             continue
         end = world[behind[0]] - 1 if behind else first + case.window - 1
+        if component.variable in BESIDE:
+            # Beside a set conditions alone end it.
+            end = 10_000
         yield min([end, *cuts(case, component.variable, candidate.binding, world)])
 
 
@@ -164,6 +168,12 @@ def test_conditions_on_times_cut_gaps(case: PatternCase, end: int) -> None:
 @FEWER
 @given(case=option_cases(), end=st.integers(-3, 12))
 def test_of_options_each_reading_has_its_gaps(case: PatternCase, end: int) -> None:
+    check(case, end)
+
+
+@FEWER
+@given(case=beside_cases(4), end=st.integers(-3, 12))
+def test_beside_a_set_conditions_alone_end_a_gap(case: PatternCase, end: int) -> None:
     check(case, end)
 
 

@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.beside import beside_cases
 from tests.cases.clocks import by_clocks
 from tests.cases.existence import doubtful
 from tests.cases.language import language_cases
@@ -31,6 +32,7 @@ CASES: dict[str, st.SearchStrategy[Any]] = {
     "times": timed_cases(),
     "times in sets": timed_nested_cases(),
     "times of single events": timed_sequences(),
+    "negations beside sets": beside_cases(),
     "existence": doubtful(language_cases()),
     "clocks": by_clocks(language_cases()),
     "times by clocks": by_clocks(timed_sequences()),

@@ -11,6 +11,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.beside import beside_cases
 from tests.cases.cases import Trace, cases
 from tests.cases.clocks import by_clocks
 from tests.cases.existence import doubtful
@@ -42,6 +43,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "timed sequences": timed_sequences(),
     "timed sets": timed_nested_cases(),
     "timed options": timed_option_cases(4),
+    "negations beside sets": doubtful(beside_cases(4)),
     "doubtful": doubtful(language_cases(most=4)),
     "doubtful sets": doubtful(NESTED),
     "doubtful options": doubtful(option_cases(most=4)),

@@ -15,6 +15,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.beside import beside_cases
 from tests.cases.clocks import by_clocks
 from tests.cases.existence import doubtful
 from tests.cases.grouped import Grouping, groupings
@@ -32,6 +33,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "sets": nested_cases("SA", 4),
     "options": option_cases(most=4),
     "times": timed_cases(most=4),
+    "negations beside sets": beside_cases(3),
     "doubtful": doubtful(language_cases(most=4)),
     "clocks": by_clocks(language_cases(most=4)),
     "doubtful clocks": doubtful(by_clocks(language_cases(most=3))),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
+from tests.cases.beside import beside_cases
 from tests.cases.clocks import by_clocks, in_sequence
 from tests.cases.existence import doubtful
 from tests.cases.language import LanguageCase, language_cases
@@ -67,6 +68,7 @@ def _spoiled_cases(draw: st.DrawFn) -> NestedCase | LanguageCase:
         nested_cases("SAO"),
         timed_cases(),
         timed_nested_cases(),
+        beside_cases(),
     ]
     chosen = draw(st.sampled_from(cases))
     kinds = {

@@ -15,6 +15,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.beside import beside_cases
 from tests.cases.cases import Case, cases
 from tests.cases.language import LanguageCase
 from tests.cases.nested import NestedCase, nested_cases, reading_cases
@@ -81,6 +82,12 @@ def check(case: NestedCase | LanguageCase | Case, listed: bool) -> None:
 
 @given(nested_cases("SAO"), st.booleans())
 def test_posteriors_are_those_of_the_worlds(case: NestedCase, listed: bool) -> None:
+    note(case.text())
+    check(case, listed)
+
+
+@given(beside_cases(), st.booleans())
+def test_posteriors_of_negations_beside_sets(case: NestedCase, listed: bool) -> None:
     note(case.text())
     check(case, listed)
 

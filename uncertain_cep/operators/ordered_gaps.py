@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from confidence.config import EVER, NEVER
 from confidence.predicates.conditions import Conditions, Scratch
 from confidence.shared.contracted import Node, step_between
 from confidence.timed.bounds import UNBOUND, Bounds, tightened
@@ -313,8 +314,9 @@ def _rule_rows(rules: Sequence[Rule], at: Sequence[int]) -> Int64:
     """Return rules as :func:`eventbased.gaps.shape_rules.forbidden_by_rule` takes them, by places."""
     found = np.empty((len(rules), 9), dtype=np.int64)
     for k, rule in enumerate(rules):
-        above = max(at[event] + offset for event, offset in rule.span.lowers) - 1
-        until = min(at[event] + offset for event, offset in rule.span.uppers) + 1
+        # Beside a set there is no gap, and times decide.
+        above = max((at[event] + offset for event, offset in rule.span.lowers), default=NEVER + 1) - 1
+        until = min((at[event] + offset for event, offset in rule.span.uppers), default=EVER - 1) + 1
         found[k] = rule.pool, above, until, *rule.conditions, rule.component, rule.stop
     return found
 

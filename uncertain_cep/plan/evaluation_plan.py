@@ -172,6 +172,14 @@ class EvaluationPlan:
                 "table of the events"
             )
 
+    def refuse_unbounded(self, what: str) -> None:
+        """Raise an OptionError if a negation stands beside a set, which no slice of time bounds."""
+        if self.negates_beside_sets:
+            raise OptionError(
+                f"a negation beside a set, such as AND(A a, !N n), does not support {what} yet: match a "
+                "table in this process, or let the negation stand in a SEQ(...)"
+            )
+
     @property
     def query(self) -> Query:
         """The query as parsed."""
@@ -234,6 +242,13 @@ class EvaluationPlan:
     def forbids(self) -> bool:
         """Whether what else happened can spoil a match: by the strategy, or as a negation says."""
         return bool(self.negations) or self.query.strategy != "skip_till_any_match"
+
+    @property
+    def negates_beside_sets(self) -> bool:
+        """Whether a negation stands beside a set: no window bounds where its events forbid."""
+        if any(branch.negates_beside_sets for branch in self.branches):
+            return True
+        return any(map(self.event_order.is_beside, range(len(self.negations))))
 
     @property
     def singles(self) -> tuple[int, ...]:

@@ -76,6 +76,11 @@ class InSequence:
         end = start[after]
         return ([end - 1] if after else []), ([end] if after < len(self.kleene) else [])
 
+    def is_beside(self, number: int) -> bool:
+        """Return whether a negation stands beside a set, where conditions on times alone bound it."""
+        del number
+        return False
+
     def sides_of_gap(self, number: int) -> tuple[int, int]:
         """Return the bits of the components whose events all come before a gap, and those of the next ones.
 
@@ -162,6 +167,10 @@ class InSets:
 
         behind = [] if gap.place == "leading" else events(gap.after)
         return behind, [] if gap.place == "trailing" else events(gap.before)
+
+    def is_beside(self, number: int) -> bool:
+        """Return whether a negation stands beside a set, where conditions on times alone bound it."""
+        return self.order.gaps[number].place == "beside"
 
     def sides_of_gap(self, number: int) -> tuple[int, int]:
         """Return the bits of the components on both sides of a gap; 0, 0 if partial matches cannot tell."""

@@ -46,8 +46,8 @@ def ends_behind(plan: EvaluationPlan, end: int) -> tuple[GapEnd, ...]:
     """Return when each gap of the negations of an OR-free plan can end behind a tick.
 
     A gap ends with its last tick: the one before the event behind it, or that of the window, and no later
-    than the conditions on the negated event's time allow. Those of selection strategies end with events, the
-    last of them with the last event.
+    than the conditions on the negated event's time allow, which alone end one beside a set. Those of
+    selection strategies end with events, the last of them with the last event.
     """
     readings: list[frozenset[str] | None] = [None]
     if plan.terms:
@@ -91,7 +91,10 @@ def _end_of(plan: EvaluationPlan, number: int, end: int, reading: frozenset[str]
 
 
 def _ended_by(plan: EvaluationPlan, number: int) -> tuple[list[TimeReference], bool]:
-    """Return the events that a negation's gap ends with, or whose window it ends with, and which it is."""
+    """Return the events that a negation's gap ends with, or whose window it ends with, and which it is.
+
+    Beside a set there are none, and it can end as late as one at an end.
+    """
     parts, order = plan.components, plan.order
     if order is None:
         after = plan.negations[number].after
@@ -99,6 +102,8 @@ def _ended_by(plan: EvaluationPlan, number: int) -> tuple[list[TimeReference], b
         part = parts[0 if is_trailing else after]
         return [TimeReference(part.variable, "first" if part.kleene else "single")], is_trailing
     gap = order.gaps[number]
+    if gap.place == "beside":
+        return [], True
     is_trailing = gap.place == "trailing"
     # The earliest of several events is as late as all of them are.
     chosen = [

@@ -75,10 +75,11 @@ class GapPlace:
     """Where the events of a negated component must not be.
 
     ``after`` and ``before`` are bits of the positive components behind whose last and before whose first
-    event the gap lies; 0 at an end of the match.
+    event the gap lies; 0 at an end of the match, and ``beside`` a set, where conditions on times alone bound
+    it.
     """
 
-    place: Literal["leading", "between", "trailing"]
+    place: Literal["leading", "between", "trailing", "beside"]
     after: int
     before: int
 
@@ -388,7 +389,12 @@ def order_of(pattern: Pattern) -> PartialOrder:
             return series(node.items, earlier)
         visited = 0
         for item in node.items:
-            visited |= visit(item, earlier, True)
+            negated = sum(component.negated for component in components_of(item))
+            if negated and all(component.negated for component in components_of(item)):
+                # Several are those that readings of an OR choose among.
+                gaps.extend([GapPlace("beside", 0, 0)] * negated)
+            else:
+                visited |= visit(item, earlier, True)
         return visited
 
     def series(items: Sequence[Pattern], earlier: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -194,15 +194,59 @@ def _expansion_faults(expansion: Pattern, query: Query) -> Iterator[Fault]:
             if query.strategy != "skip_till_any_match":
                 message = f"AND(...) is defined for skip_till_any_match only, not for {query.strategy}"
                 yield _fault(message, pattern.position)
-            for item in pattern.items:
-                edges = (item,) if isinstance(item, Component) else (item.items[0], item.items[-1])
-                for edge in edges:
-                    if isinstance(edge, Component) and edge.negated:
-                        message = (
-                            f"{edge.variable} is negated: inside AND(...) a negation must stand between two "
-                            "components of a SEQ(...)"
-                        )
-                        yield _fault(message, edge.position)
+            yield from _negated_in_set_faults(pattern, components, query)
+
+
+def _negated_in_set_faults(
+    pattern: Conjunction, components: Sequence[Component], query: Query
+) -> Iterator[Fault]:
+    """Yield the faults of negated components of a set of an OR-free pattern with some components.
+
+    Beside a set there is no gap: conditions on times alone say when an event forbids.
+    """
+    if all(isinstance(item, Component) and item.negated for item in pattern.items):
+        yield _fault("every component of this AND(...) is negated: it takes no event", pattern.position)
+        return
+    for item in pattern.items:
+        if isinstance(item, Component):
+            if item.negated and not _is_tied(item.variable, components, query):
+                name = item.variable
+                message = (
+                    f"{name} is negated beside a set, which has no gap: tie it by a condition on times, such "
+                    f"as TIME({name}) <= TIME({_positive(components)}), or let it stand between two "
+                    "components of a SEQ(...)"
+                )
+                yield _fault(message, item.position)
+            continue
+        for edge in (item.items[0], item.items[-1]):
+            if isinstance(edge, Component) and edge.negated:
+                message = (
+                    f"{edge.variable} is negated: at an end of a SEQ(...) inside AND(...) there is no gap; "
+                    "let it stand between two components, or beside the SEQ(...)"
+                )
+                yield _fault(message, edge.position)
+
+
+def _positive(components: Sequence[Component]) -> str:
+    """Return the time of a positive component, as a condition names it."""
+    first = next(component for component in components if not component.negated)
+    return f"{first.variable}[i]" if first.kleene else first.variable
+
+
+def _is_tied(variable: str, components: Sequence[Component], query: Query) -> bool:
+    """Return whether a condition ties the time of a negated variable to that of a positive one."""
+    positive = {component.variable for component in components if not component.negated}
+    names = {component.variable for component in components}
+    for predicate in query.where:
+        spoken = {part.variable for part in expressions_in(predicate) if isinstance(part, Time)}
+        mentioned = {
+            part.variable
+            for part in expressions_in(predicate)
+            if isinstance(part, Attribute | Aggregate | Time)
+        }
+        if variable in spoken and spoken & positive and mentioned <= names:
+            return True
+    return False
 
 
 def _gap_faults(query: Query) -> Iterator[Fault]:

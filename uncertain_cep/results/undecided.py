@@ -21,6 +21,7 @@ from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.gap_ends import GapEnd, ends_behind, undecided_plan
+from uncertain_cep.query.time_conditions import FAR
 from uncertain_cep.weighers.templates import TimeTemplates
 
 __all__ = ["ROW", "UndecidedMatches"]
@@ -69,6 +70,8 @@ class UndecidedMatches:
         self._gaps = [gap for gap in ends_behind(plan, end) if find is not None or gap.is_trailing]
         self._templates = [_templates(plan, table, gap) for gap in self._gaps]
         self._reach = plan.window - 1 if any(gap.is_trailing for gap in self._gaps) else 0
+        if plan.negates_beside_sets:
+            self._reach = FAR
         self._by_strategy = find is not None and plan.query.strategy != "skip_till_any_match"
         self._in_sets = not plan.event_order.is_chain
         self._lock = Lock()
@@ -150,7 +153,7 @@ class UndecidedMatches:
 
     def _straddled(self, gap: GapEnd) -> int | None:
         """Return the tick that a gap's only event must be able to be before, for bounds not to tell."""
-        if len(gap.times) > 1 or gap.conditions:
+        if len(gap.times) != 1 or gap.conditions:
             return None
         (condition,) = gap.times
         return condition.ticks if condition.later.element == "single" and condition.is_literal else None

@@ -96,6 +96,7 @@ def prepare(
     original, frame = frame, whole_numbers(frame, model)
     schema = noted_schema(frame, model)
     plan = make_plan(parsed, schema, options)
+    plan.refuse_unbounded("Spark")
     if plan.is_grouped:
         raise OptionError(
             "RETURN PROBABILITY does not support Spark yet: match a frame in this process, or ask Spark "

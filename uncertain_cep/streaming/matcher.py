@@ -188,6 +188,7 @@ class IncrementalMatcher:
         options = replace(options, evaluation="auto" if method == "sliced" else method)
         self.plan: EvaluationPlan = make_plan(parsed, schema, options)
         self.plan.refuse_orders()
+        self.plan.refuse_unbounded("streams")
         self.schema = schema
         self._fingerprint = {
             "version": VERSION,

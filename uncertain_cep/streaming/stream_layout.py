@@ -113,6 +113,7 @@ def refuse_what_needs_all(plan: EvaluationPlan) -> None:
         raise OptionError(
             "OUTPUT NON OVERLAPPING needs all matches, and a stream has not had all: leave it out"
         )
+    plan.refuse_unbounded("streams")
     if plan.is_grouped:
         raise OptionError(
             "RETURN PROBABILITY does not support streams yet: match a table of the events, or ask a stream "

@@ -30,7 +30,7 @@ def _whatever(_event: Event, _world: World) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Where some events are forbidden.
+    """Where some events are forbidden; beside a set, ``between`` nothing, everywhere.
 
     ``between``: the open interval from the last of ``after`` to the first of ``before``;
     ``leading``: ``[last - W + 1, first)``; ``trailing``: ``(last, first + W - 1]`` of the whole match.
@@ -105,10 +105,16 @@ def check(pattern: Pattern, query: Query) -> None:
         if isinstance(item, And):
             if query.strategy != "skip_till_any_match":
                 raise ValueError("AND is defined for skip_till_any_match only")
+            if not any(positives(inner) for inner in item.items):
+                raise ValueError("every component of AND is negated")
             for inner in item.items:
-                edges = (inner.items[0], inner.items[-1]) if isinstance(inner, Seq) else (inner,)
-                if any(isinstance(edge, Component) and edge.negated for edge in edges):
-                    raise ValueError("a negation in AND must stand between two components of a SEQ")
+                if isinstance(inner, Component):
+                    if inner.negated and not _is_tied(inner, pattern, query):
+                        raise ValueError("a negation beside a set must be tied to it by a condition on times")
+                elif any(
+                    isinstance(edge, Component) and edge.negated for edge in (inner.items[0], inner.items[-1])
+                ):
+                    raise ValueError("a negation at an end of a SEQ in AND has no gap")
     negated = {component.variable for component in components(pattern) if component.negated}
     for predicate in query.where:
         if len(predicate.variables() & negated) > 1:
@@ -116,6 +122,18 @@ def check(pattern: Pattern, query: Query) -> None:
         for variable in set_variables(pattern):
             if predicate.indices(variable) - {"single", "current", "all"}:
                 raise ValueError(f"{variable} stands in AND: its elements have no order")
+
+
+def _is_tied(negated: Component, pattern: Pattern, query: Query) -> bool:
+    """Tell whether a condition on times has a negated component and a positive one."""
+    names = {component.variable for component in components(pattern)}
+    positive = {component.variable for component in positives(pattern)}
+    return any(
+        negated.variable in condition.variables()
+        and condition.variables() & positive
+        and condition.variables() <= names
+        for condition in query.times
+    )
 
 
 def _inner(pattern: Pattern) -> Iterator[Pattern]:
@@ -469,6 +487,10 @@ def _negation_gaps(
         return forbids
 
     for inner in _inner(pattern):
+        if isinstance(inner, And):
+            for item in inner.items:
+                if isinstance(item, Component) and item.negated:
+                    yield Gap("between", (), (), spoilers(item), spoils_in_time(item))
         if not isinstance(inner, Seq):
             continue
         previous: tuple[Event, ...] = ()

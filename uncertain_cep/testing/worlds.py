@@ -118,6 +118,8 @@ def span(pattern: Pattern, binding: Binding, world: World) -> tuple[int, int] | 
         return None if first is None or last is None else (first, last)
     spans = []
     for item in pattern.items:
+        if isinstance(item, Component) and item.negated:
+            continue
         if isinstance(item, Component) and item.kleene:
             bound = binding[item.variable]
             assert isinstance(bound, tuple)

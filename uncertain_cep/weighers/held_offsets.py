@@ -44,8 +44,10 @@ class Offsets:
     ) -> None:
         times = pattern.plan.bound.times
         self._pattern, self._given = pattern, given
+        # By sequences and beside a set gaps are not those of the window.
+        self._is_listed = pattern.ties is not None or pattern.plan.negates_beside_sets
         # The range of an estimate takes all events of a match as apart.
-        limits = pattern.limits if pattern.ties is None else Limits(pattern.limits.most_steps)
+        limits = Limits(pattern.limits.most_steps) if self._is_listed else pattern.limits
         self.held = HeldConfidences(
             clocks,
             pattern.window,
@@ -75,7 +77,7 @@ class Offsets:
             answers.confidence[answers.lower > answers.upper] = 0.0
             return answers
 
-        if self._pattern.ties is not None:
+        if self._is_listed:
             self.held.mix(model.matches, model.candidates, self._in_reach(model), inner, out)
             np.minimum(out.confidence, 1.0, out=out.confidence)
             return

@@ -39,6 +39,8 @@ class Rule:
     component: int
     stop: int
     instances: list[Instance]
+    reach: Span | None = None
+    """Where its events can be at all, if not within the span."""
 
     @property
     def ends(self) -> int:
@@ -156,22 +158,26 @@ class Shapes:
                     yield Rule(self._gaps.between, span, (-1, 0, 0, -1), -1, 0, [])
         length = len(counts)
         for k, negation in enumerate(plan.negations):
+            evaluated = (-2 - k, int(conditions.negated[k]), int(conditions.negated[k + 1]), -1)
+            instances = self._templates.of_negated(counts, negation.component.variable)
+            pool = int(self._gaps.negated[k])
+            if plan.event_order.is_beside(k):
+                reach = self._templates.reach(instances)
+                yield Rule(pool, Span((), (), {}), evaluated, -1, length + k, instances, reach)
+                continue
             behind, ahead = plan.event_order.gap_ends(k, start)
             lowers = tuple((event, 1) for event in behind) or tuple((event, 1 - window) for event in lasts)
             uppers = tuple((event, -1) for event in ahead) or tuple((event, window - 1) for event in firsts)
-            evaluated = (-2 - k, int(conditions.negated[k]), int(conditions.negated[k + 1]), -1)
-            instances = self._templates.of_negated(counts, negation.component.variable)
-            yield Rule(
-                int(self._gaps.negated[k]), Span(lowers, uppers, {}), evaluated, -1, length + k, instances
-            )
+            yield Rule(pool, Span(lowers, uppers, {}), evaluated, -1, length + k, instances)
 
 
 def _shape_rules(rules: Sequence[Rule]) -> ShapeRules:
     """Return some rules in the form that kernels take."""
     rule_rows = [(rule.pool, 0, 0, *rule.conditions, rule.component, rule.stop) for rule in rules]
+    reaches = [rule.reach or rule.span for rule in rules]
     ends = [
-        [(*end, behind) for behind in (1, 0) for end in (rule.span.lowers if behind else rule.span.uppers)]
-        for rule in rules
+        [(*end, behind) for behind in (1, 0) for end in (reach.lowers if behind else reach.uppers)]
+        for reach in reaches
     ]
     return ShapeRules(
         np.array(rule_rows, dtype=np.int64).reshape(-1, 9),

@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence.timed.forbidden_spans import Span
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.expressions.beyond_int64 import clipped
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate
 from uncertain_cep.expressions.whole_numbers import with_checks
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.query.time_conditions import TimeCondition, bounds_in_ticks
+from uncertain_cep.query.time_conditions import FAR, TimeCondition, bounds_in_ticks
 from uncertain_cep.query.typed import Column, Element, TypedExpression
 
 __all__ = ["OTHER", "Instance", "TimeTemplates"]
@@ -81,6 +82,20 @@ class TimeTemplates:
                 continue
             asked.append(k)
         return self._remembered(counts, None, asked, sum(counts[: component + 1]) - 1, variable)
+
+    def reach(self, instances: Sequence[Instance]) -> Span:
+        """Return the span of an event that meets some conditions, as far as they name no attributes."""
+        lowers, uppers = [], []
+        for instance in instances:
+            event = instance.earlier if instance.later == OTHER else instance.later
+            if instance.events or event < 0 or OTHER not in (instance.later, instance.earlier):
+                continue
+            low, high = self.bounds(instance, ()) or (-FAR, FAR)
+            if instance.later != OTHER:
+                low, high = -high, -low
+            lowers += [(event, low)] if low > -FAR else []
+            uppers += [(event, high)] if high < FAR else []
+        return Span(tuple(lowers), tuple(uppers), {})
 
     def cut(self, selection: Selection) -> Selection:
         """Return candidates with those ticks alone that conditions on one time, by its own event, allow."""

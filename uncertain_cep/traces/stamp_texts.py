@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
@@ -51,7 +51,7 @@ class StampTexts:
     counts: IntArray
     good: BoolArray
     number: BoolArray
-    leap_seconds: int = 0
+    leap: BoolArray
 
     @classmethod
     def of(cls, size: int) -> StampTexts:
@@ -61,7 +61,12 @@ class StampTexts:
             return np.full(size, value, np.int64)
 
         no = np.zeros(size, np.bool_)
-        return cls(full(-1), full(-1), full(-1), full(0), full(NO_ZONE), full(1), full(0), no, no.copy())
+        counts = full(-1), full(-1), full(-1), full(0), full(NO_ZONE), full(1), full(0)
+        return cls(*counts, no, no.copy(), no.copy())
+
+    def take(self, places: IntArray) -> StampTexts:
+        """Return the stamps at some places, (n,)."""
+        return StampTexts(*(getattr(self, part.name)[places] for part in fields(self)))
 
     def put_numbers(self, rows: IntArray, text: pa.Array, unit: int) -> None:
         """Take numbers since 1970, with a point or a comma before the decimals."""
@@ -172,7 +177,7 @@ class StampTexts:
         seconds = (hour * 60 + parts.get("M", zero)) * 60 + parts.get("S", zero)
         self.year[rows], self.month[rows], self.day[rows] = year, month, day
         fraction = np.where(leap, 0, parts.get("f", zero))
-        self.leap_seconds += int((leap & good).sum())
+        self.leap[rows] = leap & good
         self.within[rows] = seconds * _SECOND + fraction * 10 ** (9 - places)
         self.offset[rows] = parts.get("z", np.full(len(rows), NO_ZONE))
         last = next((unit for letter, unit in _RESOLUTIONS if letter in parts), "d")

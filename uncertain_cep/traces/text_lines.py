@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.bounded import LONGEST_LINE
+from uncertain_cep.traces.faulty_rows import BoolArray
 
 __all__ = ["CONTINUATION", "LINE", "record_blocks"]
 
@@ -25,12 +26,19 @@ CONTINUATION: Final = (
 )
 """What begins a line that goes on with the one before: stack traces of Java and Python."""
 
+_TRACES: Final = re.compile(rb"Caused by: |Suppressed: |Traceback \(most |Exception|Error")
+"""One of these is in each line that `CONTINUATION` fits, unless it is empty or begins with a space."""
+_NEWLINE, _RETURN = b"\n\r"
+_SPACES: Final = np.isin(np.arange(256), list(b"\t\n\f\r "))
+_WORDS: Final = np.isin(np.arange(256), list(b"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
+
 _BLOCK: Final = 2**23
 _MOST_JOINED: Final = 100_000
 """Lines of one record: a file without any beginning of one is not a single record."""
 
 
 _OPEN: Final = r"^\S+ (?:stdout|stderr) P"
+_OPEN_MARK: Final = re.compile(rb" std(?:out|err) P")
 _PART: Final = re.compile(r"\S+ (stdout|stderr) ([FP])(?::\S+)? ?")
 
 
@@ -55,19 +63,19 @@ def record_blocks(
             joined(lines.filter(pa.array(~begin)))
         return _joined(lines, begin, first, parts)
 
-    kept: list[str] = []
+    kept = pa.array([], pa.string())
     kept_from = 0
     for lines, first in _line_blocks(stream):
-        if not kept and not lines:
+        if not len(kept) and not len(lines):
             return
-        block = pa.array(kept + lines, pa.string())
+        block = pa.concat_arrays([kept, lines]) if len(kept) else lines
         begin = np.ones(len(block), np.bool_)
         if begins is not None:
             begin = np.array(pc.match_substring_regex(block, begins))
         elif continuation is not None:
-            begin = ~np.asarray(pc.match_substring_regex(block, continuation))
+            begin = ~_found_in(block, continuation)
         begin[0] = True
-        if not lines:
+        if not len(lines):
             yield whole(block, begin, kept_from)
             return
         start = first - len(kept)
@@ -83,35 +91,75 @@ def record_blocks(
             )
         if last:
             yield whole(block.slice(0, last), begin[:last], start)
-        kept, kept_from = (kept + lines)[last:], start + last
+        kept, kept_from = block.slice(last), start + last
 
 
-def _line_blocks(stream: Any) -> Iterator[tuple[list[str], int]]:
+def _line_blocks(stream: Any) -> Iterator[tuple[pa.Array, int]]:
     """Yield lines, and the number of the first of them; none at last."""
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    unfinished, count = "", 0
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    unfinished, count, begun = b"", 0, False
     while True:
-        data = stream.read(_BLOCK)
-        try:
-            text = unfinished + decoder.decode(data, not data)
-        except UnicodeDecodeError as error:
-            row = count + 1 + unfinished.count("\n") + data[: error.start].count(b"\n")
-            raise TraceError(TraceFault("its text is not UTF-8: convert the file", row=row)) from None
-        lines = text.split("\n")
-        unfinished = lines.pop() if data else ""
-        if not data and lines[-1] == "":
-            lines.pop()
-        if len(unfinished) > LONGEST_LINE:
+        data: bytes = stream.read(_BLOCK)
+        pending: bytes = decoder.getstate()[0]
+        if pending or not data.isascii():
+            try:
+                decoder.decode(data, not data)
+            except UnicodeDecodeError as error:
+                row = count + 1 + (pending + data).count(b"\n", 0, error.start)
+                raise TraceError(TraceFault("its text is not UTF-8: convert the file", row=row)) from None
+        text = unfinished + data
+        if not begun and len(text) >= len(codecs.BOM_UTF8):
+            text, begun = text.removeprefix(codecs.BOM_UTF8), True
+        end = text.rfind(b"\n") + 1 if data else len(text)
+        unfinished = text[end:]
+        lines = _lines(text[:end])
+        if len(unfinished) > LONGEST_LINE and _letters(unfinished) > LONGEST_LINE:
             message = f"the line is longer than {LONGEST_LINE:,} characters, the most that is read"
             raise TraceError(TraceFault(message, row=count + len(lines) + 1))
-        if lines:
-            if "\r" in text:
-                lines = [line.removesuffix("\r") for line in lines]
+        if len(lines):
             yield lines, count
             count += len(lines)
         if not data:
-            yield [], count
+            yield lines[:0], count
             return
+
+
+def _letters(text: bytes) -> int:
+    """Return the number of characters of a text whose last one may be cut in two."""
+    return len(text) - int(((np.frombuffer(text, np.uint8) & 0xC0) == 0x80).sum())
+
+
+def _lines(text: bytes) -> pa.Array:
+    """Return whole lines of UTF-8, without what ends them. O(n)."""
+    letters = np.frombuffer(text, np.uint8)
+    dropped = letters == _NEWLINE
+    ends = np.flatnonzero(dropped)
+    if len(text) and not text.endswith(b"\n"):
+        ends = np.append(ends, len(text))
+    offsets = ends - np.arange(len(ends))
+    if b"\r\n" in text or text.endswith(b"\r"):
+        # Whole lines are longer than none, or another line ends before.
+        returns = ends[(ends > 0) & (letters[ends - 1] == _RETURN)] - 1
+        dropped[returns] = True
+        offsets -= np.searchsorted(returns, ends)
+    bounds = np.append(0, offsets).astype(np.int32)
+    kept = letters[~dropped]
+    return pa.Array.from_buffers(pa.string(), len(ends), [None, pa.py_buffer(bounds), pa.py_buffer(kept)])
+
+
+def _found_in(lines: pa.Array, continuation: str) -> BoolArray:
+    """Return on which lines an expression is found, (n,) bool."""
+    if continuation != CONTINUATION or not len(lines):
+        return np.array(pc.match_substring_regex(lines, continuation))
+    _, offsets, data = lines.buffers()
+    begins = np.frombuffer(offsets, np.int32)[lines.offset : lines.offset + len(lines) + 1]
+    letters = np.append(np.frombuffer(data or b"", np.uint8), np.uint8(_NEWLINE))
+    first = np.where(np.diff(begins) > 0, letters[begins[:-1]], _NEWLINE)
+    fits = _SPACES[first]
+    words = np.flatnonzero(_WORDS[first])
+    if len(words) and _TRACES.search(data, int(begins[0]), int(begins[-1])):
+        fits[words] = np.asarray(pc.match_substring_regex(lines.take(pa.array(words)), continuation))
+    return fits
 
 
 def _joined(lines: pa.Array, begins: Any, first: int, parts: bool) -> tuple[pa.Array, Any]:
@@ -124,10 +172,18 @@ def _joined(lines: pa.Array, begins: Any, first: int, parts: bool) -> tuple[pa.A
     return lines, numbers + first
 
 
+def _has_open(lines: pa.Array) -> bool:
+    """Tell whether a line is a part that is not the last one of its record."""
+    data = lines.buffers()[2] or b""
+    if _OPEN_MARK.search(data) is None:
+        return False
+    return bool(pc.any(pc.match_substring_regex(lines, _OPEN)).as_py())
+
+
 def _first_open(lines: pa.Array, last: int) -> int:
     """Return the first line of the records that may go on; the last one of the block begins at ``last``."""
     opened: dict[str, int] = {}
-    if not pc.any(pc.match_substring_regex(lines, _OPEN)).as_py():
+    if not _has_open(lines):
         return last
     for number, line in enumerate(lines.slice(0, last).to_pylist()):
         if (part := _PART.match(line)) is not None:
@@ -140,7 +196,7 @@ def _first_open(lines: pa.Array, last: int) -> int:
 
 def _whole(records: pa.Array, numbers: Any) -> tuple[pa.Array, Any]:
     """Return records with their parts put together."""
-    if not pc.any(pc.match_substring_regex(records, _OPEN)).as_py():
+    if not _has_open(records):
         return records, numbers
     whole: list[str] = []
     begun: dict[str, int] = {}

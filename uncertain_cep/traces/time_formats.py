@@ -205,8 +205,8 @@ class TimeFormat:
             raise TraceError(row_faults(bad, message, column=column, values=text))
         if turned is not None:
             warn(f"{column}: {turned}")
-        if stamps.leap_seconds:
-            times = counted(stamps.leap_seconds, "leap second")
+        if leap_seconds := int(stamps.leap.sum()):
+            times = counted(leap_seconds, "leap second")
             warn(f"{column}: {times}, :60, read as the beginning of the next minute")
         zoned = stamps.offset != NO_ZONE
         counts = np.where(zoned, stamps.counts - np.where(zoned, stamps.offset, 0), stamps.counts)
@@ -257,6 +257,18 @@ class TimeFormat:
 
     def _stamps(self, text: pa.ChunkedArray, present: BoolArray) -> tuple[StampTexts, str | None]:
         """Read each text by the first format that fits it; return the stamps and the warnings."""
+        encoded = text.dictionary_encode().combine_chunks()
+        if not 0 < 2 * len(encoded.dictionary) <= len(text):
+            stamps = self._parsed(text, present)
+        else:
+            # Many lines of a log have one stamp. The last of the distinct ones is null.
+            distinct = pa.chunked_array([encoded.dictionary, pa.nulls(1, text.type)])
+            stamps = self._parsed(distinct, np.arange(len(distinct)) < len(encoded.dictionary))
+            stamps = stamps.take(np.asarray(encoded.indices.fill_null(len(encoded.dictionary))))
+        return stamps, stamps.complete(self.base, fixed=self.fixed)
+
+    def _parsed(self, text: pa.ChunkedArray, present: BoolArray) -> StampTexts:
+        """Read each text by the first format that fits it."""
         stamps = StampTexts.of(len(text))
         todo = present.copy()
         for form in self.formats:
@@ -274,7 +286,7 @@ class TimeFormat:
             else:
                 stamps.put(rows, texts, re.compile(expression.encode()))
             todo[rows[stamps.good[rows]]] = False
-        return stamps, stamps.complete(self.base, fixed=self.fixed)
+        return stamps
 
     def describe(self) -> str:
         """Return the formats, for a message."""

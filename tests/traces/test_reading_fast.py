@@ -1,0 +1,114 @@
+"""Reading many rows at once gives the same as reading them one by one."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uncertain_cep.errors import TraceError
+from uncertain_cep.traces import text_lines
+from uncertain_cep.traces.text_lines import CONTINUATION, record_blocks
+from uncertain_cep.traces.time_formats import TimeFormat
+
+_BEGINS = (
+    *(
+        "",
+        " x",
+        "\tat",
+        "\x0b",
+        "\x0cf",
+        "\r",
+        "1 Error",
+        "é Error",
+        "[x",
+        "Error",
+        "a.b.CError: x",
+        "Errors",
+    ),
+    *("IOException", "x$Exception!", "Exceptional", "a Exception", "Caused by: x", "Caused by:", "_Error"),
+    *("Suppressed: ", "Traceback (most recent call last):", "Traceback (most", "\u00a0x", "Zebra"),
+)
+
+
+@given(st.lists(st.sampled_from(_BEGINS), max_size=8), st.integers(0, 3))
+def test_lines_that_go_on_are_those_of_the_expression(lines: list[str], begin: int) -> None:
+    block = pa.array(lines, pa.string()).slice(begin)
+    expected = np.asarray(pc.match_substring_regex(block, CONTINUATION))
+    assert text_lines._found_in(block, CONTINUATION).tolist() == expected.tolist()
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [b"\xef\xbb\xbf", b"a", b"\n", b"\r", b"\r\n", b"\xc3\xa9", b"\xc3", b"\xf0\x9f\x98\x80"]
+        )
+    ),
+    st.integers(1, 9),
+)
+def test_lines_of_any_bytes_whatever_the_blocks(pieces: list[bytes], size: int) -> None:
+    data = b"".join(pieces)
+    try:
+        *lines, last = data.decode("utf-8-sig").split("\n")
+        whole_lines = [*lines, last] if last else lines
+        expected: list[str] | int = [line.removesuffix("\r") for line in whole_lines]
+    except UnicodeDecodeError as error:
+        expected = data.count(b"\n", 0, error.start + 3 * data.startswith(b"\xef\xbb\xbf")) + 1
+    before, text_lines._BLOCK = text_lines._BLOCK, size  # type: ignore[misc]
+    try:
+        assert _lines_of(data) == expected
+    finally:
+        text_lines._BLOCK = before  # type: ignore[misc]
+
+
+def _lines_of(data: bytes) -> list[str] | int | None:
+    """Return the lines of a text, or the row that a fault names."""
+    try:
+        return [line for block, _ in record_blocks(io.BytesIO(data), None) for line in block.to_pylist()]
+    except TraceError as error:
+        return error.faults[0].row
+
+
+_STAMPS = (
+    *("2015-10-17 15:37:56,547", "2015-10-17 15:37:56.5", "2015-10-17T24:00:00", "2016-12-31 23:59:60Z"),
+    *(
+        "2015-02-30 00:00:00",
+        "2015-10-17 25:00:00",
+        "17/Oct/2015:10:05:03 +0200",
+        "17/Oct/2015:10:05:03 -0300",
+    ),
+    *("Oct 11 22:14:15", "Jan  1 00:00:00", "Dec 31 23:59:59", "1.5", "-3", "x", "", None),
+)
+_FORMATS = ("iso", "%d/%b/%Y:%H:%M:%S %z", "%b %d %H:%M:%S", "epoch_s")
+
+
+@given(
+    st.lists(st.sampled_from(_STAMPS), max_size=4),
+    st.lists(st.sampled_from(_FORMATS), min_size=1, unique=True),
+    st.integers(1, 3),
+)
+def test_stamps_that_are_read_once_are_read_alike(
+    stamps: list[str | None], formats: list[str], times: int
+) -> None:
+    form = TimeFormat(tuple(formats), base="2015")
+    texts = pa.chunked_array([pa.array(stamps, pa.large_string())] * times, pa.large_string())
+    present = np.asarray(texts.is_valid())
+    plain = form._parsed(texts, present)
+    turned = plain.complete(form.base, fixed=False)
+    once, turned_once = form._stamps(texts, present)
+    assert turned_once == turned
+    for name in ("counts", "length", "offset", "good", "number", "leap"):
+        assert getattr(once, name).tolist() == getattr(plain, name).tolist(), name
+
+
+@pytest.mark.parametrize("size", [2**23, 5])
+def test_a_line_that_is_no_utf8_is_named_by_its_row(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(text_lines, "_BLOCK", size)
+    with pytest.raises(TraceError) as caught:
+        list(record_blocks(io.BytesIO(b"a\xc3\xa9\n\nbcd\n\xe9\nx"), None))
+    assert caught.value.faults[0].row == 4

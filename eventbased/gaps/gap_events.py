@@ -389,6 +389,8 @@ def collect(pools, pool, first, above, until, gap, conditions, scratch, asked, f
     kept = scratch.element[max(slot, 0)]
     while x < stop:
         scratch.steps[0] += 1
+        if x & 1023 == 0:
+            plain_checkpoint()
         row = pools.row[x]
         at = mark[row]
         low, high, offset = pools.lower[x], pools.upper[x], pools.offset[x]
@@ -410,8 +412,7 @@ def collect(pools, pool, first, above, until, gap, conditions, scratch, asked, f
                     mark[row] = at
                     forbidden.lower[at], forbidden.upper[at] = low, high
                     forbidden.offset[at], forbidden.event[at] = offset, row
-                    for g in range(forbidden.gaps.shape[1]):
-                        forbidden.gaps[at, g] = False
+                    forbidden.gaps[at] = False
                     found += 1
                 forbidden.gaps[at, gap] = True
         x += 1

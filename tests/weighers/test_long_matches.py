@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import uncertain_cep as uc
 from confidence.budget import looking_at
+from tests.cases.budgets import budget
 from tests.cases.sampling import FEWER
 from tests.weighers.forcing import forced
 from uncertain_cep.weighers import shapes
@@ -22,6 +23,7 @@ from uncertain_cep.weighers.elimination import _cliques, _rules_together
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
 from uncertain_cep.weighers.shapes import Shape, Shapes
+from uncertain_cep.weighers.templates import TimeTemplates
 from uncertain_cep.weighers.weigher import CANNOT, Declined
 
 
@@ -133,6 +135,79 @@ def test_the_literals_of_a_sequence_are_in_its_order(bound: int, pattern: str, s
     with forced(OrderOfAll.of):
         found = uc.match(events, query)
     assert OrderOfAll.seen > before or not found.num_rows
+
+
+class LooksWithin:
+    """Takes no match, and counts how often limits are looked at while a batch is written out."""
+
+    name = "looks within"
+    why = "only looks"
+    priced_above = -np.inf
+    takes_all = False
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, int]] = []
+
+    def price(self, model: MatchModel) -> NDArray[np.float64]:
+        self.seen.append((model.count, looks(lambda: model.explicit)))
+        return np.full(model.count, CANNOT)
+
+    def weigh(self, model: MatchModel, out: Columns) -> Declined:
+        raise NotImplementedError
+
+
+def test_limits_are_looked_at_while_one_match_is_written_out() -> None:
+    """Between matches alone, a command beside 10,000 events of 2,000 ticks ended 4.5 s after its limit."""
+    count, beside, steps = 12, 60, 10
+    lower = np.r_[10 * np.arange(count), np.full(beside, -300)]
+    events = pa.table(
+        {
+            "type": ["A"] * count + ["B"] * beside,
+            "id": range(count + beside),
+            "lower": lower,
+            "upper": np.where(lower < 0, 400, lower),
+        }
+    )
+    names = [f"v{number}" for number in range(count)]
+    pattern = f"SEQ({', '.join(f'A {name}' for name in names)})"
+    weigher = LooksWithin()
+    with budget(steps), forced(lambda _pattern: weigher):
+        uc.match(events, f"PATTERN {pattern} WHERE strict_contiguity({', '.join(names)}) WITHIN 500")
+    ((matches, times),) = weigher.seen
+    assert matches == 1
+    # The rules of one event are written down, and that takes more steps than a call has.
+    assert times > beside
+
+
+@pytest.mark.parametrize("bound", ["4", "b[i].x", "b[i-1].x + b[i].x"])
+def test_a_condition_on_neighbours_is_evaluated_for_all_of_them_at_once(
+    bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    evaluate = TimeTemplates._evaluated
+
+    def counted(self: Any, condition: Any, row_of: Any) -> Any:
+        calls.append(len(row_of))
+        return evaluate(self, condition, row_of)
+
+    monkeypatch.setattr(TimeTemplates, "_evaluated", counted)
+    count = 30
+    events = pa.table(
+        {
+            "type": ["A"] * count,
+            "id": range(count),
+            "lower": range(count),
+            "upper": range(3, count + 3),
+            "x": [4] * count,
+        }
+    )
+    query = (
+        "PATTERN SEQ(A a, A+ b[], A c) WHERE skip_till_next_match(a, b[], c) AND "
+        f"TIME(b[i]) - TIME(b[i-1]) <= {bound} AND b[b.LEN].id > 20 WITHIN 99 LIMIT 3"
+    )
+    assert uc.match(events, query, timeout=60).num_rows == 3
+    # Once for the literals and once for the rules of matches of one length, whatever that is.
+    assert 0 < len(calls) < count
 
 
 def test_shapes_are_kept_up_to_a_number_of_events(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Final
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.budgets import budget
 from tests.cases.clocks import by_clocks
 from tests.cases.existence import doubtful
 from tests.cases.language import PatternCase, language_cases
@@ -17,6 +19,7 @@ from tests.cases.nested import nested_cases
 from tests.cases.sampling import FEWER
 from tests.cases.times import timed_cases, timed_nested_cases
 from tests.weighers.forcing import CountedWorlds, forced
+from uncertain_cep.weighers import explicit
 from uncertain_cep.weighers.bounded_chains import BoundedChains
 from uncertain_cep.weighers.elimination import Elimination
 from uncertain_cep.weighers.gap_chains import GapChains
@@ -56,6 +59,30 @@ def _any_cases(draw: st.DrawFn) -> PatternCase:
 def test_a_forced_weigher_is_the_oracle(name: str, case: PatternCase) -> None:
     note(case.text())
     with forced(BUILDS[name]):
+        case.check()
+
+
+@FEWER
+@given(
+    case=_any_cases(),
+    steps=st.sampled_from([1, 3, 7]),
+    of_one=st.sampled_from([1, 2, 64]),
+    of_all=st.sampled_from([1, 3, 1 << 14]),
+    at_once=st.sampled_from([1, 2, 1 << 20]),
+)
+def test_matches_are_written_out_in_any_pieces(
+    case: PatternCase, steps: int, of_one: int, of_all: int, at_once: int
+) -> None:
+    """Events that a match forbids are listed in calls of any length, and in room that grows."""
+    note(case.text())
+    with (
+        budget(steps),
+        patch.object(explicit, "_FIRST_OF_ONE", of_one),
+        patch.object(explicit, "_FIRST_ROOM", of_all),
+        patch.object(explicit, "_MOST_SPOILERS", at_once),
+        patch.object(explicit, "_MOST_BOUNDS", at_once),
+        forced(Elimination.of),
+    ):
         case.check()
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence import CostlyMatchError, Pmfs
-from confidence.budget import checkpoint
+from confidence.budget import checkpoint, steps_per_call
 from confidence.chain.distribution import Intervals
 from confidence.gaps.chains import room_for
 from confidence.predicates.conditions import Conditions, Scratch
@@ -27,7 +27,7 @@ from eventbased.gaps.gap_events import (
     Placed,
     by_counts,
 )
-from eventbased.gaps.shape_rules import forbidden_by_rule
+from eventbased.gaps.shape_rules import NOT_DONE, forbidden_by_rule
 from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.weighers.one_match import TimedMatch
@@ -121,13 +121,19 @@ class TimedLists:
         # Behind the events, as all_hold has the negated ones.
         start = len(scratch.element) - len(self._plan.negations)
         rule_rows[:, 3] = np.where(rule_rows[:, 3] < -1, start - rule_rows[:, 3] - 2, rule_rows[:, 3])
+        progress = np.zeros(2, dtype=np.int64)
+        match = Intervals(*np.empty((3, size), dtype=np.int64))
+        kernel: Any = forbidden_by_rule
         while True:
             gathered = Gathered(self._mark, offsets, room_for(self._room, len(rule_rows)), held)
-            match = Intervals(*np.empty((3, size), dtype=np.int64))
-            kernel: Any = forbidden_by_rule
-            found = kernel(
-                pools, matches, n, candidates, rule_rows, self._conditions, scratch, gathered, match
-            )
+            found = NOT_DONE
+            while found == NOT_DONE:
+                checkpoint()
+                scratch.steps[0] = 0
+                found = kernel(
+                    pools, matches, n, candidates, rule_rows, self._conditions, scratch, gathered, match,
+                    steps_per_call(), progress,
+                )  # fmt: skip
             if found >= 0:
                 events = gathered.forbidden
                 columns = events.event, events.offset, events.lower, events.upper

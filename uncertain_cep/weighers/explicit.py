@@ -18,10 +18,11 @@ from confidence.timed.bounds import UNBOUND
 from confidence.timed.forbidden_tables import Others
 from confidence.timed.summed_matches import SummedTimes, tighten_all
 from eventbased.gaps.gap_events import Gathered, by_counts, intervals_given
-from eventbased.gaps.shape_rules import FoundEvents, forbidden_of_all
+from eventbased.gaps.shape_rules import DONE, NO_PLACE, NO_ROOM, NOT_DONE, FoundEvents, forbidden_of_all
 from uncertain_cep.candidates.tie_breaks import TieBreaks
 from uncertain_cep.weighers.pattern import ChosenEvents
 from uncertain_cep.weighers.shapes import Shape
+from uncertain_cep.weighers.templates import OTHER, Instance, TimeTemplates
 
 __all__ = ["ExplicitMatches", "TooManySpoilersError", "written_out"]
 
@@ -33,10 +34,16 @@ _STRICT: Final = 1
 """Ticks by which an event is behind another one at least, unless a sequence breaks a tie."""
 
 _FIRST_ROOM: Final = 1 << 14
-"""Forbidden events that there is room for at first."""
+"""Forbidden events of all matches that there is room for at first."""
+
+_FIRST_OF_ONE: Final = 64
+"""The same of one match."""
 
 _MOST_SPOILERS: Final = 1 << 20
 """Forbidden events of several matches that are listed at once: some 60 bytes each, and 16 for each rule."""
+
+_MOST_BOUNDS: Final = 1 << 18
+"""Bounds by conditions of several matches that are computed at once."""
 
 
 class TooManySpoilersError(Exception):
@@ -175,9 +182,7 @@ def _literals(
             if behind == _STRICT and allowed.any():
                 columns[later, earlier] = np.where(allowed, 0, behind), ahead
                 tied |= allowed
-    for instance in shape.own:
-        # What speaks of no attribute is the same for all.
-        low, high = templates.bounds_of_all(instance, rows if instance.events else rows[:1])
+    for instance, low, high in _own_bounds(templates, shape, rows):
         i, j = instance.later, instance.earlier
         if j < 0:
             lower[:, i], upper[:, i] = np.maximum(lower[:, i], low), np.minimum(upper[:, i], high)
@@ -191,6 +196,29 @@ def _literals(
     for e, (low, high) in enumerate(columns.values()):
         bounds[0, :, e], bounds[1, :, e] = low, high
     return np.array(list(columns), dtype=np.int64).reshape(-1, 2), bounds[0], bounds[1]
+
+
+def _own_bounds(
+    templates: TimeTemplates, shape: Shape, rows: Int64
+) -> Iterator[tuple[Instance, Int64, Int64]]:
+    """Yield conditions on the times of a match's events, with bounds of each match, (k,), or all, (1,)."""
+    for group in shape.own_alike:
+        # The same for all where no attribute is mentioned.
+        matches = len(rows) if group.mentions else 1
+        at_once = max(_MOST_BOUNDS // max(matches, 1), 1) if group.mentions else len(group.place)
+        for begin in range(0, len(group.place), at_once):
+            checkpoint()
+            place, events = group.place[begin : begin + at_once], group.events[:, begin : begin + at_once]
+            row_of = {
+                mention: rows[:, event].T.ravel()
+                for mention, event in zip(group.mentions, events, strict=True)
+            }
+            count = matches * len(place) if group.mentions else 1
+            bounds = templates.bounds_of_rows(group.condition, row_of, count)
+            low, high = (bound.reshape(-1, matches) for bound in bounds)
+            for n, number in enumerate(place.tolist()):
+                row = n if group.mentions else 0
+                yield shape.own[number], low[row], high[row]
 
 
 def _forbidden(
@@ -211,14 +239,25 @@ def _forbidden(
     low, high = low[found.rule], high[found.rule]
     event = np.repeat(np.arange(len(found.row)), np.diff(found.rule_start))
     match = np.repeat(np.arange(len(which)), np.diff(found.start))
-    for k, rule in enumerate(shape.rules):
-        own = np.flatnonzero(found.rule == k) if rule.instances else event[:0]
-        if len(own):
-            mine, other = rows[match[event[own]]], found.row[event[own]]
-            for c, instance in enumerate(rule.instances, start=rule.ends):
-                low[own, c], high[own, c] = model.pattern.templates.bounds_of_all(instance, mine, other)
+    number = np.empty(len(shape.rules), dtype=np.int64)
+    for c, groups in shape.rules_alike:
+        for group in groups:
+            checkpoint()
+            number.fill(-1)
+            number[group.place] = np.arange(len(group.place))
+            chosen = number[found.rule]
+            places = np.flatnonzero(chosen >= 0)
+            if not len(places):
+                continue
+            chosen, of_match, other = chosen[places], match[event[places]], found.row[event[places]]
+            row_of = {
+                mention: other if (events == OTHER).all() else rows[of_match, events[chosen]]
+                for mention, events in zip(group.mentions, group.events, strict=True)
+            }
+            bounds = model.pattern.templates.bounds_of_rows(group.condition, row_of, len(places))
+            low[places, c], high[places, c] = bounds
     if model.pattern.ties is not None:
-        broken = _break_ties(model.pattern.ties, shape, found, rows[match[event]], low, high)
+        broken = _break_ties(model.pattern.ties, shape, found, rows, low, high)
         tied[match[event[broken]]] = True
     others = Others(
         found.start, found.lower, found.upper, found.offset, found.rule_start, found.rule, sides, count, low,
@@ -232,18 +271,21 @@ def _break_ties(
 ) -> Int64:
     """Let gaps begin and end at ticks that sequences order; return where, places among the rules of events.
 
-    ``rows``, (r, l) int64, are those of the match for each rule of an event; ``low`` and ``high`` change.
+    ``rows``, (k, l) int64, are those of the matches; ``low`` and ``high`` change.
     """
-    other = np.repeat(events.row, np.diff(events.rule_start))
+    event = np.repeat(np.arange(len(events.row)), np.diff(events.rule_start))
+    match = np.repeat(np.arange(len(rows)), np.diff(events.start))
+    ends, start = shape.shape_rules.ends, shape.shape_rules.end_start
+    # All other ends are those of the window.
+    may_tie = ends[:, 1] == np.where(ends[:, 2] == 1, _STRICT, -_STRICT)
     broken = [events.rule[:0]]
-    for k, rule in enumerate(shape.rules):
-        places = np.flatnonzero(events.rule == k)
-        for c, (event, offset) in enumerate((*rule.span.lowers, *rule.span.uppers)):
-            # All other ends are those of the window.
-            is_lower = c < len(rule.span.lowers)
-            if offset != (_STRICT if is_lower else -_STRICT):
-                continue
-            pair = rows[places, event], other[places]
+    for c in range(int(np.diff(start).max(initial=0))):
+        checkpoint()
+        end = np.where(c < np.diff(start), start[:-1] + c, -1)
+        for is_lower in (True, False):
+            chosen = (end >= 0) & may_tie[end] & ((ends[end, 2] == 1) == is_lower)
+            places = np.flatnonzero(chosen[events.rule])
+            pair = rows[match[event[places]], ends[end[events.rule[places]], 0]], events.row[event[places]]
             ordered = places[ties.allow(*(pair if is_lower else pair[::-1]))]
             (low if is_lower else high)[ordered, c] = 0
             broken.append(ordered)
@@ -265,35 +307,43 @@ def _gathered(model: ChosenEvents, shape: Shape, which: Int64, times: SummedTime
         ends[ends[:, 1] == np.where(ends[:, 2] == 1, _STRICT, -_STRICT), 1] = 0
         rules = rules._replace(ends=ends)
     match = Intervals(*np.empty((3, shape.total), dtype=np.int64))
-    begin, total, sizes = 0, 0, enlarged((64, _FIRST_ROOM), (0, 0))
-    rows, room = _room(len(which), sizes, len(rule_rows))
+    of_one, of_all = _FIRST_OF_ONE, _FIRST_ROOM
+    room, rows = room_for(of_one, len(rule_rows)), _room(len(which), of_all)
+    progress, begin, total, state = np.zeros(4, dtype=np.int64), 0, 0, NOT_DONE
     parts: list[FoundEvents] = []
-    while begin < len(which):
+    while state != DONE:
         checkpoint()
         gathered = Gathered(model.pattern.mark, model.offsets, room, model.held)
-        done, need = kernel(
-            model.pools, model.matches, which, begin, model.candidates, times.first, times.last, rules,
+        state = kernel(
+            model.pools, model.matches, which, progress, model.candidates, times.first, times.last, rules,
             model.pattern.conditions, model.scratch, gathered, match, steps_per_call(), rows,
         )  # fmt: skip
+        done = int(progress[0])
         if done > begin:
             parts.append(_filled(rows, done - begin))
             total += len(parts[-1].row)
             begin = done
-            if total > _MOST_SPOILERS and model.count > 1:
+            # In the middle of a match its events are marked.
+            if total > _MOST_SPOILERS and model.count > 1 and not progress[1]:
                 raise TooManySpoilersError
-        else:
-            sizes = enlarged(sizes, (0, need) if need else (sizes[0] + 1, 0))
-            checkpoint(8 * (sizes[0] * (4 + len(rule_rows)) + 6 * sizes[1]))
-            rows, room = _room(len(which), sizes, len(rule_rows))
+        elif state == NO_ROOM:
+            (of_one,) = enlarged((of_one,), (of_one + 1,))
+            checkpoint(of_one * (8 * 4 + len(rule_rows)))
+            room = room_for(of_one, len(rule_rows))
+        elif state == NO_PLACE:
+            listed = room.gaps[: int(progress[2])]
+            need = max(len(listed), int(np.count_nonzero(listed)) + len(rule_rows))
+            (of_all,) = enlarged((of_all,), (need,))
+            checkpoint(8 * 6 * of_all)
+            rows = _room(len(which), of_all)
     return _joined(parts)
 
 
-def _room(matches: int, sizes: tuple[int, ...], rules: int) -> tuple[FoundEvents, Any]:
-    """Return room for the forbidden events of matches, and for those of one match."""
-    of_one, of_all = sizes
-    row, lower, upper, offset, rule = np.empty((5, of_all), dtype=np.int64)
-    start, rule_start = np.empty(matches + 1, dtype=np.int64), np.empty(of_all + 1, dtype=np.int64)
-    return FoundEvents(start, row, lower, upper, offset, rule_start, rule), room_for(of_one, rules)
+def _room(matches: int, events: int) -> FoundEvents:
+    """Return room for so many forbidden events of matches, and for as many rules of them."""
+    row, lower, upper, offset, rule = np.empty((5, events), dtype=np.int64)
+    start, rule_start = np.empty(matches + 1, dtype=np.int64), np.empty(events + 1, dtype=np.int64)
+    return FoundEvents(start, row, lower, upper, offset, rule_start, rule)
 
 
 def _filled(found: FoundEvents, matches: int) -> FoundEvents:

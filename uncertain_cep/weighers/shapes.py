@@ -17,7 +17,7 @@ from confidence.timed.forbidden_spans import Span
 from eventbased.gaps.gap_events import GapRules
 from eventbased.gaps.shape_rules import ShapeRules
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.weighers.templates import OTHER, Instance, TimeTemplates
+from uncertain_cep.weighers.templates import OTHER, Alike, Instance, TimeTemplates
 
 __all__ = ["Rule", "Shape", "Shapes"]
 
@@ -60,7 +60,11 @@ class Shape:
     ends: NDArray[np.bool_]
     """(2, l) bool. The same: which can be the first, and which the last."""
     own: list[Instance]
+    own_alike: tuple[Alike, ...]
+    """The same in groups, by their numbers."""
     rules: list[Rule]
+    rules_alike: tuple[tuple[int, tuple[Alike, ...]], ...]
+    """The conditions of rules in groups, by the numbers of the rules; those of each column of constraints."""
     total: int
     """How many events there are."""
     is_chain: bool
@@ -134,8 +138,8 @@ class Shapes:
         ends = np.zeros((2, total), dtype=np.bool_)
         ends[0, firsts], ends[1, lasts] = True, True
         return Shape(
-            order, firsts, lasts, ends, instances, rules, total, pattern_order.is_chain, _shape_rules(rules),
-            _constraints(rules),
+            order, firsts, lasts, ends, instances, Alike.of(enumerate(instances)), rules, _alike(rules),
+            total, pattern_order.is_chain, _shape_rules(rules), _constraints(rules),
         )  # fmt: skip
 
     def _rules_of(
@@ -169,6 +173,15 @@ class Shapes:
             lowers = tuple((event, 1) for event in behind) or tuple((event, 1 - window) for event in lasts)
             uppers = tuple((event, -1) for event in ahead) or tuple((event, window - 1) for event in firsts)
             yield Rule(pool, Span(lowers, uppers, {}), evaluated, -1, length + k, instances)
+
+
+def _alike(rules: Sequence[Rule]) -> tuple[tuple[int, tuple[Alike, ...]], ...]:
+    """Return the conditions of some rules, see :attr:`Shape.rules_alike`."""
+    columns: dict[int, list[tuple[int, Instance]]] = {}
+    for k, rule in enumerate(rules):
+        for c, instance in enumerate(rule.instances, start=rule.ends):
+            columns.setdefault(c, []).append((k, instance))
+    return tuple((c, Alike.of(instances)) for c, instances in columns.items())
 
 
 def _shape_rules(rules: Sequence[Rule]) -> ShapeRules:

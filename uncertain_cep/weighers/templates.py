@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.time_conditions import FAR, TimeCondition, bounds_in_ticks
 from uncertain_cep.query.typed import Column, Element, TypedExpression
 
-__all__ = ["OTHER", "Instance", "TimeTemplates"]
+__all__ = ["OTHER", "Alike", "Instance", "TimeTemplates"]
 
 Int64 = NDArray[np.int64]
 Mention = tuple[str, Element]
@@ -40,6 +40,46 @@ class Instance:
     """For each mention of an attribute the event."""
     is_upper: bool
     """Whether it bounds from above alone."""
+
+
+class Alike(NamedTuple):
+    """Instances of one condition that mention attributes of the same variables.
+
+    Attributes
+    ----------
+    condition : int
+    mentions : tuple
+    place : (m,) int64
+        The number of each instance among those that were grouped.
+    events : (n, m) int64
+        For each mention and instance the event; that of one mention is OTHER for all instances or for none.
+    """
+
+    condition: int
+    mentions: tuple[Mention, ...]
+    place: Int64
+    events: Int64
+
+    @classmethod
+    def of(cls, instances: Iterable[tuple[int, Instance]]) -> tuple[Alike, ...]:
+        """Return instances, each with a number, in groups."""
+        groups: dict[Any, list[tuple[int, tuple[int, ...]]]] = {}
+        for number, instance in instances:
+            mentions = tuple(mention for mention, _ in instance.events)
+            events = tuple(event for _, event in instance.events)
+            key = instance.condition, mentions, tuple(event == OTHER for event in events)
+            groups.setdefault(key, []).append((number, events))
+        return tuple(
+            cls(
+                condition,
+                mentions,
+                np.array([number for number, _ in members], dtype=np.int64),
+                np.array([events for _, events in members], dtype=np.int64)
+                .reshape(len(members), len(mentions))
+                .T,
+            )
+            for (condition, mentions, _), members in groups.items()
+        )
 
 
 class TimeTemplates:
@@ -191,9 +231,18 @@ class TimeTemplates:
             mention: rows[:, event] if other is None or event != OTHER else other
             for mention, event in instance.events
         }
-        low, high, is_true = self._evaluated(self.conditions[instance.condition], row_of)
-        nothing = ~np.broadcast_to(is_true, len(rows))
-        low, high = np.broadcast_to(low, len(rows)), np.broadcast_to(high, len(rows))
+        return self.bounds_of_rows(instance.condition, row_of, len(rows))
+
+    def bounds_of_rows(
+        self, condition: int, row_of: Mapping[Mention, Int64], count: int
+    ) -> tuple[Int64, Int64]:
+        """Return the ticks that a condition allows, twice (count,); 1 and 0 where it is true of none.
+
+        ``row_of`` has for each attribute that it mentions the rows of events, (count,) int64.
+        """
+        low, high, is_true = self._evaluated(self.conditions[condition], row_of)
+        nothing = ~np.broadcast_to(is_true, count)
+        low, high = np.broadcast_to(low, count), np.broadcast_to(high, count)
         return np.where(nothing, 1, low), np.where(nothing, 0, high)
 
     def _evaluated(

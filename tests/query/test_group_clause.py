@@ -114,7 +114,7 @@ def test_who_needs_matches_refuses_groups() -> None:
         uc.posteriors(rows, EVENTS, query)
     with pytest.raises(OptionError, match="probabilities of groups"):
         uc.report(EVENTS, query)
-    with pytest.raises(OptionError, match="does not support streams yet"):
+    with pytest.raises(OptionError, match="until the stream ends: add buckets"):
         uc.IncrementalMatcher(query, EVENTS.schema)
 
 

@@ -36,6 +36,8 @@ QUERIES = {
     "contiguity": "PATTERN SEQ(A a, B b) WHERE partition_contiguity(a, b) AND [key] WITHIN 9 RETURN a.name",
     "no key": "PATTERN SEQ(A a, C c) WHERE a.value > 7 AND c.value > 6 WITHIN 5 HAVING CONFIDENCE >= 0.3",
     "counts": "PATTERN SEQ(A a, B b) WHERE [key] WITHIN 9 RETURN EXPECTED COUNT BY key EVERY 20",
+    "groups": "PATTERN SEQ(A a, !D d, B b) WHERE [key] WITHIN 9 RETURN PROBABILITY BY key EVERY 20",
+    "first events": "PATTERN SEQ(A a, B b) WHERE [key] WITHIN 9 RETURN PROBABILITY BY a",
 }
 LARGEST = 7
 
@@ -79,7 +81,7 @@ def found_of(spark: SparkSession, folder: Path, table: pa.Table, names: list[str
 
 @pytest.mark.parametrize(
     "names",
-    [["sets", "counts"], pytest.param([*QUERIES], marks=pytest.mark.thorough)],
+    [["sets", "counts", "groups"], pytest.param([*QUERIES], marks=pytest.mark.thorough)],
     ids=["some", "every construct"],
 )
 def test_any_construct(spark: SparkSession, tmp_path: Path, names: list[str]) -> None:
@@ -92,8 +94,9 @@ def test_any_construct(spark: SparkSession, tmp_path: Path, names: list[str]) ->
         expected = uc.match(table, QUERIES[name])
         assert expected.num_rows > 5, name
         assert set(rows.column("kind").to_pylist()) == {"match"}, name
-        # Counts are sums: rounded, as confidences are.
-        named = ["confidence" if column == "expected_count" else column for column in expected.column_names]
+        # Counts and probabilities are sums: rounded, as confidences are.
+        sums = {"expected_count": "confidence", "probability": "confidence"}
+        named = [sums.get(column, column) for column in expected.column_names]
         matches = rows.select(expected.column_names).rename_columns(named)
         assert as_rows(matches) == as_rows(expected.rename_columns(named)), name
 

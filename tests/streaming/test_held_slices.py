@@ -357,3 +357,16 @@ def test_ids_are_unique_over_all_that_is_held(text: str, data: st.DataObject) ->
         assert "has this id" in message
     else:
         assert batches.held == 0
+
+
+def test_counts_of_sets_whose_first_event_is_any_of_them() -> None:
+    """A match of a set is in the bucket of its earliest event, here not that of the first variable."""
+    table = events(("A", 1, 12, 14), ("B", 2, 5, 6))
+    query = "PATTERN AND(A a, B b) WITHIN 20 RETURN EXPECTED COUNT EVERY 10"
+    batches = Batches(query, SCHEMA, StreamOptions(5, slice_length=10, buckets=1), MatchOptions())
+    batches.take(table)
+    batches.take(notice(SCHEMA, CLOSE))
+    assert (
+        batches.matches.select(["bucket", "expected_count"]).to_pylist() == uc.match(table, query).to_pylist()
+    )
+    assert uc.match(table, query).to_pylist() == [{"bucket": 0, "expected_count": 1.0}]

@@ -37,6 +37,8 @@ def batches_of(plan: EvaluationPlan, scan: TableScan, counters: Counters | None)
         counted = batches_of(plan.counted, scan, counters)
         return lambda: counts_of_matches(plan, counted())
     if plan.by_row is not None:
+        if scan.slicing is not None:
+            return partial(_grouped_by_slice, plan, plan.by_row, scan, scan.slicing, counters)
         return _grouped(plan, plan.by_row, scan, counters)
     if plan.branches:
         if plan.readings is None:
@@ -58,7 +60,7 @@ def _grouped(
 ) -> Batches:
     """Return an evaluation that yields the probabilities of groups of matches."""
     from uncertain_cep.occurrence.explicit_matches import TableTicks
-    from uncertain_cep.occurrence.probability_rows import probability_rows
+    from uncertain_cep.occurrence.probability_rows import EventsOfMatches, probability_rows
 
     table = scan.table.append_column(ROW_FIELD, pa.array(np.arange(scan.table.num_rows)))
     matches = batches_of(by_row, replace(scan, table=table), counters)
@@ -68,9 +70,22 @@ def _grouped(
         columns = scan.table.select(plan.required_columns)
         ticks = TableTicks(columns, times.lower, times.upper, times.in_table[0])
         groups = None if counters is None else counters.groups
-        yield probability_rows(plan, ticks, times.offsets, times.pmfs, matches(), scan.threads, groups)
+        events = EventsOfMatches(ticks, times.offsets, times.pmfs, scan.buckets)
+        yield probability_rows(plan, events, matches(), scan.threads, groups)
 
     return rows
+
+
+def _grouped_by_slice(
+    plan: EvaluationPlan,
+    by_row: EvaluationPlan,
+    scan: TableScan,
+    slicing: Slicing,
+    counters: Counters | None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the probabilities of groups of slices that share no group."""
+    for part in _slices(plan, scan, slicing):
+        yield from _grouped(plan, by_row, part, counters)()
 
 
 def _counted_as(plan: EvaluationPlan, branch: EvaluationPlan) -> EvaluationPlan:
@@ -102,6 +117,12 @@ def _by_slice(
     plan: EvaluationPlan, scan: TableScan, slicing: Slicing, counters: Counters | None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches of slices in which a search may begin with any event, and any forbids."""
+    for part in _slices(plan, scan, slicing):
+        yield from evaluated(plan, part, counters)()
+
+
+def _slices(plan: EvaluationPlan, scan: TableScan, slicing: Slicing) -> Iterator[TableScan]:
+    """Yield the slices of a table, in each of them the events that its matches may begin with."""
     numbers = np.asarray(scan.table.column(slicing.column).to_numpy())
     for number in np.unique(numbers).tolist():
         part = scan.table.filter(pa.array(numbers == number))
@@ -111,10 +132,9 @@ def _by_slice(
         lower = ticks_of(part, plan.names.lower, plan)
         is_owned = (lower >= begin) & (lower < begin + slicing.length)
         times = times_once(plan, part)
-        one = replace(
+        yield replace(
             scan, table=part, slicing=None, owned=is_owned, threads=1, scan_cache=ScanCache(), times=times
         )
-        yield from evaluated(plan, one, counters)()
 
 
 def _branches(plan: EvaluationPlan, scan: TableScan) -> Iterator[tuple[int, EvaluationPlan]]:

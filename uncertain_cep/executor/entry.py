@@ -73,6 +73,7 @@ def execute(
     counters: Counters | None = None,
     diagnostics: Diagnostics | None = None,
     threads: int = 1,
+    buckets: tuple[int, int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Evaluate a plan on a table of events and yield the matches in batches.
 
@@ -96,6 +97,9 @@ def execute(
         says nothing of single slices.
     threads : int
         Most threads that look for matches at once. With ``counters`` there is one.
+    buckets : (int, int) or None
+        With RETURN PROBABILITY and EVERY, the ticks between which the buckets begin that are returned, the
+        second one left out; None: all are.
 
     Yields
     ------
@@ -123,7 +127,9 @@ def execute(
         check_table(plan, table, file)
     if diagnostics is not None:
         diagnostics.look(table)
-    scan = TableScan(table, slicing, batch_rows, owned, diagnostics, threads, scan_cache, times, file)
+    scan = TableScan(
+        table, slicing, batch_rows, owned, diagnostics, threads, scan_cache, times, file, buckets
+    )
     yield from batches_of(plan, scan, counters)()
     if diagnostics is not None:
         diagnostics.finish()

@@ -39,6 +39,8 @@ class TableScan:
     scan_cache: ScanCache
     times: Callable[[], EventTimes]
     file: str | None
+    buckets: tuple[int, int] | None = None
+    """With RETURN PROBABILITY and EVERY, the ticks between which the buckets begin that are weighed."""
 
     def needed(self, plan: EvaluationPlan) -> pa.Table:
         """Return the columns that a plan needs, each in one chunk."""

@@ -18,8 +18,8 @@ from uncertain_cep.occurrence.counted_events import choices, counted_groups
 from uncertain_cep.occurrence.groups_of_matches import NumberedGroups
 from uncertain_cep.occurrence.match_groups import MatchGroups
 from uncertain_cep.occurrence.numbered_matches import (
-    DescribedMatches,
-    described_literals,
+    GroupableMatches,
+    GroupFilter,
     in_groups,
     numbered_groups,
 )
@@ -90,10 +90,12 @@ class _Weighing:
     """The matches of a query, by group, and what they depend on."""
 
     plan: EvaluationPlan
-    described: DescribedMatches
+    matches: GroupableMatches
     groups: MatchGroups
     refusal: str
     """Why no group of several matches can be weighed; empty if any can."""
+    group_filter: GroupFilter | None
+    """With EVERY, the groups and buckets to weigh; None: all."""
 
     def parts(self, threads: int) -> list[Callable[[], Iterator[GroupProbabilities]]]:
         """Return tasks that together weigh all groups, a few for each thread."""
@@ -102,10 +104,10 @@ class _Weighing:
         at_least, sizes = self.plan.at_least, self.groups.sizes
         alone = np.zeros(len(sizes), dtype=np.bool_)
         tasks: list[Callable[[], Iterator[GroupProbabilities]]] = []
-        if at_least == 1 and self.plan.bound.every is None and self.described.matches.confidence:
+        confidence = self.matches.confidences
+        if at_least == 1 and self.plan.bound.every is None and confidence is not None:
             # What one match depends on was summed over when it was found.
             alone = sizes == 1
-            confidence = np.concatenate(self.described.matches.confidence)
             alone[self.groups.of_match[np.isnan(confidence)]] = False
             tasks.append(partial(self._single, alone, confidence))
         several = np.flatnonzero(~alone & (sizes >= at_least))
@@ -132,12 +134,13 @@ class _Weighing:
         is_chosen = np.zeros(len(self.groups.sizes), dtype=np.bool_)
         is_chosen[chosen] = True
         of_match, every = self.groups.of_match, self.plan.bound.every
-        yield self._weigh(numbered_groups(self.described, of_match, is_chosen[of_match], every))
+        yield self._weigh(
+            numbered_groups(self.matches, of_match, is_chosen[of_match], every, self.group_filter)
+        )
 
     def _counted(self, counted: CountedEvents) -> list[Callable[[], Iterator[GroupProbabilities]]]:
         """Return tasks that together weigh all groups of pairs, of which some make a match."""
-        described = self.described
-        bounded = counted_groups(self.plan, counted, described.matches, self.groups, described.times)
+        bounded = counted_groups(self.plan, counted, self.matches, self.groups)
         closed = np.flatnonzero(bounded.is_closed)
         answers = GroupProbabilities.exact(closed, np.zeros_like(closed), bounded.lower[closed])
         tasks: list[Callable[[], Iterator[GroupProbabilities]]] = [lambda: iter((answers.possible(),))]
@@ -152,13 +155,14 @@ class _Weighing:
         """Yield the probability of a group, each choice of so many pairs of an anchor written out."""
         if self.refusal:
             raise OptionError(self.refusal)
-        described = self.described
-        pairs = described_literals(described, self.groups.of_match == group)
-        written = choices(pairs, described.matches.first_rows(counted.anchor)[pairs.number], counted.least)
+        pairs = self.matches.literals(self.groups.of_match == group)
+        written = choices(pairs, self.matches.first_rows(counted.anchor)[pairs.number], counted.least)
         if written is not None:
             if len(written.number):
                 code = np.full(len(written.number), group)
-                yield self._weigh(in_groups(described, written, code, self.plan.bound.every))
+                yield self._weigh(
+                    in_groups(self.matches, written, code, self.plan.bound.every, self.group_filter)
+                )
         elif self.plan.keeps_undecided and self.plan.bound.every is None:
             unknown = np.full(1, np.nan)
             yield GroupProbabilities(
@@ -225,9 +229,10 @@ class _Weighing:
 
 def group_probabilities(
     plan: EvaluationPlan,
-    described: DescribedMatches,
+    matches: GroupableMatches,
     refusal: str,
     threads: int,
+    group_filter: GroupFilter | None = None,
 ) -> tuple[MatchGroups, GroupProbabilities]:
     """Return the groups of some matches, and how likely each has enough of them.
 
@@ -235,11 +240,13 @@ def group_probabilities(
     ----------
     plan : EvaluationPlan
         With RETURN PROBABILITY.
-    described : DescribedMatches
+    matches : GroupableMatches
         All matches of ``plan.by_row``.
     refusal : str
         Why no group of several matches can be weighed; empty if any can.
     threads : int
+    group_filter : callable or None
+        With EVERY, the groups and buckets to weigh; None: all.
 
     Raises
     ------
@@ -248,7 +255,7 @@ def group_probabilities(
     ConfidenceCostError
         If a group takes too many steps, and neither an estimate nor certain bounds will do.
     """
-    groups = MatchGroups.of(plan, described.matches, described.ticks.table)
+    groups = MatchGroups.of(plan, matches)
     checkpoint()
-    tasks = _Weighing(plan, described, groups, refusal).parts(threads)
+    tasks = _Weighing(plan, matches, groups, refusal, group_filter).parts(threads)
     return groups, GroupProbabilities.joined(list(side_by_side(threads, tasks)))

@@ -19,7 +19,7 @@ from confidence.flat_lists import starts_of, taken
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.occurrence.literals import MatchLiterals
 from uncertain_cep.occurrence.match_groups import MatchGroups
-from uncertain_cep.occurrence.row_matches import RowMatches
+from uncertain_cep.occurrence.numbered_matches import GroupableMatches
 from uncertain_cep.occurrence.time_variables import TimeVariables
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.syntax import CountedEvents
@@ -55,9 +55,8 @@ class CountedGroups(NamedTuple):
 def counted_groups(
     plan: EvaluationPlan,
     counted: CountedEvents,
-    matches: RowMatches,
+    matches: GroupableMatches,
     groups: MatchGroups,
-    times: TimeVariables,
 ) -> CountedGroups:
     """Return bounds of the probabilities of groups, and which are known without choices of events.
 
@@ -65,17 +64,17 @@ def counted_groups(
     ----------
     plan : EvaluationPlan
     counted : CountedEvents
-    matches : RowMatches
+    matches : GroupableMatches
         Pairs.
     groups : MatchGroups
         Of the pairs.
-    times : TimeVariables
     """
     event, anchor = (matches.first_rows(name) for name in (counted.variable, counted.anchor))
     count = len(groups.sizes)
     bounded = CountedGroups(np.zeros(count, dtype=np.bool_), np.zeros(count), np.ones(count))
     if plan.bound.every is not None or plan.sequences:
         return bounded
+    times = matches.times
     laws = _laws(times)
     order = np.lexsort((event, anchor, groups.of_match))
     group, event, anchor = groups.of_match[order], event[order], anchor[order]

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.expressions.codes import codes_of
-from uncertain_cep.occurrence.row_matches import RowMatches
+from uncertain_cep.occurrence.numbered_matches import GroupableMatches
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.projection import taken
 
@@ -42,9 +42,9 @@ class MatchGroups:
     rows: Int64
 
     @classmethod
-    def of(cls, plan: EvaluationPlan, matches: RowMatches, table: pa.Table) -> MatchGroups:
-        """Return the groups of matches whose events are rows of a table."""
-        count = matches.count
+    def of(cls, plan: EvaluationPlan, matches: GroupableMatches) -> MatchGroups:
+        """Return the groups of matches."""
+        count, table = matches.count, matches.table
         rows, codes = [], []
         for key in plan.bound.keys:
             row = matches.first_rows(key.variable)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.own_times import OffsetBounds
@@ -17,9 +20,44 @@ from uncertain_cep.occurrence.sequence_ties import SequenceTies
 from uncertain_cep.occurrence.time_variables import TimeVariables
 from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["DescribedMatches", "described_literals", "in_groups", "numbered_groups"]
+__all__ = ["DescribedMatches", "GroupFilter", "GroupableMatches", "in_groups", "numbered_groups"]
 
 Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+GroupFilter = Callable[[Int64, Int64], Mask]
+"""Of the numbers of groups and the first ticks of buckets, each (k,) int64, which of them are weighed."""
+
+
+class GroupableMatches(Protocol):
+    """Matches from which groups are made, as long as all of a group are among them."""
+
+    @property
+    def table(self) -> pa.Table:
+        """The events that rows are of; the attributes of keys are among its columns."""
+
+    @property
+    def times(self) -> TimeVariables:
+        """The variables that their times depend on."""
+
+    @property
+    def bounds(self) -> tuple[Int64, Int64]:
+        """Lower and upper bounds of the times of rows, (n,) int64, ticks."""
+
+    @property
+    def count(self) -> int:
+        """How many matches there are."""
+
+    @property
+    def confidences(self) -> Float64 | None:
+        """Confidences of the matches, (k,) float64, NaN where one is an estimate; None if there are none."""
+
+    def first_rows(self, variable: str | None) -> Int64:
+        """Return the row of a variable of each match, see :meth:`RowMatches.first_rows`."""
+
+    def literals(self, is_chosen: Mask) -> MatchLiterals:
+        """Return chosen matches, a mask (k,) bool, as literals of variables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +105,52 @@ class DescribedMatches:
         times = TimeVariables.of(plan, ticks.table, offsets, pmfs, ticks.lower, ticks.upper)
         return cls(matches, ticks, times, SequenceTies.of(plan, ticks.table, offsets), offsets)
 
+    @property
+    def table(self) -> pa.Table:
+        """The events."""
+        return self.ticks.table
+
+    @property
+    def bounds(self) -> tuple[Int64, Int64]:
+        """Lower and upper bounds of the times of rows, (n,) int64, ticks."""
+        return self.ticks.lower, self.ticks.upper
+
+    @property
+    def count(self) -> int:
+        """How many matches there are."""
+        return self.matches.count
+
+    @property
+    def confidences(self) -> Float64 | None:
+        """Confidences of the matches, (k,) float64, NaN where one is an estimate; None if there are none."""
+        return np.concatenate(self.matches.confidence) if self.matches.confidence else None
+
+    def first_rows(self, variable: str | None) -> Int64:
+        """Return the row of a variable of each match, see :meth:`RowMatches.first_rows`."""
+        return self.matches.first_rows(variable)
+
+    def literals(self, is_chosen: Mask) -> MatchLiterals:
+        """Return chosen matches, a mask (k,) bool, as literals of variables."""
+        parts = [
+            literals_of(part.matches, part.templates, part.number, self.times, self.ties)
+            for branch in self.matches.by_branch(is_chosen)
+            for part in explicit_matches(branch, self.ticks)
+        ]
+        return joined_literals(parts)
+
 
 def numbered_groups(
-    described: DescribedMatches, of_match: Int64, is_chosen: NDArray[np.bool_], every: int | None
+    matches: GroupableMatches,
+    of_match: Int64,
+    is_chosen: Mask,
+    every: int | None,
+    group_filter: GroupFilter | None = None,
 ) -> NumberedGroups:
     """Return the groups of chosen matches.
 
     Parameters
     ----------
-    described : DescribedMatches
+    matches : GroupableMatches
         k matches.
     of_match : (k,) int64
         The group of each.
@@ -83,27 +158,24 @@ def numbered_groups(
         All matches of a group, or none.
     every : int or None
         The length of buckets of the first time, ticks; None: there is one.
+    group_filter : callable or None
+        With ``every``, which groups and buckets to return; None: all.
     """
-    literals = described_literals(described, is_chosen)
-    return in_groups(described, literals, of_match, every)
-
-
-def described_literals(described: DescribedMatches, is_chosen: NDArray[np.bool_]) -> MatchLiterals:
-    """Return chosen matches, a mask (k,) bool, as literals of variables."""
-    parts = [
-        literals_of(part.matches, part.templates, part.number, described.times, described.ties)
-        for branch in described.matches.by_branch(is_chosen)
-        for part in explicit_matches(branch, described.ticks)
-    ]
-    return joined_literals(parts)
+    return in_groups(matches, matches.literals(is_chosen), of_match, every, group_filter)
 
 
 def in_groups(
-    described: DescribedMatches, literals: MatchLiterals, of_match: Int64, every: int | None
+    matches: GroupableMatches,
+    literals: MatchLiterals,
+    of_match: Int64,
+    every: int | None,
+    group_filter: GroupFilter | None = None,
 ) -> NumberedGroups:
     """Return matches by group and by bucket; ``of_match`` has the group of each number of a match."""
-    ticks, times = described.ticks, described.times
     bucket = np.zeros_like(literals.number)
     if every is not None:
-        literals, bucket = in_buckets(literals, times, (ticks.lower, ticks.upper), every)
-    return by_group(literals, of_match[literals.number], bucket, times)
+        literals, bucket = in_buckets(literals, matches.times, matches.bounds, every)
+        if group_filter is not None:
+            chosen = np.flatnonzero(group_filter(of_match[literals.number], bucket))
+            literals, bucket = literals.some(chosen), bucket[chosen]
+    return by_group(literals, of_match[literals.number], bucket, matches.times)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from uncertain_cep.candidates.own_times import OffsetBounds
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
@@ -14,7 +16,7 @@ from uncertain_cep.candidates.sequenced import sequenced
 from uncertain_cep.occurrence.answers import GroupProbabilities, group_probabilities
 from uncertain_cep.occurrence.explicit_matches import TableTicks
 from uncertain_cep.occurrence.match_groups import MatchGroups
-from uncertain_cep.occurrence.numbered_matches import DescribedMatches
+from uncertain_cep.occurrence.numbered_matches import DescribedMatches, GroupableMatches, GroupFilter
 from uncertain_cep.occurrence.row_matches import RowMatches
 from uncertain_cep.occurrence.undecided_rows import may_be_kept
 from uncertain_cep.operators.counters import GroupCounts
@@ -23,14 +25,46 @@ from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.results.having import rows_kept
 from uncertain_cep.results.ranking import ranked
 
-__all__ = ["probability_rows", "refusal_of"]
+__all__ = ["EventsOfMatches", "probability_rows", "refusal_of", "rows_of_groups"]
+
+
+@dataclass(frozen=True, slots=True)
+class EventsOfMatches:
+    """The events whose matches are grouped.
+
+    Attributes
+    ----------
+    ticks : TableTicks
+    offsets : OffsetBounds or None
+        Of their clocks.
+    pmfs : ExplicitPmfs or None
+        Of their times; by their clocks where there are any.
+    buckets : (int, int) or None
+        With EVERY, the ticks between which the buckets begin that are weighed, the second one left out; None:
+        all are.
+    """
+
+    ticks: TableTicks
+    offsets: OffsetBounds | None
+    pmfs: ExplicitPmfs | None
+    buckets: tuple[int, int] | None
+
+    @property
+    def group_filter(self) -> GroupFilter | None:
+        """The filter of the groups and buckets to weigh; None: all are."""
+        if self.buckets is None:
+            return None
+        begin, end = self.buckets
+
+        def is_within(group: NDArray[np.int64], bucket: NDArray[np.int64]) -> NDArray[np.bool_]:  # noqa: ARG001
+            return (bucket >= begin) & (bucket < end)
+
+        return is_within
 
 
 def probability_rows(
     plan: EvaluationPlan,
-    ticks: TableTicks,
-    offsets: OffsetBounds | None,
-    pmfs: ExplicitPmfs | None,
+    events: EventsOfMatches,
     batches: Iterable[pa.RecordBatch],
     threads: int,
     counts: GroupCounts | None = None,
@@ -40,12 +74,7 @@ def probability_rows(
     Parameters
     ----------
     plan : EvaluationPlan
-    ticks : TableTicks
-        The events.
-    offsets : OffsetBounds or None
-        Of their clocks.
-    pmfs : ExplicitPmfs or None
-        Of their times; by their clocks where there are any.
+    events : EventsOfMatches
     batches : iterable of pyarrow.RecordBatch
         All matches of ``plan.by_row``.
     threads : int
@@ -62,9 +91,36 @@ def probability_rows(
     matches = RowMatches.of(plan.by_row, batches)
     if not matches.count:
         return pa.RecordBatch.from_pylist([], schema=plan.output_schema)
-    refusal = refusal_of(plan, ticks, pmfs, matches)
-    described = DescribedMatches.of(plan, matches, ticks, offsets, pmfs)
-    groups, answers = group_probabilities(plan, described, refusal, threads)
+    refusal = refusal_of(plan, events.ticks, events.pmfs, matches)
+    described = DescribedMatches.of(plan, matches, events.ticks, events.offsets, events.pmfs)
+    return rows_of_groups(plan, described, refusal, threads, events.group_filter, counts)
+
+
+def rows_of_groups(
+    plan: EvaluationPlan,
+    matches: GroupableMatches,
+    refusal: str,
+    threads: int,
+    group_filter: GroupFilter | None = None,
+    counts: GroupCounts | None = None,
+) -> pa.RecordBatch:
+    """Return the rows of some groups, all of whose matches are there.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    matches : GroupableMatches
+        At least one.
+    refusal : str
+        Why no group of several matches can be weighed; empty if any can.
+    threads : int
+        Most threads to weigh groups by.
+    group_filter : callable or None
+        With EVERY, the groups and buckets to weigh; None: all.
+    counts : GroupCounts or None
+        Receives how the groups were weighed.
+    """
+    groups, answers = group_probabilities(plan, matches, refusal, threads, group_filter)
     if counts is not None:
         _count(counts, groups, answers)
     rows = _rows(plan, groups, answers)

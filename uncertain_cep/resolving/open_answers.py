@@ -131,7 +131,7 @@ def _resolved(
     if refusal := refusal_of(plan, ticks, times.pmfs, matches):
         raise OptionError(refusal)
     described = DescribedMatches.of(plan, matches, ticks, times.offsets, times.pmfs)
-    groups = MatchGroups.of(plan, described.matches, described.ticks.table)
+    groups = MatchGroups.of(plan, described)
     of_match = np.arange(matches.count) if by_match else groups.of_match
     threads = available_cores() if options.threads is None else options.threads
     tasks = _tasks(plan, described, of_match)

@@ -185,7 +185,11 @@ def _roles(table: pa.Table, layout: StreamLayout) -> _Roles:
             roles.used[branch.partition_attributes][rows] = True
             if j == branch.owner:
                 roles.first[rows] = True
-            if j != branch.owner or component.kleene:
+            if (
+                j != branch.owner
+                or component.kleene
+                or (layout.has_buckets and not branch.event_order.is_chain)
+            ):
                 roles.later[rows] = True
         for negation in branch.negations:
             roles.later[rows_taken(branch, table, negation.component, seen, loaded)] = True
@@ -208,7 +212,7 @@ def _cut(
     # A count belongs to a slice by any time within the interval, a match by the begin of the interval.
     begin = np.where(later, (lower - layout.reach) // length, first_slice)
     end = np.where(
-        later, (upper + layout.back) // length, upper // length if layout.plan.counts else first_slice
+        later, (upper + layout.back) // length, upper // length if layout.has_buckets else first_slice
     )
     kept = first | later
     counts = np.where(kept, end - begin + 1, 0)

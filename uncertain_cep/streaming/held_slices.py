@@ -259,6 +259,11 @@ def _evaluated(
                 bucket = plan.domain.ticks(counts_of_buckets.column("bucket"))
                 yield counts_of_buckets.filter(pa.array(bucket // layout.length == number))
             return
+        if layout.has_buckets:
+            for number, table in slices.items():
+                buckets = number * layout.length, (number + 1) * layout.length
+                yield from execute(plan, table, buckets=buckets)
+            return
         column = layout.slice_column
         numbered = [
             table.append_column(column, pa.repeat(pa.scalar(number, pa.int64()), table.num_rows))

@@ -41,13 +41,14 @@ from uncertain_cep.running.installation import VERSION
 from uncertain_cep.running.limits import Limits
 from uncertain_cep.streaming.duplicate_ids import duplicate_error, duplicates_in
 from uncertain_cep.streaming.event_buffer import RetainedEvents
+from uncertain_cep.streaming.final_buckets import BucketedEvaluation
 from uncertain_cep.streaming.given_events import events_given, length_of_tick, tick_given
 from uncertain_cep.streaming.micro_batches import SlicedEvaluation
 from uncertain_cep.streaming.reoptimisation import UsedPlan
 from uncertain_cep.streaming.residual import residual
 from uncertain_cep.streaming.single_events import SingleEvents
 from uncertain_cep.streaming.snapshots import packed_snapshot, unpacked_snapshot
-from uncertain_cep.streaming.stream_methods import BY_SLICES, method_of, refuse
+from uncertain_cep.streaming.stream_methods import BY_SLICES, method_of, refuse, refuse_open_groups
 from uncertain_cep.streaming.watermark import ArrivalPromise, types_that_matter
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces.frames import takeable_type
@@ -93,6 +94,9 @@ class IncrementalMatcher:
         Whether to return confidences.
     approximate : Approximation or float, optional
         Allow estimates where an exact confidence costs too much, as for :func:`uncertain_cep.match`.
+    undecided : {"error", "bounds"}
+        With RETURN PROBABILITY, the answer for a group that takes too long, as for
+        :func:`uncertain_cep.match`.
     sources : bool
         Whether events that name one clock move together, as for :func:`uncertain_cep.match`; queries on such
         events are evaluated by ``sliced`` or ``point``.
@@ -140,6 +144,8 @@ class IncrementalMatcher:
 
     Notes
     -----
+    ``RETURN PROBABILITY`` needs EVERY, or BY with a first event. A bucket has its row once no event to come
+    can be within the window of its last tick; a first event has it when its matches are final.
     The state is the events in reach of the window of events to come, and runs. Source: Zhang, Diao, Immerman,
     PVLDB 3(1), 2010, sections 2.2, 4 and C.
 
@@ -164,6 +170,7 @@ class IncrementalMatcher:
         evaluation: str = "auto",
         confidence: bool = True,
         approximate: Approximation | float | None = None,
+        undecided: str = "error",
         sources: bool = True,
         largest_interval: int | None = None,
         duplicates: str = "error",
@@ -182,6 +189,7 @@ class IncrementalMatcher:
             sources=sources,
             confidence=confidence,
             approximate=Approximation.of(approximate),
+            undecided=undecided,
         )
         doubtful = model.probability in schema.names
         method = method_of(parsed, evaluation, slice_length, names_clocks(schema, options), doubtful)
@@ -189,6 +197,7 @@ class IncrementalMatcher:
         self.plan: EvaluationPlan = make_plan(parsed, schema, options)
         self.plan.refuse_orders()
         self.plan.refuse_unbounded("streams")
+        refuse_open_groups(self.plan)
         self.schema = schema
         self._fingerprint = {
             "version": VERSION,
@@ -199,6 +208,7 @@ class IncrementalMatcher:
             "evaluation": method,
             "confidence": confidence,
             "approximate": None if options.approximate is None else str(options.approximate),
+            "undecided": undecided,
             "largest_interval": largest_interval,
             "slice_length": slice_length,
         }
@@ -219,7 +229,9 @@ class IncrementalMatcher:
         self._possible = constants_hold(self.plan) and self.plan.window >= length
         self._sliced: SlicedEvaluation | None = None
         if method in BY_SLICES:
-            self._sliced = SlicedEvaluation(self.plan, schema, slice_length or self.plan.window)
+            by_bucket = self.plan.is_grouped and self.plan.bound.every is not None
+            evaluation_of = BucketedEvaluation if by_bucket else SlicedEvaluation
+            self._sliced = evaluation_of(self.plan, schema, slice_length or self.plan.window)
         possible = self._possible and length > 1 and self._sliced is None
         # Runs find choices of events, for which conditions on times are evaluated afterwards.
         found_by = without_times(self.plan) if self.plan.bound.times else self.plan

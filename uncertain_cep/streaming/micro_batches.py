@@ -17,13 +17,13 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.streaming.event_buffer import UniqueIds
 from uncertain_cep.streaming.reoptimisation import Replanning
 
-__all__ = ["SlicedEvaluation"]
+__all__ = ["EventsInReach", "SlicedEvaluation"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-class _Events(NamedTuple):
+class EventsInReach(NamedTuple):
     """Events in reach.
 
     Attributes
@@ -43,9 +43,11 @@ class _Events(NamedTuple):
     waits: Mask
     positive: Mask
 
-    def keep(self, mask: Mask) -> _Events:
+    def keep(self, mask: Mask) -> EventsInReach:
         """Return the events where a mask is true."""
-        return _Events._make((self.table.filter(pa.array(mask)), *(column[mask] for column in self[1:])))
+        return EventsInReach._make(
+            (self.table.filter(pa.array(mask)), *(column[mask] for column in self[1:]))
+        )
 
     @property
     def candidates(self) -> pa.Table:
@@ -53,7 +55,7 @@ class _Events(NamedTuple):
         return self.table.filter(pa.array(self.positive))
 
     @classmethod
-    def joined(cls, parts: list[_Events]) -> _Events:
+    def joined(cls, parts: list[EventsInReach]) -> EventsInReach:
         """Return the events of several parts, of at least one."""
         if len(parts) == 1:
             return parts[0]
@@ -103,7 +105,7 @@ class SlicedEvaluation:
         nothing: Int64 = np.empty(0, dtype=np.int64)
         nobody: Mask = np.empty(0, dtype=np.bool_)
         empty = schema.empty_table().select(self._columns)
-        self._parts = [_Events(empty, nothing, nothing, nobody, nobody)]
+        self._parts = [EventsInReach(empty, nothing, nothing, nobody, nobody)]
         self._earliest_end = EVER
         self.size = self._settled = 0
 
@@ -131,25 +133,29 @@ class SlicedEvaluation:
                 needed[rows_taken(branch, table, negation.component)] = True
             if branch.query.strategy.endswith("contiguity"):
                 needed[:] = True
-        new = _Events(table.select(self._columns), lower, upper, waits, positive)
+        new = EventsInReach(table.select(self._columns), lower, upper, waits, positive)
         new = new.keep(positive | needed)
         self._ids.check(lambda: self.candidates, new.candidates)
         if len(new.lower):
             self._parts.append(new)
             self.size += len(new.lower)
-        self._earliest_end = min(self._earliest_end, int(new.upper[new.waits].min(initial=EVER)))
+        self._took(new)
+
+    def _took(self, events: EventsInReach) -> None:
+        """Learn when matches of new events can be due."""
+        self._earliest_end = min(self._earliest_end, int(events.upper[events.waits].min(initial=EVER)))
 
     @property
     def candidates(self) -> pa.Table:
         """The events held that a component takes."""
-        return _Events.joined(self._parts).candidates
+        return EventsInReach.joined(self._parts).candidates
 
     def advance(self, safe: int) -> Iterator[pa.RecordBatch]:
         """Yield the matches that are due, as no event to come begins before the tick ``safe``."""
         last = safe == EVER
         if not last and safe - self._earliest_end - self._reach < self._length and not self.crowded:
             return
-        events = _Events.joined(self._parts)
+        events = EventsInReach.joined(self._parts)
         owned = events.waits.copy() if last else events.waits & (events.upper < safe - self._reach)
         waiting = events.waits & ~owned
         self._keep(events, waiting, safe)
@@ -159,7 +165,7 @@ class SlicedEvaluation:
             near = (events.upper >= begin) & (events.lower <= end)
             yield from self.planning.execute(events.table.filter(pa.array(near)), owned[near])
 
-    def _keep(self, events: _Events, waits: Mask, safe: int) -> None:
+    def _keep(self, events: EventsInReach, waits: Mask, safe: int) -> None:
         """Keep the events in reach of the first events of matches to come."""
         first = EVER if safe == EVER else min(int(events.lower[waits].min(initial=EVER)), safe)
         self._parts = [events._replace(waits=waits).keep(events.upper >= first - self._back)]

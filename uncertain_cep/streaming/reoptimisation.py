@@ -86,6 +86,10 @@ class Replanning:
     def execute(self, table: pa.Table, owned: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
         """Yield the matches of a slice: a table of events, ``owned`` those that matches may begin with."""
         plan = self._plan
+        if plan.by_row is not None:
+            # Its matches are those of another plan.
+            yield from execute(plan, table, owned=owned)
+            return
         # The slice tells which readings there are; each is planned on it.
         if not plan.is_open:
             branches = [

@@ -16,6 +16,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.streaming.batch_clock import BatchClock
+from uncertain_cep.streaming.stream_methods import refuse_open_groups
 from uncertain_cep.streaming.watermark import types_that_matter
 from uncertain_cep.timeline.domain import TimeDomain
 from uncertain_cep.timeline.durations import Duration, parse_duration
@@ -114,11 +115,7 @@ def refuse_what_needs_all(plan: EvaluationPlan) -> None:
             "OUTPUT NON OVERLAPPING needs all matches, and a stream has not had all: leave it out"
         )
     plan.refuse_unbounded("streams")
-    if plan.is_grouped:
-        raise OptionError(
-            "RETURN PROBABILITY does not support streams yet: match a table of the events, or ask a stream "
-            "for the matches"
-        )
+    refuse_open_groups(plan)
     if plan.counts and plan.bound.every is None:
         raise OptionError(
             "RETURN EXPECTED COUNT needs all matches, and a stream has not had all: count by buckets of "
@@ -139,7 +136,7 @@ class StreamLayout:
         Largest ``upper - lower`` of an event that is not late, ticks.
     length : int
         Length of a slice, ticks. Slice s reports the matches whose owner's `lower` is in ``[s * length,
-        (s + 1) * length)``, or the counts whose first time is.
+        (s + 1) * length)``, or the counts and groups whose first time is.
     buckets : int
         How many parts the state has: slice s of a key of hash h is in part ``(h + s) % buckets``.
     drops : bool
@@ -174,8 +171,8 @@ class StreamLayout:
         largest = _ticks(options.largest_interval, plan.domain, "largest_interval")
         reach = min(plan.window - 1, 2 * MAX_TICK)
         length = options.slice_length or max(SLICE_REACHES * (reach + largest + 1), 1)
-        if plan.counts:
-            every = plan.bound.every or 1
+        if plan.bound.every is not None:
+            every = plan.bound.every
             length = -(-length // every) * every
         idle = None
         if options.idle_after is not None:
@@ -194,7 +191,7 @@ class StreamLayout:
     @property
     def reach(self) -> int:
         """How many ticks a match can reach beyond the end of its slice."""
-        return min(self.plan.window - 1, 2 * MAX_TICK) + (0 if self.plan.counts else self.largest)
+        return min(self.plan.window - 1, 2 * MAX_TICK) + (0 if self.has_buckets else self.largest)
 
     @property
     def back(self) -> int:
@@ -204,9 +201,17 @@ class StreamLayout:
 
     @property
     def spread_by(self) -> tuple[str, ...]:
-        """The columns whose hash spreads events over parts; counts of a group are added up in one part."""
-        keys = self.plan.shared_keys
-        return tuple(key for key in keys if key in self.plan.bound.by) if self.plan.counts else keys
+        """The columns whose hash spreads events over parts; a group's counts and matches are in one part."""
+        keys, bound = self.plan.shared_keys, self.plan.bound
+        if not self.has_buckets:
+            return keys
+        by = bound.by if self.plan.counts else {key.attribute for key in bound.keys if key.variable is None}
+        return tuple(key for key in keys if key in by)
+
+    @property
+    def has_buckets(self) -> bool:
+        """Whether a slice reports buckets of time, not the matches of some events."""
+        return self.plan.counts or (self.plan.is_grouped and self.plan.bound.every is not None)
 
     @property
     def clock(self) -> BatchClock:
@@ -232,7 +237,7 @@ class StreamLayout:
         ``owner_upper`` is the largest `upper` of the events that matches belong to.
         """
         end = (number + 1) * self.length
-        if self.plan.counts:
+        if self.has_buckets:
             return bound >= end + self.reach
         return bound >= end and bound > owner_upper + self.reach - self.largest
 

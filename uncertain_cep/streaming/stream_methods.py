@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from eventbased.incremental.run_pool import MOST_COMPONENTS
 from uncertain_cep.errors import OptionError
-from uncertain_cep.plan import asks_of_times, beyond_plain
+from uncertain_cep.plan import EvaluationPlan, asks_of_times, beyond_plain
 from uncertain_cep.query import Query
 from uncertain_cep.query.walks import components_of
 
-__all__ = ["BY_SLICES", "INCREMENTAL_EVALUATIONS", "method_of", "refuse"]
+__all__ = ["BY_SLICES", "INCREMENTAL_EVALUATIONS", "method_of", "refuse", "refuse_open_groups"]
 
 INCREMENTAL_EVALUATIONS: Final = ("auto", "any_state", "selectivity", "query_order", "sliced", "point")
 
@@ -27,14 +27,26 @@ def refuse(query: Query, evaluation: str) -> None:
             "ORDER BY and LIMIT choose among all matches, and a stream has not had all: leave them out, "
             "use HAVING CONFIDENCE >= x, or order what the matcher returned"
         )
-    if query.probability is not None:
-        raise OptionError(
-            "RETURN PROBABILITY does not support streams yet: match a table of the events, or ask a stream "
-            "for the matches"
-        )
     if query.non_overlapping or query.expected_count is not None:
         clause = "OUTPUT NON OVERLAPPING" if query.non_overlapping else "RETURN EXPECTED COUNT"
         raise OptionError(f"{clause} needs all matches, and a stream has not had all: leave it out")
+
+
+def refuse_open_groups(plan: EvaluationPlan) -> None:
+    """Raise OptionError if a group of RETURN PROBABILITY is not final before the end of a stream."""
+    if not plan.is_grouped or plan.bound.every is not None:
+        return
+    firsts = {branch.components[0].variable for branch in plan.or_free}
+    of_events = {key.variable for key in plan.bound.keys if key.attribute is None}
+    if plan.is_open or len(firsts) > 1 or not firsts & of_events:
+        first = plan.components[0].variable
+        # A list that may be read as one event is a list all the same.
+        is_list = f"{first}[]" in plan.query.text
+        by_first = "" if plan.is_open or len(firsts) > 1 or is_list else f", or BY {first}"
+        raise OptionError(
+            "a group of RETURN PROBABILITY may get matches until the stream ends: add buckets, such as "
+            f"EVERY 1 hour{by_first}"
+        )
 
 
 def method_of(query: Query, evaluation: str, slice_length: int | None, clocks: bool, doubtful: bool) -> str:
@@ -51,6 +63,8 @@ def method_of(query: Query, evaluation: str, slice_length: int | None, clocks: b
     if doubtful and query.strategy != "skip_till_any_match":
         more = f"events that may not have happened under {query.strategy}"
     more = beyond_plain(query) or more
+    if query.probability is not None:
+        more = "RETURN PROBABILITY"
     has_times = asks_of_times(query)
     if has_times and query.strategy != "skip_till_any_match":
         more = more or f"conditions on times, TIME(...), under {query.strategy}"

@@ -1,0 +1,72 @@
+"""A stream's probabilities by buckets of time: each bucket is weighed once, when it is final."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from confidence.config import EVER, NEVER
+from uncertain_cep.executor import execute
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.streaming.micro_batches import EventsInReach, SlicedEvaluation
+
+__all__ = ["BucketedEvaluation"]
+
+
+class BucketedEvaluation(SlicedEvaluation):
+    """The events in reach, and the rows of RETURN PROBABILITY EVERY of the buckets that are final.
+
+    A match counts in the buckets in which it can begin. A bucket is final once no unseen event is within the
+    window of its last tick: then none can be first in it, and every match that begins in it is final. Buckets
+    that become final together are weighed together, with the events in reach of them.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        With EVERY.
+    schema : pyarrow.Schema
+        Of the events.
+    slice_length : int
+        How many ticks of buckets are weighed together, at least, as in `SlicedEvaluation`.
+    """
+
+    def __init__(self, plan: EvaluationPlan, schema: pa.Schema, slice_length: int) -> None:
+        super().__init__(plan, schema, slice_length)
+        assert plan.bound.every is not None
+        self._every = plan.bound.every
+        self._begin = NEVER
+        self._earliest = EVER
+
+    def _took(self, events: EventsInReach) -> None:
+        self._earliest = min(self._earliest, int(events.lower[events.positive].min(initial=EVER)))
+
+    def advance(self, safe: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that are due, as no event to come begins before the tick ``safe``."""
+        last = safe == EVER
+        end = EVER if last else (safe - self._reach) // self._every * self._every
+        begin = max(self._begin, self._earliest // self._every * self._every)
+        if end <= begin and not last:
+            return
+        if not last and end - begin < self._length and not self.crowded:
+            return
+        events = EventsInReach.joined(self._parts)
+        self._keep_from(events, end)
+        here = events.positive & (events.lower < end) & (events.upper >= begin)
+        if here.any():
+            # A match that begins before the end has no event behind its window.
+            near = (events.upper >= begin - self._back) & (
+                events.lower <= min(end, EVER - self._reach) + self._reach
+            )
+            table = events.table.filter(pa.array(near))
+            yield from execute(self._plan, table, buckets=(begin, end))
+
+    def _keep_from(self, events: EventsInReach, end: int) -> None:
+        """Keep the events in reach of buckets from a tick on."""
+        self._begin = end
+        kept = events.keep(np.full(len(events.lower), end != EVER) & (events.upper >= end - self._back))
+        self._parts = [kept]
+        self.size = self._settled = len(kept.lower)
+        self._earliest = EVER
+        self._took(kept)

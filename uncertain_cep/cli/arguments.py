@@ -43,6 +43,7 @@ __all__ = [
     "read_query",
     "schema_options",
     "schema_options_but_where",
+    "table_format",
     "told_apart",
     "traces_argument",
     "written_here",
@@ -291,6 +292,16 @@ def format_of_name(name: str) -> Format | None:
             f"{name}: {suffix} cannot be written: name a file {', '.join(_SUFFIXES)}, or a directory"
         )
     return _SUFFIXES.get(suffix)
+
+
+def table_format(out: str | None) -> Format:
+    """Return the format of a table that goes to one file, or as CSV to stdout if it is None."""
+    if out is None:
+        return "csv"
+    format_name = format_of_name(out)
+    if format_name is None:
+        raise OptionError(f"{out} must end in .parquet, .csv or .jsonl, which says what to write")
+    return format_name
 
 
 def compression_of_name(name: str) -> Compression | None:

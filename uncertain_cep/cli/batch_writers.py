@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from uncertain_cep.cli.arguments import Compression, Format
+from uncertain_cep.cli.arguments import Compression, Format, compression_of_name
+from uncertain_cep.cli.outputs import result_written_aside
+from uncertain_cep.cli.progress import check_stdout
 from uncertain_cep.results.display import Unit
 from uncertain_cep.results.text_files import text_of
 
-__all__ = ["write_batches"]
+__all__ = ["write_batches", "write_table"]
 
 BatchWriter = Callable[[pa.RecordBatch], None]
 
@@ -44,6 +47,16 @@ def write_batches(
                 sink.flush()
             rows += batch.num_rows
     return rows
+
+
+def write_table(table: pa.Table, out: str | None, format_name: Format, *, overwrite: bool) -> None:
+    """Write a table to a file, written aside first, or to stdout if it is None."""
+    if out is None:
+        check_stdout()
+        write_batches(table.to_batches(), table.schema, sys.stdout.buffer, format_name)
+        return
+    with result_written_aside(Path(out), overwrite=overwrite) as aside:
+        write_batches(table.to_batches(), table.schema, aside, format_name, compression_of_name(out))
 
 
 @contextmanager

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from uncertain_cep.cli.arguments import (
     TraceOptions,
-    compression_of_name,
-    format_of_name,
     out_option,
     overwrite_option,
     schema_options,
+    table_format,
     traces_argument,
 )
-from uncertain_cep.cli.progress import check_stdout, note
+from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError
 
@@ -58,17 +55,14 @@ def infer_offsets(
     The times of the events are those of their clocks, so their uncertainty is exact, or what the clock
     leaves out. The result is a table for clock_offset.
     """
-    from uncertain_cep.cli.batch_writers import write_batches
-    from uncertain_cep.cli.outputs import result_written_aside
+    from uncertain_cep.cli.batch_writers import write_table
     from uncertain_cep.clocks.inferring import infer_offsets
     from uncertain_cep.plurals import counted
     from uncertain_cep.traces.constraints import causal as causal_of
     from uncertain_cep.traces.reading import load_traces
 
     without_pandas()
-    format_name = "csv" if out is None else format_of_name(out)
-    if format_name is None:
-        raise OptionError(f"{out} must end in .parquet, .csv or .jsonl, which says what to write")
+    format_name = table_format(out)
     constraints = [*(columns.schema.constraints if columns.schema else ()), *map(causal_of, causal)]
     if not constraints:
         raise OptionError("say what cannot be otherwise: --causal PATTERN, or [[constraints]] in the schema")
@@ -78,12 +72,7 @@ def infer_offsets(
     unit = ""
     if format_name != "parquet":
         bounds, unit = _as_numbers(bounds)
-    if out is None:
-        check_stdout()
-        write_batches(bounds.to_batches(), bounds.schema, sys.stdout.buffer, format_name)
-    else:
-        with result_written_aside(Path(out), overwrite=overwrite) as aside:
-            write_batches(bounds.to_batches(), bounds.schema, aside, format_name, compression_of_name(out))
+    write_table(bounds, out, format_name, overwrite=overwrite)
     bounded = bounds.select(["offset_lo", "offset_hi"]).drop_null().num_rows
     clocks = counted(len(bounds.column(0).unique()), "clock")
     note(f"queries for what was assumed prove nothing with these bounds: {'; '.join(map(str, constraints))}")

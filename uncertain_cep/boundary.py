@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import wraps
 from numbers import Integral, Real
-from types import NoneType, TracebackType, UnionType
+from types import NoneType, SimpleNamespace, TracebackType, UnionType
 from typing import (
     Any,
     Final,
@@ -100,16 +100,26 @@ def public(function: Callable[Parameters, ResultT]) -> Callable[Parameters, Resu
 
 def _unfit(function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
     """Return a message about an argument whose type is none of the annotated ones, or None."""
-    try:
-        hints = get_type_hints(function)
-    except NameError:
-        return None
     for name, value in inspect.signature(function).bind(*args, **kwargs).arguments.items():
-        kinds = _kinds(hints.get(name, Any))
+        kinds = _kinds(_hint(function, name))
         if None not in kinds and not isinstance(value, tuple(kind for kind in kinds if kind is not None)):
             allowed = " or ".join(_NUMBERS.get(kind, kind.__name__) for kind in kinds if kind is not None)
             return f"{name}= takes {allowed}, not {type(value).__name__}"
     return None
+
+
+def _hint(function: Callable[..., object], name: str) -> Any:
+    """Return the annotation of one parameter; Any if it has none, or names what only a type checker imports.
+
+    The other annotations may name such things.
+    """
+    annotations = {key: text for key, text in function.__annotations__.items() if key == name}
+    try:
+        return get_type_hints(SimpleNamespace(__annotations__=annotations), function.__globals__).get(
+            name, Any
+        )
+    except NameError:
+        return Any
 
 
 def _kinds(hint: Any) -> list[type | None]:

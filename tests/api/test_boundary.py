@@ -54,6 +54,7 @@ Derived: Any = type("Derived", (pd.DataFrame,), {"__module__": "geopandas"})
 UNFIT: Final[tuple[tuple[str, Callable[[], object]], ...]] = (
     ("path= takes str or Path, not list", lambda: uc.load_schema([])),  # type: ignore[arg-type]
     ("'exact' is no rule", lambda: uc.by_value("x", {"a": "exact"})),  # type: ignore[dict-item]
+    ("path= takes str or PathLike or None, not int", lambda: uc.report(events(), QUERY, 5)),  # type: ignore[arg-type]
     ("upper= takes str, not int", lambda: uc.columns("x", 3)),  # type: ignore[arg-type]
     ("pmf= takes str, not list", lambda: uc.histogram(["p"])),  # type: ignore[arg-type]
     ("lower= takes str or None, not float", lambda: uc.histogram("p", 1.5)),  # type: ignore[arg-type]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,8 +31,18 @@ EVENT = st.fixed_dictionaries(
 PAIRS = uc.causal("SEQ(A a, B b) WHERE a.k = b.k")
 LATER = uc.causal("SEQ(B a, A b) WHERE a.k < b.k", delay=1)
 GROUPS = uc.all_before("A", "B", by="k", delay=2)
-MEANING: dict[Any, tuple[str, str, int]] = {PAIRS: ("A", "B", 0), LATER: ("B", "A", 1), GROUPS: ("A", "B", 2)}
-"""The types of the earlier and the later events, and the least distance of their times."""
+SOON = uc.causal("SEQ(A a, B b) WHERE a.k = b.k", delay=(1, 3))
+ONE_MOMENT = uc.causal("SEQ(A a, B b) WHERE a.k = b.k", delay=(-1, 1))
+NOT_LONG_BEFORE = uc.causal("SEQ(A a, B b) WHERE a.k = b.k", delay=-2)
+MEANING: dict[Any, tuple[str, str, int, int]] = {
+    PAIRS: ("A", "B", 0, 99),
+    LATER: ("B", "A", 1, 99),
+    GROUPS: ("A", "B", 2, 99),
+    SOON: ("A", "B", 1, 3),
+    ONE_MOMENT: ("A", "B", -1, 1),
+    NOT_LONG_BEFORE: ("A", "B", -2, 99),
+}
+"""The types of the earlier and the later events, and the least and the largest distance of their times."""
 
 
 def table_of(rows: list[dict[str, Any]]) -> pa.Table:
@@ -42,7 +54,7 @@ def table_of(rows: list[dict[str, Any]]) -> pa.Table:
 
 def is_claimed(constraint: Any, one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Tell whether a constraint says that one event is never after another."""
-    first, then, _ = MEANING[constraint]
+    first, then, *_ = MEANING[constraint]
     if (one["type"], other["type"]) != (first, then) or None in (one["k"], other["k"]):
         return False
     # Of certain times by one clock only groups are asked, since these are not taken apart.
@@ -62,13 +74,14 @@ def offsets_in_all_worlds(rows: list[dict[str, Any]], constraints: list[Any], re
     for constraint in constraints:
         for i, j in itertools.permutations(range(len(rows)), 2):
             if is_claimed(constraint, rows[i], rows[j]):
-                holds &= times[j] - times[i] >= MEANING[constraint][2]
+                nearest, farthest = MEANING[constraint][2:]
+                holds &= (times[j] - times[i] >= nearest) & (times[j] - times[i] <= farthest)
     return offsets[holds][:, :2]
 
 
 @given(
     st.lists(EVENT, min_size=1, max_size=5),
-    st.lists(st.sampled_from([PAIRS, LATER, GROUPS]), max_size=3, unique=True),
+    st.lists(st.sampled_from(list(MEANING)), max_size=3, unique=True),
     st.sampled_from([None, "g"]),
 )
 def test_bounds_are_those_of_all_worlds(
@@ -293,6 +306,10 @@ def test_no_events_have_no_clocks() -> None:
         (lambda: uc.causal("SEQ(A a, B b) WITHIN 5"), "without PATTERN and WITHIN"),
         (lambda: uc.causal("SEQ(A a"), "cannot be read"),
         (lambda: uc.causal("SEQ(A a, B b)", delay="soon"), "not a length of time"),
+        (lambda: uc.causal("SEQ(A a, B b)", delay=("1 s", "0 s")), "the least is more than the most"),
+        (lambda: uc.causal("SEQ(A a, B b)", delay=(1, "5 s")), "two lengths of time, or two numbers"),
+        (lambda: uc.causal("SEQ(A a, B b)", delay=(1, 2, 3)), "the least and the most"),
+        (lambda: uc.causal("SEQ(A a, B b)", delay="- soon"), "not a length of time"),
         (lambda: uc.encloses("ab", ("c", "d"), by="x"), "a pair of names"),
         (lambda: uc.encloses(("a", "b"), ("c", "d"), by=("x", "y", "z")), "a pair of names"),
         (lambda: uc.all_before("A", "A"), "no A is before itself"),
@@ -303,3 +320,53 @@ def test_no_events_have_no_clocks() -> None:
 def test_wrong_constraints(make: Any, said: str) -> None:
     with pytest.raises(uc.OptionError, match=said):
         make()
+
+
+def test_two_hosts_that_saw_one_thing() -> None:
+    """The clock of h shows 100 s where that of g shows 130 s, within 60 s; units, signs and kinds of lengths."""
+    seen = pa.table(
+        {"type": ["Logon"] * 2, "user": [7, 7], "host": ["g", "h"], "lower": [130, 100], "upper": [130, 100]}
+    )
+    pattern = "SEQ(Logon a, Logon b) WHERE a.user = b.user AND a.host != b.host"
+    expected = [
+        {"host": "g", "offset_lo": 0, "offset_hi": 0},
+        {"host": "h", "offset_lo": -30, "offset_hi": 90},
+    ]
+    for delay in ((-60, 60), -60, [-60, 60]):
+        # Both orders of the two are pairs of the pattern.
+        bounds = uc.infer_offsets(
+            seen, [uc.causal(pattern, delay=delay)], prior=None, reference="g", source="host"
+        )
+        assert bounds.to_pylist() == expected
+    minute = dt.timedelta(minutes=1)
+    lengths: Any
+    for lengths in (("-60 s", "60 s"), (-minute, minute), (np.timedelta64(-1, "m"), pd.Timedelta("60 s"))):
+        bounds = uc.infer_offsets(
+            timed(seen, "s"), [uc.causal(pattern, delay=lengths)], prior=None, reference="g", source="host",
+            tick="1s",
+        )  # fmt: skip
+        assert bounds["offset_hi"].cast(pa.int64()).to_pylist() == [0, 90]
+
+
+def test_a_message_that_came_too_late_names_both_rows() -> None:
+    sent = pa.table(
+        {"type": ["Send", "Get"], "m": [1, 1], "host": ["g", "h"], "lower": [0, 20], "upper": [0, 20]}
+    )
+    received = uc.causal("SEQ(Send a, Get b) WHERE a.m = b.m", delay=(0, 5))
+    with pytest.raises(uc.TraceError, match=r"row 2.*it is at most 5 ticks after row 1, by: SEQ"):
+        uc.infer_offsets(sent, [received], prior=3, source="host")
+    with pytest.warns(uc.UncertainCepWarning):
+        kept = uc.infer_offsets(sent, [received], prior=3, source="host", contradictions="drop")
+    assert kept["offset_lo"].to_pylist() == [-3, -3]
+
+
+def test_two_sided_delays_in_a_schema(tmp_path: Path) -> None:
+    schema = tmp_path / "schema.toml"
+    text = 'tick = "1s"\n[[events]]\ntype_column = "type"\ntime = "at"\nuncertainty = { kind = "exact" }\n'
+    text += '[[constraints]]\ncausal = "SEQ(Send a, Get b) WHERE a.m = b.m"\ndelay = '
+    schema.write_text(text + '["0 s", "5 s"]')
+    (constraint,) = uc.load_schema(schema).constraints
+    assert constraint == uc.causal("SEQ(Send a, Get b) WHERE a.m = b.m", delay=("0 s", "5 s"))
+    schema.write_text(text + '["5 s", "0 s"]')
+    with pytest.raises(uc.TraceError, match="the least is more than the most"):
+        uc.load_schema(schema)

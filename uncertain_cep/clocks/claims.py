@@ -78,7 +78,11 @@ def claims_of(events: ClockedEvents, constraints: Sequence[Constraint]) -> Claim
             groups = max(groups, int(claims.group.max(initial=-1)) + 1)
             parts.append(claims)
             continue
-        delay = ticks_in(events.domain, constraint.delay, "delay") if isinstance(constraint, Causal) else 0
+        delay, limit = 0, None
+        if isinstance(constraint, Causal):
+            delay = ticks_in(events.domain, constraint.delay, "delay")
+            if constraint.limit is not None:
+                limit = ticks_in(events.domain, constraint.limit, "delay")
         pairs = (
             [_causal_pairs(events, constraint)]
             if isinstance(constraint, Causal)
@@ -87,7 +91,10 @@ def claims_of(events: ClockedEvents, constraints: Sequence[Constraint]) -> Claim
         for first, then in pairs:
             order = np.lexsort((first, then))
             order = order[_tells(events, first[order], then[order])]
-            parts.append(_claims(first[order], then[order], -1, delay, number))
+            first, then = first[order], then[order]
+            parts.append(_claims(first, then, -1, delay, number))
+            if limit is not None:
+                parts[-1] = _in_turns(parts[-1], _claims(then, first, -1, -limit, number))
     columns: Iterable[tuple[IntArray, ...]] = zip(*parts, strict=True)
     if not parts:
         return Claims(*(np.zeros(0, np.int64) for _ in Claims._fields))
@@ -98,6 +105,8 @@ def ticks_in(domain: TimeDomain, length: str | int, what: str) -> int:
     """Return a length, or a number of ticks, in ticks; an OptionError says that it is no whole number."""
     if isinstance(length, int):
         return length
+    if length.startswith("-"):
+        return -ticks_in(domain, length[1:], what)
     if domain.tick_nanoseconds is None:
         raise OptionError(
             f"{what} {length} is a length of time, but the times are plain ticks: give a number of ticks, "
@@ -114,6 +123,11 @@ def _claims(
 ) -> Claims:
     arrays = np.broadcast_arrays(first, then, group, delay, number)
     return Claims(*(np.array(part, np.int64) for part in arrays))
+
+
+def _in_turns(least: Claims, most: Claims) -> Claims:
+    """Return the claims that pairs are not too near, each before the one that they are not too far apart."""
+    return Claims(*(np.column_stack(pair).ravel() for pair in zip(least, most, strict=True)))
 
 
 def _tells(events: ClockedEvents, first: IntArray, then: IntArray) -> BoolArray:

@@ -327,7 +327,12 @@ class _System:
         first, then, text = int(claims.first[claim]), int(claims.then[claim]), texts[claims.of[claim]]
         if min(first, then) < 0:
             return TraceFault(f"it takes part in: {text}", row=max(first, then) + 1)
-        return TraceFault(f"it is not after row {then + 1}, by: {text}", row=first + 1)
+        delay = int(claims.delay[claim])
+        if delay >= 0:
+            return TraceFault(f"it is not after row {then + 1}, by: {text}", row=first + 1)
+        tick = self.events.domain.tick_nanoseconds
+        most = f"{-delay} ticks" if tick is None else format_duration(-delay * tick)
+        return TraceFault(f"it is at most {most} after row {then + 1}, by: {text}", row=first + 1)
 
     def _warn_of_dropped(self, kept: BoolArray, texts: Sequence[str]) -> None:
         for number, text in enumerate(texts):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -24,6 +25,7 @@ __all__ = [
     "causal",
     "encloses",
     "given_length",
+    "signed_length",
 ]
 
 _WITHIN = "\nWITHIN 1"
@@ -32,10 +34,14 @@ _EXAMPLE = '"SEQ(AttemptFailed a, AttemptStart b) WHERE a.task_id = b.task_id"'
 
 @dataclass(frozen=True, slots=True)
 class Causal:
-    """The second event of each pair that a pattern describes is never before the first; see `causal`."""
+    """How much later the second event of each pair that a pattern describes is than the first; see `causal`.
+
+    ``delay`` is the least distance, ``limit`` the largest one (None: any), as text, with a sign, or in ticks.
+    """
 
     pattern: str
     delay: str | int = 0
+    limit: str | int | None = None
 
     def __str__(self) -> str:
         return " ".join(self.pattern.split())
@@ -77,16 +83,18 @@ Constraint: TypeAlias = Causal | Encloses | AllBefore
 
 
 @public
-def causal(pattern: str, delay: Duration | int = 0) -> Causal:
-    """Say that one event causes another, so that it never comes later.
+def causal(pattern: str, delay: Duration | int | Sequence[Duration | int] = 0) -> Causal:
+    """Say that one event causes another, so that it never comes later; or how far apart two events are.
 
     Parameters
     ----------
     pattern : str
         A sequence of two events, and what makes them a pair, without WITHIN. An equality between the two
         keeps the number of pairs small.
-    delay : str, timedelta or int
-        Least time between the two, such as ``"5ms"``, or a number of ticks.
+    delay : str, timedelta or int, or a pair of these
+        Least time from the first to the second, such as ``"5ms"``, or a number of ticks; or the least and the
+        most, ``("0 s", "5 s")``. It may be negative: two events of one moment, seen by two hosts within a
+        minute of each other, are ``("-60 s", "60 s")`` apart.
 
     Returns
     -------
@@ -98,17 +106,18 @@ def causal(pattern: str, delay: Duration | int = 0) -> Causal:
     QuerySyntaxError, QueryError
         If the pattern cannot be read.
     OptionError
-        If it is no sequence of two events, or the delay no length of time.
+        If it is no sequence of two events, or the delay no length of time, or no pair of such.
 
     Examples
     --------
     >>> import uncertain_cep as uc
     >>> retry = uc.causal("SEQ(AttemptFailed a, AttemptStart b) WHERE a.task_id = b.task_id")
+    >>> received = uc.causal("SEQ(Send a, Get b) WHERE a.message = b.message", delay=("0 s", "5 s"))
     """
     from uncertain_cep.query.syntax import Component
     from uncertain_cep.query.syntax import Sequence as Ordered
 
-    made = Causal(pattern, given_length(delay, "delay"))
+    made = Causal(pattern, *_delays(delay))
     try:
         query = made.query()
     except QuerySyntaxError as error:
@@ -191,6 +200,41 @@ def all_before(first: str, then: str, by: str | Sequence[str] = (), delay: Durat
     if first == then:
         raise OptionError(f"all_before: no {first} is before itself: name two types")
     return AllBefore(first, then, columns, given_length(delay, "delay"))
+
+
+def _delays(delay: Any) -> tuple[str | int, str | int | None]:
+    """Return the least and the largest distance of two events; None if there is no largest one."""
+    if not isinstance(delay, list | tuple):
+        return signed_length(delay, "delay"), None
+    if len(delay) != 2:
+        raise OptionError(f'delay={delay!r}: give the least and the most, such as ("0 s", "5 s")')
+    shortest, longest = (signed_length(length, "delay") for length in delay)
+    if isinstance(shortest, int) != isinstance(longest, int) and 0 not in (shortest, longest):
+        raise OptionError(f"delay={delay!r}: give two lengths of time, or two numbers of ticks")
+    if _signed(shortest) > _signed(longest):
+        raise OptionError(f"delay={delay!r}: the least is more than the most")
+    return shortest, longest
+
+
+def _signed(length: str | int) -> int:
+    if isinstance(length, int):
+        return length
+    return -parse_duration(length[1:]) if length.startswith("-") else parse_duration(length)
+
+
+def signed_length(length: Duration | int, what: str) -> str | int:
+    """Return a length as `given_length` does; a negative one is a negative number, or begins with a minus."""
+    value: Any = length
+    positive, is_negative = value, False
+    if isinstance(value, str):
+        is_negative = value.lstrip().startswith("-")
+        positive = value.lstrip()[1:] if is_negative else value
+    elif isinstance(value, int | np.integer | timedelta):
+        zero: Any = type(value)(0)
+        is_negative = bool(value < zero)
+        positive = -value if is_negative else value
+    size = given_length(positive, what)
+    return size if not is_negative else -size if isinstance(size, int) else f"-{size}"
 
 
 def given_length(length: Duration | int, what: str) -> str | int:

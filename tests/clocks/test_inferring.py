@@ -323,9 +323,9 @@ def test_wrong_constraints(make: Any, said: str) -> None:
 
 
 def test_two_hosts_that_saw_one_thing() -> None:
-    """The clock of h shows 100 s where that of g shows 130 s, within 60 s; units, signs and kinds of lengths."""
+    """The clock of h shows 100 s where that of g shows 130 s, within 60 s."""
     seen = pa.table(
-        {"type": ["Logon"] * 2, "user": [7, 7], "host": ["g", "h"], "lower": [130, 100], "upper": [130, 100]}
+        {"type": ["Logon"] * 2, "user": 2 * [7], "host": [*"gh"], "lower": [130, 100], "upper": [130, 100]}
     )
     pattern = "SEQ(Logon a, Logon b) WHERE a.user = b.user AND a.host != b.host"
     expected = [
@@ -369,4 +369,32 @@ def test_two_sided_delays_in_a_schema(tmp_path: Path) -> None:
     assert constraint == uc.causal("SEQ(Send a, Get b) WHERE a.m = b.m", delay=("0 s", "5 s"))
     schema.write_text(text + '["5 s", "0 s"]')
     with pytest.raises(uc.TraceError, match="the least is more than the most"):
+        uc.load_schema(schema)
+
+
+def test_a_prior_may_have_a_default() -> None:
+    events = pa.table({"type": ["A", "A"], "host": ["g", "h"], "lower": [0, 0], "upper": [0, 0]})
+    prior = uc.clock_offset({"g": (-1, 2)}, unit="tick", default=7)
+    bounds = uc.infer_offsets(events, [], prior=prior, source="host")
+    assert bounds["offset_lo"].to_pylist() == [-1, -7]
+    assert bounds["offset_hi"].to_pylist() == [2, 7]
+    # Outward, where it is no whole number of ticks.
+    prior = uc.clock_offset({"g": (-1500, 2500)}, default="1500ms")
+    bounds = uc.infer_offsets(timed(events, "s"), [], prior=prior, source="host", tick="1s")
+    assert bounds["offset_lo"].cast(pa.int64()).to_pylist() == [-2, -2]
+    assert bounds["offset_hi"].cast(pa.int64()).to_pylist() == [3, 2]
+
+
+def test_a_default_in_a_schema(tmp_path: Path) -> None:
+    (tmp_path / "offsets.csv").write_text("host,offset_lo,offset_hi\ng,-1,2\n")
+    (tmp_path / "log.csv").write_text("at,host\n1970-01-01 00:00:10,g\n1970-01-01 00:00:10,h\n")
+    schema = tmp_path / "schema.toml"
+    text = 'tick = "1ms"\n[[events]]\ntype = "A"\ntime = "at"\nuncertainty = { kind = "clock_offset", '
+    text += 'table = "offsets.csv", key = "host", default = "5s" }\n'
+    schema.write_text(text)
+    events = uc.read_traces(tmp_path / "log.csv", schema)
+    assert events["lower"].cast(pa.int64()).to_pylist() == [9_999, 5_000]
+    assert events["upper"].cast(pa.int64()).to_pylist() == [10_002, 15_000]
+    schema.write_text(text.replace('"5s"', '"5 parsec"'))
+    with pytest.raises(uc.TraceError, match=r"uncertainty.default: .* is not a length of time"):
         uc.load_schema(schema)

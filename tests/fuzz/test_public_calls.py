@@ -178,6 +178,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "own": (None, "1s", Made("granularity", lambda: uc.granularity("1s")), -1),
     "epoch": (None, ("host", "host"), ("offset_lo", "offset_hi"), "from"),
     "delay": (*LENGTHS, ("0 s", "5 s"), (-3, 4), ("-1min", 0), ("5 s", "0 s")),
+    "default": (None, "5s", 5, dt.timedelta(seconds=5), -1),
     "idle_after": (None, *LENGTHS),
     "duplicates": ("error", "drop", "keep"),
     "memory_limit": (None, "100GB", "1MB", 0),

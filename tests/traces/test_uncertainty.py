@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -97,6 +98,99 @@ def test_clock_offsets_by_host_and_epoch() -> None:
     assert bounds(intervals) == [(-5, -4), (9, 10), (60, 61), (69, 70), (330, 331), (399, 400), (105, 105)]
     nothing = clock_offset(EPOCHS.slice(0, 0), unit="tick", epoch=("from", "until"))
     assert intervals_of(raw, time="t", uncertainty=nothing, missing="drop").num_rows == 0
+
+
+@st.composite
+def offset_tables(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Bounds of two hosts in epochs that do not overlap, some without bounds, with and without gaps."""
+    rows = []
+    for host in draw(st.sampled_from(("", "g", "gh"))):
+        edges = draw(st.lists(st.integers(0, 12), unique=True, min_size=2, max_size=5).map(sorted))
+        for begin, end in itertools.pairwise(edges):
+            if not draw(st.booleans()):
+                continue
+            low = draw(st.none() | st.integers(-9, 9))
+            row = {"host": host, "from": begin, "until": end, "offset_lo": low}
+            row["offset_hi"] = None if low is None else low + draw(st.integers(0, 3))
+            row["from"] = draw(st.sampled_from((begin, None))) if begin == edges[0] else begin
+            row["until"] = draw(st.sampled_from((end, None))) if end == edges[-1] else end
+            rows.append(row)
+    return rows
+
+
+OFFSETS = pa.schema(
+    [("host", pa.string()), *((name, pa.int64()) for name in ("from", "until", "offset_lo", "offset_hi"))]
+)
+
+
+@given(
+    offset_tables(),
+    st.lists(st.tuples(st.integers(-2, 14), st.sampled_from(("g", "h", "u", None))), min_size=1, max_size=8),
+    st.booleans(),
+)
+def test_hosts_without_bounds_have_a_default(
+    rows: list[dict[str, Any]], stamps: list[tuple[int, str | None]], shared: bool
+) -> None:
+    """Times between epochs are epochs of their own: no two of them share an offset."""
+
+    def is_of(row: dict[str, Any], at: int, host: str | None) -> bool:
+        within = (row["from"] is None or row["from"] <= at) and (row["until"] is None or at < row["until"])
+        return row["host"] == host and within and row["offset_lo"] is not None
+
+    rule = clock_offset(
+        pa.Table.from_pylist(rows, OFFSETS), unit="tick", epoch=("from", "until"), shared=shared, default=4
+    )
+    raw = pa.table(
+        {"t": [at for at, _ in stamps], "host": pa.array([host for _, host in stamps], pa.string())}
+    )
+    made = intervals_of(raw, time="t", uncertainty=rule, missing="drop")
+    expected, clocks = [], []
+    for at, host in stamps:
+        if host is None:
+            continue
+        of_row = [row for row in rows if is_of(row, at, host)]
+        low, high = (of_row[0]["offset_lo"], of_row[0]["offset_hi"]) if of_row else (-4, 4)
+        expected.append((at + low, at + high))
+        # The same gap: no epoch of the host between the two times.
+        edges = {row[key] for row in rows if row["host"] == host and row["offset_lo"] is not None
+                 for key in ("from", "until") if row[key] is not None and row[key] <= at}  # fmt: skip
+        clocks.append((host, max(edges, default=None)))
+    assert bounds(made) == expected
+    if shared:
+        names = made["source"].to_pylist()
+        for one, other in itertools.combinations(range(len(names)), 2):
+            assert (names[one] == names[other]) == (clocks[one] == clocks[other])
+
+
+def test_defaults_have_the_unit_of_the_table() -> None:
+    raw = pa.table({"t": [1000, 1000], "host": ["a", "b"]})
+    default: Any
+    for default in ("5s", dt.timedelta(seconds=5), "4 s + 1000 ms"):
+        rule = clock_offset({"a": (-1, 2)}, default=default)
+        assert bounds(intervals_of(raw, time="t", uncertainty=rule, unit="ms", tick="1ms")) == [
+            (999, 1002),
+            (-4000, 6000),
+        ]
+    begin = pa.array([10, None], pa.int64()).cast(pa.timestamp("s"))
+    end = pa.array([None, None])
+    table = pa.table(
+        {"host": ["a", "b"], "from": begin, "until": end, "offset_lo": [0, 0], "offset_hi": [0, 0]}
+    )
+    rule = clock_offset(table, epoch=("from", "until"), default="1s", shared=True)
+    made = intervals_of(raw, time="t", uncertainty=rule, unit="ms", tick="1ms")
+    assert bounds(made) == [(0, 2000), (1000, 1000)]
+    assert made["source"].to_pylist() == ["a (until 1970-01-01T00:00:10)", "b (always)"]
+    for default, unit, said in (
+        (5, "ms", "give a length of time"),
+        ("5s", "tick", "give a number"),
+        (-1, "tick", "at least 0"),
+        (True, "tick", "give a number"),
+    ):
+        with pytest.raises(OptionError, match=said):
+            clock_offset({}, unit=unit, default=default)
+    days = pa.table({"t": pa.array([dt.date(1970, 1, 2)]), "host": ["x"]})
+    hours = intervals_of(days, time="t", uncertainty=clock_offset({}, default="1h"))
+    assert bounds(hours) == [(23 * 3_600_000_000, 25 * 3_600_000_000)]
 
 
 def test_epochs_are_stamps_of_any_unit() -> None:

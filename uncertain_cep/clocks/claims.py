@@ -125,9 +125,9 @@ def _claims(
     return Claims(*(np.array(part, np.int64) for part in arrays))
 
 
-def _in_turns(least: Claims, most: Claims) -> Claims:
+def _in_turns(not_nearer: Claims, not_farther: Claims) -> Claims:
     """Return the claims that pairs are not too near, each before the one that they are not too far apart."""
-    return Claims(*(np.column_stack(pair).ravel() for pair in zip(least, most, strict=True)))
+    return Claims(*(np.column_stack(pair).ravel() for pair in zip(not_nearer, not_farther, strict=True)))
 
 
 def _tells(events: ClockedEvents, first: IntArray, then: IntArray) -> BoolArray:

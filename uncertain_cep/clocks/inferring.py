@@ -59,8 +59,8 @@ def infer_offsets(
         What `causal`, `encloses` and `all_before` return.
     prior : ClockOffset, str, timedelta, int or None
         What is known beforehand: the most by which any clock is off, such as ``"10min"``, or a number of
-        ticks; or what `clock_offset` returns, where a clock that it does not know has no bounds yet; or
-        nothing.
+        ticks; or what `clock_offset` returns, where a clock that it does not know, and for which it has
+        no default, has no bounds yet; or nothing.
     reference : str, optional
         The clock that is right. Without one, and without events of true times, only the prior ties offsets
         to true time.
@@ -191,6 +191,8 @@ def _prior(events: ClockedEvents, prior: Any, reference: str | None) -> tuple[In
         for bound, prior_bound, sign in zip(bounds, (prior.lower, prior.upper), (1, -1), strict=True):
             # Outward where they are no whole ticks.
             bound[has_prior] = sign * (sign * np.asarray(prior_bound)[place[has_prior]] // scale)
+            if prior.default is not None:
+                bound[~has_prior] = sign * (-prior.default // scale)
         low, high = bounds
     elif prior is None:
         low, high = np.full(count, UNBOUNDED), np.full(count, ~UNBOUNDED)
@@ -331,8 +333,8 @@ class _System:
         if delay >= 0:
             return TraceFault(f"it is not after row {then + 1}, by: {text}", row=first + 1)
         tick = self.events.domain.tick_nanoseconds
-        most = f"{-delay} ticks" if tick is None else format_duration(-delay * tick)
-        return TraceFault(f"it is at most {most} after row {then + 1}, by: {text}", row=first + 1)
+        limit = f"{-delay} ticks" if tick is None else format_duration(-delay * tick)
+        return TraceFault(f"it is at most {limit} after row {then + 1}, by: {text}", row=first + 1)
 
     def _warn_of_dropped(self, kept: BoolArray, texts: Sequence[str]) -> None:
         for number, text in enumerate(texts):

@@ -215,7 +215,8 @@ KINDS: Final[dict[str, Kind]] = {
     "clock_offset": Kind(
         clock_offset,
         ("table",),
-        ("key", "host", "lower", "upper", "unit", "epoch", "shared", "own"),
+        ("key", "host", "lower", "upper", "unit", "epoch", "shared", "own", "default"),
+        durations=("default",),
         pairs=("epoch",),
         switches=("shared",),
         rules=("own",),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,12 @@ import pyarrow as pa
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.expressions.codes import codes_of, places_in
-from uncertain_cep.timeline.durations import number_unit
+from uncertain_cep.timeline.durations import Duration, number_unit, parse_duration
 from uncertain_cep.traces.added_rules import Added, as_rule
+from uncertain_cep.traces.clock_epochs import FIRST, Epochs, epoch_faults, instants, pair_of, said, with_gaps
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import as_arrow
-from uncertain_cep.traces.instants import counts_of, lengths_of, stamp_kind
+from uncertain_cep.traces.instants import lengths_of, stamp_kind
 from uncertain_cep.traces.time_sums import columns_in, stamps_in
 from uncertain_cep.traces.uncertain_stamps import (
     Clocks,
@@ -58,8 +59,10 @@ class ClockOffset:
     """Whether all events of a host, in one epoch, share its offset."""
     own: Uncertainty | None = None
     """How uncertain stamps are by the clock besides; None: not at all."""
-    epochs: tuple[pa.ChunkedArray, pa.ChunkedArray] | None = field(default=None, repr=False, hash=False)
+    epochs: Epochs | None = field(default=None, repr=False, hash=False)
     """The stamps, by the clock, from which on and until which the bounds of each row hold; null: always."""
+    default: int | None = None
+    """The most by which clocks without a row are off, in the unit of the bounds; None: they are unknown."""
 
     def stamps(self, time: str | None) -> tuple[str, ...]:
         """Return the columns whose values are stamps."""
@@ -85,10 +88,13 @@ class ClockOffset:
         scale = (stamps.grid.tick or 1) if self.in_ticks else 1
         keys = stamps.table.column(self.key).cast(pa.string())
         position = self._positions(stamps, column, keys)
-        has_offset = position >= 0
-        shifts = [self._shift(bounds, position, has_offset, scale) for bounds in (self.lower, self.upper)]
+        has_offset = self._has_offset(position, keys)
+        shifts = [
+            np.where(has_offset, self._shift(bounds, position, sign * (self.default or 0)) * scale, 0)
+            for bounds, sign in ((self.lower, -1), (self.upper, 1))
+        ]
         if self.shared:
-            return self._moved_together(stamps, stamps.time or column, position, shifts)
+            return self._moved_together(stamps, stamps.time or column, position, shifts, keys)
         moved = stamps.ticks(stamps.time or column, *shifts)
         (lower, upper), present = moved.moved, moved.present
         gaps = missing_where(present, column)
@@ -96,7 +102,12 @@ class ClockOffset:
         return Intervals(lower, upper, gaps, rests=moved.rests, floored=moved.floored)
 
     def _moved_together(
-        self, stamps: Stamps, column: str, position: IntArray, shifts: list[IntArray]
+        self,
+        stamps: Stamps,
+        column: str,
+        position: IntArray,
+        shifts: list[IntArray],
+        keys: pa.ChunkedArray,
     ) -> Intervals:
         """Return the intervals of times by clocks, whose offsets are widened to whole ticks."""
         if self.own is None:
@@ -107,8 +118,11 @@ class ClockOffset:
             intervals = self.own.intervals(stamps)
         tick = stamps.grid.tick or 1
         low, high = shifts[0] // tick, -(-shifts[1] // tick)
-        has_offset = position >= 0
-        names = np.array([*self._clock_names(), None], object)
+        has_offset = self._has_offset(position, keys)
+        names = np.array([*self._clock_names(), None], object)[position]
+        if self.default is not None:
+            by_default = np.flatnonzero(has_offset & (position < 0))
+            names[by_default] = keys.take(pa.array(by_default)).to_pylist()
         uneven = (shifts[0] % tick != 0) | (shifts[1] % tick != 0)
         for gap in intervals.missing:
             uneven &= ~gap.rows
@@ -118,7 +132,7 @@ class ClockOffset:
             upper=intervals.upper + high,
             missing=(*intervals.missing, *self._unknown(has_offset)),
             floored=intervals.floored + int(uneven.sum()),
-            clocks=Clocks(pa.array(names[position], pa.string()), low, high),
+            clocks=Clocks(pa.array(names, pa.string()), low, high),
         )
 
     def _clock_names(self) -> npt.NDArray[np.object_]:
@@ -130,16 +144,23 @@ class ClockOffset:
         hosts = np.array(self.hosts.to_pylist(), object)
         if self.epochs is None:
             return hosts
-        said = [
-            _said(bound, name, none)
-            for bound, name, none in zip(self.epochs, ("from", "until"), (_FIRST, ~_FIRST), strict=True)
+        texts = [
+            said(bound, name, none)
+            for bound, name, none in zip(self.epochs, ("from", "until"), (FIRST, ~FIRST), strict=True)
         ]
         names = [
-            f"{host} ({begin or end or 'always'})" for host, begin, end in zip(hosts, *said, strict=True)
+            f"{host} ({begin or end or 'always'})" for host, begin, end in zip(hosts, *texts, strict=True)
         ]
         return np.array(names, object)
 
+    def _has_offset(self, position: IntArray, keys: pa.ChunkedArray) -> BoolArray:
+        """Mark the rows whose clock has bounds; by default each that is named has some."""
+        has_row = position >= 0
+        return has_row if self.default is None else has_row | np.asarray(keys.is_valid())
+
     def _unknown(self, has_offset: BoolArray) -> tuple[Missing, ...]:
+        if self.default is not None:
+            return missing_where(has_offset, self.key, "no host is named, so that it has no clock")
         at_the_time = "" if self.epochs is None else " at this time"
         return missing_where(has_offset, self.key, f"there is no clock offset for this host{at_the_time}")
 
@@ -152,12 +173,12 @@ class ClockOffset:
         values = stamps.table.column(column)
         plain = stamp_kind(column, values.type, stamps.unit).resolution is None
         begin, end = (
-            _instants(bound, name, stamps.unit, none, plain)
-            for bound, name, none in zip(self.epochs, ("from", "until"), (_FIRST, ~_FIRST), strict=True)
+            instants(bound, name, stamps.unit, none, plain)
+            for bound, name, none in zip(self.epochs, ("from", "until"), (FIRST, ~FIRST), strict=True)
         )
         read = stamps.times(column)
         if read is None:
-            time = _instants(values, column, stamps.unit, 0, plain)
+            time = instants(values, column, stamps.unit, 0, plain)
         else:
             time = read.counts + read.again if stamps.later else read.counts
         # Epochs of a host do not overlap: the last one that begins in time is the only one that can hold.
@@ -167,7 +188,7 @@ class ClockOffset:
         keys_of_rows = host * (len(distinct) + 1) + np.searchsorted(distinct, time, side="right")
         # One row more stands for none.
         row = np.append(-1, order)[np.searchsorted(keyed, keys_of_rows, side="right")]
-        holds = (np.append(place, -1)[row] == host) & (host >= 0) & (time < np.append(end, _FIRST)[row])
+        holds = (np.append(place, -1)[row] == host) & (host >= 0) & (time < np.append(end, FIRST)[row])
         return np.where(holds, row, -1)
 
     def takes_unit(self, time: str | None, schema: pa.Schema) -> bool:
@@ -184,13 +205,13 @@ class ClockOffset:
             return False
         if self.in_ticks:
             return True
+        if (self.default or 0) % tick:
+            return False
         return all(not (np.asarray(bounds.to_numpy()) % tick).any() for bounds in (self.lower, self.upper))
 
     @staticmethod
-    def _shift(bounds: pa.Array, position: IntArray, has_offset: BoolArray, scale: int) -> IntArray:
-        if len(bounds) == 0:
-            return np.zeros(len(position), np.int64)
-        return np.where(has_offset, np.asarray(bounds.to_numpy())[position] * scale, 0)
+    def _shift(bounds: pa.Array, position: IntArray, default: int) -> IntArray:
+        return np.append(np.asarray(bounds.to_numpy()), default)[position]
 
 
 @public
@@ -204,6 +225,7 @@ def clock_offset(
     epoch: Sequence[str] | None = None,
     shared: bool = False,
     own: Uncertainty | Sequence[Uncertainty] | None = None,
+    default: Duration | int | None = None,
 ) -> ClockOffset:
     """Stamps of hosts whose clocks are off by a bounded amount: ``[T + lower, T + upper]``.
 
@@ -229,6 +251,11 @@ def clock_offset(
     own : uncertainty, optional
         With ``shared``, how uncertain stamps are by the clock besides, such as ``uc.granularity("1s")`` for
         stamps truncated to seconds; a list of several adds up. Default: not at all.
+    default : str, timedelta or int, optional
+        The most by which the clock of a host is off that has no bounds, either way, such as ``"5s"``; a
+        number where ``unit`` is ``tick``. It holds for hosts that the table does not name, whose bounds are
+        null, and at times between the epochs of a host. Without it, these are unknown. Stamps that name no
+        host stay unknown.
 
     Returns
     -------
@@ -240,7 +267,7 @@ def clock_offset(
         If columns are missing, a host stands there twice, or for two epochs that overlap, or a lower bound is
         above the upper one.
     OptionError
-        If there is no such unit.
+        If there is no such unit, or the default is no length of it.
 
     Examples
     --------
@@ -270,8 +297,11 @@ def clock_offset(
         )
     else:
         rows = as_arrow(table)
+    largest = _default_bound(default, in_ticks)
     try:
-        made = _checked(rows, host, lower, upper, None if in_ticks else unit, key or host, _pair(epoch))
+        made = _checked(
+            rows, host, lower, upper, None if in_ticks else unit, key or host, pair_of(epoch), largest
+        )
     except TraceError as error:
         raise TraceError([replace(fault, file=source) for fault in error.faults]) from None
     if not isinstance(shared, bool):
@@ -285,48 +315,29 @@ def clock_offset(
     return replace(made, shared=shared, own=jitter)
 
 
-_FIRST: Final = -(2**63)
-"""Before all times."""
-
-
-def _pair(epoch: Any) -> tuple[str, ...]:
-    if epoch is None:
-        return ()
-    listed = isinstance(epoch, Sequence) and not isinstance(epoch, str) and len(epoch) == 2
-    if not listed or not all(isinstance(name, str) for name in epoch):
-        raise OptionError(f'epoch={epoch!r}: give a pair of columns, such as ("from", "until")')
-    return tuple(epoch)
-
-
-def _instants(
-    values: pa.ChunkedArray, column: str, unit: str | None, none: int, plain: bool | None = None
-) -> IntArray:
-    """Return stamps as nanoseconds since 1970, or plain numbers, with what stands for null.
-
-    An OptionError says that they are not ``plain`` numbers, or are, if that is known.
-    """
-    if pa.types.is_null(values.type):
-        return np.full(len(values), none)
-    kind = stamp_kind(column, values.type, unit)
-    if plain is not None and plain != (kind.resolution is None):
-        raise OptionError("the epochs of clocks and the stamps must both be times, or both plain numbers")
-    counts, present = counts_of(values, column, kind, unit)
-    return np.where(present, counts * (kind.resolution or 1), none)
-
-
-def _said(values: pa.ChunkedArray, word: str, none: int) -> list[str]:
-    """Return where epochs begin, or end, as names of clocks say it; nothing for null."""
-    is_time = stamp_kind(word, values.type, None).resolution is not None
-    texts = []
-    for instant in _instants(values, word, None, none).tolist():
-        text = str(np.datetime64(instant, "ns")) if is_time else str(instant)
-        text = text.rstrip("0").removesuffix(".") if "." in text else text
-        texts.append("" if instant == none else f"{word} {text}")
-    return texts
+def _default_bound(default: Any, in_ticks: bool) -> int | None:
+    """Return the default bound, as a length as long as those of the table: in ticks, or nanoseconds."""
+    if default is None:
+        return None
+    is_number = isinstance(default, int | np.integer) and not isinstance(default, bool | np.timedelta64)
+    if is_number != in_ticks:
+        unit = "a number, as the bounds are ticks" if in_ticks else "a length of time, such as 5s"
+        raise OptionError(f"default={default!r}: give {unit}")
+    largest = int(default) if is_number else parse_duration(default, what="default")
+    if not 0 <= largest < 2**62:
+        raise OptionError(f"default={default!r}: it must be at least 0, and less than 146 years")
+    return largest
 
 
 def _checked(
-    rows: pa.Table, host: str, lower: str, upper: str, unit: str | None, key: str, epoch: tuple[str, ...]
+    rows: pa.Table,
+    host: str,
+    lower: str,
+    upper: str,
+    unit: str | None,
+    key: str,
+    epoch: tuple[str, ...],
+    default: int | None,
 ) -> ClockOffset:
     absent = [name for name in (host, lower, upper, *epoch) if name not in rows.column_names]
     if absent:
@@ -352,38 +363,29 @@ def _checked(
     first[np.unique(codes, return_index=True)[1]] = True
     named = np.asarray(hosts.is_valid().to_numpy())
     if epoch:
-        faults += _epoch_faults(rows, codes, epoch, hosts)
+        faults += epoch_faults(rows, codes, epoch, hosts)
     else:
         faults += row_faults(named & ~first, "this host stands here twice", column=host, values=hosts)
     if faults:
         raise TraceError(faults)
     keep = pa.array(named & bounded)
-    return ClockOffset(
+    made = ClockOffset(
         hosts=hosts.filter(keep).combine_chunks(),
         lower=pa.array(low).filter(keep),
         upper=pa.array(high).filter(keep),
         key=key,
         in_ticks=unit is None,
         epochs=(rows.column(epoch[0]).filter(keep), rows.column(epoch[1]).filter(keep)) if epoch else None,
+        default=default,
     )
-
-
-def _epoch_faults(
-    rows: pa.Table, codes: IntArray, epoch: tuple[str, ...], hosts: pa.ChunkedArray
-) -> list[TraceFault]:
-    begin, end = (
-        _instants(rows.column(name), name, None, none)
-        for name, none in zip(epoch, (_FIRST, ~_FIRST), strict=True)
-    )
-    faults = row_faults(
-        begin >= end,
-        f"the epoch ends before it begins: see {epoch[1]!r}",
-        column=epoch[0],
-        values=rows.column(epoch[0]),
-    )
-    order = np.lexsort((begin, codes))
-    overlapping = np.zeros(len(order), np.bool_)
-    overlapping[order[1:]] = (codes[order[1:]] == codes[order[:-1]]) & (begin[order[1:]] < end[order[:-1]])
-    return faults + row_faults(
-        overlapping & (codes >= 0), "this epoch of the host overlaps another", column=epoch[0], values=hosts
+    if default is None or made.epochs is None:
+        return made
+    # The offset in one gap says nothing of that in another.
+    places, epochs = with_gaps(made.hosts, made.epochs)
+    return replace(
+        made,
+        hosts=pa.concat_arrays([made.hosts, made.hosts.take(pa.array(places))]),
+        lower=pa.concat_arrays([made.lower, pa.array(np.full(len(places), -default))]),
+        upper=pa.concat_arrays([made.upper, pa.array(np.full(len(places), default))]),
+        epochs=epochs,
     )

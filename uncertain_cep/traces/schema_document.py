@@ -520,7 +520,9 @@ class SchemaReader(SchemaValues):
                     arguments.append((key, text))
         for key, value in arguments:
             if key in kind.durations and isinstance(value, str | int):
-                self.duration(value, joined_path(path, key), shortest=0 if name == "plus_minus" else 1)
+                self.duration(
+                    value, joined_path(path, key), shortest=0 if name in ("plus_minus", "clock_offset") else 1
+                )
             if key == "unit":
                 self.unit(str(value), joined_path(path, key))
             if key in kind.sums:

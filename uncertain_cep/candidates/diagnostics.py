@@ -119,7 +119,7 @@ class Diagnostics:
 
     def counted(self, plan: EvaluationPlan, sizes: Sequence[int]) -> None:
         """Learn how many candidates the components of an OR-free pattern have, in pattern order."""
-        keys = [key.name or " = ".join(key.columns) for key in plan.split_keys]
+        keys = plan.partitioning.labels
         for part, size in zip(plan.components, sizes, strict=True):
             before = self.candidates.get(part.variable)
             self.candidates[part.variable] = max(size, before or 0)
@@ -202,7 +202,7 @@ def _of_options(plan: EvaluationPlan) -> list[str]:
             frozenset(zip((part.variable for part in branch.components), key.columns, strict=True))
             for key in partition_keys(branch.bound).keys
         }
-        for branch in plan.branches
+        for branch in (plan.or_free if optional else ())
     }
     for whole, tied in keys.items():
         for name in sorted(whole & optional):

@@ -87,10 +87,9 @@ def forbidden_events(
             pools.append(_Pool(rows[part], place, group, selection.partitions, first_group))
     elif plan.query.strategy != "skip_till_any_match":
         # The partition is that of the reading.
-        tied = plan.split_keys if plan.bound.is_reading else plan.keys
-        names = [key.name for key in tied if key.name is not None]
+        names = plan.partitioning.names if plan.bound.is_reading else plan.partition_attributes
         if plan.query.strategy == "strict_contiguity":
-            names = []
+            names = ()
         everything = np.arange(table.num_rows)
         between = len(pools)
         pools.append(_grouped(table, everything, everything, rows, [(name, name) for name in names]))
@@ -100,11 +99,7 @@ def forbidden_events(
         rows_negated = rows_taken(plan, table, negation.component)
         gaps = plan.bound.gaps
         is_tied = gaps is None or negation.component.variable not in gaps.untied
-        keys = [
-            (key.columns[0], name)
-            for key in plan.split_keys
-            if is_tied and (name := key.negated[number]) is not None
-        ]
+        keys = plan.partitioning.of_negation(number) if is_tied else []
         negated.append(len(pools))
         negated_rows.append(rows_negated)
         pools.append(_grouped(table, rows_negated, np.arange(len(rows_negated)), starts, keys))

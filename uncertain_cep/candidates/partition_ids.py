@@ -34,7 +34,7 @@ class PartitionNumbers:
     """The partitions of which something is held."""
 
     def __init__(self, plan: EvaluationPlan) -> None:
-        self._keys = plan.split_keys
+        self._keys = plan.partitioning.keys
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._free: list[int] = []
         self._settled = 0

@@ -320,8 +320,12 @@ def _whole_ids(ids: pa.ChunkedArray) -> Int64 | None:
 
 def looks_back(plan: EvaluationPlan) -> bool:
     """Return whether a match depends on events before that of the component it belongs to."""
-    leads = plan.owner > 0 or any(negation.after == 0 for negation in plan.negations)
-    return leads or not plan.event_order.is_chain or any(map(looks_back, plan.branches))
+    return any(
+        branch.owner > 0
+        or not branch.event_order.is_chain
+        or any(negation.after == 0 for negation in branch.negations)
+        for branch in (plan, *plan.or_free)
+    )
 
 
 def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str, Mask]) -> Mask | None:
@@ -379,7 +383,7 @@ def partitioned(
 ) -> tuple[list[Int64], list[Int64] | None, int]:
     """Return the rows that have a partition, their partition numbers, and how many partitions there are."""
     layers: list[list[Int64]] = []
-    for key in plan.split_keys:
+    for key in plan.partitioning.keys:
         names = list(dict.fromkeys(key.columns))
         by_name = dict(zip(names, coded(table, names), strict=True))
         codes = [by_name[name] for name in key.columns]

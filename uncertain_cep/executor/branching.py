@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -12,13 +12,14 @@ import pyarrow as pa
 from uncertain_cep.candidates.event_times import ticks_of
 from uncertain_cep.candidates.possible_readings import all_candidates, possible_readings
 from uncertain_cep.candidates.selection import ScanCache, Slicing
-from uncertain_cep.executor.slices import is_searched_by_slice
 from uncertain_cep.executor.sound_tables import check_table, constants_hold
 from uncertain_cep.executor.steps import evaluated
 from uncertain_cep.executor.table_scans import TableScan, times_once
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.plan import EvaluationPlan, plan_of_reading
+from uncertain_cep.plan.evaluated_parts import counts_matches_found, is_searched_by_slice
 from uncertain_cep.plan.grouping import ROW_FIELD
+from uncertain_cep.plan.readings import Readings
 from uncertain_cep.results.projection import widened
 
 __all__ = ["batches_of"]
@@ -31,7 +32,7 @@ def batches_of(plan: EvaluationPlan, scan: TableScan, counters: Counters | None)
 
     Readings, which may be many, are evaluated one after the other.
     """
-    if plan.counted is not None and plan.bound.every is None and (plan.clocks or not plan.is_plain):
+    if plan.counted is not None and counts_matches_found(plan):
         from uncertain_cep.results.expected_counts import counts_of_matches
 
         counted = batches_of(plan.counted, scan, counters)
@@ -41,14 +42,7 @@ def batches_of(plan: EvaluationPlan, scan: TableScan, counters: Counters | None)
             return partial(_grouped_by_slice, plan, plan.by_row, scan, scan.slicing, counters)
         return _grouped(plan, plan.by_row, scan, counters)
     if plan.branches:
-        if plan.readings is None:
-            # All branches are held at once, in one chunk of the events.
-            scan = replace(scan, table=scan.needed(plan))
-        branches = (
-            (branch, batches_of(_counted_as(plan, branch), scan, counters and counters.of_branch(number)))
-            for number, branch in _branches(plan, scan)
-        )
-        parts = branches if plan.readings is not None else _released(list(branches))
+        parts = _of_branches(plan, scan, counters)
         return lambda: _in_turn(plan, parts)
     if scan.slicing is None or not is_searched_by_slice(plan):
         return evaluated(plan, scan, counters)
@@ -88,12 +82,22 @@ def _grouped_by_slice(
         yield from _grouped(plan, by_row, part, counters)()
 
 
-def _counted_as(plan: EvaluationPlan, branch: EvaluationPlan) -> EvaluationPlan:
-    """Return a branch as the plan of what is counted, if anything is."""
-    if not plan.counts:
-        return branch
-    bound = replace(branch.bound, query=plan.query, by=plan.bound.by, every=plan.bound.every)
-    return replace(branch, bound=bound, output_schema=plan.output_schema, counted=branch)
+def _of_branches(
+    plan: EvaluationPlan, scan: TableScan, counters: Counters | None
+) -> Iterator[tuple[EvaluationPlan, Batches]]:
+    """Return the branches of a plan, each with its evaluation."""
+
+    def evaluations(
+        branches: Iterable[tuple[int, EvaluationPlan]],
+    ) -> Iterator[tuple[EvaluationPlan, Batches]]:
+        for number, branch in branches:
+            yield branch, batches_of(plan.of_branch(branch), scan, counters and counters.of_branch(number))
+
+    if plan.readings is not None:
+        return evaluations(_possible(plan, plan.readings, scan))
+    # All branches are held at once, in one chunk of the events.
+    scan = replace(scan, table=scan.needed(plan))
+    return _released(list(evaluations(enumerate(plan.or_free))))
 
 
 def _released(
@@ -137,28 +141,26 @@ def _slices(plan: EvaluationPlan, scan: TableScan, slicing: Slicing) -> Iterator
         )
 
 
-def _branches(plan: EvaluationPlan, scan: TableScan) -> Iterator[tuple[int, EvaluationPlan]]:
-    """Yield the branches of a plan with their numbers; of a sequence's readings those that can have a match.
+def _possible(
+    plan: EvaluationPlan, readings: Readings, scan: TableScan
+) -> Iterator[tuple[int, EvaluationPlan]]:
+    """Yield the readings of a plan that can have a match, with their numbers.
 
-    The readings of a plan that is open are numbered as they come.
+    Those that are planned one by one are numbered as they come.
     """
-    readings, table = plan.readings, scan.table
-    if readings is None:
-        yield from enumerate(plan.branches)
-        return
+    table = scan.table
     if not constants_hold(plan) or not table.num_rows:
         return
     times = scan.times()
     whole, selection = all_candidates(plan, table, times.lower, times.upper, scan.slicing, scan.scan_cache)
-    if scan.diagnostics is not None and plan.window >= min(
-        len(branch.components) for branch in plan.branches
-    ):
+    shortest = min(len(branch.components) for branch in plan.or_free)
+    if scan.diagnostics is not None and plan.window >= shortest:
         scan.diagnostics.counted(whole, selection.sizes)
     possible = possible_readings(plan, readings, selection)
-    if plan.is_open:
+    if not readings.planned:
         for number, choice in enumerate(possible):
             yield number, plan_of_reading(plan, choice)
         return
     numbers = {choice: number for number, choice in enumerate(readings.choices)}
     for choice in possible:
-        yield numbers[choice], plan.branches[numbers[choice]]
+        yield numbers[choice], plan.or_free[numbers[choice]]

@@ -23,12 +23,12 @@ from uncertain_cep.executor.kept import (
     threshold_of_having,
 )
 from uncertain_cep.executor.problem import Problem
-from uncertain_cep.executor.slices import is_searched_by_slice
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.optimizer.choice import choose
+from uncertain_cep.plan.evaluated_parts import is_searched_by_slice
 from uncertain_cep.results.having import had, kept_by_having
 from uncertain_cep.results.projection import id_payload, to_batch
 from uncertain_cep.results.top_k import best_chunk

@@ -12,11 +12,11 @@ from uncertain_cep.candidates.existence import Existence, as_evaluated, existenc
 from uncertain_cep.candidates.own_times import MovedTimes, shared_clocks, times_by_one_clock
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
 from uncertain_cep.executor.problem import Backward, Problem
-from uncertain_cep.executor.slices import is_searched_by_slice
 from uncertain_cep.operators.batch import MatchBatch, happened
 from uncertain_cep.operators.context import InOrder, TiedEvents
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.evaluated_parts import is_searched_by_slice
 
 __all__ = ["HappenedEvents", "KnownOrder", "MovedCandidates", "OneClock"]
 

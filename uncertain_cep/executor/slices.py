@@ -1,19 +1,10 @@
-"""Slices of time: who owns a match, and which plans are evaluated slice by slice."""
+"""Slices of time: the matches that a slice owns."""
 
 from __future__ import annotations
 
 from uncertain_cep.executor.problem import Problem
-from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["is_searched_by_slice", "owned"]
-
-
-def is_searched_by_slice(plan: EvaluationPlan) -> bool:
-    """Return whether slices are evaluated one by one: events in several of them matter to matches in each."""
-    by_bucket = plan.counts and plan.bound.every is not None
-    is_next = plan.query.strategy == "skip_till_next_match"
-    is_searched = not plan.is_plain or (by_bucket and (is_next or plan.clocks))
-    return is_searched or plan.sequences or (plan.clocks and is_next)
+__all__ = ["owned"]
 
 
 def owned(problem: Problem) -> Problem:

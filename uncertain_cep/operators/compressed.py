@@ -38,15 +38,11 @@ def compressed_search(context: ExecutionContext) -> Iterator[MatchBatch]:
     plan, selection = context.plan, context.candidates
     kleene = next(j for j, component in enumerate(plan.components) if component.kleene)
     others = [j for j in range(len(plan.components)) if j != kleene]
-    keys = tuple(
-        replace(key, columns=tuple(key.columns[j] for j in others), negated=(key.columns[kleene],))
-        for key in plan.split_keys
-    )
     apart = replace(
         plan,
         components=tuple(plan.components[j] for j in others),
         negations=(PlannedNegation(replace(plan.components[kleene], kleene=False), kleene),),
-        split_keys=keys,
+        split_keys=plan.partitioning.with_negated(kleene),
     )
     # Without a candidate for the Kleene component nothing can be in its gap, whatever the others are.
     if not selection.empty:

@@ -19,6 +19,7 @@ from uncertain_cep.plan.components import PlannedComponent, PlannedNegation
 from uncertain_cep.plan.equivalence import PartitionKey
 from uncertain_cep.plan.event_order import EventOrder, InSequence, InSets
 from uncertain_cep.plan.options import Approximation, Method
+from uncertain_cep.plan.partitioning import Partitioning
 from uncertain_cep.plan.readings import Readings
 from uncertain_cep.plan.result_columns import SortKey, least_confidence
 from uncertain_cep.plan.time_bounds import Distances
@@ -251,6 +252,11 @@ class EvaluationPlan:
         return any(map(self.event_order.is_beside, range(len(self.negations))))
 
     @property
+    def partitioning(self) -> Partitioning:
+        """How the events are split before anything is matched."""
+        return Partitioning(self.split_keys)
+
+    @property
     def singles(self) -> tuple[int, ...]:
         """The components that take one event, by their numbers."""
         return tuple(j for j, component in enumerate(self.components) if not component.kleene)
@@ -321,6 +327,13 @@ class EvaluationPlan:
     def least_confidence(self) -> float:
         """A confidence that every match reaches which HAVING keeps, but for rounding; 0 if it asks none."""
         return max(self.query.min_confidence or 0.0, least_confidence(self.having))
+
+    def of_branch(self, branch: EvaluationPlan) -> EvaluationPlan:
+        """Return a branch, or the plan that counts its matches if those of this plan are counted."""
+        if self.counted is None:
+            return branch
+        bound = replace(branch.bound, query=self.query, by=self.bound.by, every=self.bound.every)
+        return replace(branch, bound=bound, output_schema=self.output_schema, counted=branch)
 
     @property
     def counts(self) -> bool:

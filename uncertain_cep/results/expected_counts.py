@@ -63,7 +63,7 @@ def expected_counts(
     """
     counting = _Counting(plan, table, pmfs, existence, chunks)
     # By keys of different names an event is of one partition for one component, of another one for another.
-    alike = all(len(set(key.columns)) == 1 for key in plan.split_keys)
+    alike = plan.partitioning.is_alike
     any_match = plan.query.strategy == "skip_till_any_match" and not plan.joined
     few = len(selection.rows) <= MOST_SHARING and alike and existence is None
     if any_match and (few or not len(shared_rows(table, selection))):

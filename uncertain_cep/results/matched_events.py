@@ -122,7 +122,7 @@ def _branches(plan: EvaluationPlan, present: Mapping[str, Mask]) -> Iterator[Eva
         if names and choice is not None:
             yield plan_of_reading(plan, choice)
     if not len(kinds):
-        yield plan.branches[0]
+        yield plan.or_free[0]
 
 
 def _is_there(column: pa.ChunkedArray) -> Mask:

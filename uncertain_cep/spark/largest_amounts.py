@@ -23,9 +23,8 @@ def roundable_columns(plan: EvaluationPlan, schema: pa.Schema) -> tuple[str, ...
     keys = [
         name
         for branch in plan.or_free
-        for key in branch.split_keys
-        for name in (*key.columns, *key.negated)
-        if name is not None and pa.types.is_floating(schema.field(name).type)
+        for name in branch.partitioning.columns
+        if pa.types.is_floating(schema.field(name).type)
     ]
     predicates = [item.expression for item in plan.bound.returns if item.expression is not None]
     for branch in plan.or_free:

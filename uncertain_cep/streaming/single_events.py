@@ -67,7 +67,7 @@ class SingleEvents:
             str,
         ):
             return None
-        keys = {name for key in plan.split_keys for name in key.columns}
+        keys = {name for j, _ in enumerate(plan.components) for name in plan.partitioning.of_component(j)}
         if any(kinds[name] not in (int, str) for name in keys):
             return None
         local = [[scalar(predicate, plain_attribute) for predicate in part.local] for part in plan.components]
@@ -106,7 +106,7 @@ class SingleEvents:
                 if predicate(event) is not True:
                     break
             else:
-                key = tuple(event.get(split_key.columns[j]) for split_key in self.plan.split_keys)
+                key = self.plan.partitioning.of_event(event, j)
                 if None in key:
                     return None
                 components.append(j)

@@ -24,8 +24,8 @@ from uncertain_cep.config import (
 )
 from uncertain_cep.errors import warn
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.plan.derived import once_a_plan
 from uncertain_cep.plan.equivalence import partition_keys
-from uncertain_cep.plan.evaluation_plan import once_a_plan
 from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.plurals import counted, shortened
 from uncertain_cep.query import format_expression

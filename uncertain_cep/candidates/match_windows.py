@@ -89,13 +89,10 @@ def time_differences(plan: EvaluationPlan, window: int) -> Int64:
     # What is before the one and what is behind the other has to fit the window too.
     reach = window - 1 - first[None, :] - last[:, None]
     lags: Int64 = np.where(between > 0, between, -reach)
-    # Those of events that share clocks are not in the ticks of candidates.
-    if plan.distances is None or plan.clocks:
-        return lags
-    for j in range(1, length):
-        lags[j - 1, j] = max(lags[j - 1, j], min(plan.distances.least[j], window))
-        lags[j, j - 1] = max(lags[j, j - 1], min(-plan.distances.most[j], window))
-    for k in range(length):
+    for i, j, low, high in plan.table_distances:
+        lags[i, j] = max(lags[i, j], min(low, window))
+        lags[j, i] = max(lags[j, i], min(-high, window))
+    for k in range(length if plan.table_distances else 0):
         # No path is longer, unless no match fits.
         lags = np.minimum(np.maximum(lags, lags[:, k, None] + lags[None, k, :]), max(length, window))
     return lags

@@ -139,7 +139,7 @@ class SharedClocks:
 
 def with_coded_clocks(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
     """Return a table whose texts that name clocks are values of a dictionary, as they are compared often."""
-    if not plan.clocks or plan.names.source not in table.column_names:
+    if plan.names.source not in plan.clock_columns(table.column_names):
         return table
     place = table.column_names.index(plan.names.source)
     column = table.column(place)
@@ -266,9 +266,7 @@ def times_by_one_clock(
     lower, upper : (n,) int64
         Bounds of their times, ticks, without those of probability 0 at the ends.
     """
-    if offsets is None or plan.counts or plan.sequences:
-        return None
-    if any(condition.earlier is None for condition in plan.bound.times):
+    if offsets is None or not plan.is_of_differences:
         return None
     if (offsets.low == offsets.high).all() or not _is_one_clock_a_match(plan, table, offsets.clock):
         return None

@@ -84,8 +84,7 @@ def possible_readings(plan: EvaluationPlan, readings: Readings, selection: Selec
     n segments of time.
     """
     times = _covered(plan, selection)
-    # Sequences put events of one tick in order.
-    window, step = _window(plan, selection), 0 if plan.sequences else 1
+    window, step = _window(plan, selection), plan.least_step
     for number, alternative in enumerate(readings.alternatives):
         for choice in _Walk(alternative, times, window, step).onward((), _Reached([], []), None):
             yield number, *choice

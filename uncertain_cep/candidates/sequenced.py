@@ -192,7 +192,7 @@ def sequenced(
         Bounds of their times, ticks, without those of probability 0 at the ends.
     """
     names, count = plan.names, table.num_rows
-    if not plan.clocks or names.sequence not in table.column_names:
+    if names.sequence not in plan.clock_columns(table.column_names):
         return None
     column, by_name = table.column(names.sequence), table.column(names.source)
     offsets = offset_bounds(plan, table)
@@ -250,7 +250,7 @@ def order_faults(plan: EvaluationPlan, table: pa.Table) -> list[TraceFault]:
 
     The table has been checked. Laws that would cost too much are passed over: a query with them says so.
     """
-    if not plan.orders:
+    if plan.clock_names.ordered is None:
         return []
     lower, upper = (plan.domain.ticks(table.column(name)) for name in (plan.names.lower, plan.names.upper))
     pmfs, lower, upper = times_of(plan, table, offset_bounds(plan, table), lower, upper)

@@ -142,9 +142,9 @@ class MovedCandidates:
         if inner.window < len(inner.components):
             return None
         rewritten = problem.but(plan=inner, selection=candidates)
-        if inner.distances is None:
+        if not inner.neighbour_bounds:
             return rewritten.but(cls(move).backward)
-        if any(longest <= 0 for longest in inner.distances.most):
+        if any(bound.high <= 0 for bound in inner.neighbour_bounds):
             return None
         return rewritten.but(conditioned=plan)
 

@@ -9,7 +9,7 @@ from typing import Any
 from uncertain_cep.explanation.facts import ChosenPlan, PlanFacts
 from uncertain_cep.explanation.weigher_facts import weigher_facts
 from uncertain_cep.operators.table import operator_of
-from uncertain_cep.plan.evaluation_plan import PlannedComponent
+from uncertain_cep.plan.components import PlannedComponent
 from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.query import Query, format_expression
 from uncertain_cep.query.walks import components_of
@@ -86,10 +86,9 @@ def _part(facts: PlanFacts) -> dict[str, Any]:
     }
     if facts.readings > 1:
         described["of_readings"] = facts.readings
-    if plan.clocks:
-        described["clocks"] = {"source": plan.names.source}
-        if plan.sequences:
-            described["clocks"]["sequence"] = plan.names.sequence
+    clocks = {"source": plan.clock_names.source, "sequence": plan.clock_names.sequence}
+    if named := {part: name for part, name in clocks.items() if name is not None}:
+        described["clocks"] = named
     if facts.clocks is not None:
         pairs = [{"variables": [a, b], "clocks": number} for a, b, number in facts.clocks.sharing]
         described["clocks"] |= {"in_common": pairs, "kernel": facts.clocks.kernel}

@@ -14,7 +14,9 @@ from uncertain_cep.operators.counters import GroupCounts
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.optimizer.choice import time_text
 from uncertain_cep.optimizer.statistics import ComponentStatistics
-from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.plan.clock_columns import ClockNames
+from uncertain_cep.plan.components import PlannedComponent
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.plan.trees import format_tree
 from uncertain_cep.plurals import counted
@@ -207,12 +209,7 @@ def _rows(facts: PlanFacts) -> list[Row]:
     if plan.known_until is not None:
         shown = shown_tick(plan.known_until, domain)
         rows.append(("known until", f"{shown}: matches with a gap that can end behind it are left out"))
-    if plan.clocks:
-        rows.append(("clocks", f"events of one {plan.names.source} move together"))
-        if plan.sequences:
-            rows.append(("", f"those at one tick are in the order of {plan.names.sequence}"))
-        if facts.clocks is not None and (facts.clocks.sharing or not plan.sequences):
-            rows.append(("", facts.clocks.text))
+    rows += _clock_rows(plan.clock_names, facts)
     operator = operator_of(plan)
     rows.append(("operator", f"{operator.name}: {operator.why}"))
     rows.append(("method", _method(plan, chosen is not None and chosen.choice.tree is not None)))
@@ -229,6 +226,18 @@ def _tick(domain: TimeDomain) -> str:
     if domain.tick_nanoseconds is None:
         return "of no named length: times are whole numbers"
     return domain.describe() + ("" if domain.named else ", the default")
+
+
+def _clock_rows(names: ClockNames, facts: PlanFacts) -> list[Row]:
+    """Return what the columns of clocks say."""
+    if names.source is None:
+        return []
+    rows = [("clocks", f"events of one {names.source} move together")]
+    if names.sequence is not None:
+        rows.append(("", f"those at one tick are in the order of {names.sequence}"))
+    if facts.clocks is not None and (facts.clocks.sharing or names.sequence is None):
+        rows.append(("", facts.clocks.text))
+    return rows
 
 
 def _method(plan: EvaluationPlan, along_tree: bool) -> str:

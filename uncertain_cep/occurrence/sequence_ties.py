@@ -34,9 +34,10 @@ class SequenceTies:
     @classmethod
     def of(cls, plan: EvaluationPlan, table: pa.Table, offsets: OffsetBounds | None) -> SequenceTies | None:
         """Return the sources and sequences of checked events; None if there are no sequences."""
-        if offsets is None or not plan.sequences:
+        name = plan.clock_names.sequence
+        if offsets is None or name is None:
             return None
-        column = table.column(plan.names.sequence)
+        column = table.column(name)
         has_sequence = np.asarray(column.is_valid().to_numpy())
         sequence = np.asarray(pc.fill_null(column.cast(pa.int64()), 0).to_numpy())
         return cls(np.where(has_sequence, offsets.clock, -1), sequence)

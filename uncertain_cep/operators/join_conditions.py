@@ -18,14 +18,13 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.time_bounds import LiteralBound
 from uncertain_cep.plan.trees import Join, Leaf, Tree, components_of
 from uncertain_cep.query.time_conditions import FAR
-from uncertain_cep.query.typed import TypedExpression, variables_of
+from uncertain_cep.query.typed import variables_of
 
 __all__ = [
     "JoinChain",
     "JoinConditions",
     "PlannedJoin",
     "distances",
-    "joined_predicates",
     "largest_distances",
 ]
 
@@ -74,17 +73,12 @@ def distances(
     return None if found.diagonal().any() else found
 
 
-def joined_predicates(plan: EvaluationPlan) -> tuple[TypedExpression, ...]:
-    """Return the predicates across components that a join has to evaluate."""
-    distances = plan.distances
-    return plan.joined if distances is None else tuple(p for p in plan.joined if p not in distances.implied)
-
-
 def largest_distances(plan: EvaluationPlan) -> Int64:
     """Return the distances of a plan as :func:`eventbased.join` takes them."""
-    if plan.distances is None or min(plan.distances.most) == FAR:
+    most = [bound.high for bound in plan.neighbour_bounds]
+    if min(most, default=FAR) == FAR:
         return np.zeros(0, dtype=np.int64)
-    return np.array([min(most - 1, UNBOUND_GAP) for most in plan.distances.most], dtype=np.int64)
+    return np.array([min(high - 1, UNBOUND_GAP) for high in (FAR, *most)], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.description import MatchDescription, matches_among
-from uncertain_cep.operators.join_conditions import joined_predicates, largest_distances
+from uncertain_cep.operators.join_conditions import largest_distances
 
 __all__ = ["pivot_join"]
 
@@ -54,7 +54,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
     variables = [component.variable for component in plan.components]
     candidates, w, output = layout.candidates, layout.w, layout.payload(context.payload)
     bytecode = compile_bytecode(
-        joined_predicates(plan), variables, candidates.first, loader(plan, context.table, layout)
+        plan.predicates_to_join, variables, candidates.first, loader(plan, context.table, layout)
     )
     description = MatchDescription(context, layout, bytecode)
     block_rows = min(BLOCK_ROWS, LEAST_BLOCK_ROWS + len(candidates.source))

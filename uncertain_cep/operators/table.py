@@ -14,7 +14,7 @@ from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.pivot_join import pivot_join
 from uncertain_cep.operators.tree_join import tree_join
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.plan.evaluation_plan import once_a_plan
+from uncertain_cep.plan.derived import once_a_plan
 
 __all__ = ["OPERATORS", "Operator", "kernels_of", "operator_of"]
 
@@ -152,7 +152,7 @@ OPERATORS: Final = (
     Operator(
         "join at distances",
         "a sequence of single events is joined at the distances that conditions on times ask of neighbours",
-        lambda plan: plan.distances is not None and plan.evaluation == "query_order" and not plan.clocks,
+        lambda plan: plan.joins_at_distances,
         _joined,
         "joins",
         plans_joins=True,

@@ -12,9 +12,8 @@ from uncertain_cep.expressions.bytecode import PreparedPredicates, binding_order
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.description import MatchDescription
-from uncertain_cep.operators.join_conditions import distances, joined_predicates
+from uncertain_cep.operators.join_conditions import distances
 from uncertain_cep.operators.tree_enumeration import TreeSearch
-from uncertain_cep.plan.time_bounds import LiteralBound
 
 __all__ = ["tree_join"]
 
@@ -53,14 +52,11 @@ def _matches(
     variables = [component.variable for component in plan.components]
     orders = binding_orders(len(variables))
     load = loader(plan, context.table, layout)
-    prepared = PreparedPredicates(joined_predicates(plan), variables, layout.candidates.first, load)
+    prepared = PreparedPredicates(plan.predicates_to_join, variables, layout.candidates.first, load)
     is_next = plan.query.strategy == "skip_till_next_match"
     # What else a component could have taken is looked for in the order of the pattern.
     start = prepared.in_orders(orders[: int(is_next)])
-    bounds: list[LiteralBound] = []
-    if plan.distances is not None:
-        bounds = [LiteralBound(j - 1, j, 1, high) for j, high in enumerate(plan.distances.most) if j]
-    distance = distances(len(variables), layout.w + len(variables), None, bounds)
+    distance = distances(len(variables), layout.w + len(variables), None, plan.neighbour_bounds)
     if distance is None:
         return
     search = TreeSearch(

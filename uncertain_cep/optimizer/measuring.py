@@ -29,7 +29,8 @@ from uncertain_cep.optimizer.statistics import (
     LengthStatistics,
     Statistics,
 )
-from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.plan.components import PlannedComponent
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.query.typed import columns_in
 
 __all__ = ["measure"]

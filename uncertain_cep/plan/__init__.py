@@ -1,7 +1,8 @@
 """Queries bound to a trace, as immutable evaluation plans, and their explanation."""
 
 from uncertain_cep.plan.clock_columns import names_clocks
-from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
+from uncertain_cep.plan.components import PlannedComponent, PlannedNegation
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.plan.options import EVALUATIONS, PLANNERS, Approximation, MatchOptions
 from uncertain_cep.plan.planning import (
     COMPRESSED_COLUMNS,

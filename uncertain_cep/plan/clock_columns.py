@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -11,7 +12,24 @@ from uncertain_cep.plan.options import MatchOptions
 from uncertain_cep.plurals import listed
 from uncertain_cep.timeline.domain import Names
 
-__all__ = ["has_marginals", "idle_columns", "names_clocks", "warn_of_idle_columns"]
+__all__ = ["ClockNames", "has_marginals", "idle_columns", "names_clocks", "warn_of_idle_columns"]
+
+
+class ClockNames(NamedTuple):
+    """The columns of clocks that events share; None for each that is not there, or says nothing."""
+
+    source: str | None
+    sequence: str | None
+    """The column that may tell the order of events of one source."""
+    ordered: str | None
+    """The column that says that this order tells of the times of events."""
+
+    @classmethod
+    def of(cls, names: Names, columns: Collection[str]) -> ClockNames:
+        """Return those among some columns; of an order there have to be the sequences."""
+        source = names.source if names.source in columns else None
+        sequence = names.sequence if source and names.sequence in columns else None
+        return cls(source, sequence, names.ordered if sequence and names.ordered in columns else None)
 
 
 def names_clocks(schema: pa.Schema, options: MatchOptions) -> bool:

@@ -1,8 +1,9 @@
-"""What is evaluated at once: all of a table, or one slice of time after the other; matches, or their counts."""
+"""Plans that are evaluated slice by slice, and counts that another evaluation adds up."""
 
 from __future__ import annotations
 
-from uncertain_cep.plan.evaluation_plan import EvaluationPlan, once_a_plan
+from uncertain_cep.plan.derived import once_a_plan
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 
 __all__ = ["counts_matches_found", "is_searched_by_slice"]
 

@@ -6,23 +6,23 @@ partition key. The rest: bytecode that kernels interpret as soon as its variable
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from functools import wraps
 from html import escape
-from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from uncertain_cep.errors import OptionError
+from uncertain_cep.plan.clock_columns import ClockNames
 from uncertain_cep.plan.components import PlannedComponent, PlannedNegation
+from uncertain_cep.plan.derived import Derived
 from uncertain_cep.plan.equivalence import PartitionKey
 from uncertain_cep.plan.event_order import EventOrder, InSequence, InSets
 from uncertain_cep.plan.options import Approximation, Method
 from uncertain_cep.plan.partitioning import Partitioning
 from uncertain_cep.plan.readings import Readings
 from uncertain_cep.plan.result_columns import SortKey, least_confidence
-from uncertain_cep.plan.time_bounds import Distances
+from uncertain_cep.plan.time_bounds import Distances, LiteralBound
 from uncertain_cep.plan.trees import Tree
 from uncertain_cep.query import Query
 from uncertain_cep.query.binder import BoundQuery
@@ -31,16 +31,7 @@ from uncertain_cep.query.syntax import CountedEvents
 from uncertain_cep.query.typed import Aggregated, Apply, TypedExpression, columns_in
 from uncertain_cep.timeline.domain import Names, TimeDomain
 
-__all__ = ["EvaluationPlan", "PlannedComponent", "PlannedNegation", "once_a_plan"]
-
-FoundT = TypeVar("FoundT")
-
-
-class _Derived(dict[object, Any]):
-    """Values derived from a plan; they do not travel with it."""
-
-    def __reduce__(self) -> tuple[type[_Derived], tuple[()]]:
-        return _Derived, ()
+__all__ = ["EvaluationPlan"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -121,7 +112,7 @@ class EvaluationPlan:
     """Whether a returned column of whole numbers may become float64, where one has more than 64 bits."""
     known_until: int | None = None
     """The tick up to which all events are known, see :mod:`uncertain_cep.plan.gap_ends`; None: all are."""
-    derived: _Derived = field(init=False, default_factory=_Derived, compare=False)
+    derived: Derived = field(init=False, default_factory=Derived, compare=False)
     """What `once_a_plan` keeps."""
 
     def __repr__(self) -> str:
@@ -154,14 +145,30 @@ class EvaluationPlan:
         return self.branches or (self,)
 
     @property
+    def clock_names(self) -> ClockNames:
+        """The columns of clocks that the evaluation reads."""
+        return ClockNames.of(self.names, self.required_columns if self.clocks else ())
+
+    @property
     def sequences(self) -> bool:
         """Whether there are sequences that may tell the order of events of one source."""
-        return self.clocks and self.names.sequence in self.required_columns
+        return self.clock_names.sequence is not None
 
     @property
     def orders(self) -> bool:
         """Whether the order of a source may tell something of the times of its events."""
-        return self.sequences and self.names.ordered in self.required_columns
+        return self.clock_names.ordered is not None
+
+    @property
+    def least_step(self) -> int:
+        """The ticks between an event and the next one at least: sequences put those at one tick in order."""
+        return 0 if self.sequences else 1
+
+    @property
+    def is_of_differences(self) -> bool:
+        """Whether the result stays as it is, but for ranges, if the times of all events move by as much."""
+        is_of_moment = any(condition.earlier is None for condition in self.bound.times)
+        return not self.counts and not self.sequences and not is_of_moment
 
     def refuse_orders(self) -> None:
         """Raise an OptionError if sources are ordered: in a stream more of their events may come."""
@@ -250,6 +257,26 @@ class EvaluationPlan:
         if any(branch.negates_beside_sets for branch in self.branches):
             return True
         return any(map(self.event_order.is_beside, range(len(self.negations))))
+
+    @property
+    def neighbour_bounds(self) -> tuple[LiteralBound, ...]:
+        """Bounds on the differences of neighbours, one for each but the first; () if conditions set none."""
+        return () if self.distances is None else self.distances.bounds
+
+    @property
+    def table_distances(self) -> tuple[LiteralBound, ...]:
+        """Those of times in the table: with clocks, events are not at the ticks of their candidates."""
+        return () if self.clocks else self.neighbour_bounds
+
+    @property
+    def predicates_to_join(self) -> tuple[TypedExpression, ...]:
+        """The predicates across components that a join at distances has to evaluate besides."""
+        return self.joined if self.distances is None else self.distances.unimplied(self.joined)
+
+    @property
+    def joins_at_distances(self) -> bool:
+        """Whether events are joined at the distances that conditions on times ask of neighbours."""
+        return self.distances is not None and self.evaluation == "query_order" and not self.clocks
 
     @property
     def partitioning(self) -> Partitioning:
@@ -384,16 +411,3 @@ class EvaluationPlan:
     def collects(self) -> bool:
         """Whether all matches that the query speaks of end up in one table or in one place."""
         return self.returns_matches and (self.query.limit is None or self.query.non_overlapping)
-
-
-def once_a_plan(function: Callable[[EvaluationPlan], FoundT]) -> Callable[[EvaluationPlan], FoundT]:
-    """Have what a function tells of a plan alone worked out once, and kept with the plan."""
-
-    @wraps(function)
-    def told(plan: EvaluationPlan) -> FoundT:
-        if function not in plan.derived:
-            plan.derived[function] = function(plan)
-        value: FoundT = plan.derived[function]
-        return value
-
-    return told

@@ -11,7 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, once_a_plan
+from uncertain_cep.plan.components import PlannedComponent
+from uncertain_cep.plan.derived import once_a_plan
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.plan.once_a_row import once_a_row
 from uncertain_cep.plan.time_bounds import bound_predicates, whole_sum
 from uncertain_cep.query.time_conditions import TimeCondition, TimeReference, bounds_in_ticks

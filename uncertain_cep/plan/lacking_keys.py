@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from uncertain_cep.errors import warn
-from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.plan.components import PlannedComponent
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 
 __all__ = ["warn_of_lacking_keys"]
 

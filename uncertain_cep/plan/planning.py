@@ -17,8 +17,9 @@ from uncertain_cep.plan.clock_columns import (
     names_clocks,
     warn_of_idle_columns,
 )
+from uncertain_cep.plan.components import PlannedComponent, PlannedNegation
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
-from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.plan.grouping import ROW_FIELD, grouped_plan, of_matches, with_rows
 from uncertain_cep.plan.known_until import end_in_ticks
 from uncertain_cep.plan.once_a_row import once_a_row

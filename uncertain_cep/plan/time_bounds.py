@@ -160,6 +160,16 @@ class Distances:
     are_all: bool
     """Whether the conditions say nothing but ``least``."""
 
+    @property
+    def bounds(self) -> tuple[LiteralBound, ...]:
+        """The bounds of each event's distance from the one before, but for the first."""
+        pairs = enumerate(zip(self.least[1:], self.most[1:], strict=True))
+        return tuple(LiteralBound(i, i + 1, low, high) for i, (low, high) in pairs)
+
+    def unimplied(self, predicates: Sequence[TypedExpression]) -> tuple[TypedExpression, ...]:
+        """Return the predicates that do not hold by the differences alone."""
+        return tuple(predicate for predicate in predicates if predicate not in self.implied)
+
 
 def distances_of(
     conditions: Sequence[TimeCondition], variables: Sequence[str], names: Names, domain: TimeDomain

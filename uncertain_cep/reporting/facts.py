@@ -197,9 +197,9 @@ def _events(request: ReportRequest, answer: Answer, clock: Clock) -> tuple[dict[
 
 def _clocks(plan: EvaluationPlan, events: pa.Table, width: Int64) -> dict[str, list[Any]]:
     """Return the clock of each event, null for none, and whether its time by the clock is certain."""
-    if not plan.clocks:
+    if (name := plan.clock_names.source) is None:
         return {"clock": [None] * len(width), "read": [False] * len(width)}
-    source = events.column(plan.names.source)
+    source = events.column(name)
     low, high = plan.domain.offsets(events, plan.names)
     return {
         "clock": [None if value is None else str(_plain(value)) for value in source.to_pylist()],

@@ -305,7 +305,8 @@ def _trace_facts(plan: EvaluationPlan, table: pa.Table, begin: Int64, end: Int64
                 int(lengths_of_kind.max()),
             )
         )
-    source = table.column(names.source) if plan.clocks else pa.nulls(0)
+    name = plan.clock_names.source
+    source = pa.nulls(0) if name is None else table.column(name)
     exists = existence(table, names.probability)
     return TraceFacts(
         events=table.num_rows,

@@ -48,8 +48,8 @@ def names_of(plan: EvaluationPlan, answers: OpenAnswers, by: str) -> pa.Array:
         called = _text(table.column(column), answers.row)
     else:
         called = pa.nulls(len(answers.row), pa.string())
-    if plan.clocks:
-        clock = _text(table.column(names.source), answers.row)
+    if (source := plan.clock_names.source) is not None:
+        clock = _text(table.column(source), answers.row)
         called = pc.if_else(pa.array(answers.kind == CLOCK), clock, called)
     return called
 

@@ -164,8 +164,11 @@ def _matches(question: Question, named: NamedEvents) -> Iterator[dict[str, Any]]
 
 def _searched(question: Question, named: NamedEvents, confidence: bool) -> Iterator[dict[str, Any]]:
     options = replace(question.options, confidence=confidence, batch_rows=64, threads=1)
-    plan = replace(question.plan, confidence=confidence)
-    if plan.is_open or plan.query.strategy == "skip_till_next_match" or not named.by_variable:
+    if (
+        question.is_countless
+        or question.plan.query.strategy == "skip_till_next_match"
+        or not named.by_variable
+    ):
         # What an event could have been taken for may not depend on the named ones.
         table = _neighbourhood(question, named)
         for batch in execute_within(_with_confidence(question, confidence), table, options, None):
@@ -200,13 +203,11 @@ def _ids(question: Question, rows: Any) -> Any:
 
 def _neighbourhood(question: Question, named: NamedEvents) -> pa.Table:
     """Return the events that can be in a match with the named ones, or in its gaps: those within a window."""
-    if not named.rows or question.plan.sequences:
+    if not named.rows:
         return question.table
-    lower, upper = question.times
-    rows = np.array(named.rows)
-    window = min(question.window, int(upper.max()) - int(lower.min()) + 1)
-    begin, end = int(lower[rows].max()) - window, int(upper[rows].min()) + window
-    return question.table.filter(pa.array((upper >= begin) & (lower <= end)))
+    (lower, upper), rows, reach = question.times, np.array(named.rows), question.reach()
+    near = question.near(int(lower[rows].max()) - reach, int(upper[rows].min()) + reach)
+    return question.table.take(pa.array(near))
 
 
 def _answer(question: Question, named: NamedEvents, count: int) -> WhyNot:
@@ -239,7 +240,7 @@ def _answer(question: Question, named: NamedEvents, count: int) -> WhyNot:
 def _branches(question: Question, named: NamedEvents) -> list[EvaluationPlan]:
     """Return the branches that can have the named events; of countless readings some."""
     branches = [*filter(named.fits, question.branches)]
-    if question.plan.is_open:
+    if question.is_countless:
         taken = [name for name, events in named.by_variable.items() if events.rows]
         filled = question.branch_of(taken) if taken else None
         if filled is not None and named.choice_of(filled) is not None:

@@ -60,8 +60,7 @@ class EventTimes:
         """Return the first and the last tick of an event: by its clock if the offset of that is uncertain."""
         question = self._question
         lower, upper = (int(bound[row]) for bound in question.times)
-        if question.plan.orders and question.offsets is not None:
-            lower, upper = self._in_order(row, lower, upper)
+        lower, upper = self._in_order(row, lower, upper)
         clock = self.clock_of(row)
         if clock < 0 or question.offsets is None:
             return lower, upper
@@ -82,14 +81,17 @@ class EventTimes:
 
     @cached_property
     def _sequences(self) -> tuple[Int64, NDArray[np.bool_]]:
-        """The sequences of all events, 0 where there is none, and where there is one."""
-        column = self._question.table.column(self._question.plan.names.sequence)
+        """The sequences of all events, 0 where there is none, and where there is one that tells an order."""
+        name, table = self._question.plan.clock_names.sequence, self._question.table
+        if name is None:
+            return np.zeros(table.num_rows, dtype=np.int64), np.zeros(table.num_rows, dtype=np.bool_)
+        column = table.column(name)
         return np.asarray(pc.fill_null(column, 0)).astype(np.int64), np.asarray(column.is_valid())
 
     def can_tie(self, early: int, late: int) -> bool:
         """Return whether an event is before another one at the same tick, by their sequences."""
         question = self._question
-        if not question.plan.sequences or question.offsets is None:
+        if question.offsets is None:
             return False
         clocks = question.offsets.clock
         sequence, has_sequence = self._sequences
@@ -104,7 +106,7 @@ class EventTimes:
     def ordered(self, placed: list[Placed]) -> Iterator[tuple[int, int]]:
         """Yield pairs of the events of a choice, by number, that the order of their source puts in order."""
         question = self._question
-        if not question.plan.orders or question.offsets is None:
+        if question.offsets is None:
             return
         clocks, (sequence, _) = question.offsets.clock, self._sequences
         groups: dict[int, list[int]] = {}
@@ -119,13 +121,15 @@ class EventTimes:
 
     def is_bound_by_others(self, row: int) -> bool:
         """Return whether an event is of an ordered source, whose other events bound its time, too."""
-        return self._question.plan.orders and bool(self._is_ordered[row])
+        return bool(self._is_ordered[row])
 
     @cached_property
     def _is_ordered(self) -> NDArray[np.bool_]:
         question = self._question
-        assert question.offsets is not None
-        column = pc.fill_null(question.table.column(question.plan.names.ordered), False)
+        name = question.plan.clock_names.ordered
+        if name is None or question.offsets is None:
+            return np.zeros(question.table.num_rows, dtype=np.bool_)
+        column = pc.fill_null(question.table.column(name), False)
         return np.asarray(column).astype(np.bool_) & (question.offsets.clock >= 0) & self._sequences[1]
 
     def _in_order(self, row: int, lower: int, upper: int) -> tuple[int, int]:

@@ -281,7 +281,7 @@ def _written_out(
     exists = existence(table, names.probability)
     plan = as_evaluated(branch, exists)
     ties = None
-    if plan.sequences:
+    if plan.clock_names.sequence is not None:
         pmfs, low, high = times_of(plan, table, question.offsets, *bounds)
         order = sequenced(plan, table, pmfs, low, high)
         if order is not None:
@@ -316,10 +316,6 @@ def _written_out(
 def _near(times: ChoiceTimes) -> NDArray[np.int64]:
     """Return the rows of the events that can be in a gap of a choice, and its own: a window around it."""
     question = times.question
-    if question.plan.sequences:
-        return np.arange(question.table.num_rows)
-    lower, upper = question.times
+    (lower, upper), reach = question.times, question.reach()
     rows = np.array([event.row for event in times.placed])
-    window = min(question.window, int(upper.max()) - int(lower.min()) + 1)
-    begin, end = int(lower[rows].min()) - window, int(upper[rows].max()) + window
-    return np.flatnonzero((upper >= begin) & (lower <= end))
+    return question.near(int(lower[rows].min()) - reach, int(upper[rows].max()) + reach)

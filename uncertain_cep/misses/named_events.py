@@ -142,7 +142,7 @@ def named_events(question: Question, ids: Mapping[str, Any]) -> NamedEvents:
         if name in variables:
             named[name] = _rows_of(question, name, value, keys)
     answer = NamedEvents(question, named, keys, dict(ids))
-    if named and not plan.is_open and not any(map(answer.fits, question.branches)):
+    if named and not question.is_countless and not any(map(answer.fits, question.branches)):
         shown = ", ".join(f"{name}={plain_text(ids[name])}" for name in named)
         raise OptionError(f"no branch of the pattern has events as {shown}: name fewer variables")
     return answer

@@ -156,7 +156,7 @@ class _Search:
         """
         question, rows = self.question, self._rows
         kept = np.ones(len(rows), dtype=np.bool_)
-        if not self.named.rows or question.plan.orders:
+        if not self.named.rows or question.plan.clock_names.ordered is not None:
             return kept
         lower, upper = self._times
         reach = min(bound.window, self._span) + ticks

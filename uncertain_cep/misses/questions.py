@@ -105,8 +105,8 @@ class Question:
     def branch_of(self, variables: Sequence[str]) -> EvaluationPlan | None:
         """Return the plan of the branch that takes events for just these variables; None if there is none."""
         names = {*variables}
-        readings = self.plan.readings
-        if self.plan.is_open and readings is not None:
+        readings = self.plan.open_readings
+        if readings is not None:
             choice = readings.that_takes(variables)
             return None if choice is None else plan_of_reading(self.plan, choice)
         for branch in self.branches:
@@ -144,6 +144,26 @@ class Question:
     def times(self) -> tuple[Int64, Int64]:
         """Bounds of the times of all events, ticks, without those of probability 0 at the ends."""
         return self._event_times.lower, self._event_times.upper
+
+    @property
+    def is_countless(self) -> bool:
+        """Whether the query has more readings than those looked at."""
+        return self.plan.open_readings is not None
+
+    def near(self, begin: int, end: int) -> NDArray[np.int64]:
+        """Return the rows of the events that can be at ticks from the one to the other, and of those beside.
+
+        Where sequences tell an order all events are: any may be in order with those.
+        """
+        if self.plan.clock_names.sequence is not None:
+            return np.arange(self.table.num_rows)
+        lower, upper = self.times
+        return np.flatnonzero((upper >= begin) & (lower <= end))
+
+    def reach(self) -> int:
+        """Return the ticks that a match can span, of a trace that is shorter than the window no more."""
+        lower, upper = self.times
+        return min(self.window, int(upper.max()) - int(lower.min()) + 1)
 
     @cached_property
     def _event_times(self) -> EventTimes:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from uncertain_cep.plan.evaluation_plan import EvaluationPlan
+from typing import Any, Protocol, TypeVar
 
 __all__ = ["Derived", "once_a_plan"]
 
-FoundT = TypeVar("FoundT")
+ValueT = TypeVar("ValueT")
 
 
 class Derived(dict[object, Any]):
@@ -21,14 +18,23 @@ class Derived(dict[object, Any]):
         return Derived, ()
 
 
-def once_a_plan(function: Callable[[EvaluationPlan], FoundT]) -> Callable[[EvaluationPlan], FoundT]:
-    """Have what a function tells of a plan alone worked out once, and kept with the plan."""
+class _Plan(Protocol):
+    @property
+    def derived(self) -> Derived:
+        """The values kept."""
+
+
+PlanT = TypeVar("PlanT", bound=_Plan)
+
+
+def once_a_plan(function: Callable[[PlanT], ValueT]) -> Callable[[PlanT], ValueT]:
+    """Compute a value that depends on a plan alone once, and keep it with the plan."""
 
     @wraps(function)
-    def told(plan: EvaluationPlan) -> FoundT:
+    def kept(plan: PlanT) -> ValueT:
         if function not in plan.derived:
             plan.derived[function] = function(plan)
-        value: FoundT = plan.derived[function]
+        value: ValueT = plan.derived[function]
         return value
 
-    return told
+    return kept

@@ -165,6 +165,11 @@ class EvaluationPlan:
         return 0 if self.sequences else 1
 
     @property
+    def has_pmfs_by_clocks(self) -> bool:
+        """Whether a pmf is that of the time by the event's clock."""
+        return self.clocks or self.marginals
+
+    @property
     def is_of_differences(self) -> bool:
         """Whether the result stays as it is, but for ranges, if the times of all events move by as much."""
         is_of_moment = any(condition.earlier is None for condition in self.bound.times)
@@ -245,6 +250,11 @@ class EvaluationPlan:
     def asks_order_alone(self) -> bool:
         """Whether times of a match have to be in one order, within the window, and nothing else."""
         return self.order is None and not self.bound.times and not self.forbids
+
+    @property
+    def depends_on_others(self) -> bool:
+        """Whether other events can change a match: those that spoil it, or those of an ordered source."""
+        return self.forbids or self.orders
 
     @property
     def forbids(self) -> bool:

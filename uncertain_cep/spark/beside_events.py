@@ -93,9 +93,8 @@ def beside_events(
     work = _Work(plan, compute, of_matches, schema, as_spark_keeps(nothing.schema))
     parts = int(matches.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     shared = [name for name in plan.shared_keys if name in keys]
-    clusters = None
-    if plan.orders:
-        events, clusters = clustered(events, plan)
+    events, clusters = clustered(events, plan)
+    if clusters is not None:
         shared = [name for name in shared if name == plan.names.source]
     of_keys = {name: keys[name] for name in shared}
     part, reached, events = _parts(matches, events, plan, of_keys, parts, clusters)

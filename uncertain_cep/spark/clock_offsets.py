@@ -18,7 +18,7 @@ __all__ = ["check_clock_columns", "check_offsets_agree", "knows_clock"]
 
 def check_clock_columns(plan: EvaluationPlan, schema: pa.Schema) -> None:
     """Raise OptionError or TraceError for offsets of types whose unit is not known."""
-    if not plan.clocks:
+    if plan.clock_names.source is None:
         return
     faults = check_clocks(schema.empty_table(), plan.names, plan.domain)
     if faults:
@@ -43,10 +43,10 @@ def knows_clock(plan: EvaluationPlan, schema: t.StructType) -> Column:
     A null means that the condition does not hold. `check_offsets_agree` compares the bounds of different
     rows.
     """
-    names, bounds = plan.names, _bounds(plan)
-    source = column(names.source)
-    if not bounds:
+    names, bounds, clock = plan.names, _bounds(plan), plan.clock_names.source
+    if clock is None or not bounds:
         return f.lit(True)
+    source = column(clock)
     low, high = map(column, bounds)
     has_offset = low.isNotNull() & high.isNotNull()
     counted = plan.domain.unit == "tick"
@@ -60,9 +60,9 @@ def check_offsets_agree(frame: DataFrame, plan: EvaluationPlan) -> None:
 
     Runs a job over the columns of clocks, if there are any.
     """
-    if not plan.clocks:
+    if (clock := plan.clock_names.source) is None:
         return
-    source = column(plan.names.source)
+    source = column(clock)
     values = [column(name) for name in _bounds(plan)]
     if plan.names.offset_pmf in plan.required_columns:
         values.append(
@@ -81,5 +81,5 @@ def check_offsets_agree(frame: DataFrame, plan: EvaluationPlan) -> None:
         agrees &= f.col(f"least{number}") == f.col(f"most{number}")
     differs = bounds.filter(~agrees).select("source")
     for row in differs.limit(1).collect():
-        fault = TraceFault(OTHER_BOUNDS, column=plan.names.source, value=shown(row["source"]))
+        fault = TraceFault(OTHER_BOUNDS, column=clock, value=shown(row["source"]))
         raise TraceError(fault)

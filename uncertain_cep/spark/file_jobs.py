@@ -41,6 +41,8 @@ def file_work(
 
     ``schema`` is the schema of the events, and ``tick`` the length of a tick by their own columns.
     """
+    if plan.orders:
+        return None
     files, tasks = _files_and_tasks(frame, plan, schema, partitions)
     if files is None or tasks is None or not tasks.sound:
         return None

@@ -202,16 +202,14 @@ def _faulty(plan: EvaluationPlan, schema: t.StructType, tick: str | None) -> Col
         pmf = column(names.pmf).cast("array<double>")
         total = f.aggregate(pmf, f.lit(0.0), lambda total, part: total + part)
         # Of events that name clocks the pmf is that of the time by the clock: workers check its length.
-        by_clock = plan.clocks or plan.marginals
-        is_long = f.lit(True) if by_clock else f.size(pmf) == length + 1
+        is_long = f.lit(True) if plan.has_pmfs_by_clocks else f.size(pmf) == length + 1
         is_pmf = (
             is_long
             & f.forall(pmf, lambda part: f.coalesce(part >= 0, f.lit(False)))
             & (f.abs(total - 1) <= PMF_TOLERANCE)
         )
         sound &= pmf.isNull() | is_pmf
-    if plan.clocks:
-        sound &= knows_clock(plan, schema)
+    sound &= knows_clock(plan, schema)
     if names.probability in plan.required_columns:
         probability = column(names.probability).cast("double")
         # For Spark NaN is above all numbers.
@@ -230,7 +228,7 @@ def _report(faulty: DataFrame, plan: EvaluationPlan, count: int, tick: str | Non
         check_one_tick([tick, *(row[0] for row in several)], names.tick)
     names_read = [names.type, names.id, names.lower, names.upper]
     names_read += [name for name in (names.pmf, names.probability) if name in plan.required_columns]
-    names_read += [name for name in names.clocks if plan.clocks and name in plan.required_columns]
+    names_read += [name for name in names.clocks if name in plan.clock_columns(plan.required_columns)]
     table = faulty.select(*map(column, names_read)).limit(FAULT_LIMIT).toArrow()
     # Spark has no row numbers: the value has to identify the row.
     faults = value_faults(plan, table)

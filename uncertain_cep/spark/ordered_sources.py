@@ -48,12 +48,14 @@ class Clusters(NamedTuple):
         )
 
 
-def clustered(frame: DataFrame, plan: EvaluationPlan) -> tuple[DataFrame, Clusters]:
-    """Return the events with the columns of their clusters.
+def clustered(frame: DataFrame, plan: EvaluationPlan) -> tuple[DataFrame, Clusters | None]:
+    """Return the events with the columns of their clusters, if there are ordered sources.
 
     Sorts the records of each source by their sequences. A cluster here may be several clusters of the engine,
     which leaves out ticks of probability 0.
     """
+    if plan.clock_names.ordered is None:
+        return frame, None
     schema = arrow_schema(frame)
     begin, end, number, last = (
         unused_name(schema, name) for name in ("cluster begin", "cluster end", "cluster", "last")
@@ -88,21 +90,19 @@ def check_orders(frame: DataFrame, plan: EvaluationPlan) -> None:
 
     Runs two jobs, if there are ordered sources.
     """
-    if not plan.orders:
+    if (ordered := plan.clock_names.ordered) is None:
         return
     names = plan.names
     record, lower, upper = _records(plan, frame)
     source, sequence = column(names.source), column(names.sequence)
-    is_ordered = f.coalesce(column(names.ordered), f.lit(False)).cast("boolean")
+    is_ordered = f.coalesce(column(ordered), f.lit(False)).cast("boolean")
     place = f.when(record, sequence)
     each = frame.filter(source.isNotNull()).groupBy(source.alias("source"))
     in_part = (f.max(is_ordered) != f.min(is_ordered)).alias("in_part")
     again = (f.count(place) > f.count_distinct(place)).alias("again")
     wrong = each.agg(in_part, again).filter(f.col("in_part") | f.col("again"))
     for row in wrong.limit(1).collect():
-        name, message = (
-            (names.ordered, ORDERED_IN_PART) if row["in_part"] else (names.sequence, SEQUENCE_AGAIN)
-        )
+        name, message = (ordered, ORDERED_IN_PART) if row["in_part"] else (names.sequence, SEQUENCE_AGAIN)
         raise TraceError(TraceFault(message, column=name, value=shown(row["source"])))
     by_place = Window.partitionBy(source).orderBy(sequence).rowsBetween(Window.unboundedPreceding, 0)
     backward = Window.partitionBy(source).orderBy(sequence.desc())

@@ -115,7 +115,7 @@ def prepare(
     diagnostics.about(plan)
     noted = (schema.metadata or {}).get(TICK_METADATA)
     tick = None if noted is None else noted.decode()
-    if spread.by_files and spread.slice_length is None and not spread.prune and not plan.orders:
+    if spread.by_files and spread.slice_length is None and not spread.prune:
         work = file_work(original, plan, schema, tick, spread.partitions)
         if work is not None:
             if undecided is not None:
@@ -139,9 +139,8 @@ def _shuffled(
     """Return the candidates in partitions; ``tick`` is the length of a tick by the events' own column."""
     candidates = candidate_filters(plan, frame.schema)
     checked = frame.select(*map(column, columns_read(plan, schema)))
-    clusters = None
-    if plan.orders:
-        checked, clusters = clustered(checked, plan)
+    checked, clusters = clustered(checked, plan)
+    if clusters is not None:
         candidates = clusters.travel(plan, candidates)
     asks_last = undecided is not None and undecided.asks_last
     statistics = collect_statistics(

@@ -233,10 +233,10 @@ def _trace_facts(reported: _Reported) -> TraceFacts:
     lower, upper = (in_ticks(plan, events.schema, name) for name in (names.lower, names.upper))
     length = upper - lower
 
-    def given(name: str | None, *, there: bool = True) -> Column:
-        return column(name) if there and name in events.columns else f.lit(None)
+    def given(name: str | None) -> Column:
+        return f.lit(None) if name is None or name not in events.columns else column(name)
 
-    source = given(names.source, there=plan.clocks)
+    source = given(plan.clock_names.source)
     (counts,) = events.agg(
         f.count("*"),
         f.count_if(length == 0),
@@ -308,7 +308,7 @@ def _among(reported: _Reported, raw: DataFrame, query: Query) -> DataFrame:
     """Return the possible matches, all of those that raw stamps give among them."""
     plan, options = reported.plan, replace(reported.request.options, confidence=False)
     events = reported.needed
-    if not plan.forbids and not plan.orders:
+    if not plan.depends_on_others:
         # Other events do not change the answer.
         joined = joined_events(raw, events, query, reported.request.options, names=reported.beside)
         events = joined.select(*map(column, events.columns)).distinct()

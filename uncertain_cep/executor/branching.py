@@ -93,8 +93,8 @@ def _of_branches(
         for number, branch in branches:
             yield branch, batches_of(plan.of_branch(branch), scan, counters and counters.of_branch(number))
 
-    if plan.readings is not None:
-        return evaluations(_possible(plan, plan.readings, scan))
+    if (readings := plan.readings) is not None:
+        return evaluations(_possible(plan, readings, scan))
     # All branches are held at once, in one chunk of the events.
     scan = replace(scan, table=scan.needed(plan))
     return _released(list(evaluations(enumerate(plan.or_free))))

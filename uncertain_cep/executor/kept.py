@@ -6,17 +6,16 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from confidence.chain.side_by_side import LENGTHS
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import Threshold
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.plan.result_columns import SortKey
+from uncertain_cep.plan.ranking import is_weighed_side_by_side, rises_with_best
 from uncertain_cep.results.ranking import least_passing, passing
 from uncertain_cep.results.top_k import RisingThreshold
 
-__all__ = ["confident", "is_best_only", "limited", "rising_threshold", "threshold_of_having"]
+__all__ = ["confident", "limited", "rising_threshold", "threshold_of_having"]
 
 
 def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:
@@ -41,18 +40,10 @@ def limited(plan: EvaluationPlan, batches: Iterator[pa.RecordBatch]) -> Iterator
             return
 
 
-def is_best_only(plan: EvaluationPlan) -> bool:
-    """Return whether only the k matches of the greatest confidences are wanted."""
-    query = plan.query
-    ranked = query.order_by_confidence and query.limit is not None and not query.non_overlapping
-    return ranked and not plan.compressed
-
-
 def threshold_of_having(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | None:
     """Return the threshold of HAVING, if upper bounds cost less or a join may be narrowed."""
     bound = plan.least_confidence
-    skips_any = plan.query.strategy == "skip_till_any_match"
-    dear = not plan.is_plain or pmfs is not None or len(plan.components) not in LENGTHS or not skips_any
+    dear = pmfs is not None or not is_weighed_side_by_side(plan)
     if bound <= 0.0 or not (dear or operator_of(plan).plans_joins):
         return None
     return Threshold(least_passing(bound), is_worth_bounds=dear)
@@ -60,10 +51,8 @@ def threshold_of_having(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Thre
 
 def rising_threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> RisingThreshold | None:
     """Return the rising threshold of the k best, for an order by confidence and by more."""
-    query = plan.query
-    if query.limit is None or query.non_overlapping or plan.compressed or not plan.sort_keys:
-        return None
-    if plan.sort_keys[0] != SortKey("confidence", descending=True):
+    limit = plan.query.limit
+    if limit is None or not rises_with_best(plan):
         return None
     threshold = threshold_of_having(plan, pmfs)
-    return RisingThreshold(query.limit, Threshold(0.0 if threshold is None else threshold.least))
+    return RisingThreshold(limit, Threshold(0.0 if threshold is None else threshold.least))

@@ -17,7 +17,6 @@ from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.config import MOST_CELLS
 from uncertain_cep.executor.kept import (
     confident,
-    is_best_only,
     limited,
     rising_threshold,
     threshold_of_having,
@@ -28,7 +27,8 @@ from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.optimizer.choice import choose
-from uncertain_cep.plan.evaluated_parts import is_searched_by_slice
+from uncertain_cep.plan.evaluated_parts import counts_candidates
+from uncertain_cep.plan.ranking import is_best_only
 from uncertain_cep.results.having import had, kept_by_having
 from uncertain_cep.results.projection import id_payload, to_batch
 from uncertain_cep.results.top_k import best_chunk
@@ -50,15 +50,15 @@ class _ClockWeigher(NamedTuple):
     """Which of some matches can reach a threshold; None: that costs about what weighing does."""
 
     @classmethod
-    def of(cls, problem: Problem, ids: Int64 | None) -> _ClockWeigher | None:
+    def of(cls, problem: Problem, ids: Int64 | None, with_confidence: bool) -> _ClockWeigher | None:
         """Return the weigher of sequences that forbid nothing; None for problems of another kind."""
         plan, clocks = problem.plan, problem.clocks
-        if clocks is None or not plan.is_plain or plan.query.strategy != "skip_till_any_match":
+        if clocks is None or not plan.is_free_sequence:
             return None
         from uncertain_cep.operators.shared_clocks import LikelyMatches, weigher
 
         likely = LikelyMatches(clocks, plan.window) if clocks.has_law.any() else None
-        return cls(weigher(clocks, plan.window, plan.needs_confidence, ids), likely)
+        return cls(weigher(clocks, plan.window, with_confidence, ids), likely)
 
 
 class MatchingRun:
@@ -69,7 +69,8 @@ class MatchingRun:
         self._problem, self._plan, self._table = problem, plan, problem.table
         self._threads = scan.threads if counters is None else 1
         self._ids = None if problem.by_rows or is_best_only(plan) else id_payload(plan, problem.table)
-        self._weigher = _ClockWeigher.of(problem, self._ids)
+        wanted = plan.needs_confidence
+        self._weigher = _ClockWeigher.of(problem, self._ids, wanted)
         # What bounds confidences while joining takes times as independent.
         self._is_weighed_behind = self._weigher is not None or problem.is_weighed_behind
         self._operator = operator_of(plan)
@@ -82,7 +83,7 @@ class MatchingRun:
             (problem.times.lower, problem.times.upper),
             problem.times.pmfs,
             None if self._is_weighed_behind else self._ids,
-            plan.needs_confidence and problem.confident_search and self._weigher is None,
+            wanted and problem.confident_search and self._weigher is None,
             min(scan.batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1)),
             counters=counters,
             conditioned=problem.conditioned,
@@ -172,7 +173,7 @@ class MatchingRun:
         from uncertain_cep.results.expected_counts import bucketed_counts, expected_counts
 
         problem, plan, table = self._problem, self._plan, self._table
-        if not is_searched_by_slice(plan):
+        if counts_candidates(plan):
             yield from expected_counts(
                 plan, table, among, problem.times.pmfs, problem.existence, self._matches
             )

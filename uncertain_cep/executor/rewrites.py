@@ -14,9 +14,8 @@ from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
 from uncertain_cep.executor.problem import Backward, Problem
 from uncertain_cep.operators.batch import MatchBatch, happened
 from uncertain_cep.operators.context import InOrder, TiedEvents
-from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.plan.evaluated_parts import is_searched_by_slice
+from uncertain_cep.plan.evaluated_parts import counts_candidates, moves_candidates
 
 __all__ = ["HappenedEvents", "KnownOrder", "MovedCandidates", "OneClock"]
 
@@ -115,7 +114,7 @@ class HappenedEvents:
             return problem
         selection = problem.selection and exists.possible(problem.selection)
         rewritten = problem.but(plan=as_evaluated(plan, exists), selection=selection, existence=exists)
-        if plan.counts and not is_searched_by_slice(plan):
+        if counts_candidates(plan):
             # Expected counts are of what happened, whether matches are enumerated or not.
             return rewritten
         return rewritten.but(cls(exists, plan.compressed).backward, reads_rows=True)
@@ -136,7 +135,7 @@ class MovedCandidates:
     def forward(cls, problem: Problem) -> Problem | None:
         """Return the problem without least distances, if it is a join at distances; None: no match."""
         plan = problem.plan
-        if plan.counts or not operator_of(plan).moves:
+        if not moves_candidates(plan):
             return problem
         inner, candidates, move = moved(plan, problem.candidates)
         if inner.window < len(inner.components):

@@ -47,7 +47,7 @@ def is_sound(
 
     names, bounds = plan.names, None
     # Keys and slices leave out rows, and pmfs cut off times, before these are gathered.
-    as_in_table = not is_cut and not plan.split_keys and names.pmf not in table.column_names
+    as_in_table = not is_cut and not plan.partitioning.keys and names.pmf not in table.column_names
     if as_in_table and not any(table.column(name).null_count for name in (names.lower, names.upper)):
         bounds = times().lower, times().upper
     try:

@@ -62,7 +62,7 @@ class ChosenPlan:
     def waiting(self) -> float | None:
         """How many partial matches the events of the last component are expected to wait for."""
         model, tree = self.choice.model, self.choice.tree
-        if model is None or not self.plan.is_plain or len(self.plan.components) < 2:
+        if model is None or not self.plan.is_join:
             return None
         return float(pivot_passes(model).waiting.sum()) if tree is None else model.latency(tree)
 
@@ -80,9 +80,9 @@ class ChosenPlan:
         Nothing if another method is used.
         """
         plan, model = self.plan, self.choice.model
-        if not plan.is_plain or plan.evaluation != "query_order" or self.choice.tree is not None:
+        if model is None or not plan.is_join:
             return []
-        if model is None or model.length < 2:
+        if plan.evaluation != "query_order" or self.choice.tree is not None:
             return []
         expected = pivot_passes(model)
         return [

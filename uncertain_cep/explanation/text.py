@@ -47,6 +47,14 @@ _PARTIAL_ORDER: Final = (
 )
 
 
+_SEARCHES: Final[Mapping[str, str]] = {
+    "partial-order search": _PARTIAL_ORDER,
+    "compressed search": _BACKTRACKING,
+    "backtracking search": _BACKTRACKING,
+}
+"""The method of operators that search."""
+
+
 class Explanation(str):
     """Text that a notebook or a shell shows as the lines that it has, where it is a value."""
 
@@ -241,10 +249,10 @@ def _clock_rows(names: ClockNames, facts: PlanFacts) -> list[Row]:
 
 
 def _method(plan: EvaluationPlan, along_tree: bool) -> str:
-    if plan.is_plain or plan.distances is not None or plan.evaluation != "query_order":
+    search = _SEARCHES.get(operator_of(plan).name)
+    if search is None:
         return _TREE if along_tree else _METHODS[plan.evaluation]
-    method = _BACKTRACKING if plan.event_order.is_chain else _PARTIAL_ORDER
-    return f"{_TREE}, then {method}" if along_tree else method
+    return f"{_TREE}, then {search}" if along_tree else search
 
 
 def _negations(plan: EvaluationPlan, after: int) -> list[Row]:

@@ -35,8 +35,6 @@ class Operator:
     """Its group in :data:`uncertain_cep.config.KERNELS`."""
     plans_joins: bool = False
     """Whether the optimizer chooses the tree of the context."""
-    moves: bool = False
-    """Whether it is given candidates that are moved, see :func:`uncertain_cep.candidates.distances.moved`."""
     weighs: bool = False
     """Whether :class:`uncertain_cep.weighers.cheapest.Weighing` takes its matches."""
 
@@ -156,7 +154,6 @@ OPERATORS: Final = (
         _joined,
         "joins",
         plans_joins=True,
-        moves=True,
         weighs=True,
     ),
     Operator(

@@ -114,7 +114,7 @@ def _unplanned(plan: EvaluationPlan, selection: Selection) -> str | None:
         return "the evaluation has an order of its own"
     if plan.planner == "given":
         return "the caller's tree"
-    if not plan.is_plain or len(plan.components) < 2:
+    if not plan.is_join:
         return "only sequences of single events are planned"
     if selection.empty:
         return "some component has no candidate: there is no match"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uncertain_cep.plan.derived import once_a_plan
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 
-__all__ = ["counts_matches_found", "is_searched_by_slice"]
+__all__ = ["counts_candidates", "counts_matches_found", "is_searched_by_slice", "moves_candidates"]
 
 
 @once_a_plan
@@ -21,3 +21,13 @@ def is_searched_by_slice(plan: EvaluationPlan) -> bool:
 def counts_matches_found(plan: EvaluationPlan) -> bool:
     """Return whether an expected count without buckets is a sum over the matches of another evaluation."""
     return plan.counts and plan.bound.every is None and (plan.clocks or not plan.is_plain)
+
+
+def counts_candidates(plan: EvaluationPlan) -> bool:
+    """Return whether matches are counted among all candidates at once, enumerated or not."""
+    return plan.counts and not is_searched_by_slice(plan)
+
+
+def moves_candidates(plan: EvaluationPlan) -> bool:
+    """Return whether candidates are moved before they are joined at distances."""
+    return plan.joins_at_distances and not plan.counts

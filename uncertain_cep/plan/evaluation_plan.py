@@ -223,6 +223,16 @@ class EvaluationPlan:
         return skips and not self.negations and not any(component.kleene for component in self.components)
 
     @property
+    def is_free_sequence(self) -> bool:
+        """Whether it is a plain sequence, and nothing else that happens can spoil a match."""
+        return self.is_plain and not self.forbids
+
+    @property
+    def is_join(self) -> bool:
+        """Whether it joins the single events of a sequence."""
+        return self.is_plain and len(self.components) > 1
+
+    @property
     def open_readings(self) -> Readings | None:
         """The readings, if so many that those which events make possible are planned one by one."""
         return None if self.readings is None or self.readings.planned else self.readings

@@ -405,7 +405,7 @@ def _ordered(plan: EvaluationPlan, options: MatchOptions) -> EvaluationPlan:
     of_clocks = what or plan.query.strategy
     if plan.evaluation == "point" and plan.order is None:
         what = 'kleene="compressed"' if plan.compressed else None
-    if plan.clocks and not (plan.is_plain and plan.query.strategy == "skip_till_any_match"):
+    if plan.clocks and not plan.is_free_sequence:
         if plan.bound.times:
             of_clocks = "conditions on times, TIME(...),"
         what = f"{of_clocks} with events that share clocks"

@@ -37,10 +37,9 @@ def residual(plan: EvaluationPlan, chunk: MatchBatch, table: pa.Table) -> MatchB
         described = TimedChoices(plan, events, places, (lower, upper), pmfs, span)
         lower, upper = np.empty((2, rows.shape[1]), dtype=np.int64)
         confidence, error = np.zeros((2, rows.shape[1]))
-        described.describe(
-            places.reshape(rows.shape), plan.needs_confidence, (lower, upper, confidence, error)
-        )
-        confidences = confidence if plan.needs_confidence else None
+        wanted = plan.needs_confidence
+        described.describe(places.reshape(rows.shape), wanted, (lower, upper, confidence, error))
+        confidences = confidence if wanted else None
         chunk = MatchBatch(rows, lower, upper, confidences, error).keep(lower <= upper)
     return _happened(plan, chunk, table)
 

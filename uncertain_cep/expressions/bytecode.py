@@ -206,6 +206,12 @@ class BytecodeCompiler:
 
     def _function(self, expression: Apply) -> None:
         """Emit code for a function; one that takes an operand several times works it out once."""
+        for emit in (self._test, self._choice, self._of_time, self._of_number):
+            if emit(expression):
+                return
+
+    def _test(self, expression: Apply) -> bool:
+        """Emit code for what is true or false of the first operand; return False for other functions."""
         operator, operands = expression.operator, expression.operands
         form = _common_form(expression, *operands)
         binary = partial(self._emit, pushes=-1)
@@ -232,6 +238,16 @@ class BytecodeCompiler:
                 binary(Opcode["LESS_EQUAL" + form])
                 binary(Opcode.AND)
                 binary(Opcode.NIP)
+            case _:
+                return False
+        return True
+
+    def _choice(self, expression: Apply) -> bool:
+        """Emit code for one of the operands, or null; return False for other functions."""
+        operator, operands = expression.operator, expression.operands
+        form = _common_form(expression, *operands)
+        binary = partial(self._emit, pushes=-1)
+        match operator:
             case "case":
                 form = _form_of(expression)
                 self.push(operands[-1], form)
@@ -267,6 +283,36 @@ class BytecodeCompiler:
                     self._emit(Opcode.SELECT, pushes=-2)
                     binary(Opcode.OTHERWISE)
                     binary(Opcode.NIP)
+            case _:
+                return False
+        return True
+
+    def _of_time(self, expression: Apply) -> bool:
+        """Emit code for a part of a time; return False for other functions."""
+        operator, operands = expression.operator, expression.operands
+        match operator:
+            case "hour":
+                self._since(operands[0], PERIODS["day"], 0)
+                self._parts(PERIODS["hour"])
+            case "dayofweek":
+                # The first of January 1970 was a Thursday.
+                self._since(operands[0], PERIODS["week"], 4 * PERIODS["day"])
+                self._parts(PERIODS["day"])
+            case "date_trunc":
+                part = date_part(expression)
+                self._push_whole(operands[1])
+                self._since(None, PERIODS[part], 3 * PERIODS["day"] if part == "week" else 0)
+                self._emit(Opcode.SUBTRACT, pushes=-1)
+            case _:
+                return False
+        return True
+
+    def _of_number(self, expression: Apply) -> bool:
+        """Emit code for a function of numbers."""
+        operator, operands = expression.operator, expression.operands
+        form = _common_form(expression, *operands)
+        binary = partial(self._emit, pushes=-1)
+        match operator:
             case "abs":
                 self.push(operands[0], form)
                 self._pick(0)
@@ -289,18 +335,6 @@ class BytecodeCompiler:
                 self.push(operands[0], "_F")
                 self.push(operands[1], "_F")
                 binary(Opcode.POWER_F)
-            case "hour":
-                self._since(operands[0], PERIODS["day"], 0)
-                self._parts(PERIODS["hour"])
-            case "dayofweek":
-                # The first of January 1970 was a Thursday.
-                self._since(operands[0], PERIODS["week"], 4 * PERIODS["day"])
-                self._parts(PERIODS["day"])
-            case "date_trunc":
-                part = date_part(expression)
-                self._push_whole(operands[1])
-                self._since(None, PERIODS[part], 3 * PERIODS["day"] if part == "week" else 0)
-                binary(Opcode.SUBTRACT)
             case "cast":
                 self._cast(operands[0], expression.kind)
             case "ceil":
@@ -313,6 +347,7 @@ class BytecodeCompiler:
             case _:
                 self.push(operands[0], "_F")
                 self._emit(Opcode.FUNCTION_F, Function[operator.upper()])
+        return True
 
     def _since(self, time: TypedExpression | None, period: int, shift: int) -> None:
         """Emit code for how long ago a period began; of the last operand, which stays, if no time is given.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint, steps_per_call
 from confidence.config import EVER
 from confidence.large_arrays import empty
-from eventbased import PASS, PAUSED, MatchColumns, MatchFinder, join, keep_likely, start_join
+from eventbased import PASS, PAUSED, Candidates, MatchColumns, MatchFinder, join, keep_likely, start_join
 from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE, WORTH_CLIMBING
 from eventbased.narrowing import least_distances, narrowed, share_left
 from uncertain_cep.candidates.layout import Layout, layouts, loader
@@ -45,119 +45,191 @@ def pivot_join(context: ExecutionContext) -> Iterator[MatchBatch]:
         If the chain of a match with an explicit pmf is too long.
     """
     for layout in layouts(context.plan, context.candidates):
-        yield from _matches(context, layout)
+        yield from _PivotJoin(context, layout).batches()
 
 
-def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
-    plan, threshold, batch_rows = context.plan, context.threshold, context.batch_rows
-    length = len(plan.components)
-    variables = [component.variable for component in plan.components]
-    candidates, w, output = layout.candidates, layout.w, layout.payload(context.payload)
-    bytecode = compile_bytecode(
-        plan.predicates_to_join, variables, candidates.first, loader(plan, context.table, layout)
-    )
-    description = MatchDescription(context, layout, bytecode)
-    block_rows = min(BLOCK_ROWS, LEAST_BLOCK_ROWS + len(candidates.source))
-    search = start_join(length, len(candidates.class_start), block_rows)
-    orders = binding_orders(length)
-    spans = np.empty((3, batch_rows + 1), dtype=np.int64)
-    most = max(MATCH_CUBES // length**3, 1)
-    joined, joined_w, limit = candidates, w, description.limit
-    apart = largest_distances(plan)
-    # Narrowed, a choice that is wanted still meets order and window, but not always distances besides.
-    narrows = threshold is not None and threshold.least > 0.0 and not len(apart) and context.pmfs is None
+class _Narrowed(NamedTuple):
+    """Candidates to join, and what leaves out matches that do not reach a threshold."""
+
+    candidates: Candidates
+    w: int
+    limit: Int64
+    """As :attr:`MatchDescription.limit`, of these candidates."""
+    threshold: Threshold | None
+    """What bounds are compared with before matches are weighed; None: they are not bounded."""
+    likely: float
+    """The least confidence of matches that are kept once they are weighed; 0: all are."""
+
+
+def _narrowed(
+    context: ExecutionContext, layout: Layout, description: MatchDescription, is_apart: bool
+) -> _Narrowed | None:
+    """Return the candidates to join; None if no match reaches the threshold.
+
+    ``is_apart`` says that neighbours have largest distances.
+    """
+    candidates, w, limit, threshold = layout.candidates, layout.w, description.limit, context.threshold
+    if threshold is None:
+        return _Narrowed(candidates, w, limit, None, 0.0)
+    is_little = len(context.plan.components) <= FEW_COMPONENTS and len(candidates.source) < WORTH_CLIMBING
     distance: Int64 | None = None
-    is_little = length <= FEW_COMPONENTS and len(candidates.source) < WORTH_CLIMBING
-    if threshold is not None and narrows and (threshold.is_worth_bounds or not is_little):
+    # Narrowed, a choice that is wanted still meets order and window, but not always distances besides.
+    narrows = threshold.least > 0.0 and not is_apart and context.pmfs is None
+    if narrows and (threshold.is_worth_bounds or not is_little):
         distance = least_distances(candidates, w, threshold.least)
         if distance is None:
-            return
+            return None
     # Not narrowed, matches are left out as soon as they are weighed.
-    likely = 0.0
-    if threshold is not None and not threshold.is_worth_bounds:
+    if not threshold.is_worth_bounds:
         share = 1.0 if distance is None else share_left(candidates, w, distance)
         if share >= WORTH_FILTERING:
-            if description.is_uniform and description.wanted:
-                likely = min(threshold.least, 1.0)
-            threshold = distance = None
-    if threshold is not None and distance is not None:
-        joined, joined_w, taken_off = narrowed(candidates, w, distance)
-        limit = description.likely_limits(threshold)
-        if len(limit) and taken_off.any():
-            following = np.repeat(np.append(taken_off[1:], 0), np.diff(candidates.first))
-            limit = np.where(limit == EVER, limit, limit - following)
-    # Numba types a kernel at its calls.
-    kernel: Any = join
-    exhausted = False
-    # Where all times are certain, the join has looked at them.
-    is_open = description.wanted and bool(description.longest.any())
-    finder = MatchFinder(
-        w, candidates, layout.shared, limit, apart, orders, bytecode, search, spans, output,
-        description.longest, is_open, description.chains,
-    )  # fmt: skip
-    waiting = _Waiting(description, output, threshold)
-    none = np.empty(0)
-    # The less room is left, the fewer matches a call finds.
-    enough = max(batch_rows - batch_rows // ROOM_LEFT, 1) if likely > 0.0 else batch_rows
-    while not exhausted:
-        room = batch_rows + SPARE
-        # In one piece: whenever it is asked for memory, a thread may have to wait for the interpreter.
+            filters = description.is_uniform and description.wanted
+            return _Narrowed(candidates, w, limit, None, min(threshold.least, 1.0) if filters else 0.0)
+    if distance is None:
+        return _Narrowed(candidates, w, limit, threshold, 0.0)
+    joined, joined_w, taken_off = narrowed(candidates, w, distance)
+    limit = description.likely_limits(threshold)
+    if len(limit) and taken_off.any():
+        following = np.repeat(np.append(taken_off[1:], 0), np.diff(candidates.first))
+        limit = np.where(limit == EVER, limit, limit - following)
+    return _Narrowed(joined, joined_w, limit, threshold, 0.0)
+
+
+class _Columns(NamedTuple):
+    """Columns that matches are written to; those of no use are empty."""
+
+    events: Int64
+    lower: Int64
+    upper: Int64
+    confidence: Float64
+    std_error: Float64
+
+    @classmethod
+    def of(cls, description: MatchDescription, length: int, room: int) -> _Columns:
+        """Return columns for so many matches of so many events.
+
+        In one piece: whenever it is asked for memory, a thread may have to wait for the interpreter.
+        """
         width = length + 2 + description.computed + description.has_errors
-        whole = empty((width, room))
-        events, lower, upper = whole[:length], whole[length], whole[length + 1]
+        whole, none = empty((width, room)), np.empty(0)
         confidence = whole[length + 2].view(np.float64) if description.computed else none
         std_error = whole[width - 1].view(np.float64) if description.has_errors else none
-        columns = MatchColumns(events, lower, upper, confidence, likely)
-        described = events, lower, upper, confidence, std_error
+        return cls(whole[:length], whole[length], whole[length + 1], confidence, std_error)
+
+    def first(self, count: int) -> _Columns:
+        """Return the first entries of all columns."""
+        return _Columns(
+            self.events[:, :count], self.lower[:count], self.upper[:count], self.confidence[:count],
+            self.std_error[:count],
+        )  # fmt: skip
+
+
+class _PivotJoin:
+    """A join of the candidates of one layout, batch by batch."""
+
+    def __init__(self, context: ExecutionContext, layout: Layout) -> None:
+        plan, candidates, output = context.plan, layout.candidates, layout.payload(context.payload)
+        self._length = length = len(plan.components)
+        self._context, self._layout = context, layout
+        variables = [component.variable for component in plan.components]
+        load = loader(plan, context.table, layout)
+        self._bytecode = compile_bytecode(plan.predicates_to_join, variables, candidates.first, load)
+        self._description = description = MatchDescription(context, layout, self._bytecode)
+        block_rows = min(BLOCK_ROWS, LEAST_BLOCK_ROWS + len(candidates.source))
+        self._search = start_join(length, len(candidates.class_start), block_rows)
+        self._orders = binding_orders(length)
+        self._spans = np.empty((3, context.batch_rows + 1), dtype=np.int64)
+        self._most = max(MATCH_CUBES // length**3, 1)
+        self._apart = largest_distances(plan)
+        self._narrowed = _narrowed(context, layout, description, bool(len(self._apart)))
+        self._exhausted = self._narrowed is None
+        # Where all times are certain, the join has looked at them.
+        is_open = description.wanted and bool(description.longest.any())
+        limit = description.limit if self._narrowed is None else self._narrowed.limit
+        self._finder = MatchFinder(
+            layout.w, candidates, layout.shared, limit, self._apart, self._orders, self._bytecode,
+            self._search, self._spans, output, description.longest, is_open, description.chains,
+        )  # fmt: skip
+        threshold = None if self._narrowed is None else self._narrowed.threshold
+        self._waiting = _Waiting(description, output, threshold)
+
+    def batches(self) -> Iterator[MatchBatch]:
+        """Yield the matches."""
+        batch_rows, description = self._context.batch_rows, self._description
+        likely = 0.0 if self._narrowed is None else self._narrowed.likely
+        # The less room is left, the fewer matches a call finds.
+        enough = max(batch_rows - batch_rows // ROOM_LEFT, 1) if likely > 0.0 else batch_rows
+        while not self._exhausted:
+            columns = _Columns.of(description, self._length, batch_rows + SPARE)
+            filled = self._filled(columns, enough)
+            if self._context.counters is not None:
+                _count(self._context.counters, self._orders, self._search.found)
+            if filled:
+                yield description.batch(*columns.first(filled), likely)
+            # So that the allocator may give their memory to the next batch.
+            del columns
+
+    def _filled(self, columns: _Columns, enough: int) -> int:
+        """Write matches to columns, and return how many there are: enough, or all that are left."""
+        assert self._narrowed is not None
+        waiting, threshold = self._waiting, self._narrowed.threshold
+        is_fused = threshold is None and self._description.is_uniform
+        to_fill = MatchColumns(*columns[:4], self._narrowed.likely)
         filled = 0
         while filled + waiting.count < enough:
             checkpoint()
-            if threshold is None and description.is_uniform:
-                begun, filled, count, lost = finder.fill(columns, filled)
-                if lost:
-                    # What is rarely needed, and dear to compile, is a kernel of its own.
-                    again = np.flatnonzero(np.isnan(confidence[begun:filled]))
-                    chosen = matches_among(orders[search.state[PASS]], search, spans, again)
-                    exact = np.empty(len(again))
-                    again += begun
-                    description.fill(chosen, lower[again], upper[again], exact, std_error)
-                    confidence[again] = exact
-                    filled = keep_likely(columns, begun, filled) if likely > 0.0 else filled
-                exhausted = count == 0
-                if exhausted:
-                    break
-                continue
-            count, found = kernel(
-                joined_w, joined, layout.shared, limit, apart, orders, bytecode, search, steps_per_call(),
-                min(batch_rows - filled - waiting.count, most), spans,
-            )  # fmt: skip
-            if count == PAUSED:
-                continue
-            exhausted = found == 0
-            if exhausted:
-                break
-            ordered = orders[search.state[PASS]]
-            if threshold is None:
-                waiting.add(matches_among(ordered, search, spans, np.arange(found)))
+            if is_fused:
+                filled, self._exhausted = self._fused(columns, to_fill, filled)
+                paused = True
             else:
-                used = np.ascontiguousarray(spans[:, :count])
-                waiting.add(description.filtered_spans(ordered, search, used, found, threshold))
-            if waiting.count < min(waiting.enough, most):
-                continue
-            filled = waiting.weigh(described, filled)
-            if threshold is not None:
-                # So that what was found raises the threshold.
+                paused = self._find(self._context.batch_rows - filled - waiting.count)
+            if self._exhausted:
                 break
-        filled = waiting.weigh(described, filled)
-        if context.counters is not None:
-            _count(context.counters, orders, search.found)
-        if filled:
-            yield description.batch(
-                events[:, :filled], lower[:filled], upper[:filled], confidence[:filled], std_error[:filled],
-                likely,
-            )  # fmt: skip
-        # So that the allocator may give their memory to the next batch.
-        del whole, events, lower, upper, confidence, std_error, columns, described
+            if not paused and waiting.count >= min(waiting.enough, self._most):
+                filled = waiting.weigh(columns, filled)
+                if threshold is not None:
+                    # So that what was found raises the threshold.
+                    break
+        return waiting.weigh(columns, filled)
+
+    def _fused(self, columns: _Columns, to_fill: MatchColumns, filled: int) -> tuple[int, bool]:
+        """Find and weigh matches by one kernel; return how many there are then, and whether it has all."""
+        begun, filled, count, lost = self._finder.fill(to_fill, filled)
+        if lost:
+            # What is rarely needed, and dear to compile, is a kernel of its own.
+            again = np.flatnonzero(np.isnan(columns.confidence[begun:filled]))
+            chosen = matches_among(self._orders[self._search.state[PASS]], self._search, self._spans, again)
+            exact = np.empty(len(again))
+            again += begun
+            self._description.fill(
+                chosen, columns.lower[again], columns.upper[again], exact, columns.std_error
+            )
+            columns.confidence[again] = exact
+            filled = keep_likely(to_fill, begun, filled) if to_fill.least > 0.0 else filled
+        return filled, count == 0
+
+    def _find(self, room: int) -> bool:
+        """Find matches, at most so many, that wait to be weighed; return whether the kernel paused."""
+        assert self._narrowed is not None
+        joined, joined_w, limit, threshold, _ = self._narrowed
+        # Numba types a kernel at its calls.
+        kernel: Any = join
+        count, found = kernel(
+            joined_w, joined, self._layout.shared, limit, self._apart, self._orders, self._bytecode,
+            self._search, steps_per_call(), min(room, self._most), self._spans,
+        )  # fmt: skip
+        if count == PAUSED:
+            return True
+        self._exhausted = found == 0
+        if self._exhausted:
+            return False
+        ordered = self._orders[self._search.state[PASS]]
+        if threshold is None:
+            self._waiting.add(matches_among(ordered, self._search, self._spans, np.arange(found)))
+        else:
+            used = np.ascontiguousarray(self._spans[:, :count])
+            self._waiting.add(self._description.filtered_spans(ordered, self._search, used, found, threshold))
+        return False
 
 
 class _Waiting:
@@ -181,7 +253,7 @@ class _Waiting:
             self._parts.append(chosen)
             self.count += chosen.shape[1]
 
-    def weigh(self, columns: tuple[Int64, Int64, Int64, Float64, Float64], begin: int) -> int:
+    def weigh(self, columns: _Columns, begin: int) -> int:
         """Fill columns from ``begin`` on with all that wait; return how many matches they hold then."""
         if not self.count:
             self._parts.clear()

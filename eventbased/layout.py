@@ -272,6 +272,17 @@ def fill_follow(candidates):
                     follow[follows + k] = i
 
 
+def _follow_starts(first: Sequence[int], first_class: Sequence[int]) -> tuple[Int64, int]:
+    """Return where the followers of each length class start, by candidates, and how many there are."""
+    starts = np.zeros(first_class[-1], dtype=np.int64)
+    follows = 0
+    for j in range(2, len(first) - 1):
+        for c in range(first_class[j], first_class[j + 1]):
+            starts[c] = follows - first[j - 1]
+            follows += first[j] - first[j - 1]
+    return starts, follows
+
+
 def lay_out(
     events: Concatenated, shift: Int64, covered: int, step: int = POSITION_STEP
 ) -> tuple[Candidates, Int64]:
@@ -324,12 +335,7 @@ def lay_out(
                 np.maximum.accumulate(out_upper[own], out=highest[own])
             start += size
         first_class.append(len(class_start))
-    follow_start = np.zeros(len(class_start), dtype=np.int64)
-    follows = 0
-    for j in range(2, length):
-        for c in range(first_class[j], first_class[j + 1]):
-            follow_start[c] = follows - first[j - 1]
-            follows += first[j] - first[j - 1]
+    follow_start, follows = _follow_starts(first, first_class)
     laid_out = Candidates(
         first_class=np.array(first_class, dtype=np.int64),
         class_start=np.array(class_start, dtype=np.int64),

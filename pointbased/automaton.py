@@ -258,6 +258,24 @@ class Automaton:
         return np.concatenate(([0], np.cumsum(counts))).astype(np.int64), np.array(rows, dtype=np.int64)
 
 
+def _edges(repeated: Sequence[bool], stages: NDArray[np.int64]) -> tuple[list[Edge], int]:
+    """Return the edges of a sequence, and the accepting state."""
+    edges: list[Edge] = []
+    state = 0
+    for component, several in enumerate(repeated):
+        first, further, done, end = map(int, stages[component])
+        edges.append(Edge(Action.BEGIN, state, state + 1, component, range(first, done)))
+        if state and not repeated[component - 1]:
+            edges.append(Edge(Action.IGNORE, state, state, -1, range(0)))
+        state += 1
+        if several:
+            edges.append(Edge(Action.TAKE, state, state, component, range(further, done)))
+            edges.append(Edge(Action.IGNORE, state, state, -1, range(0)))
+            edges.append(Edge(Action.PROCEED, state, state + 1, -1, range(done, end)))
+            state += 1
+    return edges, state
+
+
 def compile_sequence(
     length: int,
     window: int,
@@ -308,22 +326,10 @@ def compile_sequence(
     stages = formulas.conditions.stages
     if len(stages) != length or len(formulas.conditions.negated) != len(negations) + 1:
         raise ValueError(f"the formulas are those of {len(stages)} components, not of {length}")
-    edges = []
-    state = 0
-    for component, several in enumerate(repeated):
-        first, further, done, end = map(int, stages[component])
-        edges.append(Edge(Action.BEGIN, state, state + 1, component, range(first, done)))
-        if state and not repeated[component - 1]:
-            edges.append(Edge(Action.IGNORE, state, state, -1, range(0)))
-        state += 1
-        if several:
-            edges.append(Edge(Action.TAKE, state, state, component, range(further, done)))
-            edges.append(Edge(Action.IGNORE, state, state, -1, range(0)))
-            edges.append(Edge(Action.PROCEED, state, state + 1, -1, range(done, end)))
-            state += 1
+    edges, accepting = _edges(repeated, stages)
     return Automaton(
         components=length,
-        accepting=state,
+        accepting=accepting,
         edges=tuple(edges),
         window=min(window, LARGEST_WINDOW),
         next_match=next_match,

@@ -107,6 +107,22 @@ def reversed_nodes(nodes: Sequence[Node]) -> list[Node]:
     ]
 
 
+def _links(nodes: Sequence[Node], pairs: Sequence[Apart]) -> tuple[dict[int, int], list[int]]:
+    """Return the record before each one of its source, and for each node the last one that needs it."""
+    seen: dict[int, int] = {}
+    linked: dict[int, int] = {}
+    until = list(range(len(nodes)))
+    for j, node in enumerate(nodes):
+        if node.records is not None:
+            if node.source in seen:
+                linked[j] = seen[node.source]
+                until[seen[node.source]] = j
+            seen[node.source] = j
+    for pair in pairs:
+        until[pair.one] = max(until[pair.one], pair.other)
+    return linked, until
+
+
 def contracted(
     nodes: Sequence[Node],
     window: int,
@@ -131,25 +147,14 @@ def contracted(
     apart : sequence of Apart
         What else is asked.
     """
-    count = len(nodes)
-    seen: dict[int, int] = {}
-    linked: dict[int, int] = {}
-    until = list(range(count))
-    for j, node in enumerate(nodes):
-        if node.records is not None:
-            if node.source in seen:
-                linked[j] = seen[node.source]
-                until[seen[node.source]] = j
-            seen[node.source] = j
-    asked = list(apart)
+    pairs = list(apart)
     if nodes[-1].last - nodes[0].first >= window:
-        asked.append(Apart(0, count - 1, 0, window - 1))
-    for pair in asked:
-        until[pair.one] = max(until[pair.one], pair.other)
+        pairs.append(Apart(0, len(nodes) - 1, 0, window - 1))
+    linked, until = _links(nodes, pairs)
     if by is not None:
-        until[by] = count
+        until[by] = len(nodes)
     found, axes = nodes[0].law, [0]
-    for j in range(1, count):
+    for j in range(1, len(nodes)):
         node, before = nodes[j], nodes[j - 1]
         ticks = np.arange(len(node.law)) + (node.first - before.first)
         if until[j - 1] >= j:
@@ -170,7 +175,7 @@ def contracted(
             found = found * _step(other, node).reshape(shape)
         else:
             found = found * node.law
-        for pair in asked:
+        for pair in pairs:
             if pair.other == j:
                 one = nodes[pair.one]
                 shape = [1] * len(axes)

@@ -61,6 +61,16 @@ def _at_once(matches: MatchEvents) -> int:
     return max(min(_AT_ONCE, MOST_IN_REACH // longest), 1)
 
 
+def _in_steps(matches: Int64, total: Int64, step: int) -> Iterator[tuple[Int64, Int64]]:
+    """Yield matches, each as often as it has choices of offsets, and numbers of these; so many at once."""
+    ends = np.cumsum(total[matches])
+    for begin in range(0, int(ends[-1]) if len(matches) else 0, step):
+        number = np.arange(begin, min(begin + step, int(ends[-1])))
+        match = np.searchsorted(ends, number, side="right")
+        number -= (ends - total[matches])[match]
+        yield matches[match], number
+
+
 class TooManyOffsetsError(ValueError):
     """The confidence of a match is a sum over too many choices of offsets.
 
@@ -196,15 +206,9 @@ class HeldConfidences:
         sums = _Sums(len(rest), len(out) - 2)
         together = ~dear
         together[[*split, *by_gaps]] = False
-        few = np.flatnonzero(together)
-        ends = np.cumsum(choices.total[few])
-        step = _at_once(matches)
-        for begin in range(0, int(ends[-1]) if len(few) else 0, step):
+        for which, number in _in_steps(np.flatnonzero(together), choices.total, _at_once(matches)):
             checkpoint()
-            number = np.arange(begin, min(begin + step, int(ends[-1])))
-            match = np.searchsorted(ends, number, side="right")
-            number -= (ends - choices.total[few])[match]
-            sums.add(*self._weighed(choices, few[match], number, matches, rest, now, inner))
+            sums.add(*self._weighed(choices, which, number, matches, rest, now, inner))
         for n in np.flatnonzero(dear).tolist():
             checkpoint()
             sums.put(n, self._estimated(choices.clocks[:, n], matches, candidates, int(rest[n]), now, inner))

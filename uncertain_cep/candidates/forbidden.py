@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +48,15 @@ class _Pool:
     of_candidate: Int64
 
 
+def _taking(selection: Selection, first: Int64, rows: Int64, index: Int64) -> Iterator[_Pool]:
+    """Yield the candidates of each component: others that skip till next match could have taken."""
+    first_group = _partition(selection, 0, index[: first[1]])
+    for j, ends in enumerate(pairwise(first.tolist())):
+        part = slice(*ends)
+        group = _partition(selection, j, index[part])
+        yield _Pool(rows[part], np.arange(*ends), group, selection.partitions, first_group)
+
+
 def forbidden_events(
     plan: EvaluationPlan,
     table: pa.Table,
@@ -78,13 +88,8 @@ def forbidden_events(
     taking = np.full(len(plan.components), -1, dtype=np.int64)
     between = -1
     if plan.query.strategy == "skip_till_next_match":
-        first_group = _partition(selection, 0, index[: first[1]])
-        for j, _ in enumerate(plan.components):
-            part = slice(int(first[j]), int(first[j + 1]))
-            taking[j] = len(pools)
-            group = _partition(selection, j, index[part])
-            place = np.arange(part.start, part.stop)
-            pools.append(_Pool(rows[part], place, group, selection.partitions, first_group))
+        pools = list(_taking(selection, first, rows, index))
+        taking = np.arange(len(pools))
     elif plan.query.strategy != "skip_till_any_match":
         # The partition is that of the reading.
         names = plan.partitioning.names if plan.bound.is_reading else plan.partition_attributes

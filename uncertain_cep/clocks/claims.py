@@ -225,10 +225,8 @@ def _causal_pairs(events: ClockedEvents, constraint: Causal) -> tuple[IntArray, 
 
     one, two = (component.variable for component in bound.components)
     rows = {component.variable: _of_type(events, *component.types) for component in bound.components}
-    across = []
-    keys = {
-        variable: np.zeros(len(rows_of_variable), np.int64) for variable, rows_of_variable in rows.items()
-    }
+    across = [predicate for predicate in bound.predicates if len(variables_of(predicate)) > 1]
+    keys = {variable: np.zeros(len(those), np.int64) for variable, those in rows.items()}
 
     def equate(sides: dict[str, Values]) -> None:
         codes, _ = codes_of_values([as_int64_or_float64(sides[one]), as_int64_or_float64(sides[two])])
@@ -236,12 +234,10 @@ def _causal_pairs(events: ClockedEvents, constraint: Causal) -> tuple[IntArray, 
         keys[one], keys[two] = both[: len(codes[0])], both[len(codes[0]) :]
 
     for predicate in bound.predicates:
-        if len(variables_of(predicate)) < 2:
+        if predicate not in across:
             for variable in variables_of(predicate) or (one,):
                 kept = true_of(predicate, rows, len(rows[variable]))
                 rows[variable], keys[variable] = rows[variable][kept], keys[variable][kept]
-        else:
-            across.append(predicate)
     for name in bound.equivalences:
         values = column_values(events.table.column(name), name)
         equate({variable: values.take(rows_of_variable) for variable, rows_of_variable in rows.items()})

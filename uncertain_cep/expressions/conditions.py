@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,7 +147,24 @@ def compile_conditions(
         rows.append(len(compiler.rows))
     counts = np.cumsum([0, *map(len, stages)])
     length = len(variables)
-    positive = 3 * length
+    # These load attributes, which the arrays hold.
+    operands = _operands(staged, compiler, components, kleene)
+    return Conditions(
+        **compiler.arrays(),
+        **operands,
+        rows=np.array(rows, dtype=np.int64),
+        stages=np.array([counts[3 * j : 3 * j + 4] for j in range(length)], dtype=np.int64),
+        negated=np.array(counts[3 * length :], dtype=np.int64),
+    )
+
+
+def _operands(
+    staged: Sequence[_Staged],
+    compiler: _ConditionCompiler,
+    components: Mapping[str, int],
+    kleene: Sequence[bool],
+) -> dict[str, Any]:
+    """Return the attributes and the aggregates that staged conditions read, by fields of ``Conditions``."""
     accumulators = _Accumulators(compiler, len(components))
     mentions, running, aggregates = [], [], []
     for condition in staged:
@@ -159,26 +176,14 @@ def compile_conditions(
         )
     table, starts = accumulators.table()
     order = accumulators.order()
-    for rows_ in aggregates:
-        for row in rows_:
+    for rows in aggregates:
+        for row in rows:
             row[2] = order[row[2]]
-    mention_start, mention_table = _flat(mentions, 3)
-    running_start, running_table = _flat(running, 2)
-    aggregate_start, aggregate_table = _flat(aggregates, 6)
-    return Conditions(
-        **compiler.arrays(),
-        rows=np.array(rows, dtype=np.int64),
-        mention_start=mention_start,
-        mentions=mention_table,
-        running_start=running_start,
-        running=running_table,
-        aggregate_start=aggregate_start,
-        aggregates=aggregate_table,
-        accumulator_start=starts,
-        accumulators=table,
-        stages=np.array([counts[3 * j : 3 * j + 4] for j in range(length)], dtype=np.int64),
-        negated=np.array(counts[positive:], dtype=np.int64),
-    )
+    operands = {"accumulator_start": starts, "accumulators": table}
+    operands["mention_start"], operands["mentions"] = _flat(mentions, 3)
+    operands["running_start"], operands["running"] = _flat(running, 2)
+    operands["aggregate_start"], operands["aggregates"] = _flat(aggregates, 6)
+    return operands
 
 
 def _prepared(

@@ -164,14 +164,8 @@ class Equalities:
                     implied = one[0] in left and other[0] in right and other not in equal_nodes.get(one, ())
                     if implied and use(one, other, members):
                         equal_nodes = _equated(equal_nodes, one, other)
-        numbers = np.array(chosen, dtype=np.int64).reshape(-1, 2, 3)
-        return (
-            EqualityIndex(
-                np.ascontiguousarray(numbers[:, 0]), np.ascontiguousarray(numbers[:, 1]), max(size, 1)
-            ),
-            equal_nodes,
-            remaining,
-        )
+        left_numbers, right_numbers = np.array(chosen, dtype=np.int64).reshape(-1, 2, 3).swapaxes(0, 1).copy()
+        return EqualityIndex(left_numbers, right_numbers, max(size, 1)), equal_nodes, remaining
 
     def _codes(self, members: frozenset[Node]) -> tuple[dict[Node, int], int]:
         """Return where the codes of nodes are, less where their candidates start, and how many codes."""

@@ -332,13 +332,7 @@ def evaluate_masks(
     def parts(start: int, stop: int) -> list[Mask]:
         values_at: dict[int, Values] = {}
         for dividend, comparisons in remainders:
-            values = column(dividend).part(start, stop)
-            masks = None
-            if not is_beyond_int64(values):
-                masks = by_kernel(values.data, [remainder for _, _, remainder in comparisons])
-            if masks is not None:
-                for mask, (place, operator, _) in zip(masks, comparisons, strict=True):
-                    values_at[place] = _where_remainder(operator, mask, values.valid)
+            values_at |= _of_remainders(column(dividend).part(start, stop), comparisons)
         for place, expression in enumerate(safe):
             if place not in values_at:
                 values_at[place] = evaluate(expression, lambda attribute: column(attribute).part(start, stop))
@@ -352,6 +346,19 @@ def evaluate_masks(
         for mask, part in zip(masks, parts(start, stop), strict=True):
             mask[start - begin : stop - begin] = part
     return masks
+
+
+def _of_remainders(values: Values, comparisons: Sequence[tuple[int, Any, Any]]) -> dict[int, Values]:
+    """Return comparisons of remainders of a column, by their places; none if they do not fit the kernel."""
+    if is_beyond_int64(values):
+        return {}
+    masks = by_kernel(values.data, [remainder for _, _, remainder in comparisons])
+    if masks is None:
+        return {}
+    return {
+        place: _where_remainder(operator, mask, values.valid)
+        for mask, (place, operator, _) in zip(masks, comparisons, strict=True)
+    }
 
 
 def _truth(values: Values) -> Mask:

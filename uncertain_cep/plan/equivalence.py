@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -123,29 +123,7 @@ def partition_keys(bound: BoundQuery) -> Equivalences:
             if len(positive_nodes) > 1 or positive_nodes[0][0] not in kleene:
                 equate(positive_nodes)
 
-    keys: list[PartitionKey] = []
-    for group in dict.fromkeys(groups.values()):
-        names = [sorted(name for owner, name in group if owner == variable) for variable in variables]
-        if not all(names):
-            continue
-        # Every [attr] is a key of its own, so that its column appears in the result.
-        common = [name for name in bound.equivalences if (variables[0], name) in group]
-        common = common or sorted(set(names[0]).intersection(*names))[:1]
-        free = frozenset[str]() if bound.gaps is None else bound.gaps.contiguous
-        # What contiguity forbids has no predicates: it is no component that may call a key otherwise.
-        tied = [
-            frozenset(common) if variable in free else _tied(variable, group, pairs) for variable in negated
-        ]
-        for name in common:
-            everywhere = name in bound.equivalences
-            columns = (
-                name if everywhere or name in names_of_component else min(names_of_component, default=None)
-                for names_of_component in tied
-            )
-            keys.append(PartitionKey((name,) * len(variables), tuple(columns)))
-        if not common:
-            columns = (min(names_of_component, default=None) for names_of_component in tied)
-            keys.append(PartitionKey(tuple(options[0] for options in names), tuple(columns)))
+    keys = [key for group in dict.fromkeys(groups.values()) for key in _keys_of(group, bound, pairs)]
     split = keys
     if bound.query.strategy == "skip_till_next_match":
         split = [key for key in keys if holds_from_the_start(bound, key)]
@@ -155,6 +133,33 @@ def partition_keys(bound: BoundQuery) -> Equivalences:
         if pair is None or not any(_enforces(key, variables, negated, pair) for key in split)
     )
     return Equivalences(tuple(keys), tuple(split), other_predicates)
+
+
+def _keys_of(
+    group: frozenset[Node], bound: BoundQuery, pairs: Sequence[tuple[Node, Node] | None]
+) -> Iterator[PartitionKey]:
+    """Yield the keys of attributes that are equal; none if a positive component has none of them."""
+    variables = _positive(bound)
+    negated = [component.variable for component in bound.components if component.negated]
+    names = [sorted(name for owner, name in group if owner == variable) for variable in variables]
+    if not all(names):
+        return
+    # Every [attr] is a key of its own, so that its column appears in the result.
+    common = [name for name in bound.equivalences if (variables[0], name) in group]
+    common = common or sorted(set(names[0]).intersection(*names))[:1]
+    free = frozenset[str]() if bound.gaps is None else bound.gaps.contiguous
+    # An event that contiguity forbids has no predicates: it is of no component that may call a key otherwise.
+    tied = [frozenset(common) if variable in free else _tied(variable, group, pairs) for variable in negated]
+    for name in common:
+        everywhere = name in bound.equivalences
+        columns = (
+            name if everywhere or name in names_of_component else min(names_of_component, default=None)
+            for names_of_component in tied
+        )
+        yield PartitionKey((name,) * len(variables), tuple(columns))
+    if not common:
+        columns = (min(names_of_component, default=None) for names_of_component in tied)
+        yield PartitionKey(tuple(options[0] for options in names), tuple(columns))
 
 
 def _tied(variable: str, group: frozenset[Node], pairs: Sequence[tuple[Node, Node] | None]) -> frozenset[str]:

@@ -18,7 +18,7 @@ from uncertain_cep.plan.clock_columns import (
     warn_of_idle_columns,
 )
 from uncertain_cep.plan.components import PlannedComponent, PlannedNegation
-from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
+from uncertain_cep.plan.equivalence import Equivalences, PartitionKey, partition_keys
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.plan.grouping import ROW_FIELD, grouped_plan, of_matches, with_rows
 from uncertain_cep.plan.known_until import end_in_ticks
@@ -307,34 +307,8 @@ def _planned(
     names = options.names
     equivalences = partition_keys(bound)
     keys = equivalences.keys if given_keys is None else given_keys
-    local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}
-    constant, joined = [], []
     implied = [part for condition in bound.times for part in bound_predicates(condition, names, domain)]
-    for predicate in (*equivalences.remaining, *implied):
-        mentioned = variables_of(predicate)
-        if not mentioned:
-            constant.append(predicate)
-        elif len(mentioned) == 1 and all(map(speaks_of_each_event, columns_in(predicate))):
-            local[next(iter(mentioned))].append(predicate)
-        else:
-            joined.append(predicate)
-    needed = dict.fromkeys((names.type, names.id, names.lower, names.upper))
-    for name in (names.pmf, names.probability):
-        if name in schema.names:
-            needed[name] = None
-    clocks = names_clocks(schema, options)
-    if clocks:
-        needed.update(dict.fromkeys(names.of_clocks(schema.names)))
-    marginals = has_marginals(schema, options)
-    if marginals:
-        needed.update(dict.fromkeys((*names.clocks, *names.of_offset_laws(schema.names))))
-    for key in (*keys, *equivalences.split):
-        needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
-    needed.update(dict.fromkeys(bound.returned_columns))
-    for expression in equivalences.remaining:
-        needed.update(dict.fromkeys(sorted(attribute_names(expression))))
-    for condition in bound.times:
-        needed.update(dict.fromkeys(sorted(condition.attributes)))
+    local, constant, joined = _placed_predicates(bound, (*equivalences.remaining, *implied))
     planned = [
         PlannedComponent(part.variable, part.types, tuple(local[part.variable]), part.kleene)
         for part in bound.components
@@ -364,11 +338,11 @@ def _planned(
         confidence=options.confidence,
         approximate=options.approximate,
         compressed=options.compressed,
-        required_columns=tuple(needed),
+        required_columns=_required_columns(bound, schema, options, equivalences, keys),
         output_schema=_output_schema(bound, keys, schema, domain, options),
         distances=_distances(bound, domain, options),
-        clocks=clocks,
-        marginals=marginals,
+        clocks=names_clocks(schema, options),
+        marginals=has_marginals(schema, options),
         known_until=end_in_ticks(options.known_until, domain),
         unnamed_keys=tuple(
             pa.field(
@@ -377,6 +351,48 @@ def _planned(
             for number, key in enumerate(unnamed, 1)
         ),
     )
+
+
+def _placed_predicates(
+    bound: BoundQuery, predicates: Iterable[TypedExpression]
+) -> tuple[dict[str, list[TypedExpression]], list[TypedExpression], list[TypedExpression]]:
+    """Return the predicates on events of each variable, those of no variable, and those across events."""
+    local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}
+    constant, joined = [], []
+    for predicate in predicates:
+        mentioned = variables_of(predicate)
+        if not mentioned:
+            constant.append(predicate)
+        elif len(mentioned) == 1 and all(map(speaks_of_each_event, columns_in(predicate))):
+            local[next(iter(mentioned))].append(predicate)
+        else:
+            joined.append(predicate)
+    return local, constant, joined
+
+
+def _required_columns(
+    bound: BoundQuery,
+    schema: pa.Schema,
+    options: MatchOptions,
+    equivalences: Equivalences,
+    keys: Iterable[PartitionKey],
+) -> tuple[str, ...]:
+    """Return the columns that an evaluation reads, each once."""
+    names = options.names
+    needed = [names.type, names.id, names.lower, names.upper]
+    needed += [name for name in (names.pmf, names.probability) if name in schema.names]
+    if names_clocks(schema, options):
+        needed += names.of_clocks(schema.names)
+    if has_marginals(schema, options):
+        needed += [*names.clocks, *names.of_offset_laws(schema.names)]
+    for key in (*keys, *equivalences.split):
+        needed += [*key.columns, *filter(None, key.negated)]
+    needed += bound.returned_columns
+    for expression in equivalences.remaining:
+        needed += sorted(attribute_names(expression))
+    for condition in bound.times:
+        needed += sorted(condition.attributes)
+    return tuple(dict.fromkeys(needed))
 
 
 def _distances(bound: BoundQuery, domain: TimeDomain, options: MatchOptions) -> Distances | None:

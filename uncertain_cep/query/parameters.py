@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -108,16 +108,9 @@ def with_values(query: syntax.Query, values: Parameters) -> syntax.Query:
     QueryError
         If a parameter has no value, or one that its clause cannot take; all faults at once.
     """
-    parameters = query.parameters
     value_of = dict(values)
-    for name in value_of:
-        if name not in parameters:
-            known_names = (
-                f": it has {', '.join(f'${one}' for one in parameters)}" if parameters else " (it has none)"
-            )
-            hint = did_you_mean(name, list(parameters)).replace("mean ", "mean $") or known_names
-            raise OptionError(f"parameters: the query has no ${name}{hint}")
-    if not parameters:
+    _check_names(value_of, query.parameters)
+    if not query.parameters:
         return query
     faults: list[Fault] = []
 
@@ -165,6 +158,17 @@ def with_values(query: syntax.Query, values: Parameters) -> syntax.Query:
     if faults:
         raise QueryError(list(dict.fromkeys(faults)), text=query.text)
     return replace(query, **changes)
+
+
+def _check_names(names: Iterable[str], parameters: Sequence[str]) -> None:
+    """Raise OptionError for a name that no parameter has."""
+    for name in names:
+        if name not in parameters:
+            those = (
+                f": it has {', '.join(f'${one}' for one in parameters)}" if parameters else " (it has none)"
+            )
+            hint = did_you_mean(name, list(parameters)).replace("mean ", "mean $") or those
+            raise OptionError(f"parameters: the query has no ${name}{hint}")
 
 
 def _with_list(call: syntax.Call, value_of: Mapping[str, Value], faults: list[Fault]) -> Expression:

@@ -174,12 +174,8 @@ def repeated_counts(
     pmf = flat_pmfs(pmfs, shared)[1]
     of_events = Intervals(events.lower, events.upper, events.offset), pmf, shift[events.partition]
     closed = len(rates) <= MOST_CLOSED
-    if closed:
-        checkpoint(16 * len(rates) * (segments.ticks + 1))
-        totals = np.empty((2, len(rates), segments.ticks + 1))
-        running_totals(rates, totals[0], totals[1])
-    else:
-        bits = events.uses @ np.left_shift(1, np.arange(len(rates)))
+    totals = _running_totals(rates) if closed else np.empty((2, 0, 0))
+    bits = events.uses @ np.left_shift(1, np.arange(len(rates)))
     sizes = ticks if closed else np.full(len(steps), float(1 << len(rates)))
     none = np.empty(0, dtype=np.int64)
     found = Counts(none, none, np.empty(0))
@@ -199,6 +195,15 @@ def repeated_counts(
         own = events.partition[out[0][:count]], out[1][:count], out[2][:count]
         found = Counts._make(np.concatenate(pair) for pair in zip(found, own, strict=True)).summed()
     return found
+
+
+def _running_totals(rates: Float64) -> Float64:
+    """Return the sums of rates, (l, T) float64, and of these sums, up to each tick: (2, l, T + 1) float64."""
+    length, ticks = rates.shape
+    checkpoint(16 * length * (ticks + 1))
+    totals = np.empty((2, length, ticks + 1))
+    running_totals(rates, totals[0], totals[1])
+    return totals
 
 
 def _parts(steps: Float64, sizes: Float64) -> Iterator[tuple[slice, int, int]]:

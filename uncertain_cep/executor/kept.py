@@ -11,7 +11,7 @@ from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import Threshold
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.plan.ranking import is_weighed_side_by_side, rises_with_best
+from uncertain_cep.plan.best_first import is_weighed_side_by_side, rises_with_best
 from uncertain_cep.results.ranking import least_passing, passing
 from uncertain_cep.results.top_k import RisingThreshold
 

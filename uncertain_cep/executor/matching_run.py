@@ -28,7 +28,7 @@ from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.optimizer.choice import choose
 from uncertain_cep.plan.evaluated_parts import counts_candidates
-from uncertain_cep.plan.ranking import is_best_only
+from uncertain_cep.plan.best_first import is_best_only
 from uncertain_cep.results.having import had, kept_by_having
 from uncertain_cep.results.projection import id_payload, to_batch
 from uncertain_cep.results.top_k import best_chunk

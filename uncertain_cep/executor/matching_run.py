@@ -27,8 +27,8 @@ from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.optimizer.choice import choose
-from uncertain_cep.plan.evaluated_parts import counts_candidates
 from uncertain_cep.plan.best_first import is_best_only
+from uncertain_cep.plan.evaluated_parts import counts_candidates
 from uncertain_cep.results.having import had, kept_by_having
 from uncertain_cep.results.projection import id_payload, to_batch
 from uncertain_cep.results.top_k import best_chunk
@@ -69,8 +69,8 @@ class MatchingRun:
         self._problem, self._plan, self._table = problem, plan, problem.table
         self._threads = scan.threads if counters is None else 1
         self._ids = None if problem.by_rows or is_best_only(plan) else id_payload(plan, problem.table)
-        wanted = plan.needs_confidence
-        self._weigher = _ClockWeigher.of(problem, self._ids, wanted)
+        with_confidence = plan.needs_confidence
+        self._weigher = _ClockWeigher.of(problem, self._ids, with_confidence)
         # What bounds confidences while joining takes times as independent.
         self._is_weighed_behind = self._weigher is not None or problem.is_weighed_behind
         self._operator = operator_of(plan)
@@ -83,7 +83,7 @@ class MatchingRun:
             (problem.times.lower, problem.times.upper),
             problem.times.pmfs,
             None if self._is_weighed_behind else self._ids,
-            wanted and problem.confident_search and self._weigher is None,
+            with_confidence and problem.confident_search and self._weigher is None,
             min(scan.batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1)),
             counters=counters,
             conditioned=problem.conditioned,

@@ -52,10 +52,15 @@ class ClockFacts:
         return f"in common: {pairs}; {how}"
 
 
-def clock_facts(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> ClockFacts:
-    """Return the clocks that candidates of an OR-free pattern share; a Kleene variable can with itself."""
-    names, domain = plan.names, plan.domain
-    (codes,), _ = codes_of([table.column(names.source)])
+def clock_facts(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> ClockFacts | None:
+    """Return the clocks that candidates of an OR-free pattern share; a Kleene variable can with itself.
+
+    None if events share no clocks.
+    """
+    names, domain, source = plan.names, plan.domain, plan.clock_names.source
+    if source is None:
+        return None
+    (codes,), _ = codes_of([table.column(source)])
     low, high = domain.offsets(table, names)
     lower, upper = (domain.ticks(table.column(name)) for name in (names.lower, names.upper))
     shared = (codes >= 0) & (low < high)

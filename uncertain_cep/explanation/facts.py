@@ -170,7 +170,7 @@ def _facts(
     else:
         choice = choice_of_singles(plan, table, kept)
     choice = estimated(joined, table, candidates_, choice)
-    clocks = clock_facts(plan, table, kept) if plan.clocks else None
+    clocks = clock_facts(plan, table, kept)
     if run is None:
         return PlanFacts(plan, selection, kept, ChosenPlan(joined, choice), clocks)
     counters = Counters()

@@ -237,7 +237,7 @@ def _tick(domain: TimeDomain) -> str:
 
 
 def _clock_rows(names: ClockNames, facts: PlanFacts) -> list[Row]:
-    """Return what the columns of clocks say."""
+    """Return lines about clocks."""
     if names.source is None:
         return []
     rows = [("clocks", f"events of one {names.source} move together")]

@@ -119,8 +119,9 @@ class Question:
     ) -> EvaluationPlan:
         """Return the plan of an OR-free query that gives the numbers of rows for ids."""
         options = replace(options, names=replace(options.names, id=ROW))
-        shared = [key.name for key in self.plan.keys if key.name is not None] if self.plan.branches else None
-        return plan_of_branch(bound, table.schema, domain or self.plan.domain, options, shared)
+        return plan_of_branch(
+            bound, table.schema, domain or self.plan.domain, options, self.plan.shared_attributes
+        )
 
     def choices(
         self, plan: EvaluationPlan, table: pa.Table, limit: int

@@ -15,6 +15,7 @@ from uncertain_cep.operators.pivot_join import pivot_join
 from uncertain_cep.operators.tree_join import tree_join
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.derived import once_a_plan
+from uncertain_cep.plan.evaluated_parts import computed
 
 __all__ = ["OPERATORS", "Operator", "kernels_of", "operator_of"]
 
@@ -167,7 +168,7 @@ OPERATORS: Final = (
     Operator(
         "backtracking search",
         "what is next is weighed for given offsets of the clocks that events share",
-        lambda plan: plan.clocks and plan.query.strategy == "skip_till_next_match",
+        lambda plan: plan.is_next_by_clocks,
         _backtracked,
         "backtracking searches",
         weighs=True,
@@ -200,16 +201,7 @@ def operator_of(plan: EvaluationPlan) -> Operator:
 @once_a_plan
 def kernels_of(plan: EvaluationPlan) -> tuple[str, ...]:
     """Return the groups of kernels that a plan needs, see :data:`uncertain_cep.config.KERNELS`."""
-    branches = plan.or_free
-    groups = {operator_of(branch).kernels for branch in branches} - {None}
+    groups = {operator_of(branch).kernels for branch in plan.or_free} | computed(plan)
     if "joins" in groups and plan.query.strategy == "skip_till_next_match":
         groups.add("joins with skip till next match")
-    if plan.counts:
-        groups.add("expected counts")
-    if plan.is_grouped:
-        groups.add("probabilities of groups")
-    if any(branch.bound.times for branch in branches):
-        groups.add("conditions on times")
-    if plan.clocks:
-        groups.add("shared clocks")
     return tuple(sorted(group for group in groups if group is not None))

@@ -26,7 +26,7 @@ class ClockNames(NamedTuple):
 
     @classmethod
     def of(cls, names: Names, columns: Collection[str]) -> ClockNames:
-        """Return those among some columns; of an order there have to be the sequences."""
+        """Return the names among some columns; an order says nothing without sequences."""
         source = names.source if names.source in columns else None
         sequence = names.sequence if source and names.sequence in columns else None
         return cls(source, sequence, names.ordered if sequence and names.ordered in columns else None)

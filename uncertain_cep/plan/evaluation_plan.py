@@ -223,6 +223,11 @@ class EvaluationPlan:
         return skips and not self.negations and not any(component.kleene for component in self.components)
 
     @property
+    def is_next_by_clocks(self) -> bool:
+        """Whether the next event is another one for other offsets of clocks."""
+        return self.clocks and self.query.strategy == "skip_till_next_match"
+
+    @property
     def is_free_sequence(self) -> bool:
         """Whether it is a plain sequence, and nothing else that happens can spoil a match."""
         return self.is_plain and not self.forbids
@@ -285,7 +290,7 @@ class EvaluationPlan:
 
     @property
     def table_distances(self) -> tuple[LiteralBound, ...]:
-        """Those of times in the table: with clocks, events are not at the ticks of their candidates."""
+        """Bounds of times in the table: with clocks, events are not at the ticks of their candidates."""
         return () if self.clocks else self.neighbour_bounds
 
     @property
@@ -333,6 +338,11 @@ class EvaluationPlan:
             for name in dict.fromkeys(names[0])
             if name is not None and all(name in names_of_branch for names_of_branch in names[1:])
         )
+
+    @property
+    def shared_attributes(self) -> tuple[str, ...] | None:
+        """The partition attributes of all branches; None without OR."""
+        return self.partition_attributes if self.branches else None
 
     @property
     def partition_columns(self) -> tuple[str, ...]:

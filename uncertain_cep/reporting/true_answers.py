@@ -67,13 +67,11 @@ def at_true_times(plan: EvaluationPlan, table: pa.Table, column: str) -> tuple[p
     names, domain = plan.names, plan.domain
     ticks, happened = stamps_of(plan, table, column)
     begin, end = (domain.ticks(table.column(name)) for name in (names.lower, names.upper))
-    if plan.clocks:
-        # A clock that is right: of its events only the order counts.
-        for name in (names.offset_lower, names.offset_upper):
-            if name in table.column_names:
-                place = table.schema.get_field_index(name)
-                zero = pa.nulls(table.num_rows, table.schema.field(name).type).fill_null(0)
-                table = table.set_column(place, name, zero)
+    # A clock that is right: of its events only the order counts.
+    for name in {names.offset_lower, names.offset_upper}.intersection(plan.clock_columns(table.column_names)):
+        place = table.schema.get_field_index(name)
+        zero = pa.nulls(table.num_rows, table.schema.field(name).type).fill_null(0)
+        table = table.set_column(place, name, zero)
     dropped = {names.pmf, names.offset_pmf, names.probability, column}
     for name in (names.lower, names.upper):
         place = table.schema.get_field_index(name)

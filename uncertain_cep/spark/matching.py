@@ -181,21 +181,23 @@ def matches_frame(
     return noting_files(as_frame(prepared, frame.sparkSession), paths)
 
 
+def _evaluated(prepared: PreparedMatch, spark: SparkSession, schema: t.StructType) -> DataFrame:
+    """Return the batches of prepared candidates, as they come."""
+    if prepared.candidates is None:
+        return spark.createDataFrame([], schema)
+    return in_workers(prepared.candidates, prepared.evaluate(spark), schema)
+
+
 def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
     """Return the frame of matches of prepared candidates."""
     plan = prepared.plan
     schema = from_arrow_schema(plan.batch_schema)
+    if plan.counts:
+        return _added_up(plan, _evaluated(prepared, spark, schema))
     if prepared.candidates is None:
-        nothing = spark.createDataFrame([], schema)
-        return (
-            _added_up(plan, nothing)
-            if plan.counts
-            else nothing.select(*map(column, plan.output_schema.names))
-        )
+        return _evaluated(prepared, spark, schema).select(*map(column, plan.output_schema.names))
     evaluate = prepared.evaluate(spark)
     frame = prepared.candidates
-    if plan.counts:
-        return _added_up(plan, in_workers(frame, evaluate, schema))
     if plan.query.non_overlapping:
         frame = _in_one_place(plan, in_workers(frame, evaluate, schema))
         evaluate = partial(non_overlapping_in_partition, plan=plan)

@@ -37,9 +37,9 @@ def residual(plan: EvaluationPlan, chunk: MatchBatch, table: pa.Table) -> MatchB
         described = TimedChoices(plan, events, places, (lower, upper), pmfs, span)
         lower, upper = np.empty((2, rows.shape[1]), dtype=np.int64)
         confidence, error = np.zeros((2, rows.shape[1]))
-        wanted = plan.needs_confidence
-        described.describe(places.reshape(rows.shape), wanted, (lower, upper, confidence, error))
-        confidences = confidence if wanted else None
+        with_confidence = plan.needs_confidence
+        described.describe(places.reshape(rows.shape), with_confidence, (lower, upper, confidence, error))
+        confidences = confidence if with_confidence else None
         chunk = MatchBatch(rows, lower, upper, confidences, error).keep(lower <= upper)
     return _happened(plan, chunk, table)
 

@@ -159,6 +159,9 @@ MOST_TICKS_OF_A_LAW: Final = 100_000
 SHOWN_MATCHES: Final = 10_000
 """Most matches in the table of a report: the best ones."""
 
+WEIGHED_GROUPS: Final = 100
+"""Most values of a column for which a report weighs how likely a match is; one may take .4 s."""
+
 COMPARED_MATCHES: Final = 200_000
 """Most matches of a report that are compared with those on raw stamps."""
 

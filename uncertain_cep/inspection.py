@@ -254,12 +254,17 @@ def report(
     Raises
     ------
     OptionError
-        If the query returns expected counts, there is no such column, or the file is there already.
+        If the query returns expected counts, or probabilities of a Spark frame, there is no such column, or
+        the file is there already.
     QuerySyntaxError, QueryError, TraceError, ConfidenceCostError, TimeLimitError, MemoryLimitError
         As of :func:`uncertain_cep.match`.
 
     Notes
     -----
+    With RETURN PROBABILITY the page shows a bar for each group, with its best matches on demand, and with
+    EVERY a heat map. A group that would take too long has certain bounds. Of other queries the page says by
+    key how likely there is a match, where there are at most 100 keys.
+
     The page has the 10,000 best matches, and totals of all. What is in the trace is shown as text, never run.
     Of a Spark frame these matches, and the events that are drawn with them, are all that comes to this
     process. It is read several times: ``cache()`` one that is dear to compute.

@@ -14,6 +14,7 @@ import pytest
 import uncertain_cep as uc
 from tests.needs import lacking
 from tests.reporting.test_facts import EVENTS, HOSTILE, QUERY, many
+from tests.reporting.test_occurrences import EVENTS as KEYED
 
 try:
     from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
@@ -384,3 +385,69 @@ def test_a_comparison_without_the_limit_says_so(shown: Shown, tmp_path: Path) ->
     uc.report(events, "PATTERN SEQ(A a, B b) WITHIN 1 hour LIMIT 1", path)
     said = "On interval middles, without LIMIT, there are 3 matches: none is impossible"
     expect(shown.open(path).locator("#totals")).to_contain_text(said)
+
+
+GROUPS = "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 20"
+
+
+def test_groups_open_their_matches_and_the_table_shows_them(shown: Shown, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    by_event = f"{GROUPS} RETURN PROBABILITY BY host, a ORDER BY PROBABILITY DESC"
+    uc.report(EVENTS, by_event, path)
+    page = shown.open(path)
+    rows = uc.match(EVENTS, by_event)
+    group = page.locator("button.group").first
+    first = rows.to_pylist()[0]
+    expect(group.locator(".name")).to_have_text(f"{first['host']}, {first['a']}")
+    expect(group).to_have_attribute("aria-expanded", "false")
+    group.press("Enter")
+    expect(group).to_have_attribute("aria-expanded", "true")
+    expect(page.locator(".group-matches:visible figure").first.locator("svg")).to_be_visible()
+    group.click()
+    expect(page.locator(".group-matches:visible")).to_have_count(0)
+    page.get_by_label("Search groups").fill(f", {first['a']}")
+    expect(page.locator("button.group")).to_have_count(1)
+    page.get_by_label("Search groups").fill("no such group")
+    expect(page.locator("button.group")).to_have_count(0)
+
+
+def test_a_cell_of_the_heat_map_shows_its_matches(shown: Shown, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    query = f"{GROUPS} RETURN PROBABILITY BY host EVERY 10"
+    uc.report(EVENTS, query, path)
+    page = shown.open(path)
+    rows = uc.match(EVENTS, query)
+    cells = page.locator("#groups rect.cell")
+    expect(cells).to_have_count(rows.num_rows)
+    assert sum("<img" in str(cells.nth(n).get_attribute("aria-label")) for n in range(rows.num_rows)) >= 1
+    cells.first.press("Enter")
+    expect(page.locator(".chips button")).to_have_count(1)
+    expect(page.locator("#matches tr.row")).to_have_count(1)
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_of_groups_fit(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
+    path = tmp_path / "page.html"
+    uc.report(EVENTS, f"{GROUPS} RETURN PROBABILITY BY host EVERY 1", path)
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+    Shown(page).open(path)
+    page.locator("button.group").first.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+def test_by_key_bars_are_as_long_as_a_match_is_likely(shown: Shown, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    uc.report(KEYED, GROUPS, path)
+    page = shown.open(path)
+    panel = page.locator("#charts .panel", has_text="By host: did it happen?")
+    expect(panel.locator("rect.bar:not(.pale)")).to_have_count(2)
+    probabilities = sorted(
+        row["probability"] for row in uc.match(KEYED, f"{GROUPS} RETURN PROBABILITY BY host").to_pylist()
+    )
+    track = float(str(panel.locator("rect.track").first.get_attribute("width")))
+    drawn = sorted(
+        float(str(bar.get_attribute("width"))) / track for bar in panel.locator("rect.bar:not(.pale)").all()
+    )
+    assert drawn == pytest.approx(probabilities)

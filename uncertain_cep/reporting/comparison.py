@@ -18,7 +18,17 @@ from uncertain_cep.results.box_parts import Boxes
 from uncertain_cep.results.boxes import weighed_matches
 from uncertain_cep.results.matched_events import matched_events
 
-__all__ = ["LIKELY", "Comparison", "Key", "at_stamps", "compared", "keys_of", "stamps_of", "unchosen"]
+__all__ = [
+    "LIKELY",
+    "Comparison",
+    "Key",
+    "all_matches",
+    "at_stamps",
+    "compared",
+    "keys_of",
+    "stamps_of",
+    "unchosen",
+]
 
 LIKELY = 0.5
 """Confidence from which a match that raw stamps do not give counts as missed."""
@@ -139,11 +149,11 @@ def compared(
     """
     raw_table = at_stamps(plan, table, stamps, has)
     query = unchosen(plan.query)
-    raw = _all(
+    raw = all_matches(
         make_plan(query, raw_table.schema, options, confidence=False, sources=False), raw_table, options
     )
     likely_plan = make_plan(replace(query, min_confidence=LIKELY), table.schema, options)
-    likely = _all(likely_plan, table, options)
+    likely = all_matches(likely_plan, table, options)
     if raw is None or likely is None:
         return Comparison(None, frozenset())
     raw_keys = frozenset(keys_of(plan, table, raw))
@@ -161,7 +171,7 @@ def compared(
     return Comparison(raw, raw_keys, best.filter(pa.array(absent, pa.bool_())), raw.filter(impossible))
 
 
-def _all(plan: EvaluationPlan, table: pa.Table, options: MatchOptions) -> pa.Table | None:
+def all_matches(plan: EvaluationPlan, table: pa.Table, options: MatchOptions) -> pa.Table | None:
     """Return all matches, or None if there are too many."""
     try:
         # What there is to warn of, the answer itself has warned of.

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from uncertain_cep.config import CERTAIN
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.grouping import BOUND_COLUMNS
 from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.plurals import counted
 from uncertain_cep.reporting.comparison import stamps_of
 from uncertain_cep.reporting.gathered import SPOILING_SHOWN, Answer, Moments, ReportRequest, TraceFacts
-from uncertain_cep.reporting.in_words import title_of, words_of
+from uncertain_cep.reporting.in_words import title_of, words_of, words_of_groups
+from uncertain_cep.reporting.occurrences import Occurrences
 from uncertain_cep.results.pictures import Pictures
 from uncertain_cep.running.installation import VERSION
 from uncertain_cep.timeline.durations import format_duration
@@ -67,7 +69,7 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
     events, places = _events(request, answer, clock)
     facts: dict[str, Any] = {
         "title": request.title or title_of(request.query),
-        "words": words_of(plan),
+        "words": [*words_of(plan), *words_of_groups(request.query)],
         "query": request.query.text_with_values,
         "version": VERSION,
         "clock": clock.described(),
@@ -86,7 +88,12 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
                 "name": name,
                 "distinct": distinct,
                 "values": [
-                    {"value": _plain(one.value), "count": one.matches, "expected": round(one.expected, 4)}
+                    {
+                        "value": _plain(one.value),
+                        "count": one.matches,
+                        "expected": round(one.expected, 4),
+                        "happened": one.happened,
+                    }
                     for one in groups
                 ],
             }
@@ -99,11 +106,38 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         "assumed": _assumed(request, plan, answer.trace),
         "warnings": list(request.warnings),
         "nothing": answer.nothing,
+        "occurrences": None if answer.occurrences is None else _occurrences(answer.occurrences, clock),
     }
     for name, rows, drawn in answer.parts:
         facts[f"{name}_drawn"] = _drawn(answer, drawn, rows.num_rows, places, clock)
         facts["columns" if name == "found" else name] = _columns(plan, rows, clock)
     return facts
+
+
+def _occurrences(groups: Occurrences, clock: Clock) -> dict[str, Any]:
+    """Return the groups, and for each match that is shown the number of its values of BY."""
+    plan, rows = groups.plan, groups.rows
+    clause = plan.query.probability
+    assert clause is not None
+    lower, upper = (rows.column(name).to_pylist() for name in BOUND_COLUMNS)
+    every = plan.bound.every
+    return {
+        "at_least": clause.at_least,
+        "keys": [
+            {"name": key.column, "values": [_plain(value) for value in rows.column(key.column).to_pylist()]}
+            for key in plan.bound.keys
+        ],
+        "every": every,
+        "bucket": None if every is None else clock.relative(plan.domain.ticks(rows.column("bucket"))),
+        "probability": rows.column(clause.name).to_pylist(),
+        "lower": lower,
+        "upper": upper,
+        "key": groups.key.tolist(),
+        "of_match": groups.of_match.tolist(),
+        "matches": groups.matches.tolist(),
+        "expected": [round(value, 4) for value in groups.expected.tolist()],
+        "best": groups.best.tolist(),
+    }
 
 
 def _chosen(plan: EvaluationPlan) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.existence import existence
-from uncertain_cep.config import CERTAIN, SHOWN_MATCHES
+from uncertain_cep.config import CERTAIN, SHOWN_MATCHES, WEIGHED_GROUPS
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.facts import plan_facts
@@ -22,6 +22,14 @@ from uncertain_cep.explanation.text import explain_plan
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query
 from uncertain_cep.reporting.comparison import LIKELY, Comparison, compared, keys_of, stamps_of
+from uncertain_cep.reporting.occurrences import (
+    Bounds,
+    Occurrences,
+    bounds_by,
+    bounds_of_matches,
+    occurrences,
+    plan_of_matches,
+)
 from uncertain_cep.results.order import finished
 from uncertain_cep.results.pictures import Pictures, pictures_of
 
@@ -96,6 +104,8 @@ class Group(NamedTuple):
     value: Any
     matches: int
     expected: float
+    happened: Bounds | None = None
+    """How likely there is a match with this value; None where that was not weighed."""
 
 
 class Kind(NamedTuple):
@@ -161,10 +171,14 @@ class Answer:
     """How many matches there are on raw stamps, and how many missed and invented ones."""
     nothing: str
     """Why there are no matches."""
+    occurrences: Occurrences | None = None
+    """The groups of RETURN PROBABILITY; ``of_match`` is that of the matches shown."""
 
 
 def report_plan(request: ReportRequest, schema: pa.Schema) -> EvaluationPlan:
-    """Return the plan of a query on events; OptionError if it returns no matches."""
+    """Return the plan of the matches of a query on events; OptionError if it returns expected counts."""
+    if request.query.probability is not None:
+        return plan_of_matches(request.query, schema, request.options)
     plan = make_plan(request.query, schema, request.options)
     if not plan.returns_matches:
         raise OptionError(
@@ -180,14 +194,21 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
     names, domain = plan.names, plan.domain
     diagnostics = Diagnostics()
     matches = finished(plan, execute_within(plan, table, options, diagnostics))
+    groups = None
+    if request.query.probability is not None:
+        groups = occurrences(request.query, plan, table, matches, options)
+        is_kept = groups.of_match >= 0
+        matches = matches.filter(pa.array(is_kept))
+        groups = replace(groups, of_match=groups.of_match[is_kept])
     begin, end = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
     stamps, has = stamps_of(plan, table, request.stamp)
     comparison = compared(plan, table, options, stamps, has)
     confidence = np.asarray(matches.column("confidence").to_numpy())
-    if plan.query.is_ordered:
-        shown = matches.slice(0, SHOWN_MATCHES)
-    else:
-        shown = matches.take(pa.array(np.argsort(-confidence, kind="stable")[:SHOWN_MATCHES]))
+    best = np.arange(len(confidence)) if plan.query.is_ordered else np.argsort(-confidence, kind="stable")
+    best = best[:SHOWN_MATCHES]
+    shown = matches.take(pa.array(best))
+    if groups is not None:
+        groups = replace(groups, of_match=groups.of_match[best])
     parts = [("found", shown, pictures_of(plan, table, shown, PARTS))]
     for name, rows in (("missed", comparison.missed), ("invented", comparison.invented)):
         if rows is not None:
@@ -206,7 +227,7 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
             np.clip(np.floor(confidence * BINS), 0, BINS - 1).astype(np.int64), minlength=BINS
         ).tolist(),
         moments=_moments(plan, matches, confidence),
-        groups=_groups(plan, matches),
+        groups=_groups(plan, table, matches, options, weighed=groups is None),
         trace=_trace_facts(plan, table, begin, end, int(has.sum())),
         table=table,
         parts=parts,
@@ -215,6 +236,7 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
         else [key in comparison.keys for key in keys_of(plan, table, shown)],
         raw=_raw(comparison),
         nothing="" if matches.num_rows else diagnostics.summary(),
+        occurrences=groups,
     )
 
 
@@ -274,18 +296,33 @@ def is_group(values: int, matches: int) -> bool:
     return 1 < values <= max(matches // 2, 1)
 
 
-def _groups(plan: EvaluationPlan, matches: pa.Table) -> list[tuple[str, int, list[Group]]]:
+def _groups(
+    plan: EvaluationPlan, table: pa.Table, matches: pa.Table, options: MatchOptions, *, weighed: bool
+) -> list[tuple[str, int, list[Group]]]:
+    """Return the values of columns with the most matches; if weighed, how likely each has a match at all."""
     groups = []
     for name in grouped_by(plan) if matches.num_rows else ():
         column = matches.column(name)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         values = pa.table({"value": column, "confidence": matches.column("confidence")})
-        each = values.group_by("value").aggregate([([], "count_all"), ("confidence", "sum")])
+        each = values.group_by("value").aggregate(
+            [([], "count_all"), ("confidence", "sum"), ("confidence", "max")]
+        )
         if is_group(each.num_rows - each.column("value").null_count, matches.num_rows):
             best = each.sort_by([("count_all", "descending"), ("value", "ascending")]).slice(0, TOP)
-            rows = best.select(["value", "count_all", "confidence_sum"]).to_pylist()
-            groups.append((name, each.num_rows, [Group(*row.values()) for row in rows]))
+            rows = best.to_pylist()
+            happened: Sequence[Bounds | None] = [None] * len(rows)
+            if weighed:
+                bounds = None
+                if each.num_rows <= WEIGHED_GROUPS:
+                    bounds = bounds_by(plan, table, matches, options, name, best.column("value"))
+                happened = bounds or bounds_of_matches(plan, rows)
+            values_of = [
+                Group(row["value"], row["count_all"], row["confidence_sum"], one)
+                for row, one in zip(rows, happened, strict=True)
+            ]
+            groups.append((name, each.num_rows, values_of))
     return groups
 
 

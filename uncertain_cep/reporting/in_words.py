@@ -11,7 +11,7 @@ from uncertain_cep.query.expression_text import format_expression
 from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Duration, Pattern
 from uncertain_cep.timeline.durations import format_duration
 
-__all__ = ["title_of", "words_of"]
+__all__ = ["title_of", "words_of", "words_of_groups"]
 
 _STRATEGIES: Final = {
     "skip_till_any_match": "Other events in between do not matter.",
@@ -57,6 +57,22 @@ def words_of(plan: EvaluationPlan) -> list[str]:
     if query.limit is not None:
         which = "best " if query.order_by_confidence else "first " if query.order_by else ""
         sentences.append(f"At most {counted(query.limit, f'{which}match', f'{which}matches')}.")
+    return sentences
+
+
+def words_of_groups(query: Query) -> list[str]:
+    """Return sentences for RETURN PROBABILITY and the clauses that choose groups."""
+    clause = query.probability
+    if clause is None:
+        return []
+    count = "is a match" if clause.at_least == 1 else f"are at least {clause.at_least:,} matches"
+    by = f", by {' and '.join(name.text for name in clause.by)}" if clause.by else ""
+    every = "" if clause.every is None else f", in each {_length(clause.every)}"
+    sentences = [f"The answer is how likely there {count}{by}{every}."]
+    if query.having is not None:
+        sentences.append(f"Only where {query.having.text}.")
+    if query.limit is not None:
+        sentences.append(f"At most {counted(query.limit, 'group')}.")
     return sentences
 
 

@@ -1,4 +1,3 @@
-"use strict";
 (async () => {
   const packed = Uint8Array.from(atob(document.getElementById("data").textContent), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
@@ -47,6 +46,12 @@
   // How far the last possible time is behind the first one: 4 s for 2 s before and behind.
   const span = (first, last) => (first === last ? when(first) : `${when(first)} to ${when(last)}, ${length(last - first)} later`);
   const percent = (p) => (p >= 0.9995 && p < facts.certain_from ? ">99.9%" : p > 0 && p < 0.0005 ? "<0.1%" : `${+(100 * p).toFixed(1)}%`);
+
+  // Of a probability that is only known to be between two ends.
+  function percentOf(low, high) {
+    if (high - low <= 1e-9 || percent(low) === percent(high)) return percent(low);
+    return high >= facts.certain_from ? `≥${percent(low).replace(">", "")}` : `${percent(low)} to ${percent(high)}`;
+  }
 
   // --- axes: marks at round times, as many as have room ----------------------------------------------
   const stamped = clock.kind === "stamp";
@@ -309,7 +314,11 @@
           return middle >= begin(k) && middle < begin(k + 1);
         }, `from ${time(begin(k), true)}`)));
     }
-    for (const group of [...facts.groups, ...byType()]) {
+    for (const group of [...(groups ? [] : facts.groups), ...byType()]) {
+      if (group.values.every((one) => one.happened)) {
+        panels.push(didItHappen(group));
+        continue;
+      }
       const most = Math.max(...group.values.map((one) => one.count));
       const step = 21, left = 130;
       const rows = (width) => {
@@ -336,6 +345,32 @@
       const width = Math.min(Math.max(panel.clientWidth - 2 * parseFloat(getComputedStyle(panel).paddingLeft), 240), 620);
       panel.append(fill(drawn(width), { style: `max-width:${width}px` }, []));
     }
+  }
+
+  // How likely there is a match with each value. Of a group that would take too long, the bounds are shown.
+  function didItHappen(group) {
+    const step = 21, left = 130, more = group.distinct - group.values.length;
+    const open = group.values.some((one) => one.happened[1] - one.happened[0] > 1e-9);
+    const note = `How likely there is at least one match${facts.chosen.length ? `, without ${facts.chosen.join(" and ")}` : ""}.` +
+      (open ? " Where a bar ends pale, the truth is between both ends." : "") + (more > 0 ? ` ${count(more, "value", "values")} more.` : "");
+    return chart(`By ${group.name}: did it happen?`, note, (width) => {
+      const picture = draw("svg", { viewBox: `0 0 ${width} ${group.values.length * step}`, role: "group", "aria-label": `By ${group.name}: did it happen?` });
+      const room = 8 + 6.4 * Math.max(...group.values.map((one) => percentOf(...one.happened).length));
+      const long = (p) => p * (width - left - room);
+      group.values.forEach((one, k) => {
+        const name = one.value === null ? "null" : String(one.value), [low, high] = one.happened;
+        const p = percentOf(low, high), said = `${name}: ${p}, ${count(one.count, "match", "matches")}`;
+        picture.append(
+          draw("text", { x: 0, y: k * step + 14 }, name.length > 18 ? `${name.slice(0, 17)}…` : name),
+          draw("rect", { class: "track", x: left, y: k * step + 3, height: 14, width: long(1), rx: 2 }),
+          draw("rect", { class: "bar pale", x: left, y: k * step + 3, height: 14, width: Math.max(long(high), 1), rx: 2 }),
+          draw("rect", { class: "bar", x: left, y: k * step + 3, height: 14, width: Math.max(long(low), 1), rx: 2 }),
+          draw("text", { class: "dim", x: width, y: k * step + 14, "text-anchor": "end" }, p),
+          draw("rect", { class: "hit", x: 0, y: k * step, width, height: step, "aria-label": said, ...pressed(() => choose(group.name, (i) => column(found, group.name)[i] === one.value, `${group.name} ${name}`)) }, draw("title", {}, said)),
+        );
+      });
+      return picture;
+    });
   }
 
   function byType() {
@@ -509,7 +544,17 @@
     document.documentElement.dataset.theme = now === "dark" ? "light" : "dark";
   });
   addEventListener("beforeprint", () => document.querySelectorAll("#about details").forEach((one) => { one.open = true; }));
-  totals();
+  const tools = { make, draw, fill, whole, count, percent, percentOf, when, length, shown, timeline, keyOf, axis, pressed };
+  const groups = facts.occurrences && drawGroups(tools, facts, found, byId("groups"), byId("totals"), (key, label, of) => {
+    filters[key] = { value: of, label };
+    state.page = 0;
+    show("found");
+    shell.scrollIntoView({ block: "start" });
+  });
+  if (!groups) {
+    byId("groups").remove();
+    totals();
+  }
   example();
   charts();
   table();

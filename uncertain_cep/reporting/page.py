@@ -66,7 +66,7 @@ def page_of(facts: dict[str, Any]) -> str:
         "assumed": _lines(facts["assumed"], "plain") + _lines(facts["warnings"], "plain warn"),
         "data": base64.b64encode(packed).decode("ascii"),
         "style": _part("page.css"),
-        "script": _part("page.js"),
+        "script": _part("groups.js") + _part("page.js"),
     }
     # In one pass: what is filled in is not looked at again.
     return re.sub(r"\{(\w+)\}", lambda match: filled[match[1]], _part("page.html"))

@@ -18,7 +18,15 @@ from uncertain_cep.plan.grouping import BOUND_COLUMNS
 from uncertain_cep.reporting.comparison import stamps_of, unchosen
 from uncertain_cep.results.order import finished
 
-__all__ = ["NOT_NAMED", "TrueAnswers", "at_true_times", "keys_of_answers", "places_among", "true_answers"]
+__all__ = [
+    "NOT_NAMED",
+    "TrueAnswers",
+    "at_true_times",
+    "codes_of_keys",
+    "keys_of_answers",
+    "places_among",
+    "true_answers",
+]
 
 Int64 = NDArray[np.int64]
 
@@ -116,11 +124,7 @@ def places_among(answers: pa.Table, those_true: pa.Table, keys: Sequence[str]) -
         for name in keys:
             if name not in table.column_names:
                 raise OptionError(f"the {what} have no column {name}: they have {_listed(table)}")
-    if not keys:
-        return np.zeros(answers.num_rows, np.int64) - (not those_true.num_rows)
-    code = np.zeros(answers.num_rows + those_true.num_rows, dtype=np.int64)
-    for name in keys:
-        code = paired(code, _codes(answers.column(name), those_true.column(name), name))
+    code = codes_of_keys((answers, those_true), keys)
     sought, there = np.split(code, [answers.num_rows])
     for codes in (sought, there):
         if len(np.unique(codes)) < len(codes):
@@ -128,6 +132,20 @@ def places_among(answers: pa.Table, those_true: pa.Table, keys: Sequence[str]) -
     place = np.full(int(code.max(initial=-1)) + 1, -1)
     place[there] = np.arange(len(there))
     return np.asarray(place[sought], dtype=np.int64)
+
+
+def codes_of_keys(tables: tuple[pa.Table, pa.Table], keys: Sequence[str]) -> Int64:
+    """Return codes of the values of some columns, of the rows of both tables; null equals null.
+
+    Raises
+    ------
+    OptionError
+        If the types of a column have nothing in common.
+    """
+    code = np.zeros(sum(table.num_rows for table in tables), dtype=np.int64)
+    for name in keys:
+        code = paired(code, _codes(tables[0].column(name), tables[1].column(name), name))
+    return code
 
 
 def _codes(one: pa.ChunkedArray, other: pa.ChunkedArray, name: str) -> Int64:

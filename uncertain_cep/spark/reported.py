@@ -124,6 +124,8 @@ def gathered_on_spark(request: ReportRequest, frame: DataFrame) -> Answer:
     spark, options = frame.sparkSession, request.options
     if frame.isStreaming:
         raise OptionError("a streaming frame has no end: report on a table of its events")
+    if request.query.probability is not None:
+        raise OptionError("a report of RETURN PROBABILITY reads frames in this process: collect the events")
     with ExitStack() as held:
         held.enter_context(stopped_in_time(spark, options.limit))
         held.enter_context(worker_errors())

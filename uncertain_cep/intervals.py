@@ -11,11 +11,11 @@ from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration, duration_text
+from uncertain_cep.timeline.zones import known_zone
 from uncertain_cep.traces.faulty_rows import BoolArray
 from uncertain_cep.traces.frames import as_arrow, library_of
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import IntervalOptions, MissingChoice, warn_of_merged
-from uncertain_cep.traces.local_times import known_zone
 from uncertain_cep.traces.schema import given_uncertainty
 from uncertain_cep.traces.time_formats import TimeFormat
 from uncertain_cep.traces.uncertain_stamps import Uncertainty

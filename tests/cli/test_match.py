@@ -399,3 +399,49 @@ def test_an_error_leaves_no_header_on_stdout(invoke: Invoke, tmp_path: Path) -> 
     assert (result.exit_code, result.stdout) == (2, "")
     result = invoke("match", "PATTERN SEQ(A a, B b) WITHIN 40", sound, "--max-matches", "3")
     assert (result.exit_code, result.stdout) == (1, "")
+
+
+def test_hours_and_days_of_a_zone(invoke: Invoke, tmp_path: Path) -> None:
+    """The stamp is of Prague, as is the day that its hour belongs to."""
+    log = tmp_path / "log.csv"
+    log.write_text("at,n\n2024-10-26 23:30:00,1\n2024-10-27 00:30:00,2\n2024-10-27 23:30:00,3\n")
+    schema = tmp_path / "schema.toml"
+    text = '[[events]]\ntype = "A"\ntime = "at"\nuncertainty = { kind = "exact" }\n'
+    schema.write_text('tick = "1min"\nzone = "Europe/Prague"\n' + text)
+    count = "PATTERN SEQ(A a) WITHIN 1 min RETURN EXPECTED COUNT EVERY 1 day"
+    by_schema = invoke("match", count, log, "--schema", schema)
+    assert by_schema.exit_code == 0, by_schema.stderr
+    flags = (
+        "--type",
+        "A",
+        "--time",
+        "at",
+        "--uncertainty",
+        "exact",
+        "--tick",
+        "1min",
+        "--zone",
+        "Europe/Prague",
+    )
+    by_flags = invoke("match", count, log, *flags)
+    assert by_flags.stdout == by_schema.stdout
+    rows = list(csv.DictReader(io.StringIO(by_schema.stdout)))
+    assert [(row["bucket"][:16], float(row["expected_count"])) for row in rows] == [
+        ("2024-10-25T22:00", 1.0),
+        ("2024-10-26T22:00", 2.0),
+    ]
+    query = uc.parse(count, zone="Europe/Prague")
+    made = uc.match(uc.read_traces(log, schema), query)
+    assert made["expected_count"].to_pylist() == [1.0, 2.0]
+    both = invoke("match", count, log, "--schema", schema, "--zone", "UTC")
+    assert both.exit_code == 2
+    assert "--zone and --schema exclude each other" in both.stderr
+    events = tmp_path / "events.csv"
+    events.write_text(
+        "type,id,lower,upper,ts\nA,1,2024-07-01 10:00:00,2024-07-01 10:00:00,2024-07-01 10:00:00\n"
+    )
+    plain = invoke(
+        "match", "PATTERN SEQ(A a) WHERE HOUR(a.ts) = 12 WITHIN 1 s", events, "--zone", "Europe/Prague"
+    )
+    assert len(plain.stdout.splitlines()) == 2, plain.stderr
+    assert "no time zone" in invoke("match", count, events, "--zone", "Mars").stderr

@@ -159,6 +159,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
         ("confidence", "analyze", "sources", "shared", "overwrite", "raw_stamps"), (True, False)
     ),
     "known_until": (None, 5, -3, 2**70, "2026-01-05", "soon", dt.datetime(2026, 1, 5), dt.date(2026, 1, 5)),
+    "zone": (None, "UTC", "Europe/Prague", "Mars/Olympus", ""),
     "time_zone": (None, "UTC", "Europe/Berlin", "+02:00", "Mars/Olympus", ""),
     **dict.fromkeys(("max_matches", "batch_rows", "largest_interval"), (None, 0, 1, 7, -3, 2**63)),
     **dict.fromkeys(("threads", "pmf_ticks", "slice_length", "first_id", "seed"), (None, 0, 1, 7, -3, 2**63)),

@@ -1,4 +1,4 @@
-"""Sums of times and of rules on Spark and by commands, against one process."""
+"""Sums of times and of rules, and days of a zone, on Spark, against one process."""
 
 from __future__ import annotations
 
@@ -66,3 +66,21 @@ def test_files_get_the_same_events(spark: SparkSession, tmp_path: Path) -> None:
     matches = uc.match(made, query).toArrow()
     assert sorted(matches["b"].to_pylist()) == sorted(uc.match(expected, query)["b"].to_pylist())
     assert set(matches["confidence"].to_pylist()) == {1.0}
+
+
+def test_days_and_hours_of_a_zone(spark: SparkSession) -> None:
+    """The session counts in New York; the query in Prague, over the end of its daylight saving time."""
+    moments = [1729970000 + 3600 * hour for hour in range(60)]
+    times = pa.array(moments, pa.int64()).cast(pa.timestamp("s", "UTC")).cast(pa.timestamp("us", "UTC"))
+    events = pa.table(
+        {"type": list("AB") * 30, "id": list(range(60)), "lower": times, "upper": times, "ts": times}
+    )
+    counted = uc.parse(
+        "PATTERN SEQ(A a, B b) WHERE HOUR(a.ts) < 20 WITHIN 4 hours RETURN EXPECTED COUNT EVERY 1 day",
+        zone="Europe/Prague",
+    )
+    expected = uc.match(events, counted, tick="1s").to_pylist()
+    made = uc.match(spark.createDataFrame(events), counted, tick="1s").toArrow().sort_by("bucket").to_pylist()
+    shown = [(str(row["bucket"])[:19], row["expected_count"]) for row in made]
+    assert shown == [(str(row["bucket"])[:19], row["expected_count"]) for row in expected]
+    assert len(expected) == 3

@@ -353,16 +353,18 @@ def query_file(argument: str) -> str | None:
     return None if _QUERY_TEXT.match(argument) else argument
 
 
-def read_queries(arguments: Sequence[str], parameters: Mapping[str, str]) -> tuple[Query, ...]:
+def read_queries(
+    arguments: Sequence[str], parameters: Mapping[str, str], zone: str | None = None
+) -> tuple[Query, ...]:
     """Return the queries of arguments, each with the values of those parameters that it has.
 
-    The query is the argument itself if that begins with PATTERN, else what is in the file of that name. An
-    OptionError says that none has a parameter.
+    The query is the argument itself if that begins with PATTERN, else what is in the file of that name. Its
+    hours and days are those of the zone. An OptionError says that none has a parameter.
     """
     from uncertain_cep.query import parse, query_of
     from uncertain_cep.query.syntax import Untyped
 
-    queries = [parse(_text_of(argument)) for argument in arguments]
+    queries = [parse(_text_of(argument), zone=zone) for argument in arguments]
     names = {name for query in queries for name in query.parameters}
     typed = tuple(sorted((name, Untyped(value)) for name, value in parameters.items()))
     return tuple(
@@ -371,9 +373,9 @@ def read_queries(arguments: Sequence[str], parameters: Mapping[str, str]) -> tup
     )
 
 
-def read_query(argument: str, parameters: Mapping[str, str]) -> Query:
+def read_query(argument: str, parameters: Mapping[str, str], zone: str | None = None) -> Query:
     """Return the query of one argument, see :func:`read_queries`."""
-    return read_queries((argument,), parameters)[0]
+    return read_queries((argument,), parameters, zone)[0]
 
 
 def _text_of(argument: str) -> str:
@@ -416,6 +418,7 @@ _SCHEMA_OPTIONS: Final = (
         help="exact, plus_minus:500ms, granularity:1min, window:15s, columns:LOWER,UPPER, histogram:PMF "
         "or clock_offset:TABLE:COL; several add up: granularity:1s + plus_minus:200ms.",
     ),
+    click.option("--zone", metavar="Z", help="The time zone of stamps without one, and of hours and days."),
     click.option("--missing", type=click.Choice(["error", "drop"]), help="Rows without a time; error."),
 )
 
@@ -433,28 +436,35 @@ class TraceOptions:
     schema: TraceSchema | None
     tick: str | None
     format: str | None = None
+    zone: str | None = None
+    """The time zone of queries; None: UTC."""
 
 
 def _trace_options(
-    schema: str | None, tick: str | None, input_format: str | None, **flags: str | None
+    schema: str | None, tick: str | None, input_format: str | None, zone: str | None, **flags: str | None
 ) -> TraceOptions:
     from uncertain_cep.traces import TraceSchema, load_schema
 
     columns = {name: value for name, value in flags.items() if value is not None}
     if schema is not None:
-        if columns or tick is not None:
-            flag = next(iter(columns), "tick").replace("_", "-")
+        if columns or tick is not None or zone is not None:
+            flag = next(iter(columns), "zone" if tick is None else "tick").replace("_", "-")
             raise OptionError(f"--{flag} and --schema exclude each other: write it into the schema file")
-        return TraceOptions(_of_format(load_schema(schema), input_format), None, input_format)
+        loaded = load_schema(schema)
+        return TraceOptions(_of_format(loaded, input_format), None, input_format, loaded.zone)
     if not columns:
-        return TraceOptions(None, tick, input_format)
+        if zone is not None:
+            from uncertain_cep.timeline.zones import check_zone
+
+            check_zone(zone)
+        return TraceOptions(None, tick, input_format, zone)
     if "uncertainty" not in columns:
         raise OptionError(
             "say how uncertain the times are: --uncertainty plus_minus:500ms, granularity:1min, window:15s, "
             "columns:LOWER,UPPER, ..., or --uncertainty exact"
         )
-    made = TraceSchema.from_flags(tick=tick, **columns)
-    return TraceOptions(_of_format(made, input_format), None, input_format)
+    made = TraceSchema.from_flags(tick=tick, zone=zone, **columns)
+    return TraceOptions(_of_format(made, input_format), None, input_format, zone)
 
 
 def _of_format(schema: TraceSchema, input_format: str | None) -> TraceSchema:
@@ -466,8 +476,8 @@ def _of_format(schema: TraceSchema, input_format: str | None) -> TraceSchema:
 
 _SCHEMA_NAMES: Final = (
     *("input_format", "schema", "tick", "type", "type_column", "id", "time", "unit", "uncertainty"),
-    "missing",
-)
+    "missing", "zone",
+)  # fmt: skip
 
 schema_options: Final = _gathered(
     (*_SCHEMA_OPTIONS, _WHERE), "columns", _trace_options, (*_SCHEMA_NAMES, "where")

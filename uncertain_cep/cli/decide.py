@@ -71,7 +71,7 @@ def decide(
     from uncertain_cep.traces.reading import load_traces
 
     keep_on_disk()
-    parsed, options = read_query(query, parameters), replace(options, tick=columns.tick)
+    parsed, options = read_query(query, parameters, columns.zone), replace(options, tick=columns.tick)
     with working("reading"):
         loaded = load_traces(
             traces, columns.schema, format=columns.format, tick=columns.tick, used=attributes_in(parsed)

@@ -53,7 +53,7 @@ def explain(
 
     without_pandas()
     keep_on_disk()
-    parsed, options = read_query(query, parameters), replace(options, tick=columns.tick)
+    parsed, options = read_query(query, parameters, columns.zone), replace(options, tick=columns.tick)
     table = None
     if traces:
         from uncertain_cep.cli.execution import plan_of

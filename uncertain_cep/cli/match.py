@@ -151,7 +151,7 @@ def match(
     if chosen == "spark" and len(queries) > 1:
         raise OptionError("not supported yet: several queries on Spark; use --engine local")
     note(f"engine: {'Spark' if chosen == 'spark' else 'in process'} ({reason})")
-    *before, last = read_queries(queries, parameters)
+    *before, last = read_queries(queries, parameters, columns.zone)
     matching = Matching(
         query=with_controls(last, min_confidence, top),
         before=named_queries(queries[:-1], types, before),

@@ -75,7 +75,7 @@ def report(
 
     check_output_place(out, inputs_of((query,) if query_file(query) else (), traces, columns))
     keep_on_disk()
-    parsed, options = read_query(query, parameters), replace(options, tick=columns.tick)
+    parsed, options = read_query(query, parameters, columns.zone), replace(options, tick=columns.tick)
     chosen, reason = choose_engine(engine, traces, master)
     note(f"engine: {'Spark' if chosen == 'spark' else 'in process'} ({reason})")
     on_spark = None if chosen == "local" else master or "local[*]"

@@ -16,6 +16,7 @@ from uncertain_cep.timeline.durations import parse_duration
 
 if TYPE_CHECKING:
     from uncertain_cep.streaming.stream_layout import StreamOptions
+    from uncertain_cep.traces import load_schema
 
 __all__ = ["stream"]
 
@@ -100,7 +101,8 @@ def stream(
         )
     if is_url(source) and not source.startswith("kafka://"):
         raise OptionError(f"--source {source}: it is a folder of this machine, or kafka://HOST:PORT/TOPIC")
-    parsed = read_query(query, parameters)
+    zone = None if schema is None else load_schema(schema).zone
+    parsed = read_query(query, parameters, zone)
     options: StreamOptions = StreamOptions(largest_interval, **settings)
     run_stream(
         parsed,

@@ -45,7 +45,7 @@ def validate(
     from uncertain_cep.validation import validated
 
     without_pandas()
-    parsed = None if query is None else read_query(query, parameters)
+    parsed = None if query is None else read_query(query, parameters, columns.zone)
     checked = validated(traces, columns.schema, parsed, columns.format, columns.tick)
     report = checked.report
     for fault in report.faults:

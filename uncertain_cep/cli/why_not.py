@@ -66,7 +66,7 @@ def why_not(
     from uncertain_cep.traces.reading import load_traces
 
     without_pandas()
-    parsed, options = read_query(query, parameters), replace(options, tick=columns.tick)
+    parsed, options = read_query(query, parameters, columns.zone), replace(options, tick=columns.tick)
     with working("reading"):
         loaded = load_traces(traces, columns.schema, format=columns.format, tick=columns.tick)
         table = loaded.sound()

@@ -20,6 +20,7 @@ from uncertain_cep.expressions.codes import Values
 from uncertain_cep.expressions.masks import mask_of
 from uncertain_cep.expressions.text_functions import TEXTS, constant_of
 from uncertain_cep.query.typed import Apply
+from uncertain_cep.timeline.zones import part_begins, shown_by_clocks
 
 __all__ = ["applied"]
 
@@ -115,17 +116,28 @@ def _number(expression: Apply, data: list[Any], valid: Mask | None) -> Values:
 # Times, which are nanoseconds
 
 
-def _stamps(nanoseconds: Any) -> Any:
+def _stamps(nanoseconds: Any, zone: Any = None) -> Any:
+    """Return times as timestamps, of what clocks of a zone show if there is one."""
+    if zone is not None:
+        return shown_by_clocks(np.asarray(nanoseconds), str(constant_of(zone)))
     return pa.array(np.asarray(nanoseconds)).cast(pa.timestamp("ns"))
 
 
-def _truncated(part: Any, times: Any) -> Any:
+def _truncated(part: Any, times: Any, zone: Any = None) -> Any:
     unit = str(constant_of(part)).lower().removesuffix("s")
+    if zone is not None:
+        return part_begins(np.asarray(times), unit, str(constant_of(zone)))
     return np.asarray(pc.floor_temporal(_stamps(times), unit=unit).cast(pa.int64()))
 
 
+def _hour(times: Any, zone: Any = None) -> Any:
+    return np.asarray(pc.hour(_stamps(times, zone)))
+
+
+def _weekday(times: Any, zone: Any = None) -> Any:
+    return np.asarray(pc.day_of_week(_stamps(times, zone), week_start=7))
+
+
 _TIMES: Final[dict[str, Callable[..., Any]]] = {
-    "date_trunc": _truncated,
-    "hour": lambda times: np.asarray(pc.hour(_stamps(times))),
-    "dayofweek": lambda times: np.asarray(pc.day_of_week(_stamps(times), week_start=7)),
-}
+    "date_trunc": _truncated, "hour": _hour, "dayofweek": _weekday,
+}  # fmt: skip

@@ -133,9 +133,9 @@ class _Weighing:
             raise OptionError(self.refusal)
         is_chosen = np.zeros(len(self.groups.sizes), dtype=np.bool_)
         is_chosen[chosen] = True
-        of_match, every = self.groups.of_match, self.plan.bound.every
+        of_match, buckets = self.groups.of_match, self.plan.bound.buckets
         yield self._weigh(
-            numbered_groups(self.matches, of_match, is_chosen[of_match], every, self.group_filter)
+            numbered_groups(self.matches, of_match, is_chosen[of_match], buckets, self.group_filter)
         )
 
     def _counted(self, counted: CountedEvents) -> list[Callable[[], Iterator[GroupProbabilities]]]:
@@ -161,7 +161,7 @@ class _Weighing:
             if len(written.number):
                 code = np.full(len(written.number), group)
                 yield self._weigh(
-                    in_groups(self.matches, written, code, self.plan.bound.every, self.group_filter)
+                    in_groups(self.matches, written, code, self.plan.bound.buckets, self.group_filter)
                 )
         elif self.plan.keeps_undecided and self.plan.bound.every is None:
             unknown = np.full(1, np.nan)

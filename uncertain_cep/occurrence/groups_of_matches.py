@@ -12,6 +12,7 @@ from confidence.flat_lists import counting, starts_of
 from confidence.groups import Groups, parts_of_groups
 from uncertain_cep.occurrence.literals import MatchLiterals
 from uncertain_cep.occurrence.time_variables import TimeVariables
+from uncertain_cep.timeline.local_days import Buckets
 
 __all__ = ["NumberedGroups", "by_group", "in_buckets"]
 
@@ -42,7 +43,7 @@ class NumberedGroups(NamedTuple):
 
 
 def in_buckets(
-    literals: MatchLiterals, times: TimeVariables, bounds: tuple[Int64, Int64], every: int
+    literals: MatchLiterals, times: TimeVariables, bounds: tuple[Int64, Int64], buckets: Buckets
 ) -> tuple[MatchLiterals, Int64]:
     """Return matches once for each bucket and each event that can be the first, and the first tick of each.
 
@@ -56,25 +57,25 @@ def in_buckets(
     times : TimeVariables
     bounds : tuple of (n,) int64
         Lower and upper bounds of the time of each row, ticks.
-    every : int
-        Length of a bucket, ticks; one starts at every multiple.
+    buckets : Buckets
     """
     lower, upper = bounds
     start = literals.first_start
     # No first time is later than any of those events can be.
-    begin = np.minimum.reduceat(lower[literals.first], start[:-1]) // every
-    end = np.minimum.reduceat(upper[literals.first], start[:-1]) // every
+    begin = buckets.number(np.minimum.reduceat(lower[literals.first], start[:-1]))
+    end = buckets.number(np.minimum.reduceat(upper[literals.first], start[:-1]))
     firsts = np.diff(start)
     copies = (end - begin + 1) * firsts
     match = np.repeat(np.arange(len(firsts)), copies)
     turn = counting(copies)
-    bucket = (begin[match] + turn // firsts[match]) * every
+    number = begin[match] + turn // firsts[match]
+    bucket, behind = buckets.start(number), buckets.start(number + 1)
     chosen = turn % firsts[match]
     copied = literals.some(match)
     each = np.repeat(np.arange(len(match)), firsts[match])
     place = counting(firsts[match])
-    row, first = copied.first, bucket[each]
-    distance = np.where(place < chosen[each], first + every, first)
+    row, first, last = copied.first, bucket[each], behind[each] - 1
+    distance = np.where(place < chosen[each], last + 1, first)
     is_first = place == chosen[each]
     more = [
         (each, np.full(len(row), -1), times.variable[row], distance - times.constant[row]),
@@ -82,7 +83,7 @@ def in_buckets(
             each[is_first],
             times.variable[row[is_first]],
             np.full(int(is_first.sum()), -1),
-            times.constant[row[is_first]] - (first[is_first] + every - 1),
+            times.constant[row[is_first]] - last[is_first],
         ),
     ]
     return _with_more(copied, more), bucket

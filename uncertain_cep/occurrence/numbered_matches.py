@@ -19,6 +19,7 @@ from uncertain_cep.occurrence.row_matches import RowMatches
 from uncertain_cep.occurrence.sequence_ties import SequenceTies
 from uncertain_cep.occurrence.time_variables import TimeVariables
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.timeline.local_days import Buckets
 
 __all__ = ["DescribedMatches", "GroupFilter", "GroupableMatches", "in_groups", "numbered_groups"]
 
@@ -143,7 +144,7 @@ def numbered_groups(
     matches: GroupableMatches,
     of_match: Int64,
     is_chosen: Mask,
-    every: int | None,
+    buckets: Buckets | None,
     group_filter: GroupFilter | None = None,
 ) -> NumberedGroups:
     """Return the groups of chosen matches.
@@ -156,25 +157,25 @@ def numbered_groups(
         The group of each.
     is_chosen : (k,) bool
         All matches of a group, or none.
-    every : int or None
-        The length of buckets of the first time, ticks; None: there is one.
+    buckets : Buckets or None
+        Those of the first time; None: there is one.
     group_filter : callable or None
-        With ``every``, which groups and buckets to return; None: all.
+        With ``buckets``, which groups and buckets to return; None: all.
     """
-    return in_groups(matches, matches.literals(is_chosen), of_match, every, group_filter)
+    return in_groups(matches, matches.literals(is_chosen), of_match, buckets, group_filter)
 
 
 def in_groups(
     matches: GroupableMatches,
     literals: MatchLiterals,
     of_match: Int64,
-    every: int | None,
+    buckets: Buckets | None,
     group_filter: GroupFilter | None = None,
 ) -> NumberedGroups:
     """Return matches by group and by bucket; ``of_match`` has the group of each number of a match."""
     bucket = np.zeros_like(literals.number)
-    if every is not None:
-        literals, bucket = in_buckets(literals, matches.times, matches.bounds, every)
+    if buckets is not None:
+        literals, bucket = in_buckets(literals, matches.times, matches.bounds, buckets)
         if group_filter is not None:
             chosen = np.flatnonzero(group_filter(of_match[literals.number], bucket))
             literals, bucket = literals.some(chosen), bucket[chosen]

@@ -389,7 +389,8 @@ class EvaluationPlan:
         """Return a branch, or the plan that counts its matches if those of this plan are counted."""
         if self.counted is None:
             return branch
-        bound = replace(branch.bound, query=self.query, by=self.bound.by, every=self.bound.every)
+        by, every, days = self.bound.by, self.bound.every, self.bound.days
+        bound = replace(branch.bound, query=self.query, by=by, every=every, days=days)
         return replace(branch, bound=bound, output_schema=self.output_schema, counted=branch)
 
     @property

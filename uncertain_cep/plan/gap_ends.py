@@ -196,7 +196,9 @@ def undecided_plan(plan: EvaluationPlan, gap: GapEnd, row: str, straddled: int |
     )  # fmt: skip
     return replace(
         plan,
-        bound=replace(bound, query=query, times=(*bound.times, *gap.times), returns=(), by=(), every=None),
+        bound=replace(
+            bound, query=query, times=(*bound.times, *gap.times), returns=(), by=(), every=None, days=None
+        ),
         names=replace(names, id=row),
         components=tuple(
             replace(part, local=(*part.local, *local[part.variable])) for part in plan.components

@@ -97,7 +97,7 @@ def grouped_plan(
     renamed = _with_probability(query, clause.name)
     return replace(
         matches,
-        bound=replace(matches.bound, query=query, keys=bound.keys, every=bound.every),
+        bound=replace(matches.bound, query=query, keys=bound.keys, every=bound.every, days=bound.days),
         output_schema=pa.schema([*fields, pa.field(clause.name, pa.float64()), *bounding]),
         approximate=options.approximate,
         keeps_undecided=options.undecided == "bounds",

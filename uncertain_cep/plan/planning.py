@@ -542,7 +542,7 @@ def _counting_plan(
         fields.append(("bucket", matches.domain.arrow_type))
     return replace(
         matches,
-        bound=replace(matches.bound, query=bound.query, by=bound.by, every=bound.every),
+        bound=replace(matches.bound, query=bound.query, by=bound.by, every=bound.every, days=bound.days),
         output_schema=pa.schema([*fields, ("expected_count", pa.float64())]),
         counted=matches,
     )

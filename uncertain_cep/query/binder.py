@@ -44,12 +44,14 @@ from uncertain_cep.query.typed import (
     TypedExpression,
     attribute_names,
     columns_in,
+    is_local,
     parse_time,
     variables_of,
 )
 from uncertain_cep.query.walks import components_of, with_leaves
 from uncertain_cep.timeline.domain import DEFAULT_TICK, Names, TimeDomain
 from uncertain_cep.timeline.durations import format_duration, parse_duration
+from uncertain_cep.timeline.local_days import Buckets, LocalDays, local_days
 
 __all__ = [
     "MAX_WINDOW",
@@ -105,7 +107,9 @@ class BoundQuery:
     by: tuple[str, ...] = ()
     """The columns of ``RETURN EXPECTED COUNT BY``."""
     every: int | None = None
-    """Its EVERY, in ticks, at least 1."""
+    """Its EVERY, in ticks, at least 1; of counts by ``days`` a length that all of these begin with."""
+    days: LocalDays | None = None
+    """The days of the query's time zone that EVERY means."""
     times: tuple[TimeCondition, ...] = ()
     """The conditions of WHERE on times."""
     left_out: frozenset[str] = frozenset()
@@ -116,6 +120,11 @@ class BoundQuery:
     """Whether it is a branch of a pattern with optional components."""
     keys: tuple[GroupKey, ...] = ()
     """The names of ``RETURN PROBABILITY BY``."""
+
+    @property
+    def buckets(self) -> Buckets | None:
+        """The buckets of EVERY; None without one."""
+        return None if self.every is None else Buckets(self.every, self.days)
 
     @property
     def returned_columns(self) -> tuple[str, ...]:
@@ -172,7 +181,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     """
     check(query)
     kleene = frozenset(component.variable for component in components_of(query.pattern) if component.kleene)
-    binding = Binding(schema, names, kleene)
+    binding = Binding(schema, names, kleene, zone=query.zone)
     predicates: list[TypedExpression] = []
     equivalences: dict[str, None] = {}
     times: list[TimeCondition] = []
@@ -202,10 +211,11 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     predicates += [bound for component in components_of(query.pattern) for bound in _bounds(component)]
     assert query.window is not None
     window = _ticks(query.window, domain, binding, "WITHIN", counting=counting)
-    by, every = _bound_expected_count(query, domain, binding)
+    by, every, days = _bound_expected_count(query, domain, binding)
     keys = bound_keys(query, binding)
     if query.probability is not None and query.probability.every is not None:
         every = _ticks(query.probability.every, domain, binding, "EVERY")
+        days = _days(query.probability.every, every, query, domain, binding)
     variables = [component.variable for component in components_of(query.pattern)]
     returns = [bound for item in query.returns for bound in _bound_returns(item, variables, binding)]
     if binding.faults:
@@ -234,6 +244,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
         gaps=gaps,
         by=by,
         every=every,
+        days=days,
         times=tuple(times),
         keys=keys,
     )
@@ -372,6 +383,9 @@ def _length_or_time(
     try:
         if constant.kind == "string" and not (is_difference and constant.parameter is not None):
             moment = parse_time(value)
+            if moment is not None and is_local(value):
+                moment = binding.moment(moment, position)
+                return None if moment is None else Instant(moment)
             if moment is not None:
                 return Instant(moment)
             message = f"'{value}' is no time: write ISO 8601, such as TIMESTAMP '2024-05-01T12:00:00Z'"
@@ -412,14 +426,32 @@ def _bound_returns(item: ReturnItem, variables: list[str], binding: Binding) -> 
 
 def _bound_expected_count(
     query: Query, domain: TimeDomain, binding: Binding
-) -> tuple[tuple[str, ...], int | None]:
-    """Return the columns of BY and the ticks of EVERY."""
+) -> tuple[tuple[str, ...], int | None, LocalDays | None]:
+    """Return the columns of BY, and the ticks of EVERY.
+
+    Counts of days of a time zone are sums of those of shorter buckets, which all such days begin with.
+    """
     clause = query.expected_count
     if clause is None:
-        return (), None
+        return (), None, None
     columns = [binding.column(name, clause.position) for name in clause.by]
-    every = None if clause.every is None else _ticks(clause.every, domain, binding, "EVERY")
-    return tuple(column[0] for column in columns if column is not None), every
+    every, days = None, None
+    if clause.every is not None:
+        every = _ticks(clause.every, domain, binding, "EVERY")
+        days = _days(clause.every, every, query, domain, binding)
+        every = every if days is None else days.common_length
+    return tuple(column[0] for column in columns if column is not None), every, days
+
+
+def _days(
+    clause: Duration, every: int, query: Query, domain: TimeDomain, binding: Binding
+) -> LocalDays | None:
+    """Return the days of the query's zone that EVERY means, if it does."""
+    try:
+        return local_days(query.zone, every, domain.tick_nanoseconds)
+    except OptionError as error:
+        binding.refuse(str(error), clause.position)
+        return None
 
 
 def _ticks(

@@ -8,10 +8,11 @@ from typing import Final, cast
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import syntax
 from uncertain_cep.query.checker import did_you_mean
-from uncertain_cep.query.functions import DATE_PARTS, FUNCTIONS, MOST_DIGITS, TYPES, Function
+from uncertain_cep.query.functions import DATE_PARTS, FUNCTIONS, MOST_DIGITS, TYPES, ZONED, Function
 from uncertain_cep.query.kinds import NUMBERS, Kinds, as_text, remedy, shown, text_columns
 from uncertain_cep.query.text_patterns import groups_of, like_regex, regex_fault
 from uncertain_cep.query.typed import KIND_NAMES, Apply, Constant, Kind, Operator, TypedExpression
+from uncertain_cep.timeline.zones import known_zone
 
 __all__ = ["Calls"]
 
@@ -138,6 +139,10 @@ class Calls(Kinds):
     def _function(
         self, call: syntax.Call, operands: list[TypedExpression], function: Function
     ) -> TypedExpression | None:
+        name_of_zone = self.zone if call.function in ZONED else None
+        if name_of_zone is not None and len(operands) == ZONED[call.function]:
+            operands = [*operands, Constant(name_of_zone, "string")]
+            call = replace(call, arguments=(*call.arguments, call.arguments[-1]))
         takes = list(function.takes[: len(operands)])
         takes += takes[-1:] * (len(operands) - len(takes))
         sign, name = _spelled(call), cast("Operator", call.function)
@@ -192,6 +197,11 @@ class Calls(Kinds):
                 self.refuse(
                     f"DATE_TRUNC knows these parts: {', '.join(DATE_PARTS)}", call.arguments[0].position
                 )
+            case "date_trunc" | "hour" | "dayofweek":
+                zone = values[ZONED[call.function] :]
+                if not zone or known_zone(str(zone[0])):
+                    return True
+                self.refuse(f"there is no time zone {zone[0]!r}: write one such as 'Europe/Prague'", position)
             case "regexp_extract":
                 if not self._is_regex(str(values[1]), call):
                     return False

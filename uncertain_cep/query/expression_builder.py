@@ -17,7 +17,10 @@ from uncertain_cep.query.foreign import as_written_here
 from uncertain_cep.query.functions import FUNCTIONS, function_name, nearest_function
 from uncertain_cep.query.spelling import unit_meant
 from uncertain_cep.query.syntax import Expression, Position, children_of, expressions_in
-from uncertain_cep.query.typed import parse_time
+from uncertain_cep.query.typed import (
+    is_local,
+    parse_time,
+)
 from uncertain_cep.query.walks import with_leaves
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, falls, unit_nanoseconds
 
@@ -214,7 +217,7 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
         if nanoseconds is None or (keyword == "DATE" and len(text.strip()) != len("2024-05-01")):
             example = "2024-05-01" if keyword == "DATE" else "2024-05-01T12:00:00Z"
             self._refuse(f"this is no {keyword.lower()}: write {keyword} '{example}'", place_of(children[1]))
-        return syntax.Literal(nanoseconds, place_of(children[0]), kind="time")
+        return syntax.Literal(nanoseconds, place_of(children[0]), kind="time", local=is_local(text))
 
     def minus(self, children: list[Any]) -> Expression:
         position, operand = place_of(children[0]), children[1]

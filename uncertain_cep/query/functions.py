@@ -80,9 +80,11 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "regexp_extract": Function(
         "REGEXP_EXTRACT(text, regex, group)", ("text", "text constant", "whole constant"), "string", 2
     ),
-    "date_trunc": Function("DATE_TRUNC(part, time)", ("text constant", "time"), "time", 2),
-    "hour": Function("HOUR(time)", ("time",), "int"),
-    "dayofweek": Function("DAYOFWEEK(time)", ("time",), "int"),
+    "date_trunc": Function(
+        "DATE_TRUNC(part, time, zone)", ("text constant", "time", "text constant"), "time", 2
+    ),
+    "hour": Function("HOUR(time, zone)", ("time", "text constant"), "int"),
+    "dayofweek": Function("DAYOFWEEK(time, zone)", ("time", "text constant"), "int"),
 }
 """By their names in lower case."""
 
@@ -121,6 +123,9 @@ _CHEAPER_FROM_A_ROW: Final = frozenset(
     {"sqrt", "ln", "exp", "power", "hour", "dayofweek", "date_trunc"}
 )  # fmt: skip
 
+ZONED: Final[dict[str, int]] = {"hour": 1, "dayofweek": 1, "date_trunc": 2}
+"""Functions of times that take a time zone, and how many operands stand before it."""
+
 PERIODS: Final[dict[str, int]] = {
     "microsecond": 10**3, "millisecond": 10**6, "second": 10**9, "minute": 60 * 10**9, "hour": 3600 * 10**9,
     "day": 86_400 * 10**9, "week": 7 * 86_400 * 10**9,
@@ -148,11 +153,21 @@ def by_row(expression: TypedExpression) -> bool:
     """
     if not isinstance(expression, Apply):
         return False
+    if zone_of(expression) is not None:
+        return True
     if expression.operator == "date_trunc":
         return date_part(expression) not in PERIODS
     if expression.operator == "cast":
         return "string" in (expression.kind, expression.operands[0].kind)
     return expression.operator in _FROM_A_ROW
+
+
+def zone_of(expression: Apply) -> str | None:
+    """Return the time zone in whose hours and days a function of times counts; None for UTC."""
+    if expression.operator not in ZONED:
+        return None
+    zone = expression.operands[ZONED[expression.operator] :]
+    return str(zone[0].value) if zone and isinstance(zone[0], Constant) else None
 
 
 def date_part(expression: Apply) -> str:

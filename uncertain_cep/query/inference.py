@@ -156,7 +156,10 @@ class Binding(Calls):
             message = "this whole number does not fit in 64 bits: write it with a decimal point"
             self.refuse(message, literal.position)
             return None
-        return Constant(int(value) if kind == "time" else value, kind, name)
+        if kind != "time":
+            return Constant(value, kind, name)
+        moment = self.moment(int(value), literal.position) if literal.local else int(value)
+        return None if moment is None else Constant(moment, kind, name)
 
     def _unary(self, expression: syntax.Unary) -> TypedExpression | None:
         operand = self.expression(expression.operand)

@@ -24,10 +24,13 @@ from uncertain_cep.query.typed import (
     Kind,
     TypedExpression,
     columns_in,
+    format_time,
+    is_local,
     kind_of,
     parse_time,
 )
 from uncertain_cep.timeline.domain import Names
+from uncertain_cep.timeline.zones import moments_of
 
 __all__ = ["NUMBERS", "Kinds", "as_text", "remedy", "shown", "text_columns", "time_between"]
 
@@ -55,6 +58,8 @@ class Kinds:
     faults: list[Fault] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     """What to warn of."""
+    zone: str | None = None
+    """The time zone of functions of times, and of times that tell none; None: UTC."""
 
     def refuse(self, message: str, position: Position, text_columns: Iterable[str] = ()) -> None:
         """Note a fault, and which columns are text where numbers are asked for."""
@@ -135,7 +140,27 @@ class Kinds:
             message = "is no time: write ISO 8601, such as '2024-05-01T12:00:00Z' or '2024-05-01'"
             self.refuse(f"{shown(constant)} {message}", position)
             return None
+        if is_local(str(constant.value)):
+            moment = self.moment(nanoseconds, position)
+            if moment is None:
+                return None
+            nanoseconds = moment
         return replace(constant, value=nanoseconds, kind="time")
+
+    def moment(self, local: int, position: Position) -> int | None:
+        """Return when clocks of the zone show a time, nanoseconds since 1970; None with a fault noted."""
+        if self.zone is None:
+            return local
+        first, last = (int(one[0]) for one in moments_of(pa.array([local], pa.timestamp("ns")), self.zone))
+        if first == last:
+            return first
+        shown_time = format_time(local)
+        how_often = "never" if last - first == 1 else "twice"
+        self.refuse(
+            f"clocks of {self.zone} show {shown_time} {how_often}: write an offset, as in {shown_time}+01:00",
+            position,
+        )
+        return None
 
     def _takes(self, sign: str, parameter: Parameter, typed: TypedExpression, position: Position) -> bool:
         """Return whether a function takes an operand; note a fault if it does not."""

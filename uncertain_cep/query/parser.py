@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -27,6 +28,7 @@ from uncertain_cep.query.syntax import expressions_in
 from uncertain_cep.query.unquoted import in_quotes, unquoted_at
 from uncertain_cep.query.walks import with_leaves
 from uncertain_cep.timeline.durations import unit_nanoseconds
+from uncertain_cep.timeline.zones import check_zone
 
 __all__ = [
     "MOST_CHARACTERS",
@@ -86,18 +88,21 @@ def _check_text(text: Any, what: str) -> None:
 
 
 @public
-def parse(text: str) -> syntax.Query:
+def parse(text: str, *, zone: str | None = None) -> syntax.Query:
     """Read a query and check all that can be checked without a trace.
 
     Parameters
     ----------
     text : str
         Such as ``PATTERN SEQ(A a, B b) WHERE a.key = b.key WITHIN 15 seconds``.
+    zone : str, optional
+        The time zone, such as ``"Europe/Prague"``, in which HOUR, DAYOFWEEK and DATE_TRUNC count, EVERY so
+        many days begins, and times without an offset are meant. Default: UTC.
 
     Raises
     ------
     OptionError
-        If it is no text.
+        If it is no text, or there is no such zone.
     QuerySyntaxError
         If the text does not follow the grammar, or has too many characters.
     QueryError
@@ -112,9 +117,10 @@ def parse(text: str) -> syntax.Query:
     _check_text(text, "query")
     if _FILE_NAME.fullmatch(text) or (len(text) < _LONGEST_NAME and os.path.isfile(text)):
         raise OptionError(_named_file(text))
+    check_zone(zone)
     query = read_query(text)
     check(query)
-    return query
+    return query if zone is None else replace(query, zone=zone)
 
 
 _FILE_NAME: Final = re.compile(r"(?i)\S+\.(?:sase|query|cep|epl|sql|txt)")

@@ -94,6 +94,8 @@ class Literal:
     percent: bool = False
     parameter: str | None = None
     kind: Choice["time", "duration", "ticks"] | None = None
+    local: bool = False
+    """Whether a time tells no offset: then its nanoseconds are those that clocks of the query's zone show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,6 +435,8 @@ class Query:
     values: tuple[tuple[str, object], ...] = ()
     """Those of parameters, by name."""
     probability: Probability | None = None
+    zone: str | None = None
+    """The time zone of HOUR, DAYOFWEEK, DATE_TRUNC, EVERY, and of times that tell none; None: UTC."""
 
     def __repr__(self) -> str:
         text = " ".join(self.text.split())

@@ -232,6 +232,12 @@ def parse_time(text: str) -> int | None:
     return nanoseconds if -(2**63) <= nanoseconds < 2**63 else None
 
 
+def is_local(text: str) -> bool:
+    """Tell whether the text of a time, see `parse_time`, has no offset."""
+    match = _TIME.fullmatch(text)
+    return match is not None and match[4] is None
+
+
 def format_time(nanoseconds: int) -> str:
     """Return nanoseconds since 1970 as ISO 8601 text without offset, as short as is exact."""
     seconds, fraction = divmod(nanoseconds, 1_000_000_000)

@@ -177,7 +177,7 @@ def _part(
     plan: EvaluationPlan, described: DescribedMatches, of_match: Int64, is_chosen: NDArray[np.bool_]
 ) -> Iterator[_Part]:
     checkpoint()
-    numbered = numbered_groups(described, of_match, is_chosen, plan.bound.every)
+    numbered = numbered_groups(described, of_match, is_chosen, plan.bound.buckets)
     resolved = resolve_variables(numbered.groups, plan.at_least, MOST_GROUP_STEPS)
     sizes = np.diff(numbered.groups.variable_start)
     answer = np.repeat(np.arange(len(sizes)), sizes)

@@ -273,6 +273,8 @@ def _batches(plan: EvaluationPlan, table: pa.Table, counts: Counts) -> Iterator[
     schema = plan.output_schema
     columns = [taken(table.column(name), counts.part, schema.field(name).type) for name in plan.bound.by]
     if plan.bound.every is not None:
-        columns.append(plan.domain.times(counts.bucket))
+        days = plan.bound.days
+        bucket = counts.bucket if days is None else days.start(days.number(counts.bucket))
+        columns.append(plan.domain.times(bucket))
     columns.append(pa.array(counts.value))
     yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -116,6 +116,10 @@ def refuse_what_needs_all(plan: EvaluationPlan) -> None:
         )
     plan.refuse_unbounded("streams")
     refuse_open_groups(plan)
+    if plan.bound.days is not None:
+        raise OptionError(
+            "EVERY of days of a time zone does not support streams yet: count by hours, or in UTC"
+        )
     if plan.counts and plan.bound.every is None:
         raise OptionError(
             "RETURN EXPECTED COUNT needs all matches, and a stream has not had all: count by buckets of "

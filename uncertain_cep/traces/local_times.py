@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from uncertain_cep.errors import TraceError, warn
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, Values, row_faults
 
-__all__ = ["in_utc", "known_zone", "repeats_hours"]
+__all__ = ["in_utc", "repeats_hours"]
 
 _FIXED: Final = re.compile(r"(?i)[+-][0-9]{2}:?[0-9]{2}|utc|gmt|z")
 _NEVER: Final = -(2**62)
@@ -126,15 +126,6 @@ def _warn(twice: int, unknown: int, column: str, zone: str) -> None:
     warn(
         f"{twice:,} stamps of {column} stand for two times, as clocks of {zone} were set back: {explanation}"
     )
-
-
-def known_zone(zone: str) -> bool:
-    """Tell whether a time zone is known on this machine."""
-    try:
-        pc.assume_timezone(pa.array([0]).cast(pa.timestamp("s")), zone)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def repeats_hours(zone: str | None) -> bool:

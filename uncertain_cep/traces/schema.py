@@ -52,6 +52,8 @@ class TraceSchema:
         Where the schema stands; relative paths in it start from there.
     constraints : tuple of Constraint
         What cannot be otherwise, for `infer_offsets`.
+    zone : str or None
+        The time zone of stamps that tell none, and of commands' queries: see ``zone`` of `parse`.
 
     Notes
     -----
@@ -59,6 +61,7 @@ class TraceSchema:
 
         format = "spark-eventlog"  # optional, of all files whatever their names, as for `read_traces`
         tick = "1ms"               # optional
+        zone = "Europe/Prague"     # optional, of stamps that tell none, and of hours and days in queries
         delimiter = ";"            # optional, of CSV files
         encoding = "latin-1"       # optional, of text that is not UTF-8; UTF-16 is known by its first letter
         skip_rows = 3              # optional, lines before the line of names of CSV files
@@ -148,6 +151,7 @@ class TraceSchema:
     options: FileOptions = field(default_factory=FileOptions)
     file: str | None = None
     constraints: tuple[Constraint, ...] = ()
+    zone: str | None = None
 
     @property
     def folder(self) -> Path | None:
@@ -186,13 +190,15 @@ class TraceSchema:
         document: dict[str, Any] = {"events": [table]}
         if tick is not None:
             document["tick"] = tick
+        if "zone" in table:
+            document["zone"] = table.pop("zone")
         reader = SchemaReader()
         length, events, options = reader.read(document)
         if reader.faults:
             raise OptionError(
                 "\n".join(f"{_flag(path)}: {_told(path, message)}" for path, message in reader.faults)
             )
-        return cls(events, length, options)
+        return cls(events, length, options, zone=reader.zone)
 
 
 @public
@@ -233,7 +239,7 @@ def load_schema(path: str | Path) -> TraceSchema:
     constraints = reader.constraints(document["constraints"]) if "constraints" in document else ()
     if reader.faults:
         raise TraceError([TraceFault(f"{key}: {message}", file=file) for key, message in reader.faults])
-    return TraceSchema(events, tick, options, file, constraints)
+    return TraceSchema(events, tick, options, file, constraints, reader.zone)
 
 
 def _check_keys(text: str, file: str) -> None:

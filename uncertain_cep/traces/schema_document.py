@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 
 from uncertain_cep.errors import OptionError, QueryError, QuerySyntaxError
 from uncertain_cep.timeline.domain import EVENT_COLUMNS
+from uncertain_cep.timeline.zones import known_zone
 from uncertain_cep.traces.constraints import Constraint, all_before, causal, encloses
 from uncertain_cep.traces.events_schema import KINDS, READ_EVENTS, Argument, EventsSchema, UncertaintySpec
 from uncertain_cep.traces.extracting import extraction_groups
 from uncertain_cep.traces.formats import FILE_FORMATS, FileOptions
 from uncertain_cep.traces.joined_stamps import joined_name
-from uncertain_cep.traces.local_times import known_zone
 from uncertain_cep.traces.log_presets import Preset
 from uncertain_cep.traces.message_templates import Templates, template_fault
 from uncertain_cep.traces.program_presets import PRESETS
@@ -32,8 +32,8 @@ from uncertain_cep.traces.time_sums import added_to, named_column, stamps_in
 __all__ = ["SchemaReader"]
 
 _TOP: Final = (
-    "format", "tick", "delimiter", "nulls", "types", "extract", "events", "columns", "columns_by", "explode",
-    "file_column", "folder_column", "continuation", "deduplicate", "constraints", "record_begin",
+    "format", "tick", "zone", "delimiter", "nulls", "types", "extract", "events", "columns", "columns_by",
+    "explode", "file_column", "folder_column", "continuation", "deduplicate", "constraints", "record_begin",
     "templates", "encoding", "skip_rows",
 )  # fmt: skip
 _EVENTS: Final = (
@@ -62,6 +62,8 @@ class SchemaReader(SchemaValues):
         super().__init__()
         self._presets: list[Preset] = []
         self._has_events = False
+        self.zone: str | None = None
+        """The time zone of all stamps that tell none, and of queries."""
 
     def read(self, document: Mapping[str, Any]) -> tuple[str | None, tuple[EventsSchema, ...], FileOptions]:
         """Return the tick, the kinds of events and how files are read; of use only without faults."""
@@ -69,6 +71,7 @@ class SchemaReader(SchemaValues):
         tick = self.text(document, "tick", "")
         if tick is not None:
             self.duration(tick, "tick", shortest=1)
+        self.zone = self._zone(document, "zone", "")
         delimiter = self.text(document, "delimiter", "")
         if delimiter is not None and len(delimiter) != 1:
             self.fault("delimiter", 'must be one character, such as ";"')
@@ -262,10 +265,7 @@ class SchemaReader(SchemaValues):
             self.fault(joined_path(path, "year" if day is None else "date"), f"{fault}, not {base!r}")
         if self.is_true(table, "fixed_date", path) and base is None:
             self.fault(joined_path(path, "fixed_date"), "goes with date or year, which it holds for all rows")
-        zone = self.text(table, "time_zone", path)
-        if zone is not None and not known_zone(zone):
-            message = f"there is no time zone {zone!r}: write a name such as Europe/Berlin, or +02:00"
-            self.fault(joined_path(path, "time_zone"), message)
+        zone = self._zone(table, "time_zone", path)
         of_preset = not forms and bool(self._presets) and table.get("time") == "time"
         if of_preset:
             # Each log has one of the forms, whose times those of the others do not fit.
@@ -304,10 +304,19 @@ class SchemaReader(SchemaValues):
         if numbers and zone is not None:
             message = "has no effect on numbers since 1970, which are in UTC: leave it out"
             self.fault(joined_path(path, "time_zone"), message)
+        if zone is None and not numbers:
+            zone = self.zone
         unit = TimeFormat(forms).unit
         if unit is not None and table.get("unit") is not None:
             self.fault(joined_path(path, "unit"), "is told by time_format, too: leave one of them out")
         return forms, base, zone, unit
+
+    def _zone(self, table: Mapping[str, Any], key: str, path: str) -> str | None:
+        zone = self.text(table, key, path)
+        if zone is not None and not known_zone(zone):
+            message = f"there is no time zone {zone!r}: write a name such as Europe/Berlin, or +02:00"
+            self.fault(joined_path(path, key), message)
+        return zone
 
     def _extract(self, expressions: object) -> tuple[tuple[str, str], ...]:
         example = "such as [extract] and then attempt_id = '_(?P<attempt>[0-9]+)$'"

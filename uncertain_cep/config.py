@@ -434,6 +434,7 @@ KERNELS: Final = {
     "incremental methods": 60,
     "expected counts": 15,
     "probabilities of groups": 60,
+    "reading": 4,
 }
 """Group of kernels -> how many there are, more or less: what users are told while they are compiled."""
 

@@ -19,6 +19,7 @@ from uncertain_cep.boundary import public
 from uncertain_cep.config import WORTH_A_LOOK
 from uncertain_cep.errors import OptionError, UncertainCepWarning
 from uncertain_cep.streaming.matcher import IncrementalMatcher
+from uncertain_cep.traces.formats import compile_reading
 
 __all__ = ["GROUPS", "warm_up"]
 
@@ -29,6 +30,7 @@ _ACROSS: Final = "WHERE [k] AND a.k + 0.5 > b.k WITHIN 5"
 _KLEENE: Final = "PATTERN SEQ(A a, B+ b[], C c)"
 _OTHER_LENGTHS: Final = "joins of other lengths"
 _CLOCKS: Final = "shared clocks"
+_READING: Final = "reading"
 _NEXT: Final = "skip_till_next_match"
 
 
@@ -119,6 +121,7 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
         f"{_THREE} WITHIN 5 RETURN PROBABILITY",
         f"{_THREE} WITHIN 5 RETURN PROBABILITY OF AT LEAST 2 MATCHES BY a EVERY 2",
     ),
+    _READING: (),
 }
 """Group, see :data:`uncertain_cep.config.KERNELS` -> queries that need its kernels, and their options."""
 
@@ -186,6 +189,11 @@ def warm_up(
 
 
 def _compile(group: str) -> None:
+    if group == _READING:
+        with always_compiled():
+            compile_reading()
+        mark(group)
+        return
     events = _events(group)
     with always_compiled(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UncertainCepWarning)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import io
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from uncertain_cep.errors import TraceError
-from uncertain_cep.traces import text_lines
+from uncertain_cep.traces import json_files, searching, text_lines
+from uncertain_cep.traces.extracting import ExtractionUses
+from uncertain_cep.traces.formats import FileOptions, read_file
+from uncertain_cep.traces.program_presets import PRESETS
 from uncertain_cep.traces.text_lines import CONTINUATION, record_blocks
 from uncertain_cep.traces.time_formats import TimeFormat
 
@@ -51,6 +59,7 @@ def test_lines_that_go_on_are_those_of_the_expression(lines: list[str], begin: i
     ),
     st.integers(1, 9),
 )
+@example([b"\n", b"\xef\xbb\xbf"], 1)
 def test_lines_of_any_bytes_whatever_the_blocks(pieces: list[bytes], size: int) -> None:
     data = b"".join(pieces)
     try:
@@ -112,3 +121,85 @@ def test_a_line_that_is_no_utf8_is_named_by_its_row(monkeypatch: pytest.MonkeyPa
     with pytest.raises(TraceError) as caught:
         list(record_blocks(io.BytesIO(b"a\xc3\xa9\n\nbcd\n\xe9\nx"), None))
     assert caught.value.faults[0].row == 4
+
+
+_MODULES = (json_files, searching, text_lines)
+
+
+def _both_ways(read: Callable[[], pa.Table]) -> tuple[Any, Any]:
+    """Return what reading gives by kernels and without, or its faults, each with its warnings."""
+    results = []
+    for compiled in (True, False):
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for module in _MODULES:
+                patch.setattr(module, "compiled_for_reading", lambda compiled=compiled: compiled)
+            try:
+                table = read()
+                # NaN is no number that equals itself.
+                result: Any = str(table.schema), repr(table.to_pylist())
+            except TraceError as error:
+                result = error.faults
+        results.append((result, [str(one.message) for one in caught]))
+    return results[0], results[1]
+
+
+_RECORDS = (
+    *("2015-10-17 15:37:56,547 INFO [main] a.B: x", "15:37:56 WARN  [m n] a.B: y: z", "\tat x", ""),
+    *('1.2.3.4 - - [17/Oct/2015:10:05:03 +0200] "GET /a HTTP/1.0" 200 23', '1 - - [t] "-" 408 0'),
+    *("<34>1 2003-10-11T22:14:15Z h su - ID47 - a b", "<1>1 2003 - - - - -", "x.yError: z", "Oct 11 1"),
+    *("Oct 11 22:14:15 web-1 su[123]: failed é", "2016-10-06T00:17:09.66Z stdout F one", "Error"),
+    *("2016-10-06T00:17:09.66Z stdout P one", "2015-07-29 17:41:44,747 - INFO  [Q[a]:F@774] - N", "a b c"),
+)
+
+
+@given(
+    st.lists(st.sampled_from(_RECORDS), min_size=1, max_size=6),
+    st.sampled_from(sorted(PRESETS)),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from([8, 2**23]),
+)
+def test_logs_are_read_alike_with_kernels_and_without(
+    lines: list[str], preset: str, end: str, size: int
+) -> None:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_lines, "_BLOCK", size)
+        path = Path(folder, "t.log")
+        path.write_bytes(end.join(lines).encode())
+        extract = tuple(("line", pattern) for pattern in PRESETS[preset].patterns)
+        options = FileOptions(extract=extract, parts=PRESETS[preset].parts)
+        uses = []
+
+        def read() -> pa.Table:
+            uses.append(ExtractionUses())
+            return read_file(path, None, options, uses[-1])
+
+        compiled, plain = _both_ways(read)
+        assert compiled == plain
+        assert uses[0].told() == uses[1].told()
+
+
+_JSON_LINES = (
+    *('{"a":1,"b":"x"}', '{"a":2.5,"b":"y"}', '{"b":"z"}', '{"a":null,"b":null}', '{"b":"é","a":3}'),
+    *('{"a":"2024-05-31T10:00:00Z"}', '{"a":"2024-05-31"}', '{"a":12345678901234567890}', "", "null", "{"),
+    *('{"a":1,"a":2}', '{"a":[1]}', '{"a":{"b":1}}', '{"a":NaN}', '{"a":1e999}', '{"c":true}'),
+    '{"a":9007199254740993}',
+)  # fmt: skip
+
+
+@given(
+    st.lists(st.sampled_from(_JSON_LINES), min_size=1, max_size=5),
+    st.sampled_from([1, 30, json_files.JSON_BLOCK]),
+    st.sampled_from([FileOptions(), FileOptions(texts=("a",)), FileOptions(types=(("a", "string"),))]),
+    st.sampled_from([None, {"a"}, {"b"}]),
+)
+def test_json_is_read_alike_with_kernels_and_without(
+    lines: list[str], size: int, options: FileOptions, columns: set[str] | None
+) -> None:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_files, "JSON_BLOCK", size)
+        patch.setattr(json_files, "_PIECE", size)
+        path = Path(folder, "t.jsonl")
+        path.write_text("\n".join(lines), encoding="utf-8")
+        compiled, plain = _both_ways(lambda: read_file(path, columns, options))
+        assert compiled == plain

@@ -17,7 +17,14 @@ from confidence.kernel_cache import compiler_lock, is_marked, kept_by_group, whe
 from uncertain_cep import config
 from uncertain_cep.errors import warn
 
-__all__ = ["COMPILING", "NOT_KEPT", "announce_compilation", "plain_seconds"]
+__all__ = [
+    "COMPILING",
+    "NOT_KEPT",
+    "announce_compilation",
+    "compiled_for_reading",
+    "plain_seconds",
+    "spent_reading",
+]
 
 COMPILING: Final = "uncertain-cep: compiling kernels of {} (first use on this machine): {} of at most {} ..."
 NOT_KEPT: Final = (
@@ -134,6 +141,32 @@ def announce_compilation(say: Callable[[str], None] | None = None) -> None:
         _announcer.say = say
     when_compiling(_announcer)
     _warn_of_group()
+
+
+_READING: Final = ("reading",)
+_seconds_reading = 0.0
+
+
+def compiled_for_reading() -> bool:
+    """Tell whether kernels read text from now on: they are kept, and Numba is loaded or worth loading.
+
+    Where they were never compiled, a process beside compiles them for calls to come.
+    """
+    if NEVER_COMPILED or compiles_always():
+        return not NEVER_COMPILED
+    if "confidence.compiled" not in sys.modules and _seconds_reading < config.PLAIN_SECONDS:
+        return False
+    if missing := _background_compiler.missing(_READING):
+        if _seconds_reading >= config.PLAIN_SECONDS:
+            _background_compiler.start(missing)
+        return False
+    return True
+
+
+def spent_reading(seconds: float) -> None:
+    """Learn how long this process has read text without kernels that could have read it."""
+    global _seconds_reading
+    _seconds_reading += seconds
 
 
 @cache

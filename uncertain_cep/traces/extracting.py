@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import time
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -17,9 +18,11 @@ import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceError, TraceFault, warn
 from uncertain_cep.plurals import counted
+from uncertain_cep.running.compiling import spent_reading
 from uncertain_cep.traces.faulty_rows import ROW
-from uncertain_cep.traces.log_presets import DASHED, REST, RESTS
+from uncertain_cep.traces.log_presets import DASHED, PRESETS, REST, RESTS
 from uncertain_cep.traces.nested import roots_of
+from uncertain_cep.traces.searching import searched
 from uncertain_cep.traces.text_lines import LINE
 
 __all__ = [
@@ -212,7 +215,14 @@ def with_extracted(
             message = f"its type is {table.column(column).type}, and [extract] needs text"
             raise TraceError(TraceFault(message, file=file, column=column)) from None
         used_names = [name for name in names if columns is None or name in columns]
-        groups, fits = _found(text, patterns, used_names, nulls=column == LINE)
+        at_once = _at_once(patterns, lines=column == LINE)
+        nulls = column == LINE or len(patterns) > 1
+        begun = time.thread_time()
+        groups_and_fits = searched(text, at_once, used_names, nulls=nulls) if at_once else None
+        if groups_and_fits is None:
+            groups_and_fits = _found(text, patterns, used_names, nulls=column == LINE)
+            spent_reading(time.thread_time() - begun)
+        groups, fits = groups_and_fits
         if uses is not None and table.num_rows:
             uses.tried.add(column)
             if pc.any(fits).as_py():
@@ -233,6 +243,17 @@ def _names_of(pattern: str) -> tuple[str, ...]:
     """Return the names of the columns that an expression makes."""
     names = tuple(name for name in _names_in(pattern) if name != REST)
     return names + (_names_of(RESTS[pattern]) if pattern in RESTS else ())
+
+
+def _at_once(patterns: Sequence[str], *, lines: bool) -> dict[str, tuple[str, ...]]:
+    """Return the expressions that find in one pass what some find in stages, with their groups; or none."""
+    whole = [pattern for pattern in patterns if pattern not in RESTS]
+    staged = {pattern for pattern in patterns if pattern in RESTS}
+    for preset in PRESETS.values():
+        if {*preset.patterns} <= {*patterns}:
+            staged.difference_update(preset.patterns)
+    # A record may have several lines.
+    return {} if staged else {f"(?s){each}" if lines else each: _names_in(each) for each in whole}
 
 
 def _groups(

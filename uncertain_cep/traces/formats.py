@@ -6,7 +6,7 @@ import csv
 import errno
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,9 +21,11 @@ from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault, ignoring, warn
 from uncertain_cep.files.special_files import DOWNLOAD, is_url, special_kind
 from uncertain_cep.plurals import first_few
+from uncertain_cep.running.in_order import in_order
 from uncertain_cep.traces.bounded import (
     header_names,
 )
+from uncertain_cep.traces.cells import reading_threads
 from uncertain_cep.traces.csv_files import opened_table, read_csv
 from uncertain_cep.traces.extracting import (
     ExtractionUses,
@@ -38,7 +40,7 @@ from uncertain_cep.traces.folders import contents_of_folder
 from uncertain_cep.traces.frames import takeable
 from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
 from uncertain_cep.traces.joined_stamps import joined_names, with_joined
-from uncertain_cep.traces.json_files import first_names, read_json
+from uncertain_cep.traces.json_files import first_names, json_table, read_json
 from uncertain_cep.traces.message_templates import template_columns, with_templates
 from uncertain_cep.traces.nested import exploded, leaf_names, roots_of, with_fields
 from uncertain_cep.traces.readers import (
@@ -61,6 +63,7 @@ __all__ = [
     "FileOptions",
     "TraceFile",
     "column_names",
+    "compile_reading",
     "delimiter_of",
     "first_column_names",
     "list_files",
@@ -314,7 +317,7 @@ def read_file(
     inner = (*(requested or ()), *fields, *cut, *(name for name, _ in options.types))
     inner_fields = sorted({*inner} - {*extracted_names(options.extract, cut)})
 
-    def finished(table: pa.Table) -> pa.Table:
+    def finished(table: pa.Table, uses: ExtractionUses | None = uses) -> pa.Table:
         if options.explode:
             if uses is not None:
                 uses.rows += table.num_rows
@@ -350,7 +353,7 @@ def read_file(
             table = finished(_read_parquet(path, needed and roots_of(needed), groups))
         elif kind == "text":
             # Of each block no more is kept than what is asked for.
-            table = pa.concat_tables(map(finished, _text_blocks(path, options, uses)))
+            table = pa.concat_tables(_side_by_side(finished, _text_blocks(path, options, uses), uses))
         elif kind == "csv":
             table = finished(
                 read_csv(path, csv_columns, delimiter_of(path, options), options, trace_file.span)
@@ -358,6 +361,23 @@ def read_file(
         else:
             table = finished(read_json(path, needed, options, trace_file.span))
     return _with_types(table, dict(options.types), str(path))
+
+
+def _side_by_side(
+    finished: Callable[[pa.Table, ExtractionUses | None], pa.Table],
+    blocks: Iterator[pa.Table],
+    uses: ExtractionUses | None,
+) -> Iterator[pa.Table]:
+    """Yield what becomes of each block, in their order, by all cores."""
+
+    def work(block: pa.Table) -> tuple[pa.Table, ExtractionUses | None]:
+        uses_of_block = None if uses is None else ExtractionUses()
+        return finished(block, uses_of_block), uses_of_block
+
+    for table, uses_of_block in in_order(reading_threads(), blocks, work):
+        if uses is not None and uses_of_block is not None:
+            uses.add(uses_of_block.told())
+        yield table
 
 
 def _numbered(table: pa.Table) -> pa.Table:
@@ -477,3 +497,9 @@ def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_timestamp(target) and is_text(column.type):
         return read_iso(column.cast(pa.string()))
     return column.cast(target)
+
+
+def compile_reading() -> None:
+    """Read a line of a log, and one of JSON, by the kernels that read many."""
+    with_extracted(pa.table({LINE: ["1 a"]}), [(LINE, "^(?P<number>[0-9]+) ")], "")
+    json_table(b'{"a":1,"b":"c"}\n', [])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.traces.bounded import LONGEST_LINE, NestingGuard, UnreadableLineError
+from uncertain_cep.running.compiling import compiled_for_reading, spent_reading
+from uncertain_cep.traces.bounded import (
+    CSV_BLOCKS,
+    LONGEST_LINE,
+    NestingGuard,
+    UnreadableLineError,
+    straddles,
+)
 from uncertain_cep.traces.documents import json_lines
 from uncertain_cep.traces.file_options import FileOptions
+from uncertain_cep.traces.flat_json import flat_table
 from uncertain_cep.traces.instants import is_text, zoned_rows
 from uncertain_cep.traces.json_numbers import LongNumbers, with_marks, with_text
 from uncertain_cep.traces.json_types import wider_type
@@ -25,12 +35,14 @@ from uncertain_cep.traces.nested import Path as FieldPath
 from uncertain_cep.traces.nested import leaves_of, roots_of, text_fields, with_leaf_types
 from uncertain_cep.traces.unpacking import unpacked
 
-__all__ = ["JSON_BLOCK", "first_names", "read_json"]
+__all__ = ["JSON_BLOCK", "first_names", "json_table", "read_json"]
 
 JSON_BLOCK: Final = 1 << 26
 """Bytes of a file that are in memory at a time; docs/traces.md names them."""
 
 _PIECE: Final = 1 << 20
+
+_SOMETHING: Final = re.compile(rb"[^ \t\r\n\v\f]")
 
 _CHANGED: Final = "some of its lines cannot be read any more: does something write to the file?"
 
@@ -87,7 +99,7 @@ def read_json(
 def first_names(path: Path) -> list[str]:
     """Return the columns of the lines that a file begins with, a megabyte or so."""
     with json_lines(unpacked(path)) as stream:
-        names: list[str] = _json_table(next(_blocks(stream, _PIECE)), []).column_names
+        names: list[str] = json_table(next(_blocks(stream, _PIECE)), []).column_names
     return names
 
 
@@ -143,9 +155,9 @@ def _parsed(
     """Return the rows of blocks of lines: of those with these ``numbers`` (None: of all)."""
     tables: dict[int, pa.Table] = {}
     for number, block in enumerate(blocks()):
-        if (numbers is None or number in numbers) and block.removeprefix(codecs.BOM_UTF8).strip():
+        if (numbers is None or number in numbers) and _holds_something(block):
             lines = with_text(block, as_text) if as_text else block
-            tables[number] = _json_table(lines, fields)
+            tables[number] = json_table(lines, fields)
             long.learn(number, lines, tables[number])
             if roots is not None and (numbers is not None or len(tables) > 1):
                 for place in {min(tables), number}:
@@ -154,6 +166,10 @@ def _parsed(
     if not tables:
         raise TraceError("the file is empty: one JSON object a line is expected")
     return tables
+
+
+def _holds_something(block: bytes) -> bool:
+    return _SOMETHING.search(block, len(codecs.BOM_UTF8) * block.startswith(codecs.BOM_UTF8)) is not None
 
 
 def _blocks(stream: Any, least_size: int) -> Iterator[bytes]:
@@ -191,8 +207,18 @@ def _line_faults(
         return [replace(fault, file=str(path)) for fault in faults]
 
 
-def _json_table(block: bytes, fields: Sequence[pa.Field]) -> pa.Table:
+def json_table(block: bytes, fields: Sequence[pa.Field]) -> pa.Table:
     """Return the rows of some lines, in which these columns have these types."""
+    if compiled_for_reading() and (rows := flat_table(block, fields, _arrow_table)) is not None:
+        return rows
+    begun = time.perf_counter()
+    table = _arrow_table(block, fields)
+    spent_reading(time.perf_counter() - begun)
+    return table
+
+
+def _arrow_table(block: bytes, fields: Sequence[pa.Field]) -> pa.Table:
+    """Return what `_json_table` does, as Arrow reads it."""
     table = _parsed_json(block, fields, unexpected="infer")
     # Arrow takes any bytes for text, and for names.
     table.validate(full=True)
@@ -247,8 +273,14 @@ def _parsed_json(block: bytes, fields: Sequence[pa.Field], *, unexpected: str) -
     import pyarrow.json as pajson
 
     options = pajson.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior=unexpected)
-    guarded = pa.PythonFile(NestingGuard(io.BytesIO(block)), "r")
-    return pajson.read_json(guarded, pajson.ReadOptions(block_size=LONGEST_LINE), options)
+    for block_size in CSV_BLOCKS:
+        guarded = pa.PythonFile(NestingGuard(io.BytesIO(block)), "r")
+        try:
+            return pajson.read_json(guarded, pajson.ReadOptions(block_size=block_size), options)
+        except pa.ArrowInvalid as error:
+            if block_size == CSV_BLOCKS[-1] or not straddles(error):
+                raise
+    raise AssertionError("there is a last block size")
 
 
 def _with_dates(block: bytes, table: pa.Table, fixed: Collection[str]) -> pa.Table:

@@ -11,9 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from textbased.finding import copy_spans
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.running.compiling import compiled_for_reading
 from uncertain_cep.traces.bounded import LONGEST_LINE
 from uncertain_cep.traces.faulty_rows import BoolArray
+from uncertain_cep.traces.searching import fitting
 
 __all__ = ["CONTINUATION", "LINE", "record_blocks"]
 
@@ -26,8 +29,12 @@ CONTINUATION: Final = (
 )
 """What begins a line that goes on with the one before: stack traces of Java and Python."""
 
-_TRACES: Final = re.compile(rb"Caused by: |Suppressed: |Traceback \(most |Exception|Error")
-"""One of these is in each line that `CONTINUATION` fits, unless it is empty or begins with a space."""
+_TRACES: Final = (
+    r"^(?:Caused by: |Suppressed: |Traceback \(most recent call last\)|[A-Za-z_][\w.$]*(?:Exception|Error))"
+)
+"""Fits each line that `CONTINUATION` fits, unless it is empty or begins with a space."""
+_MARKS: Final = (b"Caused by: ", b"Suppressed: ", b"Traceback (most ", b"Exception", b"Error")
+"""One of these is in each such line."""
 _NEWLINE, _RETURN = b"\n\r"
 _SPACES: Final = np.isin(np.arange(256), list(b"\t\n\f\r "))
 _WORDS: Final = np.isin(np.arange(256), list(b"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
@@ -100,6 +107,8 @@ def _line_blocks(stream: Any) -> Iterator[tuple[pa.Array, int]]:
     unfinished, count, begun = b"", 0, False
     while True:
         data: bytes = stream.read(_BLOCK)
+        while not begun and len(data) < len(codecs.BOM_UTF8) and (more := stream.read(_BLOCK)):
+            data += more
         pending: bytes = decoder.getstate()[0]
         if pending or not data.isascii():
             try:
@@ -108,8 +117,8 @@ def _line_blocks(stream: Any) -> Iterator[tuple[pa.Array, int]]:
                 row = count + 1 + (pending + data).count(b"\n", 0, error.start)
                 raise TraceError(TraceFault("its text is not UTF-8: convert the file", row=row)) from None
         text = unfinished + data
-        if not begun and len(text) >= len(codecs.BOM_UTF8):
-            text, begun = text.removeprefix(codecs.BOM_UTF8), True
+        text = text if begun else text.removeprefix(codecs.BOM_UTF8)
+        begun = True
         end = text.rfind(b"\n") + 1 if data else len(text)
         unfinished = text[end:]
         lines = _lines(text[:end])
@@ -143,7 +152,12 @@ def _lines(text: bytes) -> pa.Array:
         dropped[returns] = True
         offsets -= np.searchsorted(returns, ends)
     bounds = np.append(0, offsets).astype(np.int32)
-    kept = letters[~dropped]
+    if compiled_for_reading():
+        begins = np.append(0, ends + 1)[: len(ends)]
+        kept = np.empty(bounds[-1], np.uint8)
+        copy_spans(letters, begins, bounds, kept)
+    else:
+        kept = letters[~dropped]
     return pa.Array.from_buffers(pa.string(), len(ends), [None, pa.py_buffer(bounds), pa.py_buffer(kept)])
 
 
@@ -157,7 +171,12 @@ def _found_in(lines: pa.Array, continuation: str) -> BoolArray:
     first = np.where(np.diff(begins) > 0, letters[begins[:-1]], _NEWLINE)
     fits = _SPACES[first]
     words = np.flatnonzero(_WORDS[first])
-    if len(words) and _TRACES.search(data, int(begins[0]), int(begins[-1])):
+    if len(words):
+        maybe = fitting(lines.take(pa.array(words)) if len(words) < len(lines) else lines, _TRACES)
+        if maybe is not None:
+            words = words[maybe]
+        elif not any(trace in data.to_pybytes() for trace in _MARKS):
+            return fits
         fits[words] = np.asarray(pc.match_substring_regex(lines.take(pa.array(words)), continuation))
     return fits
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from confidence.kernel import kernel
+import numpy as np
+
+from confidence.kernel import POSITIVE, kernel
 
 __all__ = ["FREE", "HERE", "copy_spans", "find_lines"]
 
@@ -64,29 +66,32 @@ def find_lines(
         at_end = 1
         # The first step notes what begins with the text.
         for move in range(steps[0, 1], steps[0, 2]):
-            registers[moves[move, 0]] = place
+            registers[moves[move & POSITIVE, 0]] = place
         while place < end:
-            kind = classes[letters[place]]
-            step = table[state, kind]
+            kind = classes[letters[place & POSITIVE]] & POSITIVE
+            step = table[state & POSITIVE, kind]
             if step < 0:
                 missing[0], missing[1] = state, kind
                 return row
-            target = steps[step, 0]
+            target = steps[step & POSITIVE, 0]
             if target == 0:
                 at_end = 0
                 break
             place += 1
-            if steps[step, 3]:
-                while place < end and table[state, classes[letters[place]]] == step:
+            if steps[step & POSITIVE, 3]:
+                while (
+                    place < end
+                    and table[state & POSITIVE, classes[letters[place & POSITIVE]] & POSITIVE] == step
+                ):
                     place += 1
-            for move in range(steps[step, 1], steps[step, 2]):
-                source = moves[move, 1]
+            for move in range(steps[step & POSITIVE, 1], steps[step & POSITIVE, 2]):
+                source = moves[move & POSITIVE, 1]
                 if source == HERE:
-                    registers[moves[move, 0]] = place
+                    registers[moves[move & POSITIVE, 0]] = place
                 elif source == FREE:
-                    registers[moves[move, 0]] = FREE
+                    registers[moves[move & POSITIVE, 0]] = FREE
                 else:
-                    registers[moves[move, 0]] = registers[source]
+                    registers[moves[move & POSITIVE, 0]] = registers[source]
             state = target
         if ends_of[state, at_end, 0] == 1:
             fits[row] = True
@@ -124,6 +129,6 @@ def copy_spans(letters: Any, begins: Any, offsets: Any, copied: Any) -> None:
     """
     for row in range(begins.shape[0]):
         begin = begins[row]
-        place = offsets[row]
+        place = np.int64(offsets[row])
         for number in range(offsets[row + 1] - place):
-            copied[place + number] = letters[begin + number]
+            copied[(place + number) & POSITIVE] = letters[(begin + number) & POSITIVE]

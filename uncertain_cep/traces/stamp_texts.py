@@ -107,8 +107,8 @@ class StampTexts:
             while len(remaining):
                 looks += 1
                 block = remaining if looks <= _MOST_LOOKS else remaining[:1]
-                letters = data[begins[block][:, None] + np.arange(sizes[block[0]])]
-                match = expression.fullmatch(letters[0].tobytes())
+                letters = _letters_of(data, begins[block], int(sizes[block[0]]))
+                match = expression.fullmatch(letters[:, 0].tobytes())
                 if match is None:
                     # What the two libraries read in different ways is no time.
                     remaining = remaining[1:]
@@ -118,14 +118,14 @@ class StampTexts:
                 remaining = remaining[~alike] if len(block) == len(remaining) else remaining[1:]
 
     def _take(self, rows: IntArray, letters: Any, match: re.Match[bytes]) -> BoolArray:
-        """Take rows of letters, (n, k) uint8, that look like the first one, and return which do."""
-        alike = np.ones(len(letters), np.bool_)
+        """Take texts of letters, (k, n) uint8, that look like the first one, and return which do."""
+        alike = np.ones(letters.shape[1], np.bool_)
         spans = {name: match.span(name) for name, text in match.groupdict().items() if text is not None}
         parts: dict[str, IntArray] = {}
-        fixed = np.ones(letters.shape[1], np.bool_)
+        fixed = np.ones(len(letters), np.bool_)
         for name, (begin, end) in spans.items():
             fixed[begin:end] = False
-            letters_of_part = letters[:, begin:end]
+            letters_of_part = letters[begin:end]
             if name in "bpa":
                 parts[name] = _words(name, letters_of_part)
                 alike &= parts[name] >= 0
@@ -133,16 +133,14 @@ class StampTexts:
                 parts[name], same = _offsets(letters_of_part)
                 alike &= same
             else:
-                # Only the first one of two digits may be a space.
-                digits = (
-                    np.where((letters_of_part == 0x20) & (np.arange(end - begin) == 0), 0x30, letters_of_part)
-                    - 0x30
-                )
-                alike &= (digits < 10).all(axis=1)
-                parts[name] = digits.astype(np.int64) @ 10 ** np.arange(end - begin - 1, -1, -1)
-        alike &= (letters[:, fixed] == letters[0, fixed]).all(axis=1)
-        taken = rows[alike]
-        self._put_told(taken, {name: values[alike] for name, values in parts.items()}, spans)
+                parts[name], same = _numbers(letters_of_part)
+                alike &= same
+        for place in np.flatnonzero(fixed):
+            alike &= letters[place] == letters[place, 0]
+        if alike.all():
+            self._put_told(rows, parts, spans)
+        else:
+            self._put_told(rows[alike], {name: values[alike] for name, values in parts.items()}, spans)
         return alike
 
     def _put_told(
@@ -232,32 +230,55 @@ def _turns(values: IntArray, period: int, *, fixed: bool) -> IntArray:
     return np.cumsum((steps < -(period // 2)).astype(np.int64) - (steps > period // 2))
 
 
+def _letters_of(data: Any, begins: IntArray, size: int) -> Any:
+    """Return the letters of texts of one size, (size, n) uint8, those at one place side by side."""
+    first = int(begins[0]) if len(begins) else 0
+    if (begins == first + size * np.arange(len(begins))).all():
+        return np.ascontiguousarray(data[first : first + size * len(begins)].reshape(-1, size).T)
+    return (
+        np.stack([data[begins + place] for place in range(size)])
+        if size
+        else np.zeros((0, len(begins)), np.uint8)
+    )
+
+
+def _numbers(letters: Any) -> tuple[IntArray, BoolArray]:
+    """Return the numbers in (k, n) letters, of which the first may be a space, and which are numbers."""
+    numbers = np.zeros(letters.shape[1], np.int64)
+    are_numbers = np.ones(letters.shape[1], np.bool_)
+    for place, column in enumerate(letters):
+        digits = (np.where(column == 0x20, 0x30, column) if place == 0 else column) - np.uint8(0x30)
+        are_numbers &= digits < 10
+        numbers = numbers * 10 + digits
+    return numbers, are_numbers
+
+
 def _words(kind: str, letters: Any) -> IntArray:
-    """Return the numbers of months, or of am and pm, in (n, k) letters, 0 for weekdays; -1 for others."""
+    """Return the numbers of months, or of am and pm, in (k, n) letters, 0 for weekdays; -1 for others."""
     low = letters | 0x20
-    numbers = np.full(len(letters), -1, np.int64)
+    numbers = np.full(letters.shape[1], -1, np.int64)
     if kind == "a":
-        numbers[((low >= ord("a")) & (low <= ord("z"))).all(axis=1)] = 0
+        numbers[((low >= ord("a")) & (low <= ord("z"))).all(axis=0)] = 0
         return numbers
     first, lists = (0, (("am", "pm"),)) if kind == "p" else (1, (MONTHS, LONG_MONTHS))
     for number, word in ((place + first, word) for words in lists for place, word in enumerate(words)):
-        if len(word) == letters.shape[1]:
-            numbers[(low == np.frombuffer(word.encode(), np.uint8)).all(axis=1)] = number
+        if len(word) == len(letters):
+            numbers[(low == np.frombuffer(word.encode(), np.uint8)[:, None]).all(axis=0)] = number
     return numbers
 
 
 def _offsets(letters: Any) -> tuple[IntArray, BoolArray]:
-    """Return zones, (n, k) letters, as nanoseconds east, and which are written like the first one."""
-    first = letters[0].tobytes()
+    """Return zones, (k, n) letters, as nanoseconds east, and which are written like the first one."""
+    first = letters[:, 0].tobytes()
     if first[:1] not in b"+-":
-        return np.zeros(len(letters), np.int64), (letters == letters[0]).all(axis=1)
-    digits = (
-        letters[:, [place for place in range(1, letters.shape[1]) if first[place : place + 1] != b":"]] - 0x30
-    )
-    alike = (digits < 10).all(axis=1) & ((letters[:, 0] == 0x2B) | (letters[:, 0] == 0x2D))
+        return np.zeros(letters.shape[1], np.int64), (letters == letters[:, :1]).all(axis=0)
+    alike = (letters[0] == 0x2B) | (letters[0] == 0x2D)
     if b":" in first:
-        alike &= letters[:, 3] == 0x3A
-    weights = np.array([36_000, 3_600, 600, 60][: digits.shape[1]]) * _SECOND
-    sign = np.where(letters[:, 0] == 0x2D, -1, 1)
-    length = digits.astype(np.int64) @ weights
-    return sign * length, alike & (length <= _DAY)
+        alike &= letters[3] == 0x3A
+    length = np.zeros(letters.shape[1], np.int64)
+    places = (place for place in range(1, len(letters)) if first[place : place + 1] != b":")
+    for place, weight in zip(places, (36_000, 3_600, 600, 60), strict=False):
+        digits = letters[place] - np.uint8(0x30)
+        alike &= digits < 10
+        length += digits * np.int64(weight * _SECOND)
+    return np.where(letters[0] == 0x2D, -1, 1) * length, alike & (length <= _DAY)

@@ -9,6 +9,7 @@ from typing import Final
 
 import uncertain_cep as uc
 from benchmarks.figures import Options, Results, at_least
+from benchmarks.reader_peers import peers_of
 from benchmarks.timing import pin_to_one_core, take_turns
 
 __all__ = ["measure"]
@@ -65,18 +66,27 @@ FORMATS: Final[dict[str, tuple[str, str, int]]] = {
 1970), and the events of each."""
 
 LOGS: Final[dict[str, str]] = {
-    "syslog": "Oct 11 22:14:@s web-@k su[123]: request @n failed on /dev/pts/8\n",
-    "syslog5424": "<34>1 2003-10-11T22:14:@s.003Z web-@k su 123 ID47 - request @n failed\n",
-    "log4j": "2015-10-17 15:37:@s,547 INFO [main] org.apache.hadoop.MRAppMaster: Created @n\n",
-    "access": '1.2.3.@k - frank [17/Oct/2015:10:05:@s +0200] "GET /a@n.gif HTTP/1.0" 200 @n\n',
-    "cri": "2016-10-06T00:17:@s.669794202Z stdout F message @n\n",
+    "syslog": "Oct 11 22:@s web-@k su[123]: request @n failed on /dev/pts/8\n",
+    "syslog5424": "<34>1 2003-10-11T22:@s.003Z web-@k su 123 ID47 - request @n failed\n",
+    "log4j": "2015-10-17 15:@s,@m INFO [main] org.apache.hadoop.MRAppMaster: Created @n\n",
+    "access": '1.2.3.@k - frank [17/Oct/2015:10:@s +0200] "GET /a@n.gif HTTP/1.0" 200 @n\n',
+    "cri": "2016-10-06T00:@s.@m794202Z stdout F message @n\n",
 }
-"""Lines of the usual forms (@s: a second)."""
+"""Lines of the usual forms (@s: a minute and a second, in which ten lines are written; @m: a millisecond)."""
 
 TABLES: Final[dict[str, tuple[str, str]]] = {
     "csv": ("type,id,time,host,value\n", "A,@n,@t,h@k,1.5\n"),
+    "csv, latin-1": ("type,id,time,host,value\n", "A,@n,@t,h\u00e9@k,1.5\n"),
+    "csv, skip_rows": ("# one\n# two\ntype,id,time,host,value\n", "A,@n,@t,h@k,1.5\n"),
     "jsonl": ("", '{"type":"A","id":@n,"time":@t,"host":"h@k","value":1.5}\n'),
 }
+KEYS: Final = {"csv, latin-1": 'encoding = "latin-1"', "csv, skip_rows": "skip_rows = 2"}
+"""What a schema says of a table before anything else."""
+
+TARGETS: Final = {"csv": 1.0, "jsonl": 1.0} | dict.fromkeys(LOGS, 1.0)
+"""Millions of events a second of one core; of the others .3."""
+BEATEN: Final = dict.fromkeys((*LOGS, "csv"), ("DuckDB",))
+"""The peers to be at least as fast as; of the others all."""
 
 _LOG: Final = """
 tick = "1ms"
@@ -102,38 +112,63 @@ def _text(line: str, count: int) -> str:
     parts = []
     for number in range(count):
         text = line.replace("@n", str(number)).replace("@t", str(_BEGIN + number))
-        parts.append(text.replace("@k", str(number % 100)).replace("@s", f"{number % 60:02}"))
+        text = text.replace("@k", str(number % 100)).replace("@m", f"{number * 97 % 1000:03}")
+        parts.append(text.replace("@s", f"{number // 600 % 60:02}:{number // 10 % 60:02}"))
     return "".join(parts)
 
 
+def _written(name: str, folder: Path, events: int) -> tuple[Path, Path | None]:
+    """Write a file and, unless its format is known, the schema that it is read by."""
+    path, schema = folder / f"{name}.log", folder / f"{name}.toml"
+    if name in FORMATS:
+        begin, line, each = FORMATS[name]
+        path.write_text(begin + _text(line, events // each))
+        return path, None
+    if name in LOGS:
+        path.write_text(_text(LOGS[name], events))
+        schema.write_text(_LOG.format(name=name, year="year = 2015" if name == "syslog" else ""))
+        return path, schema
+    path = path.with_suffix(".jsonl" if name == "jsonl" else ".csv")
+    encoding = "latin-1" if name == "csv, latin-1" else "utf-8"
+    path.write_text(TABLES[name][0] + _text(TABLES[name][1], events), encoding=encoding)
+    schema.write_text(f"{KEYS.get(name, '')}\n{_TABLE}")
+    return path, schema
+
+
 def measure(options: Options) -> Results:
-    """Measure events a second of each format, read with all of its attributes."""
+    """Measure events a second of each format, read with all of its attributes, and rows of its peers.
+
+    Peers do less: they make no times, ids and intervals.
+    """
     pin_to_one_core(options.core)
+    uc.warm_up(["reading"])
     results = Results()
     events = options.events(_EVENTS)
     with TemporaryDirectory(prefix="uncertain-cep-") as folder:
         for name in (*FORMATS, *LOGS, *TABLES):
-            path, schema = Path(folder, f"{name}.log"), Path(folder, f"{name}.toml")
-            if name in FORMATS:
-                begin, line, each = FORMATS[name]
-                path.write_text(begin + _text(line, events // each))
-            elif name in LOGS:
-                path.write_text(_text(LOGS[name], events))
-                schema.write_text(_LOG.format(name=name, year="year = 2015" if name == "syslog" else ""))
-            else:
-                path = path.with_suffix(f".{name}")
-                path.write_text(TABLES[name][0] + _text(TABLES[name][1], events))
-                schema.write_text(_TABLE)
-            schema_or_none = schema if schema.exists() else None
+            path, schema = _written(name, Path(folder), events)
             kind = name if name in FORMATS else None
-            read = partial(uc.read_traces, path, schema_or_none, format=kind, tick="1ms" if kind else None)
-            timing = take_turns({name: read}, options.rounds)[name]
+            read = partial(uc.read_traces, path, schema, format=kind, tick="1ms" if kind else None)
+            # What needs options of another reader to be read alike is not compared.
+            peers = {} if name in KEYS else peers_of(name, path, 1)
+            timings = take_turns({name: read, **peers}, options.rounds)
+            timing = timings[name]
+            rates = {each: one.rows / one.seconds(options.clock) / 1e6 for each, one in timings.items()}
             results.add(
                 f"{name}, {path.stat().st_size / timing.rows:.0f} bytes an event",
-                timing.rows / timing.seconds(options.clock) / 1e6,
-                "M events/s",
-                at_least(1.0 if name == "csv" else 0.3),
-                timing.rounds(options.clock),
-            )
+                rates[name], "M events/s", at_least(TARGETS.get(name, 0.3)), timing.rounds(options.clock),
+            )  # fmt: skip
+            for peer in peers:
+                results.add(
+                    f"{name}: {peer}", rates[peer], "M rows/s", None, timings[peer].rounds(options.clock)
+                )
+            if peers:
+                best = max(rates[peer] for peer in BEATEN.get(name, peers))
+                results.add(
+                    f"{name}: to the best of {' and '.join(BEATEN.get(name, peers))}",
+                    rates[name] / best,
+                    "x",
+                    at_least(1.0),
+                )
             path.unlink()
     return results

@@ -117,7 +117,7 @@ class Automaton:
     def _closure(
         self, threads: Sequence[Thread], *, begins: bool = False, ends: bool = False
     ) -> list[Thread]:
-        """Return what threads come to before the next byte, up to the first match."""
+        """Return the threads that some reach before the next byte, up to the first match."""
         reached: list[Thread] = []
         seen: set[int] = set()
         waiting = list(reversed(threads))

@@ -65,7 +65,7 @@ _TEXTS = st.lists(st.one_of(st.none(), st.text('ab1 é"-\n𝄞', max_size=7)), m
 
 
 def _found(pattern: str, texts: list[str | None]) -> list[dict[str, str] | None]:
-    """Return what an automaton finds, in the form of Arrow."""
+    """Return the groups that an automaton finds, in the form of Arrow."""
     names = list(re.compile(pattern).groupindex)
     data = "".join(text or "" for text in texts).encode()
     lengths = [len((text or "").encode()) for text in texts]

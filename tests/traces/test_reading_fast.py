@@ -127,7 +127,7 @@ _MODULES = (json_files, searching, text_lines)
 
 
 def _both_ways(read: Callable[[], pa.Table]) -> tuple[Any, Any]:
-    """Return what reading gives by kernels and without, or its faults, each with its warnings."""
+    """Read by kernels and without; return the table or the faults, each with its warnings."""
     results = []
     for compiled in (True, False):
         with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as caught:

@@ -368,7 +368,7 @@ def _side_by_side(
     blocks: Iterator[pa.Table],
     uses: ExtractionUses | None,
 ) -> Iterator[pa.Table]:
-    """Yield what becomes of each block, in their order, by all cores."""
+    """Yield the table of each block, in their order, by all cores."""
 
     def work(block: pa.Table) -> tuple[pa.Table, ExtractionUses | None]:
         uses_of_block = None if uses is None else ExtractionUses()

@@ -218,7 +218,7 @@ def json_table(block: bytes, fields: Sequence[pa.Field]) -> pa.Table:
 
 
 def _arrow_table(block: bytes, fields: Sequence[pa.Field]) -> pa.Table:
-    """Return what `_json_table` does, as Arrow reads it."""
+    """Return the same rows as `json_table`, as Arrow reads them."""
     table = _parsed_json(block, fields, unexpected="infer")
     # Arrow takes any bytes for text, and for names.
     table.validate(full=True)

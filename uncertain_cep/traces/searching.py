@@ -86,7 +86,7 @@ def _one_chunk(text: pa.ChunkedArray) -> pa.Array:
 
 
 def _spans(pattern: str, names: tuple[str, ...], letters: Any, begins: Any, ends: Any) -> Any:
-    """Return what `Automaton.find` does, or None if the expression is not read."""
+    """Return the spans of `Automaton.find`, or None if the expression is not read."""
     if len(_idle) > _MOST_KEPT:
         _idle.clear()
     idle = _idle.setdefault((pattern, names), [])

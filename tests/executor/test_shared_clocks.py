@@ -343,11 +343,6 @@ def test_what_is_not_known_of_clocks(columns: dict[str, list[Any]], said: str | 
 @pytest.mark.parametrize(
     ("query", "options", "said"),
     [
-        (
-            "PATTERN SEQ(A a, B+ b[]) WHERE TIME(b[i]) - TIME(a) <= 3 WITHIN 9",
-            {"kleene": "compressed"},
-            "compressed.* beside TIME.* does not support that yet",
-        ),
         ("PATTERN SEQ(A a, !A n, B b) WITHIN 9", {"evaluation": "point"}, "negation with events that share"),
         ("PATTERN SEQ(A a, B+ b[]) WITHIN 9", {"evaluation": "point"}, "Kleene components with events that"),
         (

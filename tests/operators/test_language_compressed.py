@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, permutations
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -23,6 +24,7 @@ from uncertain_cep.plan import make_plan
 from uncertain_cep.testing.model import Component, Event
 from uncertain_cep.testing.patterns import agree, is_type
 from uncertain_cep.testing.worlds import worlds
+from uncertain_cep.weighers import explicit
 
 TIMES = {name: test for name, test in RELATIONS.items() if name != "!="}
 
@@ -197,6 +199,34 @@ def test_rows_of_events_that_share_clocks(case: Case) -> None:
 @given(doubtful(by_clocks(compressed_cases())))
 def test_rows_of_doubtful_events_that_share_clocks(case: Case) -> None:
     check(case)
+
+
+@given(by_clocks(timed_cases()))
+def test_rows_of_events_that_share_clocks_meet_conditions_on_times(case: Case) -> None:
+    check(case)
+
+
+@given(doubtful(by_clocks(timed_cases())))
+def test_rows_of_doubtful_events_that_share_clocks_meet_conditions_on_times(case: Case) -> None:
+    check(case)
+
+
+def test_many_candidates_are_listed_in_parts() -> None:
+    count = 40
+    columns = {
+        "type": ["A", *["B"] * count, "C", "C"],
+        "id": list(range(count + 3)),
+        "lower": [0, *[1] * count, 9, 9],
+        "upper": [0, *[8] * count, 9, 9],
+    }
+    query = "PATTERN SEQ(A a, B+ b[], C c) WHERE TIME(b) - TIME(a) <= 4 WITHIN 20"
+    with patch.object(explicit, "_MOST_SPOILERS", count):
+        rows = uc.match(pa.table(columns), query, kleene="compressed").to_pylist()
+    assert [row["c"] for row in rows] == [count + 1, count + 2]
+    for row in rows:
+        assert row["b"] == list(range(1, count + 1))
+        assert math.isclose(row["confidence"], 1.0 - 0.5**count, rel_tol=1e-12)
+        assert math.isclose(row["expected_elements"], count / 2, rel_tol=1e-12)
 
 
 def check(case: Case) -> None:

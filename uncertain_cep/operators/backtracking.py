@@ -133,9 +133,7 @@ class BacktrackingSearch:
         if context.order is not None:
             from uncertain_cep.operators.ordered_gaps import OrderedGaps
 
-            self._in_order = OrderedGaps(
-                context.order, table, self._forbidden.rules, self._conditions, window, context.existence
-            )
+            self._in_order = OrderedGaps(context.order, table)
         self._weighing = self._weighers()
         self._by_clocks = None if self._weighing.offsets is None else self._weighing.offsets.held
         # What bounds confidences while searching takes times as independent.
@@ -324,17 +322,12 @@ class BacktrackingSearch:
     ) -> tuple[Int64, Int64, Float64, Float64 | None]:
         """Return ranges, confidences and errors as :meth:`_described` does, if ``events`` are forbidden."""
         answers = Columns.empty(len(matches.start) - 1)
-        some = MatchEvents(*matches, boxes)
+        model = MatchModel(
+            self._pattern_of, MatchEvents(*matches, boxes), self._placed, self._offset, self._pmfs, events,
+            work, wanted,
+        )  # fmt: skip
         with self._priced(matches):
-            if self._in_order is not None:
-                self._in_order.describe(some, self._placed, self._offset, events, work, answers)
-            else:
-                self._weighing.weigh(
-                    MatchModel(
-                        self._pattern_of, some, self._placed, self._offset, self._pmfs, events, work, wanted
-                    ),
-                    answers,
-                )
+            (self._weighing if self._in_order is None else self._in_order).weigh(model, answers)
         return answers
 
     @contextmanager

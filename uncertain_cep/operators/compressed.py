@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from uncertain_cep.operators.backtracking import BacktrackingSearch, searched
 from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.join_prefix import selection_of_singles
-from uncertain_cep.operators.timed_matches import TimedLists
 from uncertain_cep.plan import PlannedNegation
+from uncertain_cep.weighers.listed_events import listed_events
+from uncertain_cep.weighers.match_model import MatchModel
 
 __all__ = ["compressed_search"]
 
@@ -56,14 +57,6 @@ class _CompressedSearch(BacktrackingSearch):
     """Matches of the single components; described with what lies in the gap of the Kleene component."""
 
     _space: Space | None = None
-
-    @cached_property
-    def _timed_lists(self) -> TimedLists:
-        """The lists of events under conditions on times."""
-        return TimedLists(
-            self._plan, self._table, self._forbidden.rules, self._conditions, self._window,
-            self._context.existence,
-        )  # fmt: skip
 
     def _sides(self) -> list[tuple[int, int]]:
         # What is in this gap is not forbidden.
@@ -140,10 +133,7 @@ class _CompressedSearch(BacktrackingSearch):
         forbidden = self._forbidden
         if self._plan.bound.times:
             with self._priced(FoundMatches(*matches[:3])):
-                found: Int64 = self._timed_lists.describe_lists(
-                    matches, self._placed, self._offset, forbidden.events, self._pmfs, work, out, list_start
-                )
-            return found
+                return self._listed_by_times(matches, work, out, list_start, held)
         space = self._space = self._space or Space()
         rows = np.empty(4 * len(list_start) + 64, dtype=np.int64)
         mark = np.full(self._table.num_rows, -1, dtype=np.int64)
@@ -167,3 +157,23 @@ class _CompressedSearch(BacktrackingSearch):
         with self._priced(FoundMatches(*matches[:3])):
             describe_each(call, space.grow)
         return rows[: list_start[-1]]
+
+    def _listed_by_times(
+        self,
+        matches: MatchEvents,
+        work: Scratch,
+        out: tuple[Int64, Int64, NDArray[np.float64]],
+        list_start: Int64,
+        held: HeldOffsets,
+    ) -> Int64:
+        """Do what :meth:`_listed` does under conditions on times, given offsets of clocks."""
+        model = MatchModel(
+            self._pattern_of, matches, self._placed, self._offset, self._pmfs, self._forbidden.events, work,
+            True, held,
+        )  # fmt: skip
+        lower, upper, sums = out
+        rows: list[list[int]] = [[]] * model.count
+        for n, events in listed_events(model):
+            rows[n], lower[n], upper[n], sums[:, n] = events
+        list_start[1:] = np.cumsum(list(map(len, rows)))
+        return np.array(list(chain.from_iterable(rows)), dtype=np.int64)

@@ -9,7 +9,6 @@ summed out beforehand, as those of a source are a Markov chain.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,26 +16,22 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.config import EVER, NEVER
-from confidence.predicates.conditions import Conditions, Scratch
 from confidence.shared.contracted import Node, step_between
 from confidence.timed.bounds import UNBOUND, Bounds, tightened
 from confidence.timed.factors import Cells, Factor, TooManyCellsError, law_of
 from confidence.timed.forbidden_spans import Grid, Span
-from eventbased.gaps.gap_events import (
-    NO_OFFSETS,
-    ForbiddenEvents,
-    GapRules,
-    MatchEvents,
-    Placed,
-    by_counts,
-)
-from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS, MOST_RECORD_CELLS
 from uncertain_cep.operators.context import InOrder
 from uncertain_cep.operators.sequenced_matches import SequenceWeigher
-from uncertain_cep.operators.timed_matches import TimedLists
-from uncertain_cep.weighers.one_match import own_bounds, span_of, tie
+from uncertain_cep.weighers.explicit import (
+    TooManySpoilersError,
+    gathered,
+    matches_by_counts,
+    own_bounds,
+    rule_bounds,
+)
+from uncertain_cep.weighers.forbidden_events import span_of, tie
+from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns
 from uncertain_cep.weighers.shapes import Rule, Shape
 
@@ -48,6 +43,9 @@ Float64 = NDArray[np.float64]
 
 Described = tuple[int, int, float]
 """Range and confidence of a match."""
+
+_Forbidding = tuple[int, list[tuple[Rule, Span]]]
+"""The row of an event that may spoil a match, the rules, and its span by the conditions of each."""
 
 
 class _Other(NamedTuple):
@@ -78,42 +76,20 @@ class _TimeConstraints(NamedTuple):
         return bool(self.boxes) or any(j < 0 for _, j in bounds) or min(ends, default=0) < 0
 
 
-class OrderedGaps(TimedLists):
+class OrderedGaps:
     """Ranges and confidences of matches among events in a known order.
 
     Parameters
     ----------
     order : InOrder
     table : pyarrow.Table
-    rules : GapRules
-    conditions : Conditions
-    window : int
-        That of the search, in the ticks that it tells the order by.
-    existence : Existence or None
     """
 
-    def __init__(
-        self,
-        order: InOrder,
-        table: pa.Table,
-        rules: GapRules,
-        conditions: Conditions,
-        window: int,
-        existence: Existence | None,
-    ) -> None:
-        super().__init__(order.plan, table, rules, conditions, window, existence)
-        self._events = order.events
+    def __init__(self, order: InOrder, table: pa.Table) -> None:
+        self._plan, self._events = order.plan, order.events
         self._weigher = SequenceWeigher.of(order.events, order.plan, table)
 
-    def describe(
-        self,
-        matches: MatchEvents,
-        candidates: Placed,
-        offsets: Int64,
-        pools: ForbiddenEvents,
-        scratch: Scratch,
-        out: Columns,
-    ) -> None:
+    def weigh(self, model: MatchModel, out: Columns) -> None:
         """Fill ranges, confidences and standard errors, which are 0.
 
         Raises
@@ -122,39 +98,45 @@ class OrderedGaps(TimedLists):
             If the sum over the ticks of a match has too many cells.
         """
         out.std_error[:] = 0.0
-        for counts, chosen in by_counts(matches, len(self._plan.components)):
-            shape = self._shapes.of(counts)
-            for n in chosen.tolist():
-                checkpoint()
-                own = slice(int(matches.start[n]), int(matches.start[n + 1]))
-                place = matches.place[own]
-                found = None
-                own_rows = candidates.row[place].tolist()
-                bounds = own_bounds(self._templates, shape, own_rows, {})
-                if bounds is not None:
-                    at = (candidates.lower[place] - candidates.base[place]).tolist()
-                    rule_rows = _rule_rows(shape.rules, at)
-                    rows, forbids = self._gathered(
-                        pools, matches, n, candidates, scratch, offsets, NO_OFFSETS, rule_rows
-                    )
-                    boxes = matches.boxes[:, own].T.tolist() if matches.boxes.shape[1] else None
-                    others = [row for row, *_ in rows]
-                    found = self._weighed(shape, own_rows, bounds, others, forbids, boxes)
-                out[0][n], out[1][n], out[2][n] = found or (0, -1, 0.0)
+        try:
+            for counts, which in matches_by_counts(model):
+                self._of_one_shape(model, model.pattern.shapes.of(counts), which, out)
+        except TooManySpoilersError:
+            for half in np.array_split(np.arange(model.count), 2):
+                answers = Columns.empty(len(half))
+                self.weigh(model.some(half), answers)
+                out.put(half, answers)
+
+    def _of_one_shape(self, model: MatchModel, shape: Shape, which: Int64, out: Columns) -> None:
+        matches, candidates = model.matches, model.candidates
+        event = matches.start[which][:, None] + np.arange(shape.total)
+        place = matches.place[event]
+        rows, at = candidates.row[place], candidates.lower[place] - candidates.base[place]
+        bounds = list(own_bounds(model.pattern.templates, shape, rows))
+        forbidding = _forbidding(model, shape, which, rows, at)
+        for k, n in enumerate(which.tolist()):
+            checkpoint()
+            of_match: Bounds = {}
+            for instance, low, high in bounds:
+                at_k = min(k, len(low) - 1)
+                tie(of_match, instance.later, instance.earlier, int(low[at_k]), int(high[at_k]))
+            answer = None
+            if all(low <= high for low, high in of_match.values()):
+                boxes = matches.boxes[:, event[k]].T.tolist() if matches.boxes.shape[1] else None
+                answer = self._weighed(model, rows[k].tolist(), of_match, forbidding[k], boxes)
+            out.lower[n], out.upper[n], out.confidence[n] = answer or (0, -1, 0.0)
 
     def _weighed(
         self,
-        shape: Shape,
+        model: MatchModel,
         rows: list[int],
         bounds: Bounds,
-        others: list[int],
-        forbids: NDArray[np.bool_],
+        forbidding: Sequence[_Forbidding],
         boxes: list[list[int]] | None,
     ) -> Described | None:
         """Return range and confidence of a match; None if it cannot be.
 
-        ``bounds`` are what conditions ask of its times, ``others`` the rows of what may spoil it, and
-        ``forbids``, (x, k) bool, by which rules.
+        ``bounds`` are those of its times by conditions, ``forbidding`` the events that may spoil it.
         """
         sorted_own = self._events.in_order(np.array(rows)[:, None])[:, 0].tolist()
         first, last = sorted_own[0], sorted_own[-1]
@@ -162,14 +144,11 @@ class OrderedGaps(TimedLists):
         if first != last:
             tie(bounds, last, first, -UNBOUND, window - 1)
         spoiling, share = [], 1.0
-        for row, which in zip(others, forbids, strict=True):
-            happened = 1.0 if self._probability is None else float(self._probability[row])
-            spans = []
-            for k in np.flatnonzero(which).tolist():
-                rule = _without_order(shape.rules[k], first, last, window)
-                span = span_of(self._templates, rule, rows, row)
-                if span is not None and self._can_lie_in(span, row, rows):
-                    spans.append(span)
+        probability = model.pattern.probability
+        for row, rules in forbidding:
+            happened = 1.0 if probability is None else float(probability[row])
+            spans = [_in_gap(rule, span, first, last, window) for rule, span in rules]
+            spans = [span for span in spans if self._can_lie_in(span, row, rows)]
             if any(not (span.lowers or span.uppers or span.guards) for span in spans):
                 share *= 1.0 - happened
             elif spans and happened > 0.0:
@@ -310,22 +289,41 @@ class OrderedGaps(TimedLists):
         return nodes[first].first + int(begins[0]), nodes[last].first + int(ends[-1]), float(law.sum())
 
 
-def _rule_rows(rules: Sequence[Rule], at: Sequence[int]) -> Int64:
-    """Return rules as :func:`eventbased.gaps.shape_rules.forbidden_by_rule` takes them, by places."""
-    found = np.empty((len(rules), 9), dtype=np.int64)
-    for k, rule in enumerate(rules):
-        # Beside a set there is no gap, and times decide.
-        above = max((at[event] + offset for event, offset in rule.span.lowers), default=NEVER + 1) - 1
-        until = min((at[event] + offset for event, offset in rule.span.uppers), default=EVER - 1) + 1
-        found[k] = rule.pool, above, until, *rule.conditions, rule.component, rule.stop
-    return found
+def _forbidding(
+    model: MatchModel, shape: Shape, which: Int64, rows: Int64, at: Int64
+) -> list[list[_Forbidding]]:
+    """Return the events that may spoil each of some matches of one shape, whose events have these places."""
+    listed: list[list[_Forbidding]] = [[] for _ in which]
+    if not shape.rules:
+        return listed
+    events = gathered(model, shape, which, at, at)
+    low, high, match = rule_bounds(model, shape, events, rows)
+    sides = shape.constraints[0]
+    for x, row in enumerate(events.row.tolist()):
+        begin, end = events.rule_start[x : x + 2].tolist()
+        rules = []
+        for r in range(begin, end):
+            k = int(events.rule[r])
+            rule = shape.rules[k]
+            # The order decides on the ends of the gap.
+            conditions = slice(rule.ends, rule.ends + len(rule.instances))
+            span = span_of(
+                zip(
+                    map(tuple, sides[k, conditions].tolist()), low[r, conditions].tolist(),
+                    high[r, conditions].tolist(), strict=True,
+                )
+            )  # fmt: skip
+            if span is not None:
+                rules.append((rule, span))
+        listed[int(match[begin])].append((row, rules))
+    return listed
 
 
-def _without_order(rule: Rule, first: int, last: int, window: int) -> Rule:
-    """Return a rule without the ends of its gap that the order decides; the window's end is in ticks."""
+def _in_gap(rule: Rule, span: Span, first: int, last: int, window: int) -> Span:
+    """Return the span of an event by its conditions, and by the window where that ends its gap, in ticks."""
     lowers = ((last, 1 - window),) if any(offset != 1 for _, offset in rule.span.lowers) else ()
     uppers = ((first, window - 1),) if any(offset != -1 for _, offset in rule.span.uppers) else ()
-    return replace(rule, span=Span(lowers, uppers, {}))
+    return Span((*lowers, *span.lowers), (*uppers, *span.uppers), span.guards)
 
 
 def _implies(span: Span, other: Span, side: int) -> bool:

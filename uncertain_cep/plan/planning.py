@@ -416,8 +416,6 @@ def _ordered(plan: EvaluationPlan, options: MatchOptions) -> EvaluationPlan:
         what = "strategies of single gaps"
     if plan.order is not None:
         what = "event sets, AND(...)"
-    if plan.compressed and plan.bound.times:
-        plan.refuse_clocks('kleene="compressed" beside TIME(...)')
     of_clocks = what or plan.query.strategy
     if plan.evaluation == "point" and plan.order is None:
         what = 'kleene="compressed"' if plan.compressed else None

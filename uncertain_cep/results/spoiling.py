@@ -21,8 +21,8 @@ from confidence.timed.forbidden_tables import OTHER
 from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.candidates.sequenced import SequencedEvents
 from uncertain_cep.weighers.explicit import ExplicitMatches
+from uncertain_cep.weighers.forbidden_events import tie
 from uncertain_cep.weighers.match_model import MatchModel
-from uncertain_cep.weighers.one_match import tie
 
 __all__ = ["MOST_TRIED", "spoilers"]
 

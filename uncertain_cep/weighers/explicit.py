@@ -24,7 +24,15 @@ from uncertain_cep.weighers.pattern import ChosenEvents
 from uncertain_cep.weighers.shapes import Shape
 from uncertain_cep.weighers.templates import OTHER, Instance, TimeTemplates
 
-__all__ = ["ExplicitMatches", "TooManySpoilersError", "written_out"]
+__all__ = [
+    "ExplicitMatches",
+    "TooManySpoilersError",
+    "gathered",
+    "matches_by_counts",
+    "own_bounds",
+    "rule_bounds",
+    "written_out",
+]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -124,7 +132,7 @@ def written_out(model: ChosenEvents) -> Iterator[ExplicitMatches]:
     TooManySpoilersError
         If there are several matches, and more than ``_MOST_SPOILERS`` events may be forbidden them.
     """
-    for counts, which in _by_counts(model):
+    for counts, which in matches_by_counts(model):
         checkpoint()
         shape = model.pattern.shapes.of(counts)
         tied = np.zeros(len(which), dtype=np.bool_)
@@ -133,7 +141,7 @@ def written_out(model: ChosenEvents) -> Iterator[ExplicitMatches]:
         yield ExplicitMatches(which, shape, times, forbidden, model.pmfs, rows, spoiler_row, tied)
 
 
-def _by_counts(model: ChosenEvents) -> Iterator[tuple[tuple[int, ...], Int64]]:
+def matches_by_counts(model: ChosenEvents) -> Iterator[tuple[tuple[int, ...], Int64]]:
     """Yield numbers of events of each component, and the matches that have so many."""
     if any(component.kleene for component in model.pattern.plan.components):
         yield from by_counts(model.matches, model.pattern.length)
@@ -182,7 +190,7 @@ def _literals(
             if behind == _STRICT and allowed.any():
                 columns[later, earlier] = np.where(allowed, 0, behind), ahead
                 tied |= allowed
-    for instance, low, high in _own_bounds(templates, shape, rows):
+    for instance, low, high in own_bounds(templates, shape, rows):
         i, j = instance.later, instance.earlier
         if j < 0:
             lower[:, i], upper[:, i] = np.maximum(lower[:, i], low), np.minimum(upper[:, i], high)
@@ -198,7 +206,7 @@ def _literals(
     return np.array(list(columns), dtype=np.int64).reshape(-1, 2), bounds[0], bounds[1]
 
 
-def _own_bounds(
+def own_bounds(
     templates: TimeTemplates, shape: Shape, rows: Int64
 ) -> Iterator[tuple[Instance, Int64, Int64]]:
     """Yield conditions on the times of a match's events, with bounds of each match, (k,), or all, (1,)."""
@@ -229,41 +237,52 @@ def _forbidden(
     ``tied`` is set where a sequence breaks a tie.
     """
     sides, count, low, high = shape.constraints
-    if model.pools is None or model.scratch is None or not shape.rules:
+    if model.pools is None or not shape.rules:
         nothing, zeros = np.zeros(0, dtype=np.int64), np.zeros(len(which) + 1, dtype=np.int64)
         nobody = Others(
             zeros, nothing, nothing, nothing, zeros[:1], nothing, sides, count, low[nothing], high[nothing]
         )
         return nobody, nothing
-    found = _gathered(model, shape, which, times)
-    low, high = low[found.rule], high[found.rule]
-    event = np.repeat(np.arange(len(found.row)), np.diff(found.rule_start))
-    match = np.repeat(np.arange(len(which)), np.diff(found.start))
+    found = gathered(model, shape, which, times.first, times.last)
+    low, high, match = rule_bounds(model, shape, found, rows)
+    if model.pattern.ties is not None:
+        broken = _break_ties(model.pattern.ties, shape, found, rows, low, high)
+        tied[match[broken]] = True
+    others = Others(
+        found.start, found.lower, found.upper, found.offset, found.rule_start, found.rule, sides, count, low,
+        high,
+    )  # fmt: skip
+    return others, found.row
+
+
+def rule_bounds(
+    model: ChosenEvents, shape: Shape, forbidden: FoundEvents, rows: Int64
+) -> tuple[Int64, Int64, Int64]:
+    """Return the bounds of all constraints of the rules of forbidden events, (r, c) each, and the matches.
+
+    ``rows``, (k, l) int64, are those of the matches; the last array, (r,) int64, says which one of them.
+    """
+    low, high = (bound[forbidden.rule] for bound in shape.constraints[2:])
+    event = np.repeat(np.arange(len(forbidden.row)), np.diff(forbidden.rule_start))
+    match = np.repeat(np.arange(len(rows)), np.diff(forbidden.start))
     number = np.empty(len(shape.rules), dtype=np.int64)
     for c, groups in shape.rules_alike:
         for group in groups:
             checkpoint()
             number.fill(-1)
             number[group.place] = np.arange(len(group.place))
-            chosen = number[found.rule]
+            chosen = number[forbidden.rule]
             places = np.flatnonzero(chosen >= 0)
             if not len(places):
                 continue
-            chosen, of_match, other = chosen[places], match[event[places]], found.row[event[places]]
+            chosen, of_match, other = chosen[places], match[event[places]], forbidden.row[event[places]]
             row_of = {
                 mention: other if (events == OTHER).all() else rows[of_match, events[chosen]]
                 for mention, events in zip(group.mentions, group.events, strict=True)
             }
             bounds = model.pattern.templates.bounds_of_rows(group.condition, row_of, len(places))
             low[places, c], high[places, c] = bounds
-    if model.pattern.ties is not None:
-        broken = _break_ties(model.pattern.ties, shape, found, rows, low, high)
-        tied[match[event[broken]]] = True
-    others = Others(
-        found.start, found.lower, found.upper, found.offset, found.rule_start, found.rule, sides, count, low,
-        high,
-    )  # fmt: skip
-    return others, found.row
+    return low, high, match[event]
 
 
 def _break_ties(
@@ -292,8 +311,8 @@ def _break_ties(
     return np.concatenate(broken)
 
 
-def _gathered(model: ChosenEvents, shape: Shape, which: Int64, times: SummedTimes) -> FoundEvents:
-    """Return the events that rules may forbid the matches."""
+def gathered(model: ChosenEvents, shape: Shape, which: Int64, first: Int64, last: Int64) -> FoundEvents:
+    """Return the events that rules may forbid matches of one shape, whose events have these ticks, (k, l)."""
     assert model.scratch is not None
     kernel: Any = forbidden_of_all
     rules = shape.shape_rules
@@ -315,7 +334,7 @@ def _gathered(model: ChosenEvents, shape: Shape, which: Int64, times: SummedTime
         checkpoint()
         gathered = Gathered(model.pattern.mark, model.offsets, room, model.held)
         state = kernel(
-            model.pools, model.matches, which, progress, model.candidates, times.first, times.last, rules,
+            model.pools, model.matches, which, progress, model.candidates, first, last, rules,
             model.pattern.conditions, model.scratch, gathered, match, steps_per_call(), rows,
         )  # fmt: skip
         done = int(progress[0])

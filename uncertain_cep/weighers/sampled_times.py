@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.chain.distribution import DOUBTFUL
 from confidence.config import FEWEST_DRAWS
-from confidence.timed.bounds import UNBOUND, Bounds
+from confidence.timed.bounds import Bounds
 from confidence.timed.drawn_times import Drawn, sampled
 from confidence.timed.factors import Cells, TooManyCellsError
-from confidence.timed.forbidden_spans import Span
-from confidence.timed.forbidden_tables import OTHER
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.weighers.explicit import ExplicitMatches
+from uncertain_cep.weighers.forbidden_events import differences, forbidden_events
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
 from uncertain_cep.weighers.weigher import Declined
@@ -84,58 +82,14 @@ class Sampling:
         ):
             pmf = None if size > 0.0 else values[offset + begin : offset + stop + 1]
             drawn.append(Drawn(begin, stop, size, pmf))
-        m = min(k, len(times.low) - 1)
-        bounds: Bounds = {
-            (i, j): (low, high)
-            for (i, j), low, high in zip(
-                times.sides.tolist(), times.low[m].tolist(), times.high[m].tolist(), strict=True
-            )
-        }
-        start = part.forbidden.start
-        forbidden = [found for x in range(start[k], start[k + 1]) if (found := _spoiler(part, x)) is not None]
+        bounds: Bounds = dict(differences(part, k))
+        spoilers = []
+        for event in forbidden_events(part, k):
+            pmf = None if event.pmf is None else event.happened * event.pmf
+            size = (event.upper - event.lower + 1) / event.happened
+            spoilers.append((Drawn(event.lower, event.upper, size, pmf), event.spans))
         answer = sampled(
-            drawn, bounds, forbidden, *self._estimates, Cells(MOST_CONFIDENCE_STEPS, MOST_CONFIDENCE_STEPS)
+            drawn, bounds, spoilers, *self._estimates, Cells(MOST_CONFIDENCE_STEPS, MOST_CONFIDENCE_STEPS)
         )
         is_first, is_last = times.ends
         return int(times.first[k][is_first].min()), int(times.last[k][is_last].max()), *answer
-
-
-def _spoiler(part: ExplicitMatches, x: int) -> tuple[Drawn, list[Span]] | None:
-    """Return the law of an event that may be forbidden, and its spans; None if it has none."""
-    others, values = part.forbidden, part.pmfs.values
-    spans = [_span(part, r) for r in range(others.rule_start[x], others.rule_start[x + 1])]
-    possible = [span for span in spans if span is not None]
-    low, high, offset = int(others.lower[x]), int(others.upper[x]), int(others.offset[x])
-    happened = 1.0
-    if offset <= DOUBTFUL:
-        happened, offset = float(values[DOUBTFUL - offset]), int(values[DOUBTFUL - offset + 1])
-    if not possible or not happened > 0.0:
-        return None
-    pmf = None if offset < 0 else happened * values[offset : offset + high - low + 1]
-    return Drawn(low, high, (high - low + 1) / happened, pmf), possible
-
-
-def _span(part: ExplicitMatches, r: int) -> Span | None:
-    """Return the span of a rule for an event; None if a constraint is never met."""
-    others = part.forbidden
-    rule = int(others.rule[r])
-    lowers: list[tuple[int, int]] = []
-    uppers: list[tuple[int, int]] = []
-    guards: Bounds = {}
-    for c in range(int(others.constraints[rule])):
-        i, j = others.sides[rule, c].tolist()
-        low, high = int(others.low[r, c]), int(others.high[r, c])
-        if low > high:
-            return None
-        if i != OTHER and j == OTHER:
-            i, j, low, high = j, i, -high, -low
-        if i == j:
-            if not low <= 0 <= high:
-                return None
-        elif i == OTHER:
-            lowers += [(j, low)] if low > -UNBOUND else []
-            uppers += [(j, high)] if high < UNBOUND else []
-        else:
-            known = guards.get((i, j), (-UNBOUND, UNBOUND))
-            guards[i, j] = max(known[0], low), min(known[1], high)
-    return Span(tuple(lowers), tuple(uppers), guards)

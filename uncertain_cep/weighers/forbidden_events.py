@@ -1,0 +1,111 @@
+"""Differences and forbidden spans of one match out of those that are written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.chain.distribution import DOUBTFUL
+from confidence.timed.bounds import UNBOUND, Bounds
+from confidence.timed.forbidden_spans import Span
+from confidence.timed.forbidden_tables import OTHER
+from uncertain_cep.weighers.explicit import ExplicitMatches
+
+__all__ = ["ForbiddenEvent", "differences", "forbidden_events", "span_of", "tie"]
+
+Float64 = NDArray[np.float64]
+
+Constraint = tuple[tuple[int, int], int, int]
+"""Two times, and the bounds of their difference."""
+
+
+class ForbiddenEvent(NamedTuple):
+    """An event that may forbid a match: its law, and where it does.
+
+    Attributes
+    ----------
+    row : int
+    lower, upper : int
+        Ticks, inclusive.
+    pmf : float64 array or None
+        The probabilities of these ticks, if it happened; None: uniform.
+    happened : float
+        The probability that it happened; positive.
+    spans : list of Span
+    """
+
+    row: int
+    lower: int
+    upper: int
+    pmf: Float64 | None
+    happened: float
+    spans: list[Span]
+
+
+def differences(part: ExplicitMatches, k: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Yield the pairs of events whose difference a match bounds, and the bounds."""
+    times = part.times
+    m = min(k, len(times.low) - 1)
+    return zip(
+        map(tuple, times.sides.tolist()),
+        zip(times.low[m].tolist(), times.high[m].tolist(), strict=True),
+        strict=True,
+    )
+
+
+def forbidden_events(part: ExplicitMatches, k: int) -> Iterator[ForbiddenEvent]:
+    """Yield the events that may forbid a match, which have a span and may have happened."""
+    others, values = part.forbidden, part.pmfs.values
+    for x in range(int(others.start[k]), int(others.start[k + 1])):
+        spans = []
+        for r in range(int(others.rule_start[x]), int(others.rule_start[x + 1])):
+            rule = int(others.rule[r])
+            span = span_of(
+                zip(
+                    map(tuple, others.sides[rule, : int(others.constraints[rule])].tolist()),
+                    others.low[r].tolist(),
+                    others.high[r].tolist(),
+                    strict=False,
+                )
+            )
+            if span is not None:
+                spans.append(span)
+        low, high, offset = int(others.lower[x]), int(others.upper[x]), int(others.offset[x])
+        happened = 1.0
+        if offset <= DOUBTFUL:
+            happened, offset = float(values[DOUBTFUL - offset]), int(values[DOUBTFUL - offset + 1])
+        if spans and happened > 0.0:
+            pmf = None if offset < 0 else values[offset : offset + high - low + 1]
+            yield ForbiddenEvent(int(part.spoiler_row[x]), low, high, pmf, happened, spans)
+
+
+def span_of(constraints: Iterable[Constraint]) -> Span | None:
+    """Return the span of an event by the constraints of a rule; None if one of them is never met."""
+    lowers: list[tuple[int, int]] = []
+    uppers: list[tuple[int, int]] = []
+    guards: Bounds = {}
+    for (i, j), low, high in constraints:
+        if low > high:
+            return None
+        if i != OTHER and j == OTHER:
+            i, j, low, high = j, i, -high, -low
+        if i == j:
+            if not low <= 0 <= high:
+                return None
+        elif i == OTHER:
+            lowers += [(j, low)] if low > -UNBOUND else []
+            uppers += [(j, high)] if high < UNBOUND else []
+        else:
+            tie(guards, i, j, low, high)
+    return Span(tuple(lowers), tuple(uppers), guards)
+
+
+def tie(bounds: Bounds, later: int, earlier: int, low: int, high: int) -> None:
+    """Add a bound of a time or a difference to others."""
+    if (earlier, later) in bounds:
+        later, earlier, low, high = earlier, later, -high, -low
+    before = bounds.get((later, earlier), (-UNBOUND, UNBOUND))
+    bounds[later, earlier] = max(before[0], low), min(before[1], high)

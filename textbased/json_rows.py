@@ -8,10 +8,10 @@ import numpy as np
 
 from confidence.kernel import kernel
 
-__all__ = ["ABSENT", "FALSE", "FLOAT", "NULL", "STAMP", "TEXT", "TRUE", "WHOLE", "read_rows"]
+__all__ = ["ABSENT", "ESCAPED", "FALSE", "FLOAT", "NULL", "STAMP", "TEXT", "TRUE", "WHOLE", "read_rows"]
 
-ABSENT, NULL, TEXT, WHOLE, FLOAT, TRUE, FALSE, STAMP = range(8)
-"""Kinds of values; a text that may be a time is a `STAMP`."""
+ABSENT, NULL, TEXT, WHOLE, FLOAT, TRUE, FALSE, STAMP, ESCAPED = range(9)
+"""Kinds of values; a text that may be a time is a `STAMP`, one with escapes `ESCAPED`."""
 
 MOST_EXACT: Final = 2**53
 """Whole numbers up to it, times or by a power of ten up to 10**22, are one rounding away from their float."""
@@ -52,8 +52,8 @@ def read_rows(
     Returns
     -------
     int
-        The rows; -1 if a line is of another form, such as one with nested values, escapes, names that are
-        unknown or stand there twice, or numbers that are not exact.
+        The rows; -1 if a line is of another form, such as one with nested values, names that are unknown or
+        stand there twice, or numbers that are not exact.
     """
     columns = name_ends.shape[0] - 1
     row = 0
@@ -89,16 +89,16 @@ def read_rows(
             letter = letters[place]
             if letter == 0x22:
                 first = place + 1
-                place = first
-                while place < end and letters[place] != 0x22:
-                    if letters[place] < 0x20 or letters[place] == 0x5C:
-                        return -1
-                    place += 1
-                if place >= end:
+                place, escaped = _text_end(letters, first, end)
+                if place < 0:
                     return -1
                 firsts[column, row] = first
                 lasts[column, row] = place
-                kind = STAMP if _may_be_stamp(letters, first, place) else TEXT
+                kind = TEXT
+                if escaped:
+                    kind = ESCAPED
+                elif _may_be_stamp(letters, first, place):
+                    kind = STAMP
                 place += 1
             elif letter == 0x2D or (0x30 <= letter <= 0x39):
                 kind, place = _number(letters, place, end, powers, firsts, floats, column, row)
@@ -166,6 +166,32 @@ def _column(letters: Any, place: int, end: int, names: Any, name_ends: Any, expe
                 return column
         column = column + 1 if column + 1 < columns else 0
     return -1
+
+
+@kernel(inline=True)
+def _text_end(letters: Any, place: int, end: int) -> tuple[int, bool]:
+    """Return the place of the quote that ends a text, -1 for none, and whether the text has escapes."""
+    escaped = False
+    while place < end and letters[place] != 0x22:
+        letter = letters[place]
+        if letter < 0x20:
+            return -1, escaped
+        if letter == 0x5C:
+            escaped = True
+            place += 1
+            if place >= end or not _is_escape(letters[place]):
+                return -1, escaped
+        place += 1
+    return place if place < end else -1, escaped
+
+
+@kernel(inline=True)
+def _is_escape(letter: Any) -> bool:
+    """Tell whether a letter may stand behind a backslash."""
+    is_sign = letter == 0x22 or letter == 0x5C or letter == 0x2F
+    # These are b, f, n, r, t and u.
+    is_letter = letter == 0x62 or letter == 0x66 or letter == 0x6E or letter == 0x72
+    return bool(is_sign or is_letter or letter == 0x74 or letter == 0x75)
 
 
 @kernel(inline=True)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from textbased.json_rows import FALSE, FLOAT, NULL, STAMP, TEXT, TRUE, WHOLE, read_rows
+from textbased.json_rows import ESCAPED, FALSE, FLOAT, NULL, STAMP, TEXT, TRUE, WHOLE, read_rows
 from uncertain_cep.running.threads import side_by_side
 from uncertain_cep.traces.bounded import LONGEST_LINE
 from uncertain_cep.traces.cells import cells_of, reading_threads, with_nulls
@@ -25,7 +26,8 @@ _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _POWERS: Final = 10.0 ** np.arange(23)
 _WHOLES: Final = 1 << WHOLE
 _NUMBERS: Final = _WHOLES | 1 << FLOAT
-_TEXTS: Final = 1 << TEXT | 1 << STAMP
+_TEXTS: Final = 1 << TEXT | 1 << STAMP | 1 << ESCAPED
+_STAMP: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _BOOLEANS: Final = 1 << TRUE | 1 << FALSE
 
 
@@ -80,7 +82,14 @@ def flat_table(
         else:
             return None
         chunks = [_array(letters, part, column, dtype) for part in rows]
+        if None in chunks:
+            return None
         arrays[name] = pa.chunked_array(chunks, dtype)
+        if kinds & ~(1 << STAMP) == 1 << ESCAPED and name not in texts:
+            # What is written by escapes may be a time, too.
+            may_be = pc.match_substring_regex(arrays[name], _STAMP)
+            if pc.all(may_be, min_count=0).as_py():
+                return None
     table = pa.table(
         {name: arrays[name] for name in dict.fromkeys([*(field.name for field in fields), *names])}
     )
@@ -132,18 +141,34 @@ def _part(letters: Any, names: Sequence[bytes], begin: int, end: int) -> Any:
     yield rows if rows.count >= 0 else None
 
 
-def _array(letters: Any, rows: _Rows, column: int, dtype: pa.DataType) -> pa.Array:
+def _array(letters: Any, rows: _Rows, column: int, dtype: pa.DataType) -> pa.Array | None:
+    """Return the values of a column; None if a text has half a letter of two escapes."""
     kinds = rows.kinds[column, : rows.count]
     valid = kinds > NULL
     if pa.types.is_null(dtype):
         return pa.nulls(rows.count)
     if dtype == pa.string():
         firsts = np.where(valid, rows.firsts[column, : rows.count], -1)
-        return cells_of(letters, firsts, rows.lasts[column, : rows.count], valid)
+        cells = cells_of(letters, firsts, rows.lasts[column, : rows.count], valid)
+        if not rows.seen[column] & 1 << ESCAPED:
+            return cells
+        mask = pa.array(kinds == ESCAPED)
+        plain = _unescaped(cells.filter(mask))
+        return None if plain is None else pc.replace_with_mask(cells, mask, plain)
     if dtype == pa.bool_():
         return with_nulls(pa.array(kinds == TRUE), valid)
     values = rows.firsts if dtype == pa.int64() else rows.floats
     return with_nulls(pa.array(values[column, : rows.count]), valid)
+
+
+def _unescaped(texts: pa.Array) -> pa.Array | None:
+    """Return texts of JSON without their escapes; None if some are no text."""
+    whole = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
+    joined = pc.binary_join(whole, '","')[0].as_buffer().to_pybytes()
+    try:
+        return pa.array(msgspec.json.decode(b'["%s"]' % joined, type=list[str]), pa.string())
+    except ValueError:
+        return None
 
 
 def _lines_of(table: pa.Table) -> bytes:

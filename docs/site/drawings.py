@@ -92,8 +92,29 @@ def negation() -> str:
     return _lines(shown, [f"no alarm between start and stop: {_confidence(query, events)}"])
 
 
+def metrics() -> str:
+    """Draw the time that values of a metric speak of, stamped 6 at the end of six ticks, and an error."""
+    error, peak = Event("X", "x", 4, 4), Event("P", "p", 1, 6)
+    begin, end = Event("B", "b", 0, 0), Event("E", "e", 7, 7)
+    shown = [
+        ("average", Event("M", "m", 1, 6), TEAL),
+        ("maximum", peak, PALE),
+        ("counter", Event("C", "c", 1, 6), PALE),
+        ("sample", Event("S", "s", 6, 6), PALE),
+        ("an error", error, AMBER),
+    ]
+    within = Query(seq(one("B", "b"), one("X", "x"), one("E", "e")), 9)
+    before = Query(seq(one("P", "p"), one("X", "x")), 9)
+    said = [
+        f"the error lies in the time of the average: {_confidence(within, [begin, error, end])}",
+        f"the maximum was before the error: {_confidence(before, [peak, error])}",
+    ]
+    return _lines(shown, said)
+
+
 DRAWINGS: Final[Mapping[str, Callable[[], str]]] = {
     "worlds": worlds,
     "intervals": intervals,
     "negation": negation,
+    "metrics": metrics,
 }

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
@@ -84,3 +85,11 @@ def test_days_and_hours_of_a_zone(spark: SparkSession) -> None:
     shown = [(str(row["bucket"])[:19], row["expected_count"]) for row in made]
     assert shown == [(str(row["bucket"])[:19], row["expected_count"]) for row in expected]
     assert len(expected) == 3
+
+
+def test_ids_of_places_are_for_one_process(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("at\n2024-05-31 10:00:00\n")
+    schema = tmp_path / "schema.toml"
+    schema.write_text('[[events]]\ntype = "A"\nid = "place"\ntime = "at"\nuncertainty = { kind = "exact" }\n')
+    with pytest.raises(uc.OptionError, match="Spark reads files in parts that do not know their place"):
+        read_traces(spark, tmp_path / "a.csv", schema)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from uncertain_cep.config import BATCH_ROWS, MOST_COMPARED_TYPES, ROWS_PER_PART
-from uncertain_cep.errors import TraceError, TraceFault, UncertainCepError, UncertainCepWarning
+from uncertain_cep.errors import OptionError, TraceError, TraceFault, UncertainCepError, UncertainCepWarning
 from uncertain_cep.spark.text_spans import lines_are_rows, zones_of
 from uncertain_cep.timeline.domain import Names, is_text, with_noted_tick
 from uncertain_cep.traces import intervals_of
@@ -29,7 +29,7 @@ from uncertain_cep.traces.formats import FileOptions, TraceFile
 from uncertain_cep.traces.intervals import merged_times
 from uncertain_cep.traces.raw_stamps import stamps_of_step
 from uncertain_cep.traces.reading_steps import Step, all_days, model_events, raw_tables
-from uncertain_cep.traces.rows import Events, events_of_rows, id_source
+from uncertain_cep.traces.rows import PLACE, Events, events_of_rows, id_source
 
 __all__ = [
     "FileWork",
@@ -111,6 +111,11 @@ def step_events(
     """Return the events that a table of a schema makes of the rows of a file."""
     if step.model:
         return model_events(raw, reading.tick)
+    if step.events.id == PLACE and PLACE not in raw.column_names:
+        raise OptionError(
+            f'{step.name}.id = "{PLACE}": Spark reads files in parts that do not know their place; write '
+            "--engine local, or read the files with uncertain_cep.read_traces"
+        )
     events = events_of_rows(raw, step.events, step.rule, tick=reading.own_tick, days=days, first_id=first_id)
     if reading.stamp is None:
         return events

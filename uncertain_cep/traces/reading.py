@@ -174,14 +174,16 @@ def load_traces(
         schemas.append(raw.schema)
         with_rows += [(file, raw.schema)] if raw.num_rows else []
         rows += raw.num_rows
+        several = len(plan[file]) > 1
         for step in plan[file]:
+            place = str(file.path), f":{step.events.type}" if several and step.events.type else ""
             stamps.setdefault(step.rule.stamps(step.events.time), raw.schema)
             try:
                 events = (
                     model_events(raw, tick)
                     if step.model
                     else events_of_rows(
-                        raw, step.events, step.rule, tick=of_rows, days=days, first_id=next_id
+                        raw, step.events, step.rule, tick=of_rows, days=days, first_id=next_id, place=place
                     )
                 )
                 parts.append(Part(str(file.path), events))

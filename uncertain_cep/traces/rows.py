@@ -32,6 +32,7 @@ from uncertain_cep.traces.spoiled_numbers import spoiled_rows
 from uncertain_cep.traces.uncertain_stamps import Uncertainty, Zones
 
 __all__ = [
+    "PLACE",
     "Events",
     "Part",
     "assembled",
@@ -44,6 +45,8 @@ __all__ = [
 ]
 
 _NAMES: Final = Names()
+PLACE: Final = "place"
+"""As the id of events: the file and the row that each is of, unless that is a column of the rows."""
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]+)\}")
 
 
@@ -74,7 +77,7 @@ def needed_columns(events: EventsSchema, rule: Uncertainty) -> dict[str, str]:
     needed: dict[str, str] = {}
     if events.type_column is not None:
         needed[events.type_column] = "type_column"
-    for name in _id_columns(events.id):
+    for name in () if events.id == PLACE else _id_columns(events.id):
         needed.setdefault(name, "id")
     for name in (*events.time_parts, *events.time_columns):
         needed.setdefault(name, "time")
@@ -104,11 +107,13 @@ def events_of_rows(
     tick: str | None,
     days: bool = True,
     first_id: int = 1,
+    place: tuple[str, str] | None = None,
 ) -> Events:
     """Return the events of raw rows, which have all of `needed_columns`.
 
     Where neither the schema nor the rows have an id, row ``i`` gets ``first_id + i``. The default of ``tick``
-    is that of `intervals_of`; ``days`` tells whether it may be a day. Errors number the rows as in ``raw``.
+    is that of `intervals_of`; ``days`` tells whether it may be a day. Of ids that name the place of a row
+    ``place`` has the file, and what stands behind the number. Errors number the rows as in ``raw``.
     """
     # The place of each row in ``raw``, and its number in the file; None: as they are.
     rows: IntArray | None = None
@@ -150,6 +155,8 @@ def events_of_rows(
         _NAMES.lower: intervals.lower,
         _NAMES.upper: intervals.upper,
     }
+    if place is not None and events.id == PLACE and PLACE not in raw.column_names:
+        columns[_NAMES.id] = _places(place, _numbers(rows, lines), chosen.num_rows)
     if intervals.pmf is not None:
         columns[_NAMES.pmf] = intervals.pmf
     if events.probability is not None:
@@ -205,7 +212,7 @@ def type_column(raw: pa.Table, events: EventsSchema) -> pa.Array | pa.ChunkedArr
 
 def id_source(events: EventsSchema, raw: pa.Table) -> str | None:
     """Return the column, or the template, of the events' ids; None if they are running numbers."""
-    if events.numbered:
+    if events.numbered or (events.id == PLACE and PLACE not in raw.column_names):
         return None
     return _NAMES.id if events.id is None and _NAMES.id in raw.column_names else events.id
 
@@ -238,6 +245,13 @@ def id_column(
     except pa.ArrowInvalid:
         message = f"it holds numbers beyond 64 bits: {advice}"
         raise TraceError(TraceFault(message, column=template)) from None
+
+
+def _places(place: tuple[str, str], rows: IntArray | None, count: int) -> pa.Array:
+    """Return the file and the number of each row, as messages about rows have them, with a suffix."""
+    file, suffix = place
+    numbers = pa.array((np.arange(count) if rows is None else rows) + 1).cast(pa.string())
+    return pc.binary_join_element_wise(f"{file}:", numbers, suffix, "")
 
 
 def _filled(raw: pa.Table, template: str) -> pa.ChunkedArray:

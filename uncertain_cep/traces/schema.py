@@ -90,8 +90,8 @@ class TraceSchema:
         files = "*tasks*.csv.gz"   # optional glob on the file's name, or on the end of its path
         optional = true            # no file need be there; default: a warning where none is
         type = "TaskFinish"        # or: type_column = "a column"
-        id = "{task}:finish"       # a column, or a template; default: the column id, else a running number;
-                                   # false: a running number though there is a column id
+        id = "{task}:finish"       # a column, a template, or "place" for file:row; default: the column id,
+                                   # else a running number, as by false though there is a column id
         time = "start_ms + took"   # column of the stamps, or a sum of one and of lengths in the same unit;
                                    # or ["Date", "Time"]: columns whose texts, a space between, are the stamp
         unit = "ms"                # of numbers since 1970: ns us ms s min h d; "tick" or none: plain ticks

@@ -198,7 +198,7 @@ def install(lock_set: str) -> None:
 
 
 def demo() -> int:
-    """Run the main job: an hour of cluster monitoring, four queries, local Spark."""
+    """Run the main job: an hour of cluster monitoring, five queries, local Spark."""
     install("runtime")
     if run([PYTHON, "-c", "from uncertain_cep.spark.java import find_java; find_java() or exit(1)"]):
         say("no Java runtime 17 or newer was found: adding one to .venv (35 MB)")

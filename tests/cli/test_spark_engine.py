@@ -188,15 +188,18 @@ def test_casestudy(invoke: Invoke, tmp_path: Path) -> None:
     result = invoke(*arguments)
     assert result.exit_code == 0, result.stderr
     names = sorted(file.stem for file in (ROOT / "datasets" / "cluster").glob("*.query"))
-    assert len(names) == 4
+    assert len(names) == 5
     assert sorted(entry.name for entry in (out / "matches").iterdir()) == names
     counts = json.loads((out / ABOUT_FILE).read_text())["matches"]
     for name in names:
         assert pq.read_table(out / "matches" / name).num_rows == counts[name]
-        assert f"{counts[name]:,} matches in {out / 'matches' / name}" in result.stdout
+        rows = "groups" if name == "cpu_max_out_by_task" else "matches"
+        assert f"{counts[name]:,} {rows} in {out / 'matches' / name}" in result.stdout
+    assert result.stdout.startswith("Which tasks maxed out a node's CPU, and how sure is that?")
+    assert "By the true times, which were kept aside, " in result.stdout
     assert (out / "trace" / "_truth" / "truth.parquet").is_file()
     assert f"To look at: {out / 'report.html'}" in result.stdout
-    assert "<h1>" in (out / "report.html").read_text(encoding="utf-8")
+    assert "<h1>Which tasks maxed out" in (out / "report.html").read_text(encoding="utf-8")
     again = invoke(*arguments)
     assert again.exit_code == 2
     assert "--overwrite" in again.stderr

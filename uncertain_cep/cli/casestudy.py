@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,9 @@ from uncertain_cep.results.output_place import check_output_place
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from uncertain_cep.traces.schema import TraceSchema
 
 __all__ = ["casestudy"]
 
@@ -25,7 +29,10 @@ BEST: Final = 5
 
 
 REPORT: Final = "report.html"
-"""The page of the query with the most matches."""
+"""The page of the first answer."""
+
+TRUE_TIME: Final = "true_time"
+"""The column of the times that are kept aside."""
 
 
 @click.command()
@@ -45,7 +52,7 @@ REPORT: Final = "report.html"
 def casestudy(
     out: str, overwrite: bool, queries: Path | None, master: str, minutes: int, nodes: int, seed: int
 ) -> None:
-    """Simulate an hour of cluster monitoring and run four queries over it on Spark.
+    """Simulate an hour of cluster monitoring, ask which tasks maxed out a CPU, run four queries on Spark.
 
     The task logs carry millisecond stamps of clocks that are off by up to two seconds, the metrics 15-second
     stamps; the true times are written beside them and not used.
@@ -64,14 +71,14 @@ def casestudy(
     from uncertain_cep.cli.spark_sessions import spark_session
     from uncertain_cep.plan import MatchOptions
     from uncertain_cep.query import parse
-    from uncertain_cep.results.display import shown_rows
-    from uncertain_cep.spark import match_to_parquet, read_traces, worker_errors
+    from uncertain_cep.spark import read_traces
     from uncertain_cep.spark.session import check_startable
     from uncertain_cep.traces import load_schema
     from uncertain_cep.traces.cluster import cluster_trace, write_cluster
 
     check_startable(master)
-    shown: list[str] = []
+    schema = load_schema(queries / "schema.toml")
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in files}
     with (
         result_written_aside(Path(out), overwrite=overwrite) as aside,
         compiling_aside() as kernels_are_there,
@@ -84,24 +91,84 @@ def casestudy(
         spark = ending.enter_context(spark_session(master))
         kernels_are_there()
         # Cached, since every query reads the events twice: for their statistics and for its matches.
-        events = read_traces(spark, aside / "trace", load_schema(queries / "schema.toml")).cache()
-        counts = {}
-        for file in files:
-            text = file.read_text(encoding="utf-8")
-            folder = aside / "matches" / file.stem
-            with working(f"matching {file.name}"), worker_errors():
-                counts[file.stem] = match_to_parquet(events, parse(text), folder)
-            where = f"{counts[file.stem]:,} matches in {Path(out) / 'matches' / file.stem}"
-            shown.append(f"{title(text)}\n{where}, the best:\n{shown_rows(best_rows(folder))}")
+        events = read_traces(spark, aside / "trace", schema).cache()
+        counts, shown = all_answers(texts, events, schema, aside, Path(out))
         spark.catalog.clearCache()
-        most_events = max(files, key=lambda file: counts[file.stem])
-        last_query = parse(most_events.read_text(encoding="utf-8"))
-        columns = TraceOptions(load_schema(queries / "schema.toml"), None)
-        write_report(last_query, [str(aside / "trace")], columns, MatchOptions(), aside / REPORT)
+        write_report(
+            parse(texts[_on_the_page(texts, counts)]), [str(aside / "trace")], TraceOptions(schema, None),
+            MatchOptions(), aside / REPORT,
+        )  # fmt: skip
         describe_result(aside, {"command": "casestudy", "minutes": minutes, "seed": seed, "matches": counts})
     show("\n\n".join(shown))
     show(f"\nTo look at: {Path(out).resolve() / REPORT}")
     show(f"Results: {Path(out).resolve()} (Parquet). {time.monotonic() - started:.0f} s.")
+
+
+def all_answers(
+    texts: Mapping[str, str], events: DataFrame, schema: TraceSchema, aside: Path, out: Path
+) -> tuple[dict[str, int], list[str]]:
+    """Write the answers of queries; return how many rows each has, and what to show, groups first."""
+    from uncertain_cep.query import parse
+    from uncertain_cep.results.display import shown_rows
+    from uncertain_cep.spark import match_to_parquet, worker_errors
+
+    counts: dict[str, int] = {}
+    shown: list[str] = []
+    for name, text in texts.items():
+        folder, where = aside / "matches" / name, out / "matches" / name
+        if parse(text).probability is not None:
+            with working(f"answering {name}.query"):
+                rows, surest = answered(text, aside / "trace", schema, folder)
+            counts[name] = rows.num_rows
+            shown.insert(0, f"{title(text)}\n{counts[name]:,} groups in {where}, {surest}")
+        else:
+            with working(f"matching {name}.query"), worker_errors():
+                counts[name] = match_to_parquet(events, parse(text), folder)
+            best = shown_rows(best_rows(folder))
+            shown.append(f"{title(text)}\n{counts[name]:,} matches in {where}, the best:\n{best}")
+    return counts, shown
+
+
+def _on_the_page(texts: Mapping[str, str], counts: Mapping[str, int]) -> str:
+    """Return the name of the query that the page shows: one of groups, else that with the most matches."""
+    from uncertain_cep.query import parse
+
+    groups = [name for name, text in texts.items() if parse(text).probability is not None]
+    return max(groups or texts, key=lambda name: counts[name])
+
+
+def answered(text: str, traces: Path, schema: TraceSchema, folder: Path) -> tuple[pa.Table, str]:
+    """Write the groups of a query with RETURN PROBABILITY to a folder, as Parquet.
+
+    Returns
+    -------
+    pyarrow.Table
+        The groups.
+    str
+        The surest of them, and how many of all had a match by the true times.
+    """
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    from uncertain_cep.api import match
+    from uncertain_cep.reporting.calibrated import calibration
+    from uncertain_cep.results.display import shown_rows
+    from uncertain_cep.traces import read_traces
+
+    events = read_traces(traces, schema)
+    rows: pa.Table = match(events, text)
+    folder.mkdir(parents=True)
+    pq.write_table(rows, folder / "part-0.parquet")
+    truth = pq.read_table(traces / "_truth" / "truth.parquet")
+    place = pc.index_in(events["id"], truth["id"].combine_chunks())
+    events = events.append_column(TRUE_TIME, truth["true_time"].take(place))
+    result = calibration(rows, TRUE_TIME, events=events, query=text)
+    surest = shown_rows(rows.slice(0, BEST))
+    return rows, (
+        f"on average {result.said:,.0f} of them have a match, the surest:\n{surest}\n"
+        f"By the true times, which were kept aside, {result.happened:,} have one: a peak is not equally "
+        "likely anywhere in its 15 seconds, see docs/answers.md"
+    )
 
 
 def title(query: str) -> str:

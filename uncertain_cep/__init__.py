@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from uncertain_cep.clocks.inferring import infer_offsets as infer_offsets
     from uncertain_cep.clocks.logs import read_clock_log as read_clock_log
     from uncertain_cep.reporting.calibrated import calibration as calibration
+    from uncertain_cep.reporting.why import why as why
     from uncertain_cep.resolving.decided import deciding as deciding
     from uncertain_cep.errors import (
         ConfidenceCostError as ConfidenceCostError,
@@ -89,6 +90,7 @@ _MODULES: Final = {
     "uncertain_cep.clocks.inferring": ("infer_offsets",),
     "uncertain_cep.clocks.logs": ("read_clock_log",),
     "uncertain_cep.reporting.calibrated": ("calibration",),
+    "uncertain_cep.reporting.why": ("why",),
     "uncertain_cep.resolving.decided": ("deciding",),
     "uncertain_cep.results.composition": ("to_events", "with_matches"),
     "uncertain_cep.streaming.matcher": ("IncrementalMatcher",),

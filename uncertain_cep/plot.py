@@ -33,6 +33,7 @@ from uncertain_cep.reporting.charts import (
     length_in_unit,
     points_of_shares,
     span_of,
+    steps_of_factors,
 )
 from uncertain_cep.results.display import percent
 from uncertain_cep.results.match_times import first_times_by_bucket
@@ -45,8 +46,9 @@ if TYPE_CHECKING:
     import altair as alt
 
     from uncertain_cep.reporting.calibrated import Calibration
+    from uncertain_cep.reporting.why import Why
 
-__all__ = ["calibration", "confidence", "counts", "plan", "timeline"]
+__all__ = ["calibration", "confidence", "counts", "plan", "timeline", "why"]
 
 Row = dict[str, Any]
 
@@ -363,6 +365,42 @@ def calibration(result: Calibration) -> alt.LayerChart:
     if bins is None or not hasattr(result, "brier"):
         raise OptionError("calibration draws what uc.calibration returned")
     return points_of_shares(altair, as_arrow(bins))  # type: ignore[no-any-return]
+
+
+@public
+def why(result: Why) -> alt.LayerChart:
+    """Return the factors of a confidence as a waterfall.
+
+    Parameters
+    ----------
+    result : Why
+        That of :func:`uncertain_cep.why`.
+
+    Returns
+    -------
+    altair.LayerChart
+        A bar for each factor, as long as all up to it is likely; the pale part is what it takes off.
+
+    Raises
+    ------
+    OptionError
+        If it is something else.
+    RuntimeEnvironmentError
+        If Altair is not installed.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 6]})
+    >>> query = "PATTERN SEQ(A a, B b) WITHIN 4"
+    >>> chart = uc.plot.why(uc.why(uc.match(events, query), events, query))
+    """
+    altair = altair_module()
+    factors = getattr(result, "factors", None)
+    if not isinstance(factors, tuple):
+        raise OptionError("why draws what uc.why returned")
+    return steps_of_factors(altair, factors)  # type: ignore[no-any-return]
 
 
 @public

@@ -190,6 +190,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "ids": (1, "x", None),
     "truth": (*FRAMES, "lower", "x", "happened", [True], Made("bools", lambda: pa.array([True] * 6))),
     "bins": (10, 1, 3, 0, -3),
+    "match": (*FRAMES, {"a": 1, "b": 2, "confidence": 0.5}, {"a": 1}, {}),
     "parameters": (
         None, {}, {"x": 1.0, "w": 5, "c": 0.1, "k": 3}, {"x": "u", "w": "5s", "c": 2, "k": -1}, {"x": None},
         {"x": dt.datetime(2026, 1, 5), "w": dt.timedelta(1), "c": math.nan, "k": 2**70}, {1: 2},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ __all__ = [
     "length_in_unit",
     "points_of_shares",
     "span_of",
+    "steps_of_factors",
 ]
 
 TEAL: Final = "#0f6f78"
@@ -109,6 +111,36 @@ def points_of_shares(altair: Any, bins: pa.Table) -> Any:
         base.mark_circle(color=TEAL, opacity=1).encode(x=x, y=happened, size=size, tooltip=tips),
     )
     return points.properties(width=WIDTH * 3 // 4, height=WIDTH * 3 // 4)
+
+
+def steps_of_factors(altair: Any, factors: Sequence[Any]) -> Any:
+    """Return a bar for each factor, from the probability before it to that with it."""
+    rows, before = [], 1.0
+    for factor in factors:
+        rows.append(
+            {
+                "what": factor.what,
+                "before": before,
+                "product": factor.product,
+                "probability": factor.probability,
+            }
+        )
+        before = factor.product
+    order = [row["what"] for row in rows]
+    y = altair.Y("what:N", title=None, sort=order, axis=altair.Axis(labelLimit=WIDTH // 2))
+    axis, whole = altair.Axis(format="%"), altair.Scale(domain=[0, 1])
+    tips = [
+        "what:N",
+        altair.Tooltip("probability:Q", format=".1%"),
+        altair.Tooltip("product:Q", format=".1%"),
+    ]
+    base = altair.Chart(inline(rows))
+    x = altair.X("product:Q", title="probability that all up to here holds", axis=axis, scale=whole)
+    kept = base.mark_bar(color=TEAL).encode(x=x, y=y, tooltip=tips)
+    lost = base.mark_bar(color=AMBER, opacity=0.5).encode(
+        x=altair.X("product:Q", scale=whole), x2="before:Q", y=y, tooltip=tips
+    )
+    return altair.layer(kept, lost).properties(width=WIDTH)
 
 
 def length_in_unit(kind: pa.DataType, every: Duration | int) -> int:

@@ -11,7 +11,7 @@ from uncertain_cep.query.expression_text import format_expression
 from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Duration, Pattern
 from uncertain_cep.timeline.durations import format_duration
 
-__all__ = ["title_of", "words_of", "words_of_groups"]
+__all__ = ["length_of", "title_of", "words_of", "words_of_groups"]
 
 _STRATEGIES: Final = {
     "skip_till_any_match": "Other events in between do not matter.",
@@ -35,7 +35,7 @@ def words_of(plan: EvaluationPlan) -> list[str]:
     query, bound = plan.query, plan.bound
     assert query.window is not None
     pattern = _pattern(query.pattern)
-    sentences = [f"{pattern[:1].upper()}{pattern[1:]}, all within {_length(query.window)}."]
+    sentences = [f"{pattern[:1].upper()}{pattern[1:]}, all within {length_of(query.window)}."]
     if bound.equivalences:
         sentences.append(f"All events agree on {', '.join(bound.equivalences)}.")
     if bound.predicates:
@@ -67,7 +67,7 @@ def words_of_groups(query: Query) -> list[str]:
         return []
     count = "is a match" if clause.at_least == 1 else f"are at least {clause.at_least:,} matches"
     by = f", by {' and '.join(name.text for name in clause.by)}" if clause.by else ""
-    every = "" if clause.every is None else f", in each {_length(clause.every)}"
+    every = "" if clause.every is None else f", in each {length_of(clause.every)}"
     sentences = [f"The answer is how likely there {count}{by}{every}."]
     if query.having is not None:
         sentences.append(f"Only where {query.having.text}.")
@@ -76,7 +76,8 @@ def words_of_groups(query: Query) -> list[str]:
     return sentences
 
 
-def _length(window: Duration) -> str:
+def length_of(window: Duration) -> str:
+    """Return a length of time in words."""
     if window.nanoseconds is None:
         return counted(float(window.amount), "tick")
     return format_duration(window.nanoseconds)

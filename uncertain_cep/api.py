@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.facts import PlanFacts, plan_facts
 from uncertain_cep.explanation.text import explain_plan, explain_query
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan, remembered_plan
+from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.results.order import finished
 from uncertain_cep.running.limits import looked_at
@@ -284,7 +286,8 @@ def iter_matches(
 def _batches(
     events: Any, query: Query | str, options: MatchOptions, *, widens: bool = False
 ) -> tuple[EvaluationPlan, Iterator[pa.RecordBatch]]:
-    table = event_table(events, options.names)
+    table = with_all_bounds(event_table(events, options.names), options.names.lower)
+    options = replace(options, takes_spans=True)
     with naming_spoiled_rows(table):
         plan = remembered_plan(query, table.schema, options)
     if widens:

@@ -14,6 +14,7 @@ from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.own_times import with_coded_clocks
 from uncertain_cep.candidates.selection import ScanCache, Selection, Slicing
+from uncertain_cep.candidates.span_times import with_ends
 from uncertain_cep.config import BATCH_ROWS
 from uncertain_cep.errors import MatchLimitError, OptionError
 from uncertain_cep.executor.branching import batches_of
@@ -127,8 +128,12 @@ def execute(
         check_table(plan, table, file)
     if diagnostics is not None:
         diagnostics.look(table)
+    spans = None
+    if plan.lasting:
+        plan, table, spans = with_ends(plan, table, file)
+        scan_cache, times = ScanCache(threads), times_once(plan, table)
     scan = TableScan(
-        table, slicing, batch_rows, owned, diagnostics, threads, scan_cache, times, file, buckets
+        table, slicing, batch_rows, owned, diagnostics, threads, scan_cache, times, file, buckets, spans
     )
     yield from batches_of(plan, scan, counters)()
     if diagnostics is not None:

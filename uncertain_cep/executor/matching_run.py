@@ -91,6 +91,7 @@ class MatchingRun:
             existence=problem.existence,
             order=problem.in_order,
             ties=problem.ties,
+            spans=scan.spans,
             decided=None if undecided is None else partial(undecided.decided, wanted=_number_of),
         )
 

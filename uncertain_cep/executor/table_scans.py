@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.event_times import EventTimes, event_times
 from uncertain_cep.candidates.selection import ScanCache, Slicing
+from uncertain_cep.candidates.span_times import SpanTimes
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["TableScan", "in_one_chunk", "times_once"]
@@ -41,6 +42,8 @@ class TableScan:
     file: str | None
     buckets: tuple[int, int] | None = None
     """With RETURN PROBABILITY and EVERY, the ticks between which the buckets begin that are weighed."""
+    spans: SpanTimes | None = None
+    """Of events that last: the rows of their ends are behind them in the table."""
 
     def needed(self, plan: EvaluationPlan) -> pa.Table:
         """Return the columns that a plan needs, each in one chunk."""

@@ -46,6 +46,7 @@ from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.join_prefix import choice_of_singles, choices_of_singles
+from uncertain_cep.operators.lasting_events import chosen_spans
 from uncertain_cep.operators.next_match import ids_by_component, too_dear
 from uncertain_cep.operators.partial_orders import sorted_by_id
 from uncertain_cep.operators.series import by_component, event_by_event
@@ -134,12 +135,13 @@ class BacktrackingSearch:
             from uncertain_cep.operators.ordered_gaps import OrderedGaps
 
             self._in_order = OrderedGaps(context.order, table)
+        self._spans = chosen_spans(context)
         self._weighing = self._weighers()
         self._by_clocks = None if self._weighing.offsets is None else self._weighing.offsets.held
         # What bounds confidences while searching takes times as independent.
         self._threshold = context.threshold
         self._likely: Callable[[Int64, Int64], NDArray[np.bool_]] | None = None
-        if sequences is not None or clocks is not None:
+        if sequences is not None or clocks is not None or self._spans is not None:
             self._threshold = None
         if ties is None and clocks is not None and before is None and context.threshold is not None:
             self._likely = partial(LikelyMatches(clocks, window).among, context.threshold)
@@ -178,7 +180,7 @@ class BacktrackingSearch:
         self._pattern_of = MatchPattern(
             self._asked, self._table, self._forbidden.rules, self._conditions,
             self._window if ties is None else ties.span, context.existence, limits,
-            None if ties is None else ties.events.ties,
+            None if ties is None else ties.events.ties, self._spans,
         )  # fmt: skip
         return Weighing(
             self._pattern_of,
@@ -368,7 +370,7 @@ class BacktrackingSearch:
             if not all(number in term.negations for term, _ in self._terms):
                 behind = ahead = 0
             own = plan.negations[number].component.variable
-            if any(own in found.variables for found in self._asked.bound.times):
+            if self._spans is not None or any(own in found.variables for found in self._asked.bound.times):
                 behind = ahead = 0
             needed = {name for found in asked if own in found for name in found if name != own}
             last_side = (behind | ahead).bit_length() - 1

@@ -14,6 +14,7 @@ from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.candidates.sequenced import SequencedEvents
+from uncertain_cep.candidates.span_times import SpanTimes
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.plan import EvaluationPlan
@@ -109,6 +110,8 @@ class ExecutionContext:
     """The known order that tells what lies in gaps where times do so besides."""
     ties: TiedEvents | None = None
     """Of sequences that break ties; ``pmfs`` and ``clocks`` are those of their times."""
+    spans: SpanTimes | None = None
+    """Of events that last."""
     tree: Tree | None = None
     """Along which single events are joined; None: by the pivot join."""
     decided: Callable[[MatchBatch], NDArray[np.bool_]] | None = None

@@ -65,6 +65,8 @@ class EvaluationPlan:
     required_columns: tuple[str, ...]
     """Columns of the trace that the evaluation reads."""
     output_schema: pa.Schema
+    lasting: bool = False
+    """Whether events can last: columns tell begins and ends."""
     order: PartialOrder | None = None
     """The order that an OR-free pattern with AND asks of its events; None if it is that of the pattern."""
     branches: tuple[EvaluationPlan, ...] = ()
@@ -216,8 +218,11 @@ class EvaluationPlan:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a sequence of single events that skips, without negations and conditions on times."""
-        if self.order is not None or self.branches or self.bound.times:
+        """Whether it is a sequence of single events that skips, without negations and conditions on times.
+
+        All of them are points.
+        """
+        if self.order is not None or self.branches or self.bound.times or self.lasting:
             return False
         skips = self.query.strategy in ("skip_till_any_match", "skip_till_next_match")
         return skips and not self.negations and not any(component.kleene for component in self.components)

@@ -154,6 +154,8 @@ class MatchOptions:
         The values of the query's parameters, see :func:`uncertain_cep.query.values_of`.
     limit : Limits or None
         When to stop with an error. On Spark, whoever runs the job looks at it.
+    takes_spans : bool
+        Whether the caller weighs events that last by their begins and ends.
 
     Raises
     ------
@@ -177,6 +179,7 @@ class MatchOptions:
     known_until: Any = None
     parameters: Parameters = ()
     limit: Limits | None = None
+    takes_spans: bool = False
 
     @classmethod
     def among(cls, arguments: Mapping[str, Any]) -> MatchOptions:

@@ -22,6 +22,7 @@ from uncertain_cep.plan.equivalence import Equivalences, PartitionKey, partition
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.plan.grouping import ROW_FIELD, grouped_plan, of_matches, with_rows
 from uncertain_cep.plan.known_until import end_in_ticks
+from uncertain_cep.plan.lasting import refuse_lasting_events
 from uncertain_cep.plan.once_a_row import once_a_row
 from uncertain_cep.plan.options import PLANNERS, MatchOptions, of_grouped_matches
 from uncertain_cep.plan.other_values import with_other_values
@@ -65,6 +66,7 @@ from uncertain_cep.query.typed import (
 )
 from uncertain_cep.query.walks import attributes_in, compares_with_null, components_of, patterns_in
 from uncertain_cep.timeline.domain import TimeDomain
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, has_spans
 from uncertain_cep.traces.checks import check_columns
 from uncertain_cep.traces.source_order import check_order_columns
 
@@ -111,6 +113,7 @@ def make_plan(
     counted = query.expected_count
     if counted is not None:
         options.check_counting()
+    refuse_lasting_events(schema, query, options)
     domain = TimeDomain.of(schema, options.names, options.tick)
     faults = check_columns(schema, options.names)
     if options.sources:
@@ -315,7 +318,8 @@ def _planned(
     ]
     negated = [part.negated for part in bound.components]
     unnamed = [key for key in keys if key.name is None] if bound.query.non_overlapping else []
-    if bound.times and is_linear(bound.pattern) and not (negated[0] or negated[-1]):
+    lasting = has_spans(schema.names)
+    if bound.times and is_linear(bound.pattern) and not (negated[0] or negated[-1] or lasting):
         singles = [part.variable for part in bound.components if not part.negated]
         if not any(part.kleene for part in bound.components):
             step = 0 if names_clocks(schema, options) and names.sequence in schema.names else 1
@@ -340,7 +344,8 @@ def _planned(
         compressed=options.compressed,
         required_columns=_required_columns(bound, schema, options, equivalences, keys),
         output_schema=_output_schema(bound, keys, schema, domain, options),
-        distances=_distances(bound, domain, options),
+        distances=None if lasting else _distances(bound, domain, options),
+        lasting=lasting,
         clocks=names_clocks(schema, options),
         marginals=has_marginals(schema, options),
         known_until=end_in_ticks(options.known_until, domain),
@@ -381,6 +386,7 @@ def _required_columns(
     names = options.names
     needed = [names.type, names.id, names.lower, names.upper]
     needed += [name for name in (names.pmf, names.probability) if name in schema.names]
+    needed += SPAN_COLUMNS if has_spans(schema.names) else ()
     if names_clocks(schema, options):
         needed += names.of_clocks(schema.names)
     if has_marginals(schema, options):

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from uncertain_cep.query.time_conditions import FAR, TimeCondition, TimeReference, bounds_in_ticks
 from uncertain_cep.query.typed import Apply, Column, Constant, Kind, Operator, TypedExpression
 from uncertain_cep.timeline.domain import Names, TimeDomain
+from uncertain_cep.timeline.lasting_columns import END_BOUNDS
 
 _ARITHMETIC: Final = ("add", "subtract", "multiply", "divide", "remainder", "negate")
 
@@ -56,7 +57,7 @@ def _implied(
             bound = condition.ticks * tick + condition.nanoseconds + slack
             if -(2**63) <= bound < 2**63:
                 yield Apply(
-                    operator, (_bound(condition.later, lower, "time"), Constant(bound, "time")), "bool"
+                    operator, (_bound(condition.later, lower, names, "time"), Constant(bound, "time")), "bool"
                 )
         return
     if condition.moments and domain.unit == "tick":
@@ -65,9 +66,9 @@ def _implied(
     if abs(constant) >= (2**63 if condition.is_literal else 2**53):
         # A sum with an attribute may be rounded then, and say something else than the condition.
         return
-    difference: TypedExpression = _bound(condition.later, lower, "int")
+    difference: TypedExpression = _bound(condition.later, lower, names, "int")
     if condition.earlier is not None:
-        difference = Apply("subtract", (difference, _bound(condition.earlier, upper, "int")), "int")
+        difference = Apply("subtract", (difference, _bound(condition.earlier, upper, names, "int")), "int")
     yield Apply(operator, (difference, whole_sum(condition, tick, slack)), "bool")
 
 
@@ -96,7 +97,9 @@ def _is_arithmetic(expression: TypedExpression) -> bool:
     return expression.operator in _ARITHMETIC and all(map(_is_arithmetic, expression.operands))
 
 
-def _bound(reference: TimeReference, name: str, kind: Kind) -> Column:
+def _bound(reference: TimeReference, name: str, names: Names, kind: Kind) -> Column:
+    if reference.part == "end":
+        name = END_BOUNDS[name == names.upper]
     return Column(reference.variable, name, kind, reference.element)
 
 

@@ -51,6 +51,7 @@ from uncertain_cep.query.typed import (
 from uncertain_cep.query.walks import components_of, with_leaves
 from uncertain_cep.timeline.domain import DEFAULT_TICK, Names, TimeDomain
 from uncertain_cep.timeline.durations import format_duration, parse_duration
+from uncertain_cep.timeline.lasting_columns import has_spans
 from uncertain_cep.timeline.local_days import Buckets, LocalDays, local_days
 
 __all__ = [
@@ -186,10 +187,13 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     equivalences: dict[str, None] = {}
     times: list[TimeCondition] = []
     counting = query.expected_count is not None or query.probability is not None
+    lasting = has_spans(schema.names)
     for condition in query.where:
         if any(isinstance(part, Time) for part in expressions_in(condition)):
             ends = [
-                _bound_time_condition(difference, condition.position, domain, binding, counting=counting)
+                _bound_time_condition(
+                    difference, condition.position, domain, binding, counting=counting, lasting=lasting
+                )
                 for difference in differences_of(with_leaves(condition, _counted))
             ]
             # Times that cancel are mentioned, too.
@@ -307,7 +311,13 @@ def differences_of_bounds(query: Query, names: Names) -> list[str]:
 
 
 def _bound_time_condition(
-    difference: Difference, position: Position, domain: TimeDomain, binding: Binding, *, counting: bool
+    difference: Difference,
+    position: Position,
+    domain: TimeDomain,
+    binding: Binding,
+    *,
+    counting: bool,
+    lasting: bool,
 ) -> TimeCondition | None:
     """Return a condition with TIME in ticks; None, with faults noted, if its bound is none."""
     faults_before = len(binding.faults)
@@ -356,19 +366,27 @@ def _bound_time_condition(
             shown = f"TIME({difference.later.variable})"
             message = f"{shown} is a time: compare it with one, such as TIMESTAMP '2026-01-05 08:00:00'"
             binding.refuse(message, position)
+    later = _reference(difference.later, binding, lasting)
+    earlier = None if difference.earlier is None else _reference(difference.earlier, binding, lasting)
+    if later == earlier:
+        message = f"{later.variable} has no length: no event of this trace has a begin and an end"
+        binding.refuse(message, position)
     if len(binding.faults) > faults_before:
         return None
     return TimeCondition(
-        TimeReference(difference.later.variable, binding.element(difference.later)),
-        None
-        if difference.earlier is None
-        else TimeReference(difference.earlier.variable, binding.element(difference.earlier)),
+        later,
+        earlier,
         difference.comparison,
         ticks,
         nanoseconds,
         _sum_of(numbers),
         tuple(moments),
     )
+
+
+def _reference(time: Time, binding: Binding, lasting: bool) -> TimeReference:
+    """Return the time of an event, or of one of its ends if events can last."""
+    return TimeReference(time.variable, binding.element(time), time.part if lasting else None)
 
 
 def _length_or_time(

@@ -15,6 +15,7 @@ from uncertain_cep.plurals import counted
 from uncertain_cep.query import syntax
 from uncertain_cep.query.foreign import as_written_here
 from uncertain_cep.query.functions import FUNCTIONS, function_name, nearest_function
+from uncertain_cep.query.span_relations import duration_of, related
 from uncertain_cep.query.spelling import unit_meant
 from uncertain_cep.query.syntax import Expression, Position, children_of, expressions_in
 from uncertain_cep.query.typed import (
@@ -159,6 +160,8 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
         token, count = children[0], len(children) - 1
         name, position = function_name(token), place_of(token)
         function = FUNCTIONS.get(name)
+        if name == "duration" and count == 1 and isinstance(children[1], syntax.Variable):
+            return duration_of(children[1].name, position)
         if function is None:
             hint = as_written_here(self._text, token.start_pos or 0) or nearest_function(token)
             self._refuse(f"unknown function {token}{hint}", position)
@@ -238,6 +241,21 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
         variable = children[1]
         index = self._index(variable, children[2]) if len(children) > 2 else None
         return syntax.Time(str(variable), index, place_of(children[0]))
+
+    def time_of_end(self, children: list[Any]) -> Expression:
+        part: Any = name_in(children[2]).lower()
+        if part not in ("begin", "end"):
+            variable = children[1]
+            message = f"an event has a begin and an end: write TIME({variable}.begin) or TIME({variable}.end)"
+            self._refuse(message, place_of(children[2]))
+        return syntax.Time(str(children[1]), None, place_of(children[0]), part)
+
+    def relation(self, children: list[Any]) -> Expression:
+        left, token, right = children
+        if not isinstance(left, syntax.Variable) or not isinstance(right, syntax.Variable):
+            message = f"{token.upper()} is between two variables, such as a {token.upper()} b"
+            self._refuse(message, place_of(token))
+        return related(left.name, token.lower(), right.name, place_of(token))
 
     def constant(self, children: list[Token]) -> Expression:
         value = {"TRUE": True, "FALSE": False, "NULL": None}[children[0].type]

@@ -187,7 +187,8 @@ def _part_of_pattern(expression: syntax.Expression) -> str | None:
         case syntax.Parameter():
             return f"${expression.name}"
         case syntax.Time():
-            return f"TIME({expression.variable})"
+            part = f".{expression.part}" if expression.part else ""
+            return f"TIME({expression.variable}{part})"
     return None
 
 
@@ -203,7 +204,7 @@ _OPERAND: Final = frozenset(
 )
 _ARITHMETIC: Final = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "REMAINDER"})
 _COMPARISON: Final = frozenset(
-    {"COMPARATOR", "GREATER_EQUAL", "IS", "IN", "BETWEEN", "LIKE", "ILIKE", "REGEXP", "NOT"}
+    {"COMPARATOR", "GREATER_EQUAL", "RELATION", "IS", "IN", "BETWEEN", "LIKE", "ILIKE", "REGEXP", "NOT"}
 )
 
 # Every terminal, in the order in which what was expected is listed; "" is not worth a mention.
@@ -243,6 +244,7 @@ WORDS: Final = {
     "SLASH": "/",
     "REMAINDER": "%",
     "COMPARATOR": "a comparison",
+    "RELATION": "a relation",
     "GREATER_EQUAL": ">=",
     "DOT": ".",
     "COMMA": "a comma",

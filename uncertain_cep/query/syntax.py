@@ -155,11 +155,15 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """``TIME(v)`` or, of an element of a Kleene variable, ``TIME(v[index])``: when it happened."""
+    """``TIME(v)`` or, of an element of a Kleene variable, ``TIME(v[index])``: when it happened.
+
+    Of an event that lasts, ``part`` names one of its ends: ``TIME(v.begin)``.
+    """
 
     variable: str
     index: Index | None
     position: Position
+    part: Choice["begin", "end"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

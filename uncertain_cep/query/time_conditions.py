@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +36,15 @@ _EXACT_BELOW: Final = 2.0**62
 
 @dataclass(frozen=True, slots=True)
 class TimeReference:
-    """``TIME(v)``: when an event of a variable happened."""
+    """``TIME(v)``: when an event of a variable happened; of one that lasts, its begin or its end."""
 
     variable: str
     element: Element
+    part: Literal["begin", "end"] | None = None
 
     def __str__(self) -> str:
+        if self.part is not None:
+            return f"TIME({self.variable}.{self.part})"
         return f"TIME({format_mention(self.variable, self.element)})"
 
 

@@ -60,10 +60,10 @@ def _difference_of(condition: Expression) -> Difference:
             "times are compared by =, <, <=, >, >= or BETWEEN, not by !=", condition.position
         )
     terms = [*_terms(condition.left, 1), *_terms(condition.right, -1)]
-    times: dict[tuple[str, Index], tuple[int, Time]] = {}
+    times: dict[tuple[str, Index, str | None], tuple[int, Time]] = {}
     for sign, term in terms:
         if isinstance(term, Time):
-            key: tuple[str, Index] = (term.variable, term.index or "current")
+            key: tuple[str, Index, str | None] = (term.variable, term.index or "current", term.part)
             times[key] = times.get(key, (0, term))[0] + sign, term
     by_sign = {sign: time for sign, time in times.values() if sign}
     if not by_sign:

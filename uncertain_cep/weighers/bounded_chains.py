@@ -53,7 +53,7 @@ class BoundedChains:
         for part, chains in zip(model.explicit, self._chains(model), strict=True):
             if chains is None:
                 continue
-            each: float | Float64 = _EACH_EVENT * part.shape.total
+            each: float | Float64 = _EACH_EVENT * part.shape.times
             takes = chains.fits & (part.spoilers == 0)
             if len(part.pmfs.values):
                 uniform = _is_uniform(part)
@@ -67,7 +67,10 @@ class BoundedChains:
         """Fill the answers of matches; return those whose sums cancel, or take too many pieces."""
         declined: Declined = {}
         for part, chains in zip(model.explicit, self._chains(model), strict=True):
-            assert chains is not None
+            if chains is None:
+                # Alone, matches whose literals cannot be met put their times both ways.
+                declined.update(dict.fromkeys(part.which.tolist(), (CANNOT, CANNOT)))
+                continue
             for which in _kinds(part):
                 answers = chains.weighed(part, which, model.wanted)
                 own = part.which[which]
@@ -99,10 +102,10 @@ def _is_uniform(part: ExplicitMatches) -> Mask:
 def total_order(part: ExplicitMatches) -> Int64 | None:
     """Return the events in the order that the literals give all matches of a batch; None if they do not.
 
-    An event is behind another one if the literals imply ``t_y - t_x >= 1``, through others or directly: the
+    A time is behind another one if the literals imply ``t_y - t_x >= 0``, through others or directly: the
     longest paths decide. O(l^3) for sets, which take few events; the literals of a sequence are in order.
     """
-    times, count = part.times, part.shape.total
+    times, count = part.times, part.shape.times
     if part.shape.is_chain:
         return np.arange(count)
     # Far below any path of bounds, and far enough above the end of int64.
@@ -114,12 +117,15 @@ def total_order(part: ExplicitMatches) -> Int64 | None:
         least[j, i] = max(least[j, i], min(-int(high.max()), most))
     for k in range(count):
         np.maximum(least, least[:, k, None] + least[None, k, :], out=least)
-    behind = least >= 1
-    if not (behind | behind.T | np.eye(count, dtype=np.bool_)).all():
+    # Literals that cannot be met put a time behind itself.
+    if (np.diag(least) > 0).any():
         return None
-    order = np.argsort(behind.sum(axis=1), kind="stable")
-    # Literals that cannot be met put events both ways.
-    return None if (behind & behind.T).any() else order
+    behind = least >= 0
+    if not (behind | behind.T).all():
+        return None
+    # Of times that are always equal any may come first.
+    behind &= ~(behind.T & (np.arange(count)[:, None] < np.arange(count)))
+    return np.argsort(behind.sum(axis=1), kind="stable")
 
 
 class _Chains(NamedTuple):
@@ -149,10 +155,10 @@ class _Chains(NamedTuple):
         order = total_order(part)
         if order is None:
             return None
-        times, length = part.times, part.shape.total
+        times, length = part.times, part.shape.times
         each = len(times.low)
-        # Literals say of the neighbours of a sequence whether they may share a tick.
-        g = np.full((each, length), 0 if part.shape.is_chain else 1)
+        # Literals say of neighbours whether they may share a tick.
+        g = np.zeros((each, length), dtype=np.int64)
         h = np.full((each, length), UNBOUND)
         # Beyond all ticks a window means nothing, and sums with it have to stay within int64.
         window = np.full(each, int(times.last.max()) - int(times.first.min()) + 1)
@@ -194,7 +200,7 @@ class _Chains(NamedTuple):
 
     def weighed(self, part: ExplicitMatches, which: Int64, wanted: bool) -> Columns:
         """Return the answers of some matches of a batch; the confidence is NaN where it has to be another."""
-        times, length, order = part.times, part.shape.total, self.order
+        times, length, order = part.times, part.shape.times, self.order
         answers = Columns.empty(len(which))
         columns: Any = (times.first, times.last, times.size, times.offset)
         if len(which) < len(times.first):

@@ -78,6 +78,13 @@ class Weighing:
             self._given(model, out)
         else:
             self.offsets.weigh(model, out)
+        spans = model.pattern.spans
+        if spans is not None and model.count:
+            matches = model.matches
+            lasting = np.isin(matches.component, spans.lasting)
+            weight = spans.times.weight(model.candidates.row[matches.place], lasting, matches.start)
+            out.confidence[:] = np.minimum(out.confidence * weight, 1.0)
+            out.std_error[:] *= weight
 
     def _given(self, model: MatchModel, out: Columns) -> None:
         """Fill the answers of matches of independent times."""

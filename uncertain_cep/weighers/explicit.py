@@ -159,6 +159,14 @@ def _times(model: ChosenEvents, shape: Shape, which: Int64, tied: Mask) -> tuple
     place = matches.place[event]
     rows, base = candidates.row[place], candidates.base[place]
     lower, upper = candidates.lower[place] - base, candidates.upper[place] - base
+    spans = model.pattern.spans
+    if spans is not None:
+        lasting = rows[:, shape.lasting]
+        rows = np.concatenate((rows, lasting + spans.times.events), axis=1)
+        lower, upper = (
+            np.concatenate((begin, end[lasting]), axis=1)
+            for begin, end in zip((lower, upper), spans.ends, strict=True)
+        )
     laws = model.offsets[rows]
     if len(held.start):
         for k, n in enumerate(which.tolist()):
@@ -167,7 +175,9 @@ def _times(model: ChosenEvents, shape: Shape, which: Int64, tied: Mask) -> tuple
     size = np.where(laws < 0, upper - lower + 1, 0).astype(np.float64)
     law = laws - lower
     if matches.boxes.shape[1]:
-        lower, upper = np.maximum(lower, matches.boxes[0][event]), np.minimum(upper, matches.boxes[1][event])
+        count = shape.total
+        lower[:, :count] = np.maximum(lower[:, :count], matches.boxes[0][event])
+        upper[:, :count] = np.minimum(upper[:, :count], matches.boxes[1][event])
     sides, low, high = _literals(model, shape, rows, lower, upper, tied)
     times = SummedTimes(lower, upper, size, law, sides, low, high, shape.ends)
     tighten: Any = tighten_all
@@ -190,6 +200,12 @@ def _literals(
             if behind == _STRICT and allowed.any():
                 columns[later, earlier] = np.where(allowed, 0, behind), ahead
                 tied |= allowed
+    if model.pattern.spans is not None:
+        length = model.pattern.spans.times.length
+        for end, event in enumerate(shape.lasting, start=shape.total):
+            bounds_of_length = length.lower[rows[:, event]], length.upper[rows[:, event]]
+            low, high = columns.get((end, event), (-UNBOUND, UNBOUND))
+            columns[end, event] = np.maximum(bounds_of_length[0], low), np.minimum(bounds_of_length[1], high)
     for instance, low, high in own_bounds(templates, shape, rows):
         i, j = instance.later, instance.earlier
         if j < 0:

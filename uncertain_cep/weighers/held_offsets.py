@@ -46,13 +46,15 @@ class Offsets:
         self._pattern, self._given = pattern, given
         # By sequences and beside a set gaps are not those of the window.
         self._is_listed = pattern.ties is not None or pattern.plan.negates_beside_sets
+        # The two ends of an event share its clock.
+        self._is_listed |= pattern.spans is not None
         # The range of an estimate takes all events of a match as apart.
         limits = Limits(pattern.limits.most_steps) if self._is_listed else pattern.limits
         self.held = HeldConfidences(
             clocks,
             pattern.window,
             not pattern.is_sequence,
-            bool(times),
+            pattern.has_time_literals,
             any(condition.earlier is None for condition in times),
             MOST_OFFSETS,
             limits,
@@ -87,11 +89,11 @@ class Offsets:
 
     def _in_reach(self, model: MatchModel) -> InReach:
         """Return the events that decide on each match, and the clocks that several of them name."""
-        sizes = np.diff(model.matches.start)
-        spoilers = np.zeros(model.count, dtype=np.int64)
+        sizes, spoilers = np.zeros((2, model.count), dtype=np.int64)
         listed: list[tuple[Int64, Int64]] = []
         for part in model.explicit:
-            spoilers[part.which] = part.spoilers
+            # Ends of events that last are rows of their own.
+            sizes[part.which], spoilers[part.which] = part.row.shape[1], part.spoilers
             listed.append((np.repeat(part.which, part.row.shape[1]), part.row.ravel()))
             listed.append((np.repeat(part.which, part.spoilers), part.spoiler_row))
         match, row = (np.concatenate(column) for column in zip(*listed, strict=True))

@@ -21,12 +21,13 @@ from eventbased.gaps.gap_events import (
     Placed,
 )
 from uncertain_cep.candidates.existence import Existence
+from uncertain_cep.candidates.span_times import SpanTimes
 from uncertain_cep.candidates.tie_breaks import TieBreaks
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.weighers.shapes import Shapes
 from uncertain_cep.weighers.templates import TimeTemplates
 
-__all__ = ["ChosenEvents", "Columns", "MatchPattern"]
+__all__ = ["ChosenEvents", "ChosenSpans", "Columns", "MatchPattern"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -61,6 +62,23 @@ class Columns(NamedTuple):
             column[which] = values
 
 
+class ChosenSpans(NamedTuple):
+    """The components whose events last, and the times of all ends.
+
+    Attributes
+    ----------
+    lasting : tuple of int
+        The components, by number; each takes one event.
+    times : SpanTimes
+    ends : tuple of (n,) int64
+        Lower and upper bounds of the end of each event, ticks.
+    """
+
+    lasting: tuple[int, ...]
+    times: SpanTimes
+    ends: tuple[Int64, Int64]
+
+
 class MatchPattern:
     """The common part of all matches of one search.
 
@@ -82,6 +100,8 @@ class MatchPattern:
         What one match may cost.
     ties : TieBreaks or None
         Which events are before others at the same tick; None: none.
+    spans : ChosenSpans or None
+        Which components take events that last; None: none.
     """
 
     def __init__(
@@ -94,7 +114,9 @@ class MatchPattern:
         existence: Existence | None,
         limits: Limits,
         ties: TieBreaks | None = None,
+        spans: ChosenSpans | None = None,
     ) -> None:
+        self.spans = spans
         self.plan, self.rules, self.conditions, self.ties = plan, rules, conditions, ties
         self.window, self.limits, self.rows = window, limits, table.num_rows
         self.length = len(plan.components)
@@ -104,12 +126,13 @@ class MatchPattern:
     @cached_property
     def templates(self) -> TimeTemplates:
         """The conditions on times."""
-        return TimeTemplates(self.plan, self._table)
+        return TimeTemplates(self.plan, self._table, () if self.spans is None else self.spans.lasting)
 
     @cached_property
     def shapes(self) -> Shapes:
         """The literals and rules of matches, by the numbers of their events."""
-        return Shapes(self.plan, self.templates, self.rules, self.conditions, self.window)
+        lasting = () if self.spans is None else self.spans.lasting
+        return Shapes(self.plan, self.templates, self.rules, self.conditions, self.window, lasting)
 
     @cached_property
     def mark(self) -> Int64:
@@ -119,7 +142,7 @@ class MatchPattern:
     @property
     def has_time_literals(self) -> bool:
         """Whether conditions on times add literals to order and window."""
-        return bool(self.plan.bound.times)
+        return bool(self.plan.bound.times) or self.spans is not None
 
     @property
     def is_sequence(self) -> bool:

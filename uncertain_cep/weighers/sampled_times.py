@@ -50,7 +50,7 @@ class Sampling:
         draws = max(FEWEST_DRAWS, math.ceil((0.5 / self._estimates[0]) ** 2))
         found = np.empty(model.count)
         for part in model.explicit:
-            found[part.which] = _DEARER + draws * (part.shape.total**2 + part.spoilers)
+            found[part.which] = _DEARER + draws * (part.shape.times**2 + part.spoilers)
         return found
 
     def weigh(self, model: MatchModel, out: Columns) -> Declined:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate as running_totals
 from typing import Final
@@ -74,6 +74,13 @@ class Shape:
     constraints: tuple[Int64, Int64, Int64, Int64]
     """The sides of the rules' constraints, how many each rule has, and the bounds of the gaps alone, of the
     shapes (k, c, 2), (k,) and (k, c), as of :class:`confidence.timed.forbidden_tables.Others`."""
+    lasting: tuple[int, ...] = ()
+    """The events that last; the times of their ends are behind those of all events."""
+
+    @property
+    def times(self) -> int:
+        """How many times there are."""
+        return self.total + len(self.lasting)
 
     @property
     def is_path(self) -> bool:
@@ -97,7 +104,9 @@ class Shapes:
         gaps: GapRules,
         conditions: Conditions | None,
         window: int,
+        lasting: tuple[int, ...] = (),
     ) -> None:
+        self._lasting = lasting
         self._plan, self._templates, self._gaps = plan, templates, gaps
         self._conditions, self._window = conditions, window
         self._known: dict[tuple[int, ...], Shape] = {}
@@ -121,29 +130,36 @@ class Shapes:
         order: Bounds = {}
         has_before, has_behind = set[int](), set[int]()
 
+        end_of = {start[j]: total + number for number, j in enumerate(self._lasting)}
         for early, late in pattern_order.precedences(start):
-            order[late, early] = (1, UNBOUND)
+            order[late, end_of.get(early, early)] = (1, UNBOUND)
             has_before.add(late)
             has_behind.add(early)
         firsts = [event for event in range(total) if event not in has_before]
-        lasts = [event for event in range(total) if event not in has_behind]
+        lasts = [end_of.get(event, event) for event in range(total) if event not in has_behind]
         for first in firsts:
             for last in lasts:
                 if first != last:
                     low, high = order.get((last, first), (-UNBOUND, UNBOUND))
                     order[last, first] = max(low, 1 - window), min(high, window - 1)
                     order.pop((first, last), None)
-        rules = list(self._rules_of(counts, start, firsts, lasts))
+        rules = list(self._rules_of(counts, start, firsts, lasts, end_of))
         instances = self._templates.own(counts)
-        ends = np.zeros((2, total), dtype=np.bool_)
+        ends = np.zeros((2, total + len(end_of)), dtype=np.bool_)
         ends[0, firsts], ends[1, lasts] = True, True
         return Shape(
             order, firsts, lasts, ends, instances, Alike.of(enumerate(instances)), rules, _alike(rules),
-            total, pattern_order.is_chain, _shape_rules(rules), _constraints(rules),
+            total, pattern_order.is_chain and not end_of, _shape_rules(rules), _constraints(rules),
+            tuple(end_of),
         )  # fmt: skip
 
     def _rules_of(
-        self, counts: tuple[int, ...], start: Sequence[int], firsts: list[int], lasts: list[int]
+        self,
+        counts: tuple[int, ...],
+        start: Sequence[int],
+        firsts: list[int],
+        lasts: list[int],
+        end_of: Mapping[int, int],
     ) -> Iterator[Rule]:
         plan, conditions, window = self._plan, self._conditions, self._window
         if conditions is None:
@@ -170,6 +186,7 @@ class Shapes:
                 yield Rule(pool, Span((), (), {}), evaluated, -1, length + k, instances, reach)
                 continue
             behind, ahead = plan.event_order.gap_ends(k, start)
+            behind = [end_of.get(event, event) for event in behind]
             lowers = tuple((event, 1) for event in behind) or tuple((event, 1 - window) for event in lasts)
             uppers = tuple((event, -1) for event in ahead) or tuple((event, window - 1) for event in firsts)
             yield Rule(pool, Span(lowers, uppers, {}), evaluated, -1, length + k, instances)

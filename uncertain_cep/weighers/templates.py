@@ -17,7 +17,7 @@ from uncertain_cep.expressions.beyond_int64 import clipped
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate
 from uncertain_cep.expressions.whole_numbers import with_checks
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.query.time_conditions import FAR, TimeCondition, bounds_in_ticks
+from uncertain_cep.query.time_conditions import FAR, TimeCondition, TimeReference, bounds_in_ticks
 from uncertain_cep.query.typed import Column, Element, TypedExpression
 
 __all__ = ["OTHER", "Alike", "Instance", "TimeTemplates"]
@@ -85,7 +85,8 @@ class Alike(NamedTuple):
 class TimeTemplates:
     """The conditions of a plan on times: the instances of each in a match, and its bounds of events."""
 
-    def __init__(self, plan: EvaluationPlan, table: pa.Table) -> None:
+    def __init__(self, plan: EvaluationPlan, table: pa.Table, lasting: tuple[int, ...] = ()) -> None:
+        self._lasting = {component: number for number, component in enumerate(lasting)}
         self.conditions = plan.bound.times
         self._table, self._tick = table, plan.domain.tick_nanoseconds
         self._number = {part.variable: j for j, part in enumerate(plan.components)}
@@ -145,7 +146,7 @@ class TimeTemplates:
             variable = found.later.variable
             if found.earlier is not None or found.variables != {variable}:
                 continue
-            if not found.elements(variable) <= {"single", "current"}:
+            if not found.elements(variable) <= {"single", "current"} or found.later.part == "end":
                 continue
             j = self._number[variable]
             rows = selection.rows[j]
@@ -193,13 +194,18 @@ class TimeTemplates:
             found = start[j] + place
             return OTHER if found == other else found
 
+        def time(reference: TimeReference, places: Mapping[str, int]) -> int:
+            """Return the number of a time: that of its event, or of an end behind all events."""
+            end = self._lasting.get(self._number.get(reference.variable, -1))
+            if reference.part == "end" and end is not None:
+                return start[-1] + end
+            return number(reference.variable, reference.element, places)
+
         found = []
         for choice in product(*ranges):
             places = dict(zip(running, choice, strict=True))
-            later = number(condition.later.variable, condition.later.element, places)
-            earlier = -1
-            if condition.earlier is not None:
-                earlier = number(condition.earlier.variable, condition.earlier.element, places)
+            later = time(condition.later, places)
+            earlier = -1 if condition.earlier is None else time(condition.earlier, places)
             mentions = dict.fromkeys((column.variable, column.index) for column in condition.columns)
             events = tuple((mention, number(*mention, places)) for mention in mentions)
             found.append(Instance(k, later, earlier, events, condition.comparison in ("<", "<=")))

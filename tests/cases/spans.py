@@ -1,0 +1,312 @@
+"""Random events that last, with queries on them: as text, and by enumerating worlds with exact fractions.
+
+Nothing of the engine is used: a world fixes an offset of each clock, whether each event happened, and ticks
+``b <= e`` of each that meet all bounds that are given.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise, permutations, product
+from typing import Any, Literal
+
+import pyarrow as pa
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from tests.cases.sampling import sampled_from
+
+__all__ = ["RELATIONS", "Answer", "Condition", "Lasting", "Pair", "SpanCase", "events_table", "span_cases"]
+
+Pair = tuple[int, int]
+Ticks = Mapping[str, Pair]
+"""Begin and end of the event of each variable."""
+Answer = dict[tuple[int, ...], tuple[int, int, Fraction]]
+
+_BOUNDS = ("begin", "end", "length")
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """An event: a span by two of its pairs of bounds at least, or a point at ``whole``; by its own clock."""
+
+    type: str
+    id: int
+    begin: Pair | None = None
+    end: Pair | None = None
+    length: Pair | None = None
+    point: Pair | None = None
+    clock: str | None = None
+    probability: Fraction = Fraction(1)
+    x: int | None = 0
+
+    def pairs(self) -> list[Pair]:
+        """Return the begins and ends that the event can have by its clock."""
+        if self.point is not None:
+            return [(tick, tick) for tick in range(self.point[0], self.point[1] + 1)]
+        begin = self.begin or (
+            self._known(self.end)[0] - self._known(self.length)[1],
+            self._known(self.end)[1],
+        )
+        end = self.end or (begin[0], begin[1] + self._known(self.length)[1])
+        length = self.length or (0, end[1] - begin[0])
+        return [
+            (b, e)
+            for b, e in product(range(begin[0], begin[1] + 1), range(end[0], end[1] + 1))
+            if b <= e and length[0] <= e - b <= length[1]
+        ]
+
+    @staticmethod
+    def _known(bounds: Pair | None) -> Pair:
+        assert bounds is not None
+        return bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition as text, and on the begins and ends of its variables."""
+
+    text: str
+    variables: tuple[str, ...]
+    holds: Callable[..., bool]
+
+    def of(self, ticks: Ticks) -> bool:
+        """Return whether it holds of some ticks."""
+        return self.holds(*(ticks[name] for name in self.variables))
+
+
+def events_table(events: tuple[Lasting, ...], clocks: Mapping[str, Pair]) -> pa.Table:
+    """Return events as an engine takes them."""
+    columns: dict[str, list[Any]] = defaultdict(list)
+    for event in events:
+        low, high = clocks[event.clock] if event.clock is not None else (0, 0)
+        pairs = event.pairs()
+        columns["type"].append(event.type)
+        columns["id"].append(event.id)
+        columns["lower"].append(min((b for b, _ in pairs), default=0) + low)
+        columns["upper"].append(max((e for _, e in pairs), default=0) + high)
+        for name in _BOUNDS:
+            bounds: Pair | None = getattr(event, name)
+            moved = name != "length"
+            for side, offset in enumerate((low, high)):
+                value = None if bounds is None else bounds[side] + (offset if moved else 0)
+                columns[f"{name}_{('lower', 'upper')[side]}"].append(value)
+        columns["x"].append(event.x)
+        columns["probability"].append(float(event.probability))
+        columns["source"].append(event.clock)
+        columns["offset_lower"].append(None if event.clock is None else low)
+        columns["offset_upper"].append(None if event.clock is None else high)
+    if not clocks:
+        for name in ("source", "offset_lower", "offset_upper"):
+            del columns[name]
+    text = ("type", "source")
+    types = {name: pa.string() if name in text else pa.int64() for name in columns}
+    types["probability"] = pa.float64()
+    return pa.table({name: pa.array(values, types[name]) for name, values in columns.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class SpanCase:
+    """Events and a query: variables with their types, one of them perhaps negated."""
+
+    events: tuple[Lasting, ...]
+    clocks: Mapping[str, Pair]
+    kind: Literal["SEQ", "AND"]
+    variables: tuple[tuple[str, str], ...]
+    conditions: tuple[Condition, ...] = ()
+    window: int = 100
+    negated: tuple[str, str, int] | None = None
+    """A variable, its type, and how many components stand before it."""
+
+    def text(self, tail: str = "") -> str:
+        """Return the query in the query language."""
+        items = [f"{type_} {name}" for name, type_ in self.variables]
+        if self.negated is not None:
+            items.insert(self.negated[2], f"!{self.negated[1]} {self.negated[0]}")
+        where = " AND ".join(condition.text for condition in self.conditions)
+        return (
+            f"PATTERN {self.kind}({', '.join(items)}) {'WHERE ' if where else ''}{where} "
+            f"WITHIN {self.window} {tail}"
+        )
+
+    def table(self) -> pa.Table:
+        """Return the events as an engine takes them."""
+        return events_table(self.events, self.clocks)
+
+    def worlds(self) -> Iterator[tuple[Fraction, dict[Lasting, Pair]]]:
+        """Yield the worlds: their probability, and begin and end of each event that happened."""
+        names = sorted(self.clocks)
+        states: list[list[tuple[Fraction, Pair | None]]] = []
+        for event in self.events:
+            pairs = event.pairs()
+            chance = event.probability / len(pairs)
+            absent = [(1 - event.probability, None)] if event.probability < 1 else []
+            states.append([*((chance, pair) for pair in pairs if chance), *absent])
+        for offsets in product(
+            *(range(low, high + 1) for low, high in (self.clocks[name] for name in names))
+        ):
+            moved = dict(zip(names, offsets, strict=True))
+            share = Fraction(1)
+            for name in names:
+                share /= self.clocks[name][1] - self.clocks[name][0] + 1
+            for choice in product(*states):
+                weight, world = share, {}
+                for event, (chance, pair) in zip(self.events, choice, strict=True):
+                    weight *= chance
+                    if pair is not None:
+                        by = moved[event.clock] if event.clock is not None else 0
+                        world[event] = (pair[0] + by, pair[1] + by)
+                yield weight, world
+
+    def answer(self) -> Answer:
+        """Return the matches by enumeration: ids, range and probability."""
+        rows: dict[tuple[int, ...], tuple[int, int, Fraction]] = {}
+        for weight, world in self.worlds():
+            for chosen in permutations(world, len(self.variables)):
+                span = self._span(world, chosen)
+                if span is None:
+                    continue
+                key = tuple(event.id for event in chosen)
+                low, high, total = rows.get(key, (*span, Fraction(0)))
+                rows[key] = min(low, span[0]), max(high, span[1]), total + weight
+        return {key: row for key, row in rows.items() if row[2]}
+
+    def _span(self, world: Mapping[Lasting, Pair], chosen: tuple[Lasting, ...]) -> Pair | None:
+        """Return first and last tick of some events if they are a match in a world."""
+        ticks: dict[str, Pair] = {}
+        for event, (name, type_) in zip(chosen, self.variables, strict=True):
+            if type_ not in (event.type, "ANY"):
+                return None
+            ticks[name] = world[event]
+        in_order = [ticks[name] for name, _ in self.variables]
+        follows = all(one[1] < other[0] for one, other in pairwise(in_order))
+        if self.kind == "SEQ" and not follows:
+            return None
+        first, last = min(b for b, _ in in_order), max(e for _, e in in_order)
+        if last - first > self.window - 1:
+            return None
+        n = None if self.negated is None else self.negated[0]
+        if not all(one.of(ticks) for one in self.conditions if n not in one.variables):
+            return None
+        for event, pair in world.items():
+            if event not in chosen and self._forbids(event, pair, ticks, in_order, (first, last)):
+                return None
+        return first, last
+
+    def _forbids(
+        self, event: Lasting, pair: Pair, ticks: dict[str, Pair], in_order: list[Pair], span: Pair
+    ) -> bool:
+        if self.negated is None or event.type != self.negated[1]:
+            return False
+        name, _, after = self.negated
+        if not all(one.of({**ticks, name: pair}) for one in self.conditions if name in one.variables):
+            return False
+        if self.kind == "AND":
+            return True
+        low = in_order[after - 1][1] if after else span[1] - self.window
+        high = in_order[after][0] if after < len(in_order) else span[0] + self.window
+        return low < pair[0] and pair[1] < high
+
+
+def _overlaps(x: Pair, y: Pair) -> bool:
+    return x[0] <= y[1] and y[0] <= x[1]
+
+
+RELATIONS: dict[str, Callable[[Pair, Pair], bool]] = {
+    "OVERLAPS": _overlaps,
+    "CONTAINS": lambda x, y: x[0] <= y[0] and y[1] <= x[1],
+    "DURING": lambda x, y: y[0] <= x[0] and x[1] <= y[1],
+    "BEFORE": lambda x, y: x[1] < y[0],
+    "AFTER": lambda x, y: y[1] < x[0],
+}
+_SIGNS: dict[str, Callable[[int, int], bool]] = {
+    "<": lambda x, y: x < y,
+    "<=": lambda x, y: x <= y,
+    "=": lambda x, y: x == y,
+    ">=": lambda x, y: x >= y,
+}
+
+
+@st.composite
+def _conditions(draw: st.DrawFn, names: list[str], tied: str | None = None) -> Condition:
+    """Draw a relation, a bound of a length, or of ends; ``tied`` is one of the variables."""
+    one = draw(st.sampled_from(names)) if tied is None else tied
+    other = draw(st.sampled_from([name for name in names if name != one] or [one]))
+    kind = draw(sampled_from(["relation", "relation", "times", "length"]))
+    if one == other or (kind == "length" and tied is None):
+        sign, bound = draw(sampled_from(sorted(_SIGNS))), draw(st.integers(0, 4))
+        text = f"DURATION({one}) {sign} {bound}"
+        return Condition(text, (one,), lambda x: _SIGNS[sign](x[1] - x[0], bound))
+    if kind == "relation":
+        relation = draw(sampled_from(sorted(RELATIONS)))
+        return Condition(f"{one} {relation} {other}", (one, other), RELATIONS[relation])
+    sign, bound = draw(sampled_from(sorted(_SIGNS))), draw(st.integers(-2, 3))
+    parts = draw(sampled_from([("begin", "end"), ("end", "begin"), ("end", "end"), ("begin", "begin")]))
+    left, right = (part == "end" for part in parts)
+    text = f"TIME({one}.{parts[0]}) - TIME({other}.{parts[1]}) {sign} {bound}"
+    return Condition(text, (one, other), lambda x, y: _SIGNS[sign](x[left] - y[right], bound))
+
+
+@st.composite
+def _events(draw: st.DrawFn, type_: str, number: int, clocks: list[str | None]) -> Lasting:
+    """Draw an event; of type P a point."""
+    clock = draw(sampled_from(clocks))
+    chance = draw(sampled_from([Fraction(1), Fraction(1), Fraction(1, 2)]))
+    lower = draw(st.integers(0, 4))
+    if type_ == "P" or not draw(st.integers(0, 5)):
+        point = (lower, lower + draw(st.integers(0, 2)))
+        return Lasting(type_, number, point=point, clock=clock, probability=chance)
+    begin = (lower, lower + draw(st.integers(0, 2)))
+    ends = lower + draw(st.integers(0, 3))
+    end = (ends, ends + draw(st.integers(0, 2)))
+    shortest = draw(st.integers(0, 2))
+    length = (shortest, shortest + draw(st.integers(0, 2)))
+    named = draw(sampled_from([(1, 1, 0), (1, 0, 1), (0, 1, 1), (1, 1, 1)]))
+    one, two, three = (
+        bounds if is_named else None for bounds, is_named in zip((begin, end, length), named, strict=True)
+    )
+    event = Lasting(type_, number, one, two, three, clock=clock, probability=chance)
+    assume(event.pairs())
+    return event
+
+
+@st.composite
+def span_cases(draw: st.DrawFn, *, with_clocks: bool = False, negating: bool = False) -> SpanCase:
+    """Draw a case of a SEQ or a set of up to three events that may last; negated ones are points."""
+    clocks: dict[str, Pair] = {}
+    if with_clocks:
+        for name in ("g", "h"):
+            low = draw(st.integers(-1, 0))
+            clocks[name] = (low, low + draw(st.integers(0, 2)))
+    choices = [None, *clocks, *clocks]
+    count = (
+        draw(sampled_from([1, 2, 2, 3])) if not negating and not with_clocks else draw(sampled_from([1, 2]))
+    )
+    types = ["A", "B", "P"]
+    variables = tuple((name, draw(sampled_from([*types, "ANY"]))) for name in "abc"[:count])
+    of_events = [draw(sampled_from(types)) if type_ == "ANY" else type_ for _, type_ in variables]
+    if draw(st.booleans()) and count < 3:
+        of_events.append(draw(sampled_from(types)))
+    negated = None
+    kind: Literal["SEQ", "AND"] = draw(sampled_from(["SEQ", "AND"]))
+    names = [name for name, _ in variables]
+    conditions = draw(st.lists(_conditions(names), max_size=2))
+    if negating:
+        negated = ("n", "N", draw(st.integers(0, count)))
+        of_events += ["N"]
+        conditions += draw(
+            st.lists(_conditions([*names, "n"], "n"), min_size=1 if kind == "AND" else 0, max_size=1)
+        )
+    events = tuple(
+        draw(_events("P" if type_ == "N" else type_, number, choices))
+        for number, type_ in enumerate(of_events)
+    )
+    if negating:
+        last = events[-1]
+        points = Lasting("N", last.id, point=last.point, clock=last.clock, probability=last.probability)
+        events = (*events[:-1], points)
+    window = draw(sampled_from([3, 5, 8, 100, 100]))
+    return SpanCase(events, clocks, kind, variables, tuple(conditions), window, negated)

@@ -1,0 +1,233 @@
+"""Events that last: the engine gives the answer of all worlds, enumerated by fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.cases.sampling import FEWER
+from tests.cases.spans import RELATIONS, Answer, Condition, Lasting, Pair, SpanCase, span_cases
+
+pytestmark = pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
+
+
+def check(case: SpanCase, **options: Any) -> None:
+    """Assert that the engine gives the answer of all worlds."""
+    expected = case.answer()
+    rows = uc.match(case.table(), case.text(), **options).to_pylist()
+    answers = {tuple(row[name] for name, _ in case.variables): row for row in rows}
+    assert len(answers) == len(rows)
+    assert answers.keys() == expected.keys()
+    for key, (low, high, probability) in expected.items():
+        row = answers[key]
+        assert (row["range_lower"], row["range_upper"]) == (low, high), key
+        assert row["confidence"] == pytest.approx(float(probability), rel=1e-9, abs=0), key
+
+
+KINDS: dict[str, st.SearchStrategy[SpanCase]] = {
+    "spans": span_cases(),
+    "clocks": span_cases(with_clocks=True),
+    "negations": span_cases(negating=True),
+    "negations by clocks": span_cases(with_clocks=True, negating=True),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@FEWER
+@given(data=st.data())
+def test_engine_is_the_worlds(kind: str, data: st.DataObject) -> None:
+    case = data.draw(KINDS[kind])
+    note(f"{case.text()}\n{case.events}\n{case.clocks}")
+    check(case)
+
+
+def span(type_: str, number: int, *bounds: tuple[int, int] | None, **more: Any) -> Lasting:
+    """Return a span by the bounds of its begin, end and length."""
+    named: dict[str, Any] = dict(zip(("begin", "end", "length"), bounds, strict=False))
+    return Lasting(type_, number, **named, **more)
+
+
+def related(relation: str, one: str = "a", other: str = "b") -> Condition:
+    """Return a relation between two variables."""
+    return Condition(f"{one} {relation} {other}", (one, other), RELATIONS[relation])
+
+
+AB = (("a", "A"), ("b", "B"))
+RIGID = (span("A", 1, (0, 4), None, (3, 3)), span("B", 2, (2, 6), None, (2, 2)))
+LOOSE = (span("A", 1, (0, 4), (3, 7)), span("B", 2, (2, 6), (5, 8)))
+ALL_ON = (span("A", 1, (0, 4), (0, 4)), span("B", 2, (0, 4), (0, 4)))
+CLOCKED = tuple(
+    span(type_, number, (low, low), (high, high), clock="h")
+    for type_, number, low, high in (("A", 1, 10, 14), ("B", 2, 14, 20))
+)
+BY_TWO = (CLOCKED[0], span("B", 2, (14, 14), (20, 20), clock="g"))
+OFFSETS = {"g": (-5, 5), "h": (-5, 5)}
+TASKS = (span("A", 1, (0, 4), None, (3, 3)), span("A", 2, (3, 7), None, (2, 2)))
+FOLLOWING = (span("A", 1, (0, 3), None, (2, 2)), span("B", 2, (1, 6), None, (1, 1)))
+LENGTH = Condition("DURATION(a) >= 3", ("a",), lambda x: x[1] - x[0] >= 3)
+POINT = (span("A", 1, (0, 3), (2, 6)), Lasting("B", 2, point=(0, 6)))
+INSIDE = (
+    Lasting("A", 1, point=(0, 0)),
+    span("B", 2, (10, 10), (10, 10)),
+    Lasting("N", 3, point=(0, 2), probability=Fraction(1, 2)),
+)
+MINUTE = (span("A", 1, (20, 20), (25, 25)), span("B", 2, (1, 1), (60, 60)))
+LATE = (span("A", 1, (55, 64), None, (5, 5)), span("B", 2, (1, 1), (60, 60)))
+
+
+def pair(events: tuple[Lasting, ...], relation: str, clocks: Mapping[str, Pair] | None = None) -> SpanCase:
+    """Return the case of a set of two events in a relation."""
+    return SpanCase(events, clocks or {}, "AND", AB, (related(relation),))
+
+
+FACTS: dict[str, tuple[SpanCase, Answer]] = {
+    "rigid spans overlap": (pair(RIGID, "OVERLAPS"), {(1, 2): (0, 8, Fraction(19, 25))}),
+    "one contains the other": (pair(RIGID, "CONTAINS"), {(1, 2): (1, 7, Fraction(7, 25))}),
+    "one before the other": (pair(RIGID, "BEFORE"), {(1, 2): (0, 8, Fraction(6, 25))}),
+    "the longer one inside": (pair(RIGID, "DURING"), {}),
+    "ends by themselves overlap": (pair(LOOSE, "OVERLAPS"), {(1, 2): (0, 8, Fraction(181, 228))}),
+    "ends by themselves contain": (pair(LOOSE, "CONTAINS"), {(1, 2): (0, 7, Fraction(39, 152))}),
+    "ends by themselves, inside": (pair(LOOSE, "DURING"), {(1, 2): (2, 8, Fraction(15, 76))}),
+    "all ends alike": (pair(ALL_ON, "OVERLAPS"), {(1, 2): (0, 4, Fraction(31, 45))}),
+    "a minute around": (pair(MINUTE, "OVERLAPS"), {(1, 2): (1, 60, Fraction(1))}),
+    "a minute at its end": (pair(LATE, "DURING"), {(1, 2): (1, 60, Fraction(1, 10))}),
+    "one clock": (pair(CLOCKED, "OVERLAPS", OFFSETS), {(1, 2): (5, 25, Fraction(1))}),
+    "one clock, before": (pair(CLOCKED, "BEFORE", OFFSETS), {}),
+    "two clocks": (pair(BY_TWO, "OVERLAPS", OFFSETS), {(1, 2): (5, 25, Fraction(6, 11))}),
+    "in sequence": (SpanCase(FOLLOWING, {}, "SEQ", AB), {(1, 2): (0, 7, Fraction(5, 12))}),
+    "in sequence within": (SpanCase(FOLLOWING, {}, "SEQ", AB, (), 6), {(1, 2): (0, 7, Fraction(7, 24))}),
+    "a length": (SpanCase(POINT, {}, "SEQ", AB[:1], (LENGTH,)), {(1,): (0, 6, Fraction(10, 19))}),
+    "a length around a point": (
+        SpanCase(POINT, {}, "AND", AB, (LENGTH, related("CONTAINS"))), {(1, 2): (0, 6, Fraction(50, 133))}
+    ),
+    "a gap begins at an end": (
+        SpanCase(INSIDE, {}, "SEQ", AB, (), 100, ("n", "N", 1)), {(1, 2): (0, 10, Fraction(2, 3))}
+    ),
+    "both ways round": (
+        SpanCase(TASKS, {}, "AND", (("a", "A"), ("b", "A")), (related("OVERLAPS"),)),
+        {(1, 2): (0, 9, Fraction(3, 5)), (2, 1): (0, 9, Fraction(3, 5))},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_worked_facts(name: str) -> None:
+    case, expected = FACTS[name]
+    answer = case.answer()
+    assert {key: row[2] for key, row in answer.items()} == {key: row[2] for key, row in expected.items()}
+    if name not in ("a minute around", "a minute at its end", "one clock", "two clocks"):
+        assert answer == expected
+    check(case)
+
+
+def _spans(**columns: list[int | None]) -> pa.Table:
+    count = len(next(iter(columns.values())))
+    bounds = {name: pa.array(values, pa.int64()) for name, values in columns.items()}
+    return pa.table(
+        {"type": ["A"] * count, "id": range(count), "lower": [0] * count, "upper": [9] * count, **bounds}
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            {"begin_lower": [0], "begin_upper": [4], "length_lower": [None], "length_upper": [None]},
+            "needs two of",
+        ),
+        ({"begin_lower": [5], "begin_upper": [4], "end_lower": [5], "end_upper": [6]}, "is above"),
+        ({"begin_lower": [5], "begin_upper": [6], "end_lower": [1], "end_upper": [2]}, "within all bounds"),
+        ({"begin_lower": [5], "begin_upper": [None], "end_lower": [1], "end_upper": [2]}, "given together"),
+        (
+            {
+                "begin_lower": [0], "begin_upper": [1], "end_lower": [1], "end_upper": [2],
+                "length_lower": [5], "length_upper": [6],
+            },
+            "within all bounds",
+        ),
+    ],
+)  # fmt: skip
+def test_impossible_spans_are_refused(columns: dict[str, list[int | None]], message: str) -> None:
+    with pytest.raises(uc.TraceError, match="row 1") as refused:
+        uc.match(_spans(**columns), "PATTERN SEQ(A a) WITHIN 5")
+    assert message in str(refused.value)
+
+
+_TWO: dict[str, list[int | None]] = {
+    "begin_lower": [0, 6],
+    "begin_upper": [1, 7],
+    "end_lower": [3, 8],
+    "end_upper": [4, 9],
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SEQ(A a, A b) WHERE TIME(b) - TIME(a) > 1 WITHIN 20", "which end?"),
+        ("SEQ(A+ a[]) WITHIN 20", "they last"),
+        ("SEQ(A a, !A n, A b) WITHIN 20", "n is negated"),
+        ("SEQ(A a, A b) WHERE skip_till_next_match(a, b) WITHIN 20", "skip_till_next_match"),
+        ("SEQ(A a) WITHIN 20 RETURN PROBABILITY", "RETURN PROBABILITY"),
+        ("SEQ(A a) WITHIN 20 RETURN EXPECTED COUNT", "RETURN EXPECTED COUNT"),
+    ],
+)
+def test_what_is_not_supported_is_refused(query: str, message: str) -> None:
+    with pytest.raises((uc.OptionError, uc.QueryError)) as refused:
+        uc.match(_spans(**_TWO), f"PATTERN {query}")
+    assert message in str(refused.value)
+
+
+def test_other_functions_refuse_them() -> None:
+    events, query = _spans(**_TWO), "PATTERN SEQ(A a, A b) WITHIN 20"
+    matches = uc.match(events, query)
+    for call in (uc.posteriors, uc.events_of):
+        with pytest.raises(uc.OptionError, match="the events last"):
+            call(matches, events, query)
+    with pytest.raises(uc.OptionError, match="the events last"):
+        uc.IncrementalMatcher(query, events.schema)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("AND(A a, A b) WHERE a OVERLAPS b.x WITHIN 5", "OVERLAPS is between two variables"),
+        ("AND(A a, A b) WHERE TIME(a.middle) < TIME(b.end) WITHIN 5", "TIME(a.begin) or TIME(a.end)"),
+        ("AND(A a, A b) WHERE NOT (a OVERLAPS b) WITHIN 5", "stands by itself"),
+    ],
+)
+def test_relations_say_what_is_wrong(query: str, message: str) -> None:
+    with pytest.raises(uc.UncertainCepError) as refused:
+        uc.parse(f"PATTERN {query}")
+    assert message in str(refused.value)
+
+
+def test_points_have_relations_but_no_length() -> None:
+    events = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [0, 2], "upper": [4, 6]})
+    matches = uc.match(events, "PATTERN AND(A a, B b) WHERE a BEFORE b WITHIN 20")
+    assert matches["confidence"].to_pylist() == [19 / 25]
+    with pytest.raises(uc.QueryError, match="a has no length"):
+        uc.match(events, "PATTERN SEQ(A a, B b) WHERE DURATION(a) > 1 WITHIN 20")
+
+
+def test_timestamps_and_durations() -> None:
+    """Fact: 3 s from 0..4 s on overlap 2 s from 2..6 s on in 19 of 25 worlds."""
+    stamps = pa.array([0, 2], pa.timestamp("s"))
+    late = pa.array([4, 6], pa.timestamp("s"))
+    lengths = pa.array([3, 2], pa.duration("s"))
+    events = pa.table(
+        {
+            "type": ["A", "B"], "id": [1, 2], "lower": stamps, "upper": pa.array([7, 8], pa.timestamp("s")),
+            "begin_lower": stamps, "begin_upper": late, "length_lower": lengths, "length_upper": lengths,
+        }
+    )  # fmt: skip
+    matches = uc.match(events, "PATTERN AND(A a, B b) WHERE a OVERLAPS b WITHIN 1 minute", tick="1s")
+    assert matches["confidence"].to_pylist() == pytest.approx([19 / 25])
+    assert str(matches["range_upper"][0]) == "1970-01-01 00:00:08"

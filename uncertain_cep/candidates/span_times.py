@@ -1,0 +1,239 @@
+"""Events that last: a second row for the end of each, and the pairs of begin and end that it can have.
+
+A world takes ticks ``b <= e`` that meet all bounds of a span, all such pairs alike likely. So begin and end
+are two times, uniform on their own bounds, with a bound of their difference; among all pairs of these a
+*share* is possible, by which confidences are divided. Both move with the offset of the event's clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from confidence.timed.bounds import UNBOUND
+from uncertain_cep.candidates.own_times import OffsetBounds, offsets_named
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.query.typed import Column
+from uncertain_cep.timeline.lasting_columns import END_BOUNDS, SPAN_COLUMNS
+
+__all__ = ["SpanTimes", "with_ends"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_IS_EVENT: Final = "uncertain_cep.event"
+"""The column that tells events from the rows of their ends."""
+
+_MOST_TICKS: Final = 2**30
+"""Above it numbers of pairs are counted beyond 64 bits."""
+
+
+class _Bounds(NamedTuple):
+    lower: Int64
+    upper: Int64
+
+
+@dataclass(frozen=True, slots=True)
+class SpanTimes:
+    """Begins and ends of n events, in a table that has a row for each end behind them."""
+
+    events: int
+    """n. The end of event r is row n + r."""
+    length: _Bounds
+    """Each (n,) int64. What ``e - b`` is between, ticks; 0 for points."""
+    share: Float64
+    """(n,) float64. The part of all pairs within the bounds of begin and end that is possible."""
+    lasts: Mask
+    """(n,) bool. Which events are spans."""
+
+    def weight(self, rows: Int64, lasting: Mask, start: Int64) -> Float64:
+        """Return by what the confidences of k matches are multiplied, (k,) float64.
+
+        ``rows``, (m,) int64, are those of their events, ``lasting`` tells which have an end of their own.
+        """
+        weight = np.where(lasting, 1.0 / self.share[rows], 1.0)
+        return np.asarray(np.multiply.reduceat(weight, start[:-1]))
+
+
+def with_ends(
+    plan: EvaluationPlan, table: pa.Table, file: str | None = None
+) -> tuple[EvaluationPlan, pa.Table, SpanTimes]:
+    """Return a plan and a table with a row for the end of each event, which no component takes.
+
+    Raises
+    ------
+    TraceError
+        If a span has no begin and end, or fewer than two pairs of bounds.
+    """
+    spans = _Spans(plan, table)
+    faults = spans.faults()
+    if faults:
+        raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults[:100]])
+    begin, end, length = spans.tightened()
+    names, domain = plan.names, plan.domain
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    count = table.num_rows
+    missing = {names.type: pa.nulls(count, table.schema.field(names.type).type)}
+    for name in (names.pmf, names.probability):
+        if name in columns:
+            missing[name] = pa.nulls(count, table.schema.field(name).type)
+    of_ends = {name: missing.get(name, column) for name, column in columns.items()}
+    for side, name in enumerate((names.lower, names.upper)):
+        columns[name], of_ends[name] = domain.times(begin[side]), domain.times(end[side])
+        columns[END_BOUNDS[side]] = of_ends[END_BOUNDS[side]] = domain.times(end[side])
+    columns[_IS_EVENT], of_ends[_IS_EVENT] = pa.array(np.ones(count, bool)), pa.array(np.zeros(count, bool))
+    parts = [pa.table(part) for part in (columns, of_ends)]
+    extended = pa.concat_tables([parts[0], parts[1].cast(parts[0].schema)]).combine_chunks()
+    return (
+        _without_ends(plan),
+        extended,
+        SpanTimes(count, length, spans.share(begin, end, length), spans.lasts),
+    )
+
+
+class _Spans:
+    """The spans of a table as they are given, in ticks."""
+
+    def __init__(self, plan: EvaluationPlan, table: pa.Table) -> None:
+        self._plan, self._table = plan, table
+        self._faults: list[TraceFault] = []
+        names = plan.names
+        whole = _Bounds(*(plan.domain.ticks(table.column(name)) for name in (names.lower, names.upper)))
+        (begin, has_begin), (end, has_end), (length, has_length) = (
+            self._pair(*SPAN_COLUMNS[place : place + 2], is_length=place == 4) for place in (0, 2, 4)
+        )
+        pairs = has_begin.astype(np.int64) + has_end + has_length
+        self.lasts: Mask = pairs > 0
+        self._note(pairs == 1, "a span needs two of begin, end and length, each with both bounds", None)
+        if names.pmf in table.column_names:
+            has_pmf = np.asarray(table.column(names.pmf).is_valid().to_numpy())
+            self._note(has_pmf & self.lasts, "a span has no probabilities of single ticks", names.pmf)
+        length = _Bounds(
+            np.where(has_length, np.maximum(length.lower, 0), 0),
+            np.where(has_length, length.upper, np.where(self.lasts, UNBOUND // 4, 0)),
+        )
+        self._length = length
+        self._begin = _Bounds(
+            np.where(has_begin, begin.lower, end.lower - length.upper),
+            np.where(has_begin, begin.upper, end.upper - length.lower),
+        )
+        self._end = _Bounds(
+            np.where(has_end, end.lower, begin.lower + length.lower),
+            np.where(has_end, end.upper, begin.upper + length.upper),
+        )
+        self._begin, self._end = (
+            _Bounds(*(np.where(self.lasts, one, point) for one, point in zip(bounds, whole, strict=True)))
+            for bounds in (self._begin, self._end)
+        )
+        self._low, self._high = _offset_bounds(offsets_named(plan, table), table.num_rows)
+
+    def _pair(self, lower: str, upper: str, *, is_length: bool) -> tuple[_Bounds, Mask]:
+        """Return the bounds of a pair in ticks, 0 where they are null, and which events have it."""
+        table, domain = self._table, self._plan.domain
+        bounds, valid = [], []
+        for name in (lower, upper):
+            column = table.column(name)
+            valid.append(np.asarray(column.is_valid().to_numpy()))
+            if pa.types.is_null(column.type):
+                bounds.append(np.zeros(len(column), dtype=np.int64))
+            elif is_length:
+                # A length is at shortest its lower bound, rounded up.
+                negated = name == lower and pa.types.is_duration(column.type)
+                ticks = domain.lengths(pc.negate(column.cast(pa.duration("ns"))) if negated else column)
+                bounds.append(-ticks if negated else ticks)
+            else:
+                filled = column.combine_chunks()
+                zero = pa.scalar(0, pa.int64()).cast(filled.type)
+                bounds.append(domain.ticks(filled.fill_null(zero)))
+        self._note(valid[0] != valid[1], f"{lower} and {upper} are given together, or neither is", lower)
+        both: Mask = valid[0] & valid[1]
+        self._note(both & (bounds[0] > bounds[1]), f"{lower} is above {upper}", lower)
+        return _Bounds(*bounds), both
+
+    def _note(self, wrong: Mask, message: str, column: str | None) -> None:
+        rows = np.flatnonzero(wrong)[:100].tolist()
+        self._faults += [TraceFault(message, row=row + 1, column=column) for row in rows]
+
+    def faults(self) -> list[TraceFault]:
+        """Return the faults of the spans, those of bounds that leave none as well."""
+        if not self._faults:
+            begin, end, length = self.tightened()
+            nothing = (begin.lower > begin.upper) | (end.lower > end.upper) | (length.lower > length.upper)
+            self._note(nothing, "no begin and end are within all bounds of the span", None)
+            if not self._faults:
+                self._note(
+                    self.share(begin, end, length) <= 0.0, "no begin and end are within all bounds", None
+                )
+        return self._faults
+
+    def tightened(self) -> tuple[_Bounds, _Bounds, _Bounds]:
+        """Return bounds of begin, end and length without those that no pair meets; of true times."""
+        length = self._length
+        begin, end = (
+            _Bounds(bounds.lower - self._low, bounds.upper - self._high)
+            for bounds in (self._begin, self._end)
+        )
+        end = _Bounds(
+            np.maximum(end.lower, begin.lower + length.lower),
+            np.minimum(end.upper, begin.upper + length.upper),
+        )
+        begin = _Bounds(
+            np.maximum(begin.lower, end.lower - length.upper),
+            np.minimum(begin.upper, end.upper - length.lower),
+        )
+        begin, end = (_Bounds(bounds.lower + self._low, bounds.upper + self._high) for bounds in (begin, end))
+        return begin, end, length
+
+    def share(self, begin: _Bounds, end: _Bounds, length: _Bounds) -> Float64:
+        """Return the part of all pairs of begin and end that is possible, (n,)."""
+        width, height = (
+            bounds.upper - bounds.lower - (self._high - self._low) + 1 for bounds in (begin, end)
+        )
+        # Ends less begins, by the clock, from the shortest on.
+        shortest = (end.lower - self._low) - (begin.upper - self._high)
+        large = len(width) and int((width + height).max()) >= _MOST_TICKS
+        kind: Any = object if large else np.int64
+        width, height = width.astype(kind), height.astype(kind)
+
+        def pairs_up_to(difference: Int64) -> Any:
+            last = np.clip((difference - shortest).astype(kind), -1, width + height - 2)
+            corners = [last, last - width, last - height, last - width - height]
+            ways = [np.where(corner >= 0, (corner + 1) * (corner + 2) // 2, 0) for corner in corners]
+            return ways[0] - ways[1] - ways[2] + ways[3]
+
+        pairs = pairs_up_to(length.upper) - pairs_up_to(length.lower - 1)
+        return np.asarray(pairs / (width * height), dtype=np.float64)
+
+
+def _offset_bounds(offsets: OffsetBounds | None, count: int) -> tuple[Int64, Int64]:
+    """Return the bounds of the offset of each event's clock, (n,) ticks; 0 without one."""
+    if offsets is None:
+        return np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    low, high = offsets.low - offsets.cut_low, offsets.high + offsets.cut_high
+    return low[offsets.clock], high[offsets.clock]
+
+
+def _without_ends(plan: EvaluationPlan) -> EvaluationPlan:
+    """Return a plan whose components of any type take no rows of ends."""
+
+    def taking_events(part: PlannedComponent) -> PlannedComponent:
+        if part.types:
+            return part
+        return replace(part, local=(*part.local, Column(part.variable, _IS_EVENT, "bool")))
+
+    return replace(
+        plan,
+        components=tuple(map(taking_events, plan.components)),
+        negations=tuple(
+            replace(negation, component=taking_events(negation.component)) for negation in plan.negations
+        ),
+        branches=tuple(map(_without_ends, plan.branches)),
+        required_columns=(*plan.required_columns, _IS_EVENT),
+    )

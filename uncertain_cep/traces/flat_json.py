@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -63,35 +63,28 @@ def flat_table(
         return None
     rows = [part for part in parts if part is not None and part.count]
     seen = np.bitwise_or.reduce([part.seen for part in rows], axis=0) & ~(1 << NULL)
-    arrays: dict[str, pa.ChunkedArray] = {}
-    stamps = []
     texts = {field.name for field in fields}
-    for column, name in enumerate(names):
-        kinds = int(seen[column])
-        if kinds == 0:
-            dtype = pa.string() if name in texts else pa.null()
-        elif not kinds & ~_TEXTS:
-            dtype = pa.string()
-            stamps += [name] if kinds == 1 << STAMP and name not in texts else []
-        elif name in texts:
-            return None
-        elif not kinds & ~_NUMBERS:
-            dtype = pa.int64() if kinds == _WHOLES else pa.float64()
-        elif not kinds & ~_BOOLEANS:
-            dtype = pa.bool_()
-        else:
-            return None
-        chunks = [_array(letters, part, column, dtype) for part in rows]
-        if None in chunks:
-            return None
-        arrays[name] = pa.chunked_array(chunks, dtype)
-        if kinds & ~(1 << STAMP) == 1 << ESCAPED and name not in texts:
-            # What is written by escapes may be a time, too.
-            may_be = pc.match_substring_regex(arrays[name], _STAMP)
-            if pc.all(may_be, min_count=0).as_py():
+    types = [_type_of(int(kinds), forced=name in texts) for name, kinds in zip(names, seen, strict=True)]
+    if any(dtype is None for dtype in types):
+        return None
+    makers = [partial(_arrays, letters, part, types) for part in rows]
+    chunks = list(side_by_side(reading_threads(), makers))
+    if any(array is None for arrays in chunks for array in arrays):
+        return None
+    columns = {
+        name: pa.chunked_array([arrays[column] for arrays in chunks], types[column])
+        for column, name in enumerate(names)
+    }
+    stamps = []
+    for name, kinds in zip(names, seen, strict=True):
+        if name not in texts and kinds and not kinds & ~(1 << STAMP | 1 << ESCAPED):
+            # Texts that are written by escapes may be times, too.
+            may_be = kinds == 1 << STAMP or pc.all(pc.match_substring_regex(columns[name], _STAMP)).as_py()
+            if may_be and kinds & 1 << ESCAPED:
                 return None
+            stamps += [name] if may_be else []
     table = pa.table(
-        {name: arrays[name] for name in dict.fromkeys([*(field.name for field in fields), *names])}
+        {name: columns[name] for name in dict.fromkeys([*(field.name for field in fields), *names])}
     )
     if not block.isascii():
         # Arrow takes any bytes for text.
@@ -101,6 +94,17 @@ def flat_table(
         for name in stamps:
             table = table.set_column(table.schema.get_field_index(name), name, read.column(name))
     return table
+
+
+def _type_of(kinds: int, *, forced: bool) -> pa.DataType | None:
+    """Return the type of a column with values of some kinds, text if that is ``forced``; None for no type."""
+    if not kinds & ~_TEXTS:
+        return pa.string() if kinds or forced else pa.null()
+    if forced:
+        return None
+    if not kinds & ~_NUMBERS:
+        return pa.int64() if kinds == _WHOLES else pa.float64()
+    return None if kinds & ~_BOOLEANS else pa.bool_()
 
 
 def _names(block: bytes) -> list[str] | None:
@@ -139,6 +143,11 @@ def _part(letters: Any, names: Sequence[bytes], begin: int, end: int) -> Any:
         rows.kinds, rows.firsts, rows.lasts, rows.floats, rows.seen,
     )  # fmt: skip
     yield rows if rows.count >= 0 else None
+
+
+def _arrays(letters: Any, rows: _Rows, types: Sequence[pa.DataType]) -> Iterator[list[pa.Array | None]]:
+    """Yield the values of all columns of some lines."""
+    yield [_array(letters, rows, column, dtype) for column, dtype in enumerate(types)]
 
 
 def _array(letters: Any, rows: _Rows, column: int, dtype: pa.DataType) -> pa.Array | None:

@@ -84,6 +84,20 @@ def counted(ending: str) -> Way:
     return found
 
 
+def happened(table: pa.Table, query: str) -> Rows:
+    """Return the whole answer, if probabilities are within bounds, and those of streams the same."""
+    whole = rows(uc.match(table, query))
+    (row,) = uc.match(table, f"{query} RETURN PROBABILITY").to_pylist() or [{"probability": 0.0}]
+    confidences = [confidence for *_, confidence in whole.values()]
+    assert max(confidences, default=0.0) - 1e-9 <= row["probability"] <= min(sum(confidences), 1.0) + 1e-9
+    by_time = f"{query} RETURN PROBABILITY EVERY 3"
+    matcher = uc.IncrementalMatcher(by_time, table.schema, largest_interval=4)
+    parts = [matcher.push(table.slice(row, 1)) for row in range(table.num_rows)]
+    buckets = pa.Table.from_batches([*parts, matcher.close()])
+    assert buckets.to_pylist() == [pytest.approx(row) for row in uc.match(table, by_time).to_pylist()]
+    return whole
+
+
 def looked_at(table: pa.Table, query: str) -> Rows:
     matches = uc.match(table, query)
     assert uc.posteriors(matches, table, query).num_rows == uc.events_of(matches, table, query).num_rows
@@ -117,6 +131,7 @@ WAYS: Final[Mapping[str, Way]] = {
     **{f"stream, {name}": streamed(name) for name in STREAMS},
     "expected count": counted(""),
     "expected count by time": counted(" EVERY 3"),
+    "did it happen": happened,
     "events and laws": looked_at,
     "explanations and reports": explained,
 }

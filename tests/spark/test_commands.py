@@ -101,7 +101,12 @@ def test_text_is_the_same(tmp_path: Path, trace: Path, out: str | None, format_n
 
 @pytest.mark.parametrize(
     "clause",
-    ["ORDER BY CONFIDENCE DESC LIMIT 7", "OUTPUT NON OVERLAPPING", "RETURN EXPECTED COUNT BY key EVERY 10"],
+    [
+        "ORDER BY CONFIDENCE DESC LIMIT 7",
+        "OUTPUT NON OVERLAPPING",
+        "RETURN EXPECTED COUNT BY key EVERY 10",
+        "RETURN PROBABILITY BY key EVERY 10",
+    ],
 )
 def test_choices_and_counts_are_the_same(tmp_path: Path, trace: Path, clause: str) -> None:
     same(tmp_path, "match", f"{KEYED} {clause}", trace, "--format", "csv", out="folder")

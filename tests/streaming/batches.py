@@ -13,9 +13,9 @@ import pyarrow as pa
 
 import uncertain_cep as uc
 from tests.cases.sampling import sampled_from
+from uncertain_cep.files.blobs import unpacked
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, BatchClock
-from uncertain_cep.streaming.blobs import unpacked
 from uncertain_cep.streaming.cutting import cut
 from uncertain_cep.streaming.held_slices import Report, pass_time, take
 from uncertain_cep.streaming.stream_layout import KIND, StreamLayout, StreamOptions

@@ -192,6 +192,8 @@ def shared_clocks(
     pmfs: ExplicitPmfs | None,
     lower: Int64,
     upper: Int64,
+    *,
+    every: bool = False,
 ) -> tuple[SharedClocks | None, ExplicitPmfs | None]:
     """Return the clocks of checked events, None if nothing is shared, and the pmfs of the other events.
 
@@ -201,6 +203,8 @@ def shared_clocks(
         Of own times where events name clocks.
     lower, upper : (n,) int64
         Bounds of their times, ticks, without those of probability 0 at the ends.
+    every : bool
+        Whether clocks that one event names are shared, too: other events may be elsewhere.
     """
     codes, low, high = offsets.clock, offsets.low, offsets.high
     offset = np.full(len(lower), -1) if pmfs is None else pmfs.offset
@@ -212,7 +216,7 @@ def shared_clocks(
     is_wide = low < high
     # A place more, for those without a clock.
     size = np.bincount(codes if int(codes.min()) >= 0 else codes[codes >= 0], minlength=count + 1)
-    ties = is_wide & ((size > 1) | (offsets.law >= 0))
+    ties = is_wide & (every | (size > 1) | (offsets.law >= 0))
     own_lower = lower - np.where(is_wide, low, 0)[codes]
     own_upper = upper - np.where(is_wide, high, 0)[codes]
     is_loose = own_lower < own_upper

@@ -54,7 +54,7 @@ def _grouped(
 ) -> Batches:
     """Return an evaluation that yields the probabilities of groups of matches."""
     from uncertain_cep.occurrence.explicit_matches import TableTicks
-    from uncertain_cep.occurrence.probability_rows import EventsOfMatches, probability_rows
+    from uncertain_cep.occurrence.probability_rows import EventsOfMatches, portable_batches, probability_rows
 
     table = scan.table.append_column(ROW_FIELD, pa.array(np.arange(scan.table.num_rows)))
     matches = batches_of(by_row, replace(scan, table=table), counters)
@@ -65,7 +65,10 @@ def _grouped(
         ticks = TableTicks(columns, times.lower, times.upper, times.in_table[0])
         groups = None if counters is None else counters.groups
         events = EventsOfMatches(ticks, times.offsets, times.pmfs, scan.buckets)
-        yield probability_rows(plan, events, matches(), scan.threads, groups)
+        if plan.spread:
+            yield from portable_batches(plan, events, matches())
+        else:
+            yield probability_rows(plan, events, matches(), scan.threads, groups)
 
     return rows
 

@@ -91,11 +91,13 @@ class DescribedMatches:
         ticks: TableTicks,
         offsets: OffsetBounds | None,
         pmfs: ExplicitPmfs | None,
+        *,
+        every_clock: bool = False,
     ) -> DescribedMatches:
         """Describe all matches of a plan of groups; of events that nothing can spoil only their own.
 
         ``offsets`` are of the clocks of all events, ``pmfs`` of their times, by their clocks where there are
-        any.
+        any. ``every_clock`` is for matches that meet those of other tables.
         """
         if not any(part.forbids for part in plan.or_free):
             # Nothing depends on other events.
@@ -103,7 +105,9 @@ class DescribedMatches:
             ticks = ticks.some(used)
             offsets = offsets and offsets.of_rows(used)
             pmfs = pmfs and replace(pmfs, offset=pmfs.offset[used])
-        times = TimeVariables.of(plan, ticks.table, offsets, pmfs, ticks.lower, ticks.upper)
+        times = TimeVariables.of(
+            plan, ticks.table, offsets, pmfs, ticks.lower, ticks.upper, every_clock=every_clock
+        )
         return cls(matches, ticks, times, SequenceTies.of(plan, ticks.table, offsets), offsets)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from uncertain_cep.candidates.own_times import OffsetBounds
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.sequenced import sequenced
+from uncertain_cep.files.blobs import packed, unpacked
 from uncertain_cep.occurrence.answers import GroupProbabilities, group_probabilities
 from uncertain_cep.occurrence.explicit_matches import TableTicks
 from uncertain_cep.occurrence.match_groups import MatchGroups
 from uncertain_cep.occurrence.numbered_matches import DescribedMatches, GroupableMatches, GroupFilter
+from uncertain_cep.occurrence.portable_matches import MergedMatches, PortableMatches, filter_of_part
 from uncertain_cep.occurrence.row_matches import RowMatches
 from uncertain_cep.occurrence.undecided_rows import may_be_kept
 from uncertain_cep.operators.counters import GroupCounts
@@ -25,7 +27,7 @@ from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.results.having import rows_kept
 from uncertain_cep.results.ranking import ranked
 
-__all__ = ["EventsOfMatches", "probability_rows", "refusal_of", "rows_of_groups"]
+__all__ = ["EventsOfMatches", "merged_rows", "portable_batches", "probability_rows", "refusal_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +95,50 @@ def probability_rows(
         return pa.RecordBatch.from_pylist([], schema=plan.output_schema)
     refusal = refusal_of(plan, events.ticks, events.pmfs, matches)
     described = DescribedMatches.of(plan, matches, events.ticks, events.offsets, events.pmfs)
-    return rows_of_groups(plan, described, refusal, threads, events.group_filter, counts)
+    return _rows_of_groups(plan, described, refusal, threads, events.group_filter, counts)
 
 
-def rows_of_groups(
+def portable_batches(
+    plan: EvaluationPlan, events: EventsOfMatches, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the matches of a table for the parts that weigh their groups, of ``plan.batch_schema``.
+
+    Parameters are those of :func:`probability_rows`.
+    """
+    assert plan.by_row is not None
+    matches = RowMatches.of(plan.by_row, batches)
+    if not matches.count:
+        return
+    refusal = refusal_of(plan, events.ticks, events.pmfs, matches)
+    described = DescribedMatches.of(
+        plan, matches, events.ticks, events.offsets, events.pmfs, every_clock=True
+    )
+    for part, portable in PortableMatches.by_part(plan, described, refusal):
+        row = {"part": part, "matches": packed(portable.packed())}
+        yield pa.RecordBatch.from_pylist([row], schema=plan.batch_schema)
+
+
+def merged_rows(plan: EvaluationPlan, part: int, blobs: Iterable[bytes]) -> pa.RecordBatch:
+    """Return the rows of the groups that a part weighs.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    part : int
+    blobs : iterable of bytes
+        All matches that :func:`portable_batches` have for it, of all tables; at least one blob.
+
+    Raises
+    ------
+    ConfidenceCostError
+        If a group takes too many steps, and neither an estimate nor certain bounds will do.
+    """
+    merged = MergedMatches.of(plan, [PortableMatches.unpacked(unpacked(blob)[0]) for blob in blobs])
+    group_filter = filter_of_part(plan, MatchGroups.of(plan, merged), part)
+    return _rows_of_groups(plan, merged, merged.refusal, 1, group_filter)
+
+
+def _rows_of_groups(
     plan: EvaluationPlan,
     matches: GroupableMatches,
     refusal: str,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from html import escape
+from typing import Final
 
 import pyarrow as pa
 
@@ -32,6 +33,9 @@ from uncertain_cep.query.typed import Aggregated, Apply, TypedExpression, column
 from uncertain_cep.timeline.domain import Names, TimeDomain
 
 __all__ = ["EvaluationPlan"]
+
+_OF_PARTS: Final = pa.schema([("part", pa.int64()), ("matches", pa.binary())])
+"""Matches of groups, and the part that weighs these."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -80,6 +84,9 @@ class EvaluationPlan:
     """With RETURN EXPECTED COUNT, that of the matches to count."""
     by_row: EvaluationPlan | None = None
     """With RETURN PROBABILITY, that of the matches, which returns the rows of their events besides."""
+    spread: int = 0
+    """With RETURN PROBABILITY, in how many parts groups are weighed elsewhere, from the matches of several
+    tables, which are all that is returned then; 0: groups are weighed where their matches are."""
     keeps_undecided: bool = False
     """Whether a group whose probability takes too many steps has certain bounds instead of an error."""
     planner: str = "auto"
@@ -364,6 +371,8 @@ class EvaluationPlan:
     @property
     def batch_schema(self) -> pa.Schema:
         """Columns of the engine's batches: the result's, and those that only choose among the matches."""
+        if self.spread:
+            return _OF_PARTS
         query, schema = self.query, self.output_schema
         chosen_by = query.is_ordered or query.non_overlapping or self._having_asks_confidence
         if chosen_by and not self.confidence:

@@ -29,6 +29,7 @@ from uncertain_cep.spark.dataframes import (
 )
 from uncertain_cep.spark.file_jobs import run_on_files
 from uncertain_cep.spark.file_worker import check_files
+from uncertain_cep.spark.group_frames import groups_frame
 from uncertain_cep.spark.preparing import PreparedMatch, Spread, prepare
 from uncertain_cep.spark.streamed import stream_frame
 from uncertain_cep.spark.undecided_counts import warn_of_later_count
@@ -50,6 +51,7 @@ def match(
     evaluation: str = "auto",
     confidence: bool = True,
     approximate: Approximation | float | None = None,
+    undecided: str = "error",
     partitions: int | None = None,
     slice_length: int | None = None,
     planner: str = "auto",
@@ -71,8 +73,10 @@ def match(
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
-    query, names, tick, evaluation, confidence, approximate, planner, kleene, latency_weight, parameters
+    query, names, tick, evaluation, confidence, approximate, undecided, planner, kleene, latency_weight
         As for `uncertain_cep.match`. Each task chooses a plan by its own events.
+    parameters
+        As for `uncertain_cep.match`.
     sources : bool
         Whether events that name one clock move together. If times are timestamps, offsets are intervals.
     known_until : int, str or datetime, optional
@@ -191,6 +195,8 @@ def _evaluated(prepared: PreparedMatch, spark: SparkSession, schema: t.StructTyp
 def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
     """Return the frame of matches of prepared candidates."""
     plan = prepared.plan
+    if plan.is_grouped:
+        return groups_frame(prepared, spark)
     schema = from_arrow_schema(plan.batch_schema)
     if plan.counts:
         return _added_up(plan, _evaluated(prepared, spark, schema))

@@ -62,6 +62,14 @@ class PreparedMatch:
     """The files that workers read themselves. The candidates are the numbers of the tasks then."""
     undecided: Undecided | None = None
     """The undecided matches, if there can be any and somebody asks for them."""
+    partitions: int = 1
+    """How many there are."""
+
+    def spread_over(self, parts: int) -> PreparedMatch:
+        """Return the same for tasks that send the matches of groups to parts that weigh these."""
+        plan = replace(self.plan, spread=parts)
+        work = None if self.work is None else replace(self.work, plan=plan)
+        return replace(self, plan=plan, work=work)
 
     def evaluate(self, spark: SparkSession) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         """Return a function that yields the matches of a partition of the candidates of a session."""
@@ -97,11 +105,6 @@ def prepare(
     schema = noted_schema(frame, model)
     plan = make_plan(parsed, schema, options)
     plan.refuse_unbounded("Spark")
-    if plan.is_grouped:
-        raise OptionError(
-            "RETURN PROBABILITY does not support Spark yet: match a frame in this process, or ask Spark "
-            "for the matches"
-        )
     check_clock_columns(plan, schema)
     if plan.domain.per_unit != 1:
         raise OptionError(
@@ -123,7 +126,10 @@ def prepare(
                 undecided = replace(undecided, partitions=len(work.tasks), last_tick=last_tick)
                 work = replace(work, last_tick=last_tick)
             numbers = task_numbers(frame, work)
-            return PreparedMatch(plan, numbers, schema, None, work=work, undecided=undecided)
+            tasks = len(work.tasks)
+            return PreparedMatch(
+                plan, numbers, schema, None, work=work, undecided=undecided, partitions=tasks
+            )
     return _shuffled(frame, plan, schema, tick, spread, diagnostics, undecided)
 
 
@@ -178,4 +184,5 @@ def _shuffled(
     rows = partitioned(rows, candidates, slices, partitions)
     if undecided is not None:
         undecided = replace(undecided, partitions=partitions, last_tick=statistics.last_tick)
-    return PreparedMatch(plan, plainly_named(rows), arrow, slicing, key_slices, undecided=undecided)
+    rows = plainly_named(rows)
+    return PreparedMatch(plan, rows, arrow, slicing, key_slices, undecided=undecided, partitions=partitions)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
+from uncertain_cep.files.blobs import unpacked
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.query import Query
 from uncertain_cep.running.installation import needed
@@ -25,7 +26,6 @@ from uncertain_cep.spark.dataframes import (
 )
 from uncertain_cep.spark.session import STATE_PROVIDER, STATE_SETTINGS
 from uncertain_cep.spark.stream_state import BLOB, StreamState
-from uncertain_cep.streaming.blobs import unpacked
 from uncertain_cep.streaming.cutting import PIECES, cut
 from uncertain_cep.streaming.held_slices import COUNTED
 from uncertain_cep.streaming.stream_layout import StreamLayout, StreamOptions

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from uncertain_cep.executor import Slicing, execute
+from uncertain_cep.occurrence.probability_rows import merged_rows
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.order import non_overlapping
 from uncertain_cep.results.ranking import ranked
@@ -20,8 +21,10 @@ __all__ = [
     "match_partition",
     "non_overlapping_in_partition",
     "parquet_writer",
+    "rank_groups",
     "rank_partition",
     "unused_name",
+    "weigh_groups_of_parts",
     "write_batches",
     "write_partition",
 ]
@@ -78,6 +81,38 @@ def rank_partition(
     for batch in evaluate(batches):
         rank = ranked(np.asarray(batch.column("confidence").to_numpy()))
         yield batch.append_column(name, pa.array(rank))
+
+
+def weigh_groups_of_parts(
+    batches: Iterable[pa.RecordBatch], *, plan: EvaluationPlan
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the groups of some parts.
+
+    Parameters
+    ----------
+    batches : iterable of RecordBatch
+        All matches of these parts, of ``plan.batch_schema``; columns have any names.
+    """
+    blobs: dict[int, list[bytes]] = {}
+    for batch in batches:
+        for part, blob in zip(*map(pa.Array.to_pylist, batch.columns), strict=True):
+            blobs.setdefault(part, []).append(blob)
+    while blobs:
+        yield merged_rows(plan, *blobs.popitem())
+
+
+def rank_groups(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    evaluate: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    name: str,
+    probability: str,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the groups of `evaluate` with one more column, `name`: probabilities as rankings compare them."""
+    for batch in evaluate(batches):
+        column = batch.column(probability)
+        rank = ranked(np.asarray(column.fill_null(0.0).to_numpy()))
+        yield batch.append_column(name, pa.array(rank, mask=np.asarray(column.is_null())))
 
 
 def unused_name(schema: pa.Schema, name: str) -> str:

@@ -118,6 +118,7 @@ def match_to_parquet(
     evaluation: str = "auto",
     confidence: bool = True,
     approximate: Approximation | float | None = None,
+    undecided: str = "error",
     partitions: int | None = None,
     slice_length: int | None = None,
     overwrite: bool = False,

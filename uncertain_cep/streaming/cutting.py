@@ -21,8 +21,8 @@ from uncertain_cep.config import CUT_AT_ONCE
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.executor import check_table, constants_hold, ticks_of
 from uncertain_cep.expressions.vectorised import Values
+from uncertain_cep.files.blobs import packed
 from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, News
-from uncertain_cep.streaming.blobs import packed
 from uncertain_cep.streaming.held_ids import id_pieces
 from uncertain_cep.streaming.stream_layout import CLOSE, HEARTBEAT, StreamLayout
 from uncertain_cep.timeline.domain import TICK_METADATA, with_noted_tick

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from confidence.config import EVER
 from uncertain_cep.errors import TraceError
-from uncertain_cep.streaming.blobs import packed, unpacked
+from uncertain_cep.files.blobs import packed, unpacked
 from uncertain_cep.streaming.stream_layout import StreamLayout
 from uncertain_cep.traces.checks import check_ids, used_again
 

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from uncertain_cep.config import CUT_AT_ONCE
 from uncertain_cep.errors import TraceError
 from uncertain_cep.executor import Slicing, execute, ticks_of
+from uncertain_cep.files.blobs import packed, unpacked
 from uncertain_cep.results.order import finished
 from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, BatchClock, News
-from uncertain_cep.streaming.blobs import packed, unpacked
 from uncertain_cep.streaming.cutting import CLOCK, EVENTS, IDS
 from uncertain_cep.streaming.held_ids import BlobStore, HeldIds
 from uncertain_cep.streaming.stream_layout import KIND, LATE_ID, LATE_TYPE, StreamLayout, check_fingerprint

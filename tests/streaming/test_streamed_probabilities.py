@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given, note
@@ -21,7 +23,7 @@ from tests.cases.sampling import FEWER, sampled_from
 from tests.cases.times import timed_cases
 from tests.streaming.arrivals import arrivals, pushed
 from tests.streaming.test_held_slices import streamed
-from uncertain_cep.errors import OptionError
+from uncertain_cep.errors import ConfidenceCostError, OptionError
 from uncertain_cep.testing.patterns import components
 
 KINDS: dict[str, st.SearchStrategy[Any]] = {
@@ -149,3 +151,25 @@ def test_a_snapshot_goes_on() -> None:
     last = pa.table({"type": ["B"], "id": [4], "lower": [20], "upper": [20]}, schema=SCHEMA)
     assert second.push(last).num_rows == first.push(last).num_rows == 0
     assert second.close().to_pylist() == first.close().to_pylist() == [{"bucket": 10, "probability": 0.5}]
+
+
+@pytest.mark.compiled
+def test_a_dense_stream_stops_with_its_error() -> None:
+    """All events of a bucket are in reach of each other: its 45,168 matches tie, and it is soon given up."""
+    draw = np.random.default_rng(1)
+    lower = np.sort(draw.integers(0, 900, 300))
+    kinds = draw.choice(["A", "B", "C"], 300).tolist()
+    table = pa.table({"type": kinds, "id": range(300), "lower": lower, "upper": lower + 100})
+    query = "PATTERN SEQ(A a, B b, C c) WITHIN 40 RETURN PROBABILITY EVERY 1000"
+    seconds = []
+    # The first one may compile kernels.
+    for _ in range(2):
+        matcher = uc.IncrementalMatcher(query, table.schema, largest_interval=100)
+        began = time.process_time()
+        matcher.push(table)
+        with pytest.raises(ConfidenceCostError, match="bucket that begins at 0 takes more than"):
+            matcher.close()
+        seconds.append(time.process_time() - began)
+        with pytest.raises(OptionError, match="an earlier call failed"):
+            matcher.push(table)
+    assert seconds[-1] < 2.0

@@ -181,7 +181,7 @@ def _follow(query: StreamingQuery, layout: StreamLayout) -> None:
 
 def _line(number: int, metrics: Mapping[str, int], layout: StreamLayout) -> str:
     """Return a line about a batch."""
-    matches = "buckets" if layout.plan.counts else "matches"
+    matches = "buckets" if layout.has_buckets else "matches"
     parts = [
         f"batch {number}: {counted(metrics['events'], 'event')}, {metrics['matches']:,} {matches}, "
         f"{metrics['late']:,} late",

@@ -116,8 +116,7 @@ def _in_turn(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches of branches, one after the other."""
     for branch, matches in parts:
-        left_out = branch.bound.left_out
-        yield from matches() if plan.counts else (widened(plan, batch, left_out) for batch in matches())
+        yield from (widened(plan, batch, branch.bound.left_out) for batch in matches())
 
 
 def _by_slice(

@@ -75,7 +75,7 @@ def _decided(
 
 def _number_wanted(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch) -> int:
     """Count the matches that HAVING keeps."""
-    chunk = chunk if plan.counts else confident(plan, chunk)
+    chunk = confident(plan, chunk)
     if plan.having is None or not len(chunk.lower):
         return len(chunk.lower)
     return int(had(plan, table, chunk, False).num_rows)

@@ -184,10 +184,7 @@ def refusal_of(
     plan: EvaluationPlan, ticks: TableTicks, pmfs: ExplicitPmfs | None, matches: RowMatches
 ) -> str:
     """Return why several matches of these events cannot be weighed together; nothing if they can."""
-    if not plan.sequences:
-        return ""
-    first = plan.or_free[0]
-    order = sequenced(first, ticks.table, pmfs, ticks.lower, ticks.upper)
+    order = sequenced(plan.or_free[0], ticks.table, pmfs, ticks.lower, ticks.upper)
     if order is None:
         return ""
     what = ""

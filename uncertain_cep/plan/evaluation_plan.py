@@ -6,7 +6,7 @@ partition key. The rest: bytecode that kernels interpret as soon as its variable
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Final
@@ -326,6 +326,11 @@ class EvaluationPlan:
         return tuple(j for j, component in enumerate(self.components) if not component.kleene)
 
     @property
+    def kleene(self) -> str:
+        """The option of what a Kleene component gives: {"matches", "compressed"}."""
+        return "compressed" if self.compressed else "matches"
+
+    @property
     def owner(self) -> int:
         """The component by whose first event a match belongs to a slice of time: one that takes few events.
 
@@ -398,6 +403,10 @@ class EvaluationPlan:
     def least_confidence(self) -> float:
         """A confidence that every match reaches which HAVING keeps, but for rounding; 0 if it asks none."""
         return max(self.query.min_confidence or 0.0, least_confidence(self.having))
+
+    def with_branches(self, branches: Sequence[EvaluationPlan]) -> EvaluationPlan:
+        """Return the plan with other plans in place of those without OR."""
+        return replace(self, branches=tuple(branches)) if self.branches else branches[0]
 
     def of_branch(self, branch: EvaluationPlan) -> EvaluationPlan:
         """Return a branch, or the plan that counts its matches if those of this plan are counted."""

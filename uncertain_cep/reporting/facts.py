@@ -264,7 +264,7 @@ def _drawn(answer: Answer, pictures: Pictures, count: int, places: Int64, clock:
 
 
 def _independence(plan: EvaluationPlan, trace: TraceFacts) -> str:
-    if not plan.clocks:
+    if plan.clock_names.source is None:
         return "The times of different events are independent of each other."
     return (
         f"{counted(trace.named, 'event')} of {counted(trace.clocks, 'clock')}: events of one clock move "

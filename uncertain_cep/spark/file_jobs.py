@@ -41,7 +41,7 @@ def file_work(
 
     ``schema`` is the schema of the events, and ``tick`` the length of a tick by their own columns.
     """
-    if plan.orders:
+    if _why_together(plan):
         return None
     files, tasks = _files_and_tasks(frame, plan, schema, partitions)
     if files is None or tasks is None or not tasks.sound:
@@ -53,12 +53,17 @@ def describe_reading(frame: DataFrame, query: Query, options: MatchOptions) -> s
     """Return in words who reads the events of a frame, and why."""
     schema = noted_schema(whole_numbers(frame, options.names), options.names)
     plan = make_plan(query, schema, options)
-    if plan.orders:
-        return "Spark reads and shuffles the events: those of an ordered source may depend on each other"
+    if why := _why_together(plan):
+        return f"Spark reads and shuffles the events: {why}"
     files, tasks = _files_and_tasks(frame, plan, schema, None)
     if files is None or tasks is None:
         return "Spark reads and shuffles the events: they are not all those of files that tell their times"
     return tasks.describe(len(files.parts))
+
+
+def _why_together(plan: EvaluationPlan) -> str:
+    """Return why workers cannot read files one by one; nothing if they can."""
+    return "" if plan.clock_names.ordered is None else "those of an ordered source may depend on each other"
 
 
 def _files_and_tasks(

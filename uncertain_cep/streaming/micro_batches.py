@@ -91,7 +91,7 @@ class SlicedEvaluation:
         self._plan = plan
         self.planning = Replanning(plan)
         # In order by their sequences, events can be at one tick.
-        has_sequences = plan.clocks and plan.names.sequence in schema.names
+        has_sequences = plan.names.sequence in plan.clock_columns(schema.names)
         self._branches = [
             branch
             for branch in plan.or_free

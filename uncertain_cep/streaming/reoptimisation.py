@@ -91,11 +91,10 @@ class Replanning:
             yield from execute(plan, table, owned=owned)
             return
         # The slice tells which readings there are; each is planned on it.
-        if not plan.is_open:
-            branches = [
-                self._with_tree(number, branch, table) for number, branch in enumerate(self._branches)
-            ]
-            plan = replace(plan, branches=tuple(branches)) if plan.branches else branches[0]
+        if plan.open_readings is None:
+            plan = plan.with_branches(
+                [self._with_tree(number, branch, table) for number, branch in enumerate(self._branches)]
+            )
         self._first_events += int(owned.sum())
         began = perf_counter()
         for batch in execute(plan, table, owned=owned):

@@ -209,13 +209,13 @@ class StreamLayout:
         keys, bound = self.plan.shared_keys, self.plan.bound
         if not self.has_buckets:
             return keys
-        by = bound.by if self.plan.counts else {key.attribute for key in bound.keys if key.variable is None}
+        by = {*bound.by, *(key.attribute for key in bound.keys if key.variable is None)}
         return tuple(key for key in keys if key in by)
 
     @property
     def has_buckets(self) -> bool:
         """Whether a slice reports buckets of time, not the matches of some events."""
-        return self.plan.counts or (self.plan.is_grouped and self.plan.bound.every is not None)
+        return self.plan.bound.every is not None
 
     @property
     def clock(self) -> BatchClock:
@@ -281,7 +281,7 @@ class StreamLayout:
             "schema": {field.name: str(field.type) for field in self.schema},
             "columns": plan.model_columns(self.schema.names),
             "tick": plan.domain.describe(),
-            "kleene": "compressed" if plan.compressed else "matches",
+            "kleene": plan.kleene,
             "largest_interval": self.largest,
             "slice_length": self.length,
             "buckets": self.buckets,

@@ -38,11 +38,12 @@ def refuse_open_groups(plan: EvaluationPlan) -> None:
         return
     firsts = {branch.components[0].variable for branch in plan.or_free}
     of_events = {key.variable for key in plan.bound.keys if key.attribute is None}
-    if plan.is_open or len(firsts) > 1 or not firsts & of_events:
+    several = plan.open_readings is not None or len(firsts) > 1
+    if several or not firsts & of_events:
         first = plan.components[0].variable
         # A list that may be read as one event is a list all the same.
         is_list = f"{first}[]" in plan.query.text
-        by_first = "" if plan.is_open or len(firsts) > 1 or is_list else f", or BY {first}"
+        by_first = "" if several or is_list else f", or BY {first}"
         raise OptionError(
             "a group of RETURN PROBABILITY may get matches until the stream ends: add buckets, such as "
             f"EVERY 1 hour{by_first}"

@@ -59,6 +59,37 @@ def slow_contents(folder: Path) -> tuple[list[Path], list[Path]]:
     return files, [path for path in inside if path.is_symlink() and path.is_dir()]
 
 
+def slow_circle(folder: Path, above: tuple[str, ...] = ()) -> Path | None:
+    """Return the first link that leads back to a folder above it, all paths gone through."""
+    real = os.path.realpath(folder)
+    if real in above:
+        return folder
+    inside = sorted(place for place in folder.iterdir() if place.name[0] not in "_." and place.is_dir())
+    circles = (slow_circle(place, (*above, real)) for place in inside)
+    return next((circle for circle in circles if circle is not None), None)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abcd_"), st.integers(0, 5)), max_size=8))
+def test_a_link_in_a_circle_is_the_first_on_the_way(
+    tmp_path_factory: pytest.TempPathFactory, links: list[tuple[int, str, int]]
+) -> None:
+    folder = tmp_path_factory.mktemp("circles")
+    folders = [
+        folder,
+        folder / "b",
+        folder / "b" / "c",
+        folder / "d",
+        folder / "d" / "_e",
+        folder / "d" / "f",
+    ]
+    for place in folders[1:]:
+        place.mkdir()
+    for place, name, to in links:
+        with suppress(FileExistsError):
+            (folders[place] / name).symlink_to(folders[to], target_is_directory=True)
+    assert link_in_circle(folder) == slow_circle(folder)
+
+
 NAMES = st.sampled_from(["a", "a.csv", "b", "B", "_a", ".b", "a b", "ä", "a-"])
 KINDS = st.sampled_from(["file", "folder", "link", "link to a file", "link to nothing"])
 
@@ -107,6 +138,11 @@ def test_folders_can_be_nested_deeper_than_calls(tmp_path: Path) -> None:
     file = places[-1] / "t.csv"
     file.touch()
     assert contents_of_folder(tmp_path) == ([file], [])
+    assert link_in_circle(tmp_path) is None
+    back = places[-1] / "z"
+    back.symlink_to(places[500], target_is_directory=True)
+    assert link_in_circle(tmp_path) == back
+    back.unlink()
     # What removes the folders of tests calls itself.
     file.unlink()
     for place in reversed(places[1:]):

@@ -59,25 +59,33 @@ def _from_last_name(folder: str) -> list[os.DirEntry[str]]:
 def link_in_circle(folder: Path) -> Path | None:
     """Return a link to a folder that it is in, which leads whoever follows links in circles, if there is one.
 
-    Names that start with ``_`` or ``.`` are passed over, and what cannot be read.
+    Names that start with ``_`` or ``.`` are passed over, and what cannot be read. Each folder is listed once,
+    whatever the number of links to it, and limits are looked at before.
     """
-    done: set[str] = set()
+    done, above = set[tuple[int, int]](), set[tuple[int, int]]()
+    # A folder that is still to be looked at; or its number, once all that is in it has been.
+    waiting: list[str | tuple[int, int]] = [os.fspath(folder)]
+    # Folders can be nested deeper than Python calls.
+    while waiting:
+        place = waiting.pop()
+        if isinstance(place, tuple):
+            above.remove(place)
+            done.add(place)
+            continue
+        number = _number(place)
+        if number in above:
+            return Path(place)
+        if number is not None and number not in done:
+            above.add(number)
+            waiting.append(number)
+            waiting += [entry.path for entry in _from_last_name(place) if entry.is_dir()]
+    return None
 
-    def search(place: Path, above: frozenset[str]) -> Path | None:
-        real = os.path.realpath(place)
-        if real in above:
-            return place
-        if real in done:
-            return None
-        try:
-            inside = sorted(
-                entry.path for entry in os.scandir(place) if entry.name[0] not in "_." and entry.is_dir()
-            )
-        except OSError:
-            inside = []
-        circles = (search(Path(path), above | {real}) for path in inside)
-        circle = next((path for path in circles if path is not None), None)
-        done.add(real)
-        return circle
 
-    return search(folder, frozenset())
+def _number(folder: str) -> tuple[int, int] | None:
+    """Return device and number of a folder, the same by all links to it; None if it is gone."""
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

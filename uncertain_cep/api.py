@@ -167,8 +167,7 @@ def match(
     UncertainCepWarning
         If there are no events, or none of a type that the pattern names; if no event can be a variable; if a
         percentage such as ``95%`` is compared with a column that goes far beyond 1; of columns of clocks that
-        say nothing, such as ``sequence`` without ``source``. Each once. Of a Spark
-        frame only variables that no event can be are known, without what a missing type may have meant.
+        say nothing, such as ``sequence`` without ``source``. Each once, of Spark frames in the same words.
 
     See Also
     --------

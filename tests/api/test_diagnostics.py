@@ -16,25 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from uncertain_cep.candidates import diagnostics
+from tests.cases.remarks import REMARKS, TRACE
+from uncertain_cep.candidates import diagnosed_events, diagnostics
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.config import TYPE_ROWS
 from uncertain_cep.executor import execute
 from uncertain_cep.plan import make_plan
 
 Ask = Callable[[Any, str], object]
-
-TRACE = pa.table(
-    {
-        "type": ["Start", "CPU", "CPU", "Stop"],
-        "id": [1, 2, 3, 4],
-        "lower": [0, 1, 2, 9],
-        "upper": [0, 2, 3, 9],
-        "value": [None, 50.0, 97.5, None],
-        "share": [0.1, 0.5, 1.5, None],
-        "host": pa.array([None] * 4, pa.string()),
-    }
-)
 
 
 def said(ask: Callable[..., object], *arguments: object, **options: object) -> list[str]:
@@ -67,65 +56,7 @@ ASKS = pytest.mark.parametrize(
 
 
 @ASKS
-@pytest.mark.parametrize(
-    ("query", "messages"),
-    [
-        ("SEQ(Start a, CPU b, !Stop n) WHERE b.value > 60 AND n.id > 0", []),
-        ("SEQ(Strat a, CPU b)", ["no event of type Strat; did you mean Start?"]),
-        ("SEQ(start a, CPU b)", ["no event of type start; did you mean Start?"]),
-        ("SEQ(Start a, !cpu b, CPU c)", ["no event of type cpu; did you mean CPU?"]),
-        ("SEQ(Start a, (CPU|Memory) b)", ["no event of type Memory; the types are CPU, Start, Stop"]),
-        (
-            "SEQ(Start a, OR(CPU b, Stpo c, `Sto p` d)) WHERE b.value > 1",
-            ["no event of type Stpo; did you mean Stop?", "no event of type `Sto p`; did you mean Stop?"],
-        ),
-        (
-            "SEQ(Start a, OR(CPU b, Stop c)) WHERE a.value > 1",
-            ["no event can be a: none of type Start meets a.value > 1: check its type and conditions"],
-        ),
-        (
-            "SEQ(ANY a, CPU+ b[]) WHERE b[i].value > 100 AND b[i].id > 0",
-            [
-                "no event can be b: none of type CPU meets b[i].value > 100 and meets b[i].id > 0: "
-                "check its type and conditions"
-            ],
-        ),
-        (
-            "SEQ(Start a, !CPU n, Stop b) WHERE n.value > 100",
-            ["no event can be n: none of type CPU meets n.value > 100, so that the negation forbids nothing"],
-        ),
-        (
-            "SEQ(Start a, Stop b) WHERE [host]",
-            [
-                "no event can be a: none of type Start has a value of host: check its type and conditions",
-                "no event can be b: none of type Stop has a value of host: check its type and conditions",
-            ],
-        ),
-        (
-            "SEQ(Start a, CPU b) WHERE b.value > 95%",
-            ["95% is 0.95, but b.value goes up to 97.5: if it counts in percent, compare it with 95"],
-        ),
-        (
-            "SEQ(Start a, CPU+ b[], CPU+ c[]) WHERE 5% < b[i].value AND avg(c[].value) >= 7% AND b.id > 200%",
-            [
-                "5% is 0.05, but b.value goes up to 97.5: if it counts in percent, compare it with 5",
-                "200% is 2, but b.id goes up to 3: if it counts in percent, compare it with 200",
-            ],
-        ),
-        # What is never true keeps every event out, and is said once.
-        ("SEQ(Start a, CPU b) WHERE b.value = NULL", ["b.value = NULL is never true: write b.value IS NULL"]),
-        (
-            "SEQ(Start a, !CPU n, Stop b) WHERE NULL != n.value AND n.id > 0",
-            ["NULL != n.value is never true: write n.value IS NOT NULL"],
-        ),
-        # Written as a number, of other events, as a factor, or not beyond what a share can be.
-        ("SEQ(Start a, CPU b) WHERE b.value > 0.95", []),
-        ("SEQ(Stop a) WHERE a.value > 95% OR a.id = 4", []),
-        ("SEQ(CPU a, CPU b) WHERE b.value > 95% * a.value", []),
-        ("SEQ(Start a, CPU b) WHERE b.share > 95%", []),
-        ("SEQ(CPU a, CPU b) WHERE b.value > 0%", []),
-    ],
-)
+@pytest.mark.parametrize(("query", "messages"), REMARKS)
 def test_what_is_said(ask: Ask, query: str, messages: list[str]) -> None:
     assert said(ask, TRACE, f"PATTERN {query} WITHIN 20") == messages
 
@@ -242,7 +173,11 @@ def test_faults_come_before_doubts() -> None:
 
 def test_times_with_a_zone_compared_with_times_without() -> None:
     stamps = pa.array([0, 1, 2, 3], pa.timestamp("s"))
-    table = TRACE.append_column("at", stamps).append_column("seen", stamps.cast(pa.timestamp("us", "UTC")))
+    table = (
+        TRACE.drop_columns("seen")
+        .append_column("at", stamps)
+        .append_column("seen", stamps.cast(pa.timestamp("us", "UTC")))
+    )
     query = "PATTERN SEQ(Start a, CPU b) WHERE a.at <= b.seen AND a.at < b.at WITHIN 20"
     assert said(uc.match, table, query) == [
         "no time zone in a.at, and UTC in b.seen: what has none is read as UTC; give all a zone, or none"
@@ -250,7 +185,7 @@ def test_times_with_a_zone_compared_with_times_without() -> None:
 
 
 def test_a_large_table_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnostics, "DIAGNOSED_ROWS", 10)
+    monkeypatch.setattr(diagnosed_events, "DIAGNOSED_ROWS", 10)
     n = 1000
     table = pa.table(
         {"type": ["A"] * n, "id": range(n), "lower": range(n), "upper": range(n), "v": np.linspace(0, 100, n)}
@@ -274,9 +209,9 @@ def test_a_candidate_is_found_wherever_it_is(data: st.DataObject, types: list[st
     )
     query = "PATTERN SEQ(A a, !B b, C c) WHERE a.v > 1 AND b.v > 1 WITHIN 20"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diagnostics, "FIRST_ROWS", data.draw(st.sampled_from([1, 2, 4096])))
-        patch.setattr(diagnostics, "FEW_ROWS", data.draw(st.sampled_from([0, 256])))
-        patch.setattr(diagnostics, "FEW_TYPES", data.draw(st.sampled_from([0, 16])))
+        patch.setattr(diagnosed_events, "FIRST_ROWS", data.draw(st.sampled_from([1, 2, 4096])))
+        patch.setattr(diagnosed_events, "FEW_ROWS", data.draw(st.sampled_from([0, 256])))
+        patch.setattr(diagnosed_events, "FEW_TYPES", data.draw(st.sampled_from([0, 16])))
         lines = said(uc.match, table, query)
     if not types:
         assert lines == [diagnostics.EMPTY_TRACE]

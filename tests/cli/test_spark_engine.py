@@ -217,5 +217,5 @@ def test_without_matches_the_candidates_are_counted(invoke: Invoke, parquet: Pat
         out = tmp_path / f"out{number}"
         result = invoke("match", query, parquet, "-o", out, *options, *ON_SPARK)
         assert result.exit_code == 0, result.stderr
-        assert "warning: no event can be b: none of type BB is there" in result.stderr
+        assert "warning: no event of type BB; did you mean B?" in result.stderr
         assert "\ncandidates: a 1, b 0\n" in result.stderr

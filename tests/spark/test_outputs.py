@@ -147,8 +147,8 @@ def test_variables_without_candidates(spark: SparkSession) -> None:
     with pytest.warns(uc.UncertainCepWarning) as caught:
         uc.match(frame, query)
     assert [str(warning.message) for warning in caught] == [
+        "no event of type Bb; did you mean B?",
         "no event can be a: none of type A meets a.value > 1000: check its type and conditions",
-        "no event can be c: none of type Bb is there: check its type and conditions",
     ]
     assert all(warning.filename == __file__ for warning in caught)
 

@@ -84,9 +84,9 @@ def test_a_link_in_a_circle_is_the_first_on_the_way(
     ]
     for place in folders[1:]:
         place.mkdir()
-    for place, name, to in links:
+    for number, name, to in links:
         with suppress(FileExistsError):
-            (folders[place] / name).symlink_to(folders[to], target_is_directory=True)
+            (folders[number] / name).symlink_to(folders[to], target_is_directory=True)
     assert link_in_circle(folder) == slow_circle(folder)
 
 

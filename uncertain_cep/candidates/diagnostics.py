@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.candidates.selection import rows_taken, type_mask
-from uncertain_cep.config import (
-    DIAGNOSED_ROWS,
-    FEW_ROWS,
-    FEW_TYPES,
-    FIRST_ROWS,
-    FIRST_TYPES,
-    LARGEST_SHARE,
-    MOST_COMPARED_TYPES,
-    TYPE_ROWS,
-)
+from uncertain_cep.candidates.diagnosed_events import EventsLookedAt, TableEvents
+from uncertain_cep.candidates.selection import type_mask
+from uncertain_cep.config import LARGEST_SHARE, MOST_COMPARED_TYPES
 from uncertain_cep.errors import warn
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.plan.derived import once_a_plan
@@ -36,7 +27,7 @@ from uncertain_cep.query.walks import components_of
 from uncertain_cep.timeline.domain import TimeDomain
 from uncertain_cep.traces.instants import warn_of_naive
 
-__all__ = ["EMPTY_TRACE", "Diagnostics"]
+__all__ = ["EMPTY_TRACE", "Diagnostics", "negated_parts"]
 
 EMPTY_TRACE: Final = (
     "the trace has no events: is it the right file, and do its rows pass the schema's conditions?"
@@ -82,40 +73,37 @@ class Diagnostics:
 
     def look(self, table: pa.Table) -> None:
         """Look through the events of the call, a sound table, the first time it is there."""
+        if not self._looked and self._plan is not None:
+            self.look_at(TableEvents(self._plan, table))
+
+    def look_at(self, events: EventsLookedAt) -> None:
+        """Look through the events of the call, wherever they are, once."""
         plan = self._plan
         if self._looked or plan is None:
             return
         self._looked = True
-        if not table.num_rows:
+        if events.is_empty():
             self._empty = True
             warn(EMPTY_TRACE)
             return
-        types = table.column(plan.names.type)
-        types_named = dict.fromkeys(name for part in plan.bound.components for name in part.types)
-        missing = _missing(types, types_named)
+        missing = events.missing(_types_named(plan))
         self._missing = frozenset(missing)
         if missing:
-            there = _distinct(types)
+            there = events.types()
             for name in missing[:_MOST_SAID]:
                 warn(f"no event of type {quote_name(name)}{_instead(name, there)}")
             if len(missing) > _MOST_SAID:
                 warn(f"no event of {len(missing) - _MOST_SAID:,} more types that the pattern names")
-        for message in _percentages(plan, table):
+        for message in _percentages(plan, events):
             warn(message)
-        _look_at_zones(plan, table)
-        self._look_at_negations(plan, table)
+        _look_at_zones(plan, events.schema)
+        self._look_at_negations(plan, events)
 
-    def _look_at_negations(self, plan: EvaluationPlan, table: pa.Table) -> None:
+    def _look_at_negations(self, plan: EvaluationPlan, events: EventsLookedAt) -> None:
         """Warn of negated variables that no event can be; nobody else counts these beforehand."""
-        seen = set[str]()
-        for branch in plan.or_free:
-            for negation in branch.negations:
-                part = negation.component
-                if part.variable in seen or not part.local or self._told(part) or "(" in part.variable:
-                    continue
-                seen.add(part.variable)
-                if not _has_candidate(plan, table, part):
-                    warn(f"{_no_candidate(part, ())}, so that the negation forbids nothing")
+        for part in negated_parts(plan):
+            if not self._told(part) and not events.has_candidate(part):
+                warn(f"{_no_candidate(part, ())}, so that the negation forbids nothing")
 
     def counted(self, plan: EvaluationPlan, sizes: Sequence[int]) -> None:
         """Learn how many candidates the components of an OR-free pattern have, in pattern order."""
@@ -216,54 +204,6 @@ def _of_options(plan: EvaluationPlan) -> list[str]:
     return list(said)
 
 
-def _missing(types: pa.ChunkedArray, type_names: Iterable[str]) -> list[str]:
-    """Return the types that no event has."""
-    names = list(type_names)
-    if len(types) <= FEW_ROWS:
-        here = set(_plain(types).to_pylist())
-        return [name for name in names if name not in here]
-    if len(names) > FEW_TYPES:
-        plain = _plain(types)
-        of_them = plain.filter(pc.is_in(plain, pa.array(names, plain.type)))
-        there = set(of_them.unique().to_pylist())
-        return [name for name in names if name not in there]
-    # Most are soon met, and to ask Arrow for one takes as long as to look at a thousand rows.
-    here = set(_plain(types.slice(0, FIRST_TYPES)).to_pylist())
-    return [name for name in names if name not in here and not _occurs(types, name)]
-
-
-def _occurs(types: pa.ChunkedArray, name: str) -> bool:
-    """Return whether an event has a type; the events are looked at up to the first one that has."""
-    for chunk in types.chunks:
-        if pa.types.is_dictionary(chunk.type):
-            code = _index(chunk.dictionary, name)
-            if code >= 0 and _index(chunk.indices, code) >= 0:
-                return True
-        elif _index(chunk, name) >= 0:
-            return True
-    return False
-
-
-def _index(values: pa.Array, value: str | int) -> int:
-    """Return the first place of a value, -1 if there is none."""
-    return int(pc.index(values, pa.scalar(value, values.type)).as_py())
-
-
-def _plain(types: pa.ChunkedArray) -> pa.ChunkedArray:
-    return types.cast(types.type.value_type) if pa.types.is_dictionary(types.type) else types
-
-
-def _distinct(types: pa.ChunkedArray) -> list[str]:
-    """Return the types that events have, in order; of more than are compared, some."""
-    plain = _plain(types)
-    distinct = set[str | None]()
-    for start in range(0, len(plain), TYPE_ROWS):
-        distinct.update(plain.slice(start, TYPE_ROWS).unique().to_pylist())
-        if len(distinct) > MOST_COMPARED_TYPES:
-            break
-    return sorted(name for name in distinct if name is not None)
-
-
 def _instead(name: str, there: Sequence[str]) -> str:
     """Return the types that may be meant by a name that none has, as the end of a message."""
     by_letters: dict[str, str] = {}
@@ -278,14 +218,20 @@ def _instead(name: str, there: Sequence[str]) -> str:
     return f"; there are {count} types, such as {', '.join(map(quote_name, there[:_MOST_SHOWN]))}"
 
 
-def _has_candidate(plan: EvaluationPlan, table: pa.Table, part: PlannedComponent) -> bool:
-    """Return whether a component can take an event; O(rows up to the first one)."""
-    start, size = 0, FIRST_ROWS
-    while start < table.num_rows:
-        if len(rows_taken(plan, table.slice(start, size), part)):
-            return True
-        start, size = start + size, 4 * size
-    return False
+def _types_named(plan: EvaluationPlan) -> list[str]:
+    """Return the types that a pattern names, each once."""
+    return list(dict.fromkeys(name for part in plan.bound.components for name in part.types))
+
+
+def negated_parts(plan: EvaluationPlan) -> list[PlannedComponent]:
+    """Return the negated components that have conditions of their own, each variable once."""
+    parts: dict[str, PlannedComponent] = {}
+    for branch in plan.or_free:
+        for negation in branch.negations:
+            part = negation.component
+            if part.local and "(" not in part.variable:
+                parts.setdefault(part.variable, part)
+    return list(parts.values())
 
 
 def _compares_with_null(predicate: TypedExpression) -> bool:
@@ -310,10 +256,10 @@ def _no_candidate(part: PlannedComponent, keys: Sequence[str]) -> str:
     return f"no event can be {part.variable}: none {types} {shown}"
 
 
-def _look_at_zones(plan: EvaluationPlan, table: pa.Table) -> None:
+def _look_at_zones(plan: EvaluationPlan, schema: pa.Schema) -> None:
     """Warn of times with a zone that are compared with times without one."""
     for times in _compared_times(plan):
-        warn_of_naive((format_expression(part), table.schema.field(part.name).type) for part in times)
+        warn_of_naive((format_expression(part), schema.field(part.name).type) for part in times)
 
 
 @once_a_plan
@@ -332,12 +278,12 @@ def _compared_times(plan: EvaluationPlan) -> list[list[Column]]:
     return found_times
 
 
-def _percentages(plan: EvaluationPlan, table: pa.Table) -> Iterator[str]:
+def _percentages(plan: EvaluationPlan, events: EventsLookedAt) -> Iterator[str]:
     """Yield a warning for each column that is compared with a percentage and goes far beyond 1."""
     types = {part.variable: part.types for part in plan.bound.components}
     said = set[str]()
     for variable, name, share in _shares(plan):
-        largest = None if name in said else _most(plan, table, types.get(variable, ()), name)
+        largest = None if name in said else _most(plan, events, types.get(variable, ()), name)
         if largest is None or not largest > LARGEST_SHARE:
             continue
         said.add(name)
@@ -365,13 +311,11 @@ def _shares(plan: EvaluationPlan) -> list[tuple[str, str, float]]:
     return shares
 
 
-def _most(plan: EvaluationPlan, table: pa.Table, types: tuple[str, ...], name: str) -> float | None:
+def _most(plan: EvaluationPlan, events: EventsLookedAt, types: tuple[str, ...], name: str) -> float | None:
     """Return how far a column of numbers goes among events of some types; of a large table, in a sample."""
-    if name not in table.column_names or kind_of(table.schema.field(name).type) not in ("int", "float"):
+    if name not in events.schema.names or kind_of(events.schema.field(name).type) not in ("int", "float"):
         return None
-    rows = table.select(list(dict.fromkeys((plan.names.type, name))))
-    if rows.num_rows > DIAGNOSED_ROWS:
-        rows = rows.take(pa.array(np.linspace(0, rows.num_rows - 1, DIAGNOSED_ROWS).astype(np.int64)))
+    rows = events.sample(list(dict.fromkeys((plan.names.type, name))))
     mask = type_mask(rows, plan.names.type, types, {})
     column = rows.column(name) if mask is None else rows.column(name).filter(pa.array(mask))
     if pa.types.is_dictionary(column.type):

@@ -16,10 +16,11 @@ from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query
 from uncertain_cep.spark.clock_offsets import check_offsets_agree
 from uncertain_cep.spark.dataframes import column, in_workers, noted_schema, whole_numbers
+from uncertain_cep.spark.diagnosed_frame import FrameEvents
 from uncertain_cep.spark.event_files import files_of
 from uncertain_cep.spark.file_parts import EventFiles
 from uncertain_cep.spark.file_tasks import FileTasks, choose_tasks
-from uncertain_cep.spark.file_worker import FileWork
+from uncertain_cep.spark.file_worker import Counts, FileWork
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.jobs import count_cores, errors_of_workers
 from uncertain_cep.spark.largest_amounts import merged, roundable_columns, warn_of_rounded
@@ -107,14 +108,15 @@ def run_on_files(
         faults = [TraceFault(**fault) for row in reports for fault in json.loads(row["faults"])]
         if faults:
             raise TraceError(_first(faults, work.files.paths))
-        needed = whole_numbers(frame, plan.names).select(*map(column, plan.required_columns))
+        events = whole_numbers(frame, plan.names)
+        needed = events.select(*map(column, plan.required_columns))
         check_offsets_agree(needed, plan)
         if not work.files.ids_apart:
             check_unique_ids(needed, plan, candidate_filters(plan, needed.schema))
-    sizes = iter(np.sum([json.loads(row["candidates"]) for row in reports], axis=0).tolist())
-    for branch in plan.or_free:
-        diagnostics.counted(branch, [next(sizes) for _ in branch.components])
-    warn_of_rounded(work.files.schema, merged(row["largest"] for row in reports))
+        counts = Counts(plan, np.sum([json.loads(row["candidates"]) for row in reports], axis=0))
+        looked_at = FrameEvents(events, plan, work.files.schema, counts.sizes, counts.negated, counts.types)
+        looked_at.look(diagnostics)
+    warn_of_rounded(plan, work.files.schema, merged(row["largest"] for row in reports))
     written = {row["name"]: row["rows"] for row in reports if row["name"] is not None}
     return written, sum(row["undecided"] for row in reports)
 

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from uncertain_cep.candidates.selection import looks_back, rows_taken
+from uncertain_cep.candidates.diagnostics import negated_parts
+from uncertain_cep.candidates.selection import looks_back, rows_taken, type_mask
 from uncertain_cep.config import MAX_TICK, ROWS_PER_PARTITION
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.executor import check_table, execute, ticks_of
@@ -31,7 +32,7 @@ from uncertain_cep.timeline.domain import check_one_tick
 from uncertain_cep.traces.checks import RowOrigin, check_ids
 from uncertain_cep.traces.faulty_rows import renumbered
 
-__all__ = ["Chunk", "FileWork", "check_files", "match_files", "reach_of", "write_files"]
+__all__ = ["Chunk", "Counts", "FileWork", "check_files", "match_files", "reach_of", "write_files"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -62,6 +63,37 @@ class FileWork:
     """The columns whose largest amounts are reported."""
 
 
+class Counts:
+    """Numbers of candidates: of components, one OR-free pattern after the other, negated variables and types.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    numbers : (c,) int64
+
+    Attributes
+    ----------
+    sizes : list of list of int
+        For each OR-free pattern those of its components.
+    negated : dict
+        For negated variables with conditions how many events they can be.
+    types : dict
+        For types that a component names beside others how many events of it there are.
+    """
+
+    def __init__(self, plan: EvaluationPlan, numbers: Int64) -> None:
+        left = iter(numbers.tolist())
+        self.sizes = [[next(left) for _ in branch.components] for branch in plan.or_free]
+        self.negated = {part.variable: next(left) for part in negated_parts(plan)}
+        self.types = {name: next(left) for name in types_beside_others(plan)}
+
+
+def types_beside_others(plan: EvaluationPlan) -> list[str]:
+    """Return the types that a component names beside others, each once."""
+    parts = [part for part in plan.bound.components if len(part.types) > 1]
+    return list(dict.fromkeys(name for part in parts for name in part.types))
+
+
 class _Held(NamedTuple):
     """The events of a part that matter to matches, or the faults of the part."""
 
@@ -74,7 +106,7 @@ class _Held(NamedTuple):
     first: Mask
     """(n,) bool. Which events matches may belong to."""
     sizes: Int64
-    """(c,) int64. The numbers of candidates of components, one OR-free pattern after the other."""
+    """(c,) int64. Numbers of candidates, see `Counts`."""
     faults: tuple[TraceFault, ...] = ()
 
     def keep(self, mask: Mask) -> _Held:
@@ -166,7 +198,7 @@ class _Evaluation:
     faults : list of TraceFault
         Those of the parts that the task owns. With the first one it stops matching.
     candidates : (c,) int64
-        How many of their events each component can take, one OR-free pattern after the other.
+        How many of their events each component can take, see `Counts`.
     """
 
     def __init__(self, work: FileWork, diagnostics: TaskDiagnostics | None = None) -> None:
@@ -339,6 +371,10 @@ class _Evaluation:
                 sizes.append(int(agreed[taken].sum()))
             for negation in branch.negations:
                 needed[rows_taken(branch, table, negation.component, seen, loaded)] = True
+        sizes += [len(rows_taken(plan, table, part, seen, loaded)) for part in negated_parts(plan)]
+        for name in types_beside_others(plan):
+            mask = type_mask(table, plan.names.type, (name,), seen)
+            sizes.append(table.num_rows if mask is None else int(np.count_nonzero(mask)))
         if plan.query.strategy.endswith("contiguity"):
             needed[:] = True
         needed &= agreed
@@ -348,5 +384,7 @@ class _Evaluation:
 
     def _nothing(self) -> _Held:
         whole, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-        sizes = np.zeros(sum(len(branch.components) for branch in self._branches), np.int64)
+        components = sum(len(branch.components) for branch in self._branches)
+        beside = len(negated_parts(self._plan)) + len(types_beside_others(self._plan))
+        sizes = np.zeros(components + beside, np.int64)
         return _Held(pa.table({}), whole, whole, whole, flags, sizes)

@@ -8,7 +8,7 @@ is kept; what has no counterpart in Spark is left to the engine.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Final
@@ -17,13 +17,14 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from uncertain_cep.candidates.diagnostics import negated_parts
 from uncertain_cep.config import SPARK_EXPRESSION_NODES
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import typed
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
 from uncertain_cep.spark.dataframes import column
 
-__all__ = ["CandidateFilters", "candidate_filters", "condition", "is_value"]
+__all__ = ["CandidateFilters", "candidate_filters", "condition", "is_candidate", "is_value"]
 
 _EXACT_FLOAT: Final = 2**53
 """Up to this bound int64 and float64 arithmetic give the same."""
@@ -68,6 +69,10 @@ class CandidateFilters:
     components: tuple[tuple[Column, ...], ...]
     """For each OR-free pattern the conditions of its positive components, in pattern order. Components that
     take the same events share one object."""
+    negated: Mapping[str, Column]
+    """For negated variables with conditions the condition of their events, whatever the keys."""
+    types: Mapping[str, Column]
+    """For types that a component names beside others the condition to be of it."""
 
     @property
     def distinct(self) -> dict[int, Column]:
@@ -96,12 +101,7 @@ def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFi
 
     def takes(component: PlannedComponent) -> Column:
         if kind(component) not in made:
-            parts = agreed.copy()
-            if component.types:
-                parts.append(column(plan.names.type).isin(*component.types))
-            parts += [
-                translated for part in component.local if (translated := condition(part, types)) is not None
-            ]
+            parts = [*agreed, *_conditions(plan, component, types)]
             made[kind(component)] = reduce(operator.and_, parts, f.lit(True))
         return made[kind(component)]
 
@@ -133,7 +133,26 @@ def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFi
         anywhere=reduce(operator.and_, agreed, first | later),
         keys=keys,
         components=tuple(tuple(never_null[kind(part)] for part in branch.components) for branch in branches),
+        negated={part.variable: is_candidate(plan, part, types) for part in negated_parts(plan)},
+        types={
+            name: f.coalesce(column(plan.names.type) == name, nothing)
+            for part in plan.bound.components
+            for name in (part.types if len(part.types) > 1 else ())
+        },
     )
+
+
+def is_candidate(plan: EvaluationPlan, part: PlannedComponent, types: dict[str, t.DataType]) -> Column:
+    """Return the condition that an event can be taken by a component, whatever the keys; never null."""
+    holds = reduce(operator.and_, _conditions(plan, part, types), f.lit(True))
+    return f.coalesce(holds, f.lit(False))
+
+
+def _conditions(plan: EvaluationPlan, part: PlannedComponent, types: dict[str, t.DataType]) -> list[Column]:
+    """Return the conditions of a component on its events: its types, and those that Spark can evaluate."""
+    parts = [column(plan.names.type).isin(*part.types)] if part.types else []
+    parts += [holds for predicate in part.local if (holds := condition(predicate, types)) is not None]
+    return parts
 
 
 def condition(predicate: typed.TypedExpression, types: dict[str, t.DataType]) -> Column | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import pairwise
@@ -60,6 +60,10 @@ class FrameStatistics:
     """The number of combinations of values in the columns on which matches agree, about."""
     components: tuple[tuple[int, ...], ...]
     """For each OR-free pattern the candidates of its components, in pattern order."""
+    negated: Mapping[str, int] = field(default_factory=dict)
+    types: Mapping[str, int] = field(default_factory=dict)
+    """The events that meet the conditions of ``CandidateFilters.negated`` and ``types``, of those that are a
+    candidate in any way."""
     ids_apart: bool = False
     """Whether it is known that no two candidates have the same id."""
     last_tick: int | None = None
@@ -94,7 +98,8 @@ def collect_statistics(
     lower, upper = (in_ticks(plan, schema, name) for name in (names.lower, names.upper))
     begin, end = (lower, upper) if clusters is None else clusters.spans(lower, upper)
     faulty = _faulty(plan, schema, tick)
-    kinds = (faulty, candidates.first, candidates.later, *candidates.distinct.values())
+    beside = (*candidates.negated.values(), *candidates.types.values())
+    kinds = (faulty, candidates.first, candidates.later, *candidates.distinct.values(), *beside)
     is_whole = isinstance(schema[names.id].dataType, _INTEGERS)
     columns = [
         *packed(kinds),
@@ -147,8 +152,10 @@ def _added_up(table: pa.Table, candidates: CandidateFilters) -> FrameStatistics:
     """Return the statistics of a frame by the counts of workers, batch by batch."""
     numbers = table.to_pydict()
     first, later, either = (sum(numbers[name]) for name in ("first", "later", "candidates"))
-    counts = map(sum, zip(*numbers["components"], strict=True))
-    sizes = dict(zip(candidates.distinct, counts, strict=False))
+    counts = iter([sum(column) for column in zip(*numbers["components"], strict=True)])
+    sizes = {key: next(counts, 0) for key in candidates.distinct}
+    negated = {variable: next(counts, 0) for variable in candidates.negated}
+    types = {name: next(counts, 0) for name in candidates.types}
     ranges = sorted(ids for ids in numbers["ids"] if ids)
     least_hashes = [
         min((hash for hash in hashes if hash is not None), default=None)
@@ -166,6 +173,8 @@ def _added_up(table: pa.Table, candidates: CandidateFilters) -> FrameStatistics:
         components=tuple(
             tuple(sizes.get(id(takes), 0) for takes in branch) for branch in candidates.components
         ),
+        negated=negated,
+        types=types,
         ids_apart=None not in numbers["ids"] and all(one[1] < two[0] for one, two in pairwise(ranges)),
     )
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from uncertain_cep.expressions.rounded_numbers import warn_of_decimals, warn_of_float_key
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.query.typed import attribute_names
+from uncertain_cep.query.typed import Column, TypedExpression, attribute_names, columns_in
 
 __all__ = ["Largest", "largest_in", "merged", "roundable_columns", "warn_of_rounded"]
 
@@ -19,24 +19,46 @@ Largest = Mapping[str, str]
 
 
 def roundable_columns(plan: EvaluationPlan, schema: pa.Schema) -> tuple[str, ...]:
-    """Return the columns whose largest amount decides about a warning: keys of floats, compared decimals."""
+    """Return the columns whose largest amount decides about a warning: keys of floats, decimals compared."""
     keys = [
         name
         for branch in plan.or_free
         for name in branch.partitioning.columns
         if pa.types.is_floating(schema.field(name).type)
     ]
-    predicates = [item.expression for item in plan.bound.returns if item.expression is not None]
+    return tuple(dict.fromkeys((*keys, *_compared(plan, schema), *_names_in_having(plan, schema))))
+
+
+def _compared(plan: EvaluationPlan, schema: pa.Schema) -> list[str]:
+    """Return the columns of decimal numbers in conditions and in expressions that are returned."""
+    # A column that is returned as it is is compared by HAVING alone.
+    predicates: list[TypedExpression] = [
+        item.expression
+        for item in plan.bound.returns
+        if item.expression is not None and not isinstance(item.expression, Column)
+    ]
     for branch in plan.or_free:
         parts = (*branch.components, *(negation.component for negation in branch.negations))
         predicates += [*branch.joined, *(predicate for part in parts for predicate in part.local)]
-    compared = [
+    return [
         name
         for predicate in predicates
         for name in sorted(attribute_names(predicate))
         if name in schema.names and pa.types.is_decimal(schema.field(name).type)
     ]
-    return tuple(dict.fromkeys((*keys, *compared)))
+
+
+def _names_in_having(plan: EvaluationPlan, schema: pa.Schema) -> dict[str, list[str]]:
+    """Return columns of decimal numbers that are returned as they are, and their names in HAVING."""
+    in_having = set[str]() if plan.having is None else {column.name for column in columns_in(plan.having)}
+    names: dict[str, list[str]] = {}
+    for item in plan.bound.returns:
+        source = item.expression
+        if item.name not in in_having or not isinstance(source, Column) or source.name not in schema.names:
+            continue
+        if pa.types.is_decimal(schema.field(source.name).type):
+            names.setdefault(source.name, []).append(item.name)
+    return names
 
 
 def largest_in(table: pa.Table, names: Iterable[str]) -> Largest:
@@ -54,11 +76,13 @@ def merged(parts: Iterable[Largest]) -> Largest:
     return largest
 
 
-def warn_of_rounded(schema: pa.Schema, largest: Largest) -> None:
-    """Warn of columns by the largest amounts of all events."""
+def warn_of_rounded(plan: EvaluationPlan, schema: pa.Schema, largest: Largest) -> None:
+    """Warn of columns by the largest amounts of all events; HAVING has names for them of its own."""
+    compared, by_having = _compared(plan, schema), _names_in_having(plan, schema)
     for name, text in largest.items():
         dtype = schema.field(name).type
-        if pa.types.is_decimal(dtype):
-            warn_of_decimals(name, Decimal(text))
-        else:
+        if pa.types.is_floating(dtype):
             warn_of_float_key(name, dtype, Decimal(text))
+            continue
+        for said in dict.fromkeys([*([name] if name in compared else []), *by_having.get(name, [])]):
+            warn_of_decimals(said, Decimal(text))

@@ -119,8 +119,8 @@ def match(
     Warns
     -----
     UncertainCepWarning
-        If no event can be taken for a variable, by the conditions that Spark can evaluate. Nothing that would
-        need another pass is checked.
+        As `uncertain_cep.match`, by the conditions that Spark can evaluate. A type or a variable without
+        candidates takes another look at the events, and a percentage one at some of them.
 
     Notes
     -----

@@ -16,6 +16,7 @@ from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.spark.clock_offsets import check_clock_columns, check_offsets_agree
 from uncertain_cep.spark.dataframes import column, noted_schema, plainly_named, whole_numbers
+from uncertain_cep.spark.diagnosed_frame import FrameEvents
 from uncertain_cep.spark.file_jobs import columns_read, file_work, task_numbers
 from uncertain_cep.spark.file_worker import FileWork, match_files
 from uncertain_cep.spark.filters import candidate_filters
@@ -155,9 +156,9 @@ def _shuffled(
     needed = checked.select(*map(column, (*plan.required_columns, *(clusters or ()))))
     check_offsets_agree(needed, plan)
     check_orders(needed, plan)
-    for branch, sizes in zip(plan.or_free, statistics.components, strict=True):
-        diagnostics.counted(branch, sizes)
-    warn_of_rounded(schema, statistics.largest)
+    sizes, negated, types = statistics.components, statistics.negated, statistics.types
+    FrameEvents(checked, plan, schema, sizes, negated, types).look(diagnostics)
+    warn_of_rounded(plan, schema, statistics.largest)
     arrow = pa.schema([schema.field(name) for name in plan.required_columns])
     if not statistics.first:
         return PreparedMatch(plan, None, arrow, None)

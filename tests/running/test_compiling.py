@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import uncertain_cep as uc
-from confidence.kernel import NEVER_COMPILED
+from confidence.kernel import NEVER_COMPILED, always_compiled
 from uncertain_cep import config
 from uncertain_cep.operators.table import OPERATORS
+from uncertain_cep.running import compiling
 from uncertain_cep.warming import GROUPS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,3 +123,21 @@ def test_every_operator_names_a_group_that_can_be_compiled_beforehand() -> None:
 def test_groups_are_named() -> None:
     with pytest.raises(uc.OptionError, match="no group 'join' of kernels: they are joins"):
         uc.warm_up(["join"])
+
+
+@pytest.mark.skipif(NEVER_COMPILED, reason="nothing compiles")
+@pytest.mark.parametrize("missing", [(), ("reading",)])
+def test_reading_takes_kernels_once_they_are_worth_it_and_waits_for_none(
+    monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...]
+) -> None:
+    started: list[tuple[str, ...]] = []
+    monkeypatch.delitem(sys.modules, "confidence.compiled", raising=False)
+    monkeypatch.setattr(compiling, "_seconds_reading", 0.0)
+    monkeypatch.setattr(compiling._background_compiler, "missing", lambda groups: missing)
+    monkeypatch.setattr(compiling._background_compiler, "start", started.append)
+    assert not compiling.compiled_for_reading()
+    compiling.spent_reading(config.PLAIN_SECONDS)
+    assert compiling.compiled_for_reading() == (not missing)
+    assert started == ([missing] if missing else [])
+    with always_compiled():
+        assert compiling.compiled_for_reading()

@@ -6,11 +6,13 @@ from typing import Final
 
 from uncertain_cep.traces.log_presets import PRESETS as GENERAL
 from uncertain_cep.traces.log_presets import Preset
+from uncertain_cep.traces.written_names import ZONES
 
 __all__ = ["PRESETS"]
 
 _CLOCK: Final = "[0-9]{2}:[0-9]{2}:[0-9]{2}"
 _ZONE: Final = "(?:Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})"
+_ABBREVIATIONS: Final = "|".join(sorted(ZONES, key=len, reverse=True))
 _ISO: Final = rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T ]{_CLOCK}(?:[.,][0-9]{{1,9}})?(?: ?{_ZONE})?"
 _NAME: Final = "[A-Z][a-z]{2}"
 _ZONED: Final = rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_CLOCK}(?:\.[0-9]{{1,9}})?{_ZONE}"
@@ -74,7 +76,7 @@ _SPECIAL: Final = {
     "celery": Preset((rf"^\[(?P<time>{_ISO}): {_LEVEL}/(?P<process>[^\]]*)\] (?P<message>.*)",), ("iso",)),
     "postgresql": Preset(
         (
-            rf"^(?P<time>{_ISO})(?: (?P<zone>[A-Z]{{3,5}}))? \[(?P<pid>[0-9]+)(?:-[0-9]+)?\] "
+            rf"^(?P<time>{_ISO}(?: (?:{_ABBREVIATIONS}))?) \[(?P<pid>[0-9]+)(?:-[0-9]+)?\] "
             r"(?:(?P<user>[^@\s]*)@(?P<database>\S*) )?(?P<level>[A-Z]+[0-9]?): +(?P<message>.*)",
         ),
         ("iso",),

@@ -14,19 +14,33 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
-from uncertain_cep.traces.stamp_texts import LONG_MONTHS, MONTHS
+from uncertain_cep.traces.written_names import (
+    AMBIGUOUS_ZONES,
+    ENGLISH_MONTHS,
+    MONTH_NAMES,
+    ZONES,
+    any_name,
+)
 
 __all__ = ["REACH", "LineStamp", "StampShape", "likeliest_shapes", "stamp_in"]
 
 REACH: Final = 60
 """Characters of a line within which its stamp begins."""
 
-_MONTH: Final = "[A-Za-z]{3,9}"
+_MONTH: Final = "[A-Za-z\u00c0-\u017e]{3,13}"
 _WEEKDAY: Final = "[A-Z][a-z]{2,8}"
-_MONTH_NAMES: Final = f"(?i:{'|'.join((*reversed(LONG_MONTHS), *MONTHS))})"
+_MONTH_NAMES: Final = any_name(MONTH_NAMES)
+_ENGLISH: Final = any_name(ENGLISH_MONTHS)
 _WEEKDAY_NAMES: Final = "(?i:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
 """Names, as they are looked for; expressions that are written for others to read have any word there."""
-_ZONE: Final = r"(?:Z|UTC|GMT|[+-](?:0[0-9]|1[0-4]):?(?:00|15|30|45))"
+_OFFSET: Final = "[+-](?:0[0-9]|1[0-4]):?(?:00|15|30|45)"
+_ZONE: Final = rf"(?:Z|{'|'.join(sorted(ZONES, key=len, reverse=True))}|{_OFFSET})"
+_USUAL_ZONE: Final = f"(?:Z|UTC|GMT|{_OFFSET})"
+_UNREAD_ZONE: Final = re.compile(rf" ?(?:{'|'.join(AMBIGUOUS_ZONES)})\b")
+_UNREAD_DAY: Final = re.compile(
+    r"[0-9]{1,2}\.?[-/ ]+(?:de )?[^\W\d_]{3,}\.?[-/, ]+(?:de )?(?:[0-9]{4}|[0-9]{2})[ T,:]+(?:at )?$"
+)
+"""What stands behind a clock, or before a time of day, and makes another time of it."""
 _DATED: Final = 4
 """The rank of stamps that tell a day with its year, and a time."""
 _LEAST_SHARE: Final = 0.3
@@ -75,6 +89,8 @@ _DAYS: Final[tuple[tuple[str, tuple[str, ...], int], ...]] = (
     (f"[0-9]{{1,2}}-{_MONTH}-[0-9]{{4}}", ("%d-%b-%Y",), 4),
     (f"{_WEEKDAY}, [0-9]{{1,2}} {_MONTH} [0-9]{{4}}", ("%a, %d %b %Y",), 4),
     (f"[0-9]{{1,2}} {_MONTH} [0-9]{{4}}", ("%d %b %Y",), 4),
+    (rf"[0-9]{{1,2}}\. {_MONTH} [0-9]{{4}}", ("%d. %b %Y",), 4),
+    (f"[0-9]{{1,2}} de {_MONTH} de [0-9]{{4}}", ("%d de %b de %Y",), 4),
     (f"{_MONTH} +[0-9]{{1,2}}, [0-9]{{4}}", ("%b %d, %Y",), 4),
     (f"{_MONTH} +[0-9]{{1,2}} [0-9]{{4}}", ("%b %d %Y",), 4),
     ("(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])", ("%Y%m%d",), 4),
@@ -94,7 +110,7 @@ _DAYS: Final[tuple[tuple[str, tuple[str, ...], int], ...]] = (
 _GAPS: Final = (" ", "T", ":", "-", ", ", "_", "  ", " at ")
 _CLOCKS: Final = (
     (r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}", "%H:%M:%S", (".", ",", ":")),
-    (r"[0-9]{2}\.[0-9]{2}\.[0-9]{2}", "%H.%M.%S", (".", ",")),
+    (r"[0-9]{2}\.[0-9]{2}\.[0-9]{2}", "%H.%M.%S", (".", ",", ":")),
     ("[0-2][0-9][0-5][0-9][0-5][0-9]", "%H%M%S", (".", ",")),
     (r"[0-9]{1,2}:[0-9]{2}", "%H:%M", ()),
 )
@@ -134,7 +150,7 @@ def _families() -> tuple[_Family, ...]:
     begin = f"{_BEFORE}(?P<weekday>{_WEEKDAY_NAMES} )?"
     families = [
         _Family(
-            re.compile(f"{begin}(?P<day>{_strict(day)})(?P<gap>{gaps}){clock}{end}{_AFTER}"),
+            re.compile(f"{begin}(?P<day>{_strict(day, rank)})(?P<gap>{gaps}){clock}{end}{_AFTER}"),
             forms, day, rank,
         )
         for day, forms, rank in _DAYS
@@ -143,9 +159,19 @@ def _families() -> tuple[_Family, ...]:
     return (*families, _Family(re.compile(alone), ("",), "", 1))
 
 
-def _strict(day: str) -> str:
-    """Return the expression of a day with the names of months and weekdays alone."""
-    return day.replace(_WEEKDAY, _WEEKDAY_NAMES).replace(_MONTH, _MONTH_NAMES)
+def _strict(day: str, rank: int) -> str:
+    """Return the expression of a day with the names of months and weekdays alone.
+
+    Without a year, only English names are months: those of other languages are words too often.
+    """
+    return day.replace(_WEEKDAY, _WEEKDAY_NAMES).replace(_MONTH, _MONTH_NAMES if rank == _DATED else _ENGLISH)
+
+
+def _is_unread(line: str, begin: int, end: int, rank: int) -> bool:
+    """Tell whether a zone of several offsets, or a day in words that are not known, belongs to a stamp."""
+    if _UNREAD_ZONE.match(line, end):
+        return True
+    return rank < _DATED and _UNREAD_DAY.search(line[:begin]) is not None
 
 
 def _shape_of(family: _Family, match: re.Match[str]) -> StampShape | None:
@@ -173,7 +199,8 @@ def _pattern(family: _Family, match: re.Match[str], number: int, sign: str) -> s
     if noon := match["noon"]:
         parts.append(" [AaPp][Mm]" if noon.startswith(" ") else "[AaPp][Mm]")
     if zone := match["zone"]:
-        parts.append(f" {_ZONE}" if zone.startswith(" ") else _ZONE)
+        usual = re.fullmatch(_USUAL_ZONE, zone.strip()) is not None
+        parts.append(" " * zone.startswith(" ") + (_USUAL_ZONE if usual else "[A-Z]{3,4}"))
     if match["year"]:
         parts.append(" [0-9]{4}")
     return "".join(parts)
@@ -252,7 +279,7 @@ def likeliest_shapes(lines: Sequence[str]) -> list[StampShape]:
             if any(low <= match.start() and match.end() <= high for low, high in taken):
                 continue
             shape = _shape_of(family, match)
-            if shape is not None:
+            if shape is not None and not _is_unread(line, *match.span(), shape.rank):
                 taken.append(match.span())
                 counts[shape] += 1
                 places.setdefault(shape, []).append(match.start())

@@ -18,14 +18,10 @@ import pyarrow.compute as pc
 from uncertain_cep.plurals import counted
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
+from uncertain_cep.traces.written_names import MONTH_NAMES, ZONES
 
-__all__ = ["LONG_MONTHS", "MONTHS", "NO_ZONE", "YEARS", "StampTexts"]
+__all__ = ["NO_ZONE", "YEARS", "StampTexts"]
 
-MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-LONG_MONTHS: Final = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
-    "november", "december",
-)  # fmt: skip
 _RESOLUTIONS: Final = (("S", "s"), ("M", "min"), ("H", "h"), ("I", "h"), ("d", "d"), ("j", "d"))
 _MOST_LOOKS: Final = 200
 """How many rows are looked at for how others look, before the rest are read one by one."""
@@ -34,6 +30,21 @@ YEARS: Final = (1678, 2261)
 """The first and the last year that nanoseconds since 1970 reach as a whole."""
 _SECOND: Final = 10**9
 _DAY: Final = 86_400 * _SECOND
+
+
+def _in_letters(numbers: Mapping[str, int]) -> list[tuple[Any, int]]:
+    """Return names in letters, (k,) uint8, without the bit that tells the case of ASCII ones."""
+    cases = [
+        (written, number)
+        for name, number in numbers.items()
+        for written in dict.fromkeys((name, name.capitalize(), name.upper()))
+        if written == name or not name.isascii()
+    ]
+    return [(np.frombuffer(written.encode(), np.uint8) | 0x20, number) for written, number in cases]
+
+
+_LETTERS_OF_MONTHS: Final = _in_letters(MONTH_NAMES)
+_LETTERS_OF_HALVES: Final = _in_letters({"am": 0, "pm": 1})
 NO_ZONE: Final = np.iinfo(np.int64).min
 """The offset of what tells no time zone."""
 
@@ -260,10 +271,11 @@ def _words(kind: str, letters: Any) -> IntArray:
     if kind == "a":
         numbers[((low >= ord("a")) & (low <= ord("z"))).all(axis=0)] = 0
         return numbers
-    first, lists = (0, (("am", "pm"),)) if kind == "p" else (1, (MONTHS, LONG_MONTHS))
-    for number, word in ((place + first, word) for words in lists for place, word in enumerate(words)):
-        if len(word) == len(letters):
-            numbers[(low == np.frombuffer(word.encode(), np.uint8)[:, None]).all(axis=0)] = number
+    for written, number in _LETTERS_OF_HALVES if kind == "p" else _LETTERS_OF_MONTHS:
+        if len(written) == len(letters):
+            numbers[(low == written[:, None]).all(axis=0)] = number
+            if (numbers >= 0).all():
+                break
     return numbers
 
 
@@ -271,7 +283,8 @@ def _offsets(letters: Any) -> tuple[IntArray, BoolArray]:
     """Return zones, (k, n) letters, as nanoseconds east, and which are written like the first one."""
     first = letters[:, 0].tobytes()
     if first[:1] not in b"+-":
-        return np.zeros(letters.shape[1], np.int64), (letters == letters[:, :1]).all(axis=0)
+        east = ZONES.get(first.decode().upper(), 0) * 60 * _SECOND
+        return np.full(letters.shape[1], east, np.int64), (letters == letters[:, :1]).all(axis=0)
     alike = (letters[0] == 0x2B) | (letters[0] == 0x2D)
     if b":" in first:
         alike &= letters[3] == 0x3A

@@ -18,7 +18,8 @@ from uncertain_cep.plurals import counted
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered, row_faults
 from uncertain_cep.traces.local_times import in_utc
-from uncertain_cep.traces.stamp_texts import LONG_MONTHS, MONTHS, NO_ZONE, YEARS, StampTexts
+from uncertain_cep.traces.stamp_texts import NO_ZONE, YEARS, StampTexts
+from uncertain_cep.traces.written_names import MONTH_NAMES, ZONES, any_name
 
 __all__ = [
     "EPOCHS",
@@ -34,13 +35,12 @@ __all__ = [
 EPOCHS: Final = {f"epoch_{unit}": unit for unit in ("s", "ms", "us", "ns")}
 """Formats that are numbers since 1970, and their units."""
 
-_NAMED: Final = "|".join((*reversed(LONG_MONTHS), *MONTHS))
-_ZONE: Final = r"(?P<z>Z|z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)"
+_ZONE: Final = rf"(?P<z>Z|z|{'|'.join(sorted(ZONES, key=len, reverse=True))}|[+-][0-9]{{2}}(?::?[0-9]{{2}})?)"
 _DIRECTIVES: Final = {
     "Y": r"(?P<Y>[0-9]{4})",
     "y": r"(?P<y>[0-9]{2})",
     "m": r"(?P<m>[0-9]{1,2})",
-    "b": rf"(?P<b>(?i:{_NAMED}))",
+    "b": f"(?P<b>{any_name(MONTH_NAMES)})",
     "d": r"(?P<d>[ 0-9]?[0-9])",
     "j": r"(?P<j>[0-9]{1,3})",
     "H": r"(?P<H>[ 0-9]?[0-9])",

@@ -1,0 +1,102 @@
+"""Months in ten languages, and zones that have names: each is read, or refused, and none is another one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.cli.conftest import Invoke, invoke
+from uncertain_cep.traces import exact, intervals_of
+from uncertain_cep.traces.time_formats import TimeFormat
+from uncertain_cep.traces.written_names import _LANGUAGES, AMBIGUOUS_ZONES, MONTH_NAMES, ZONES
+
+__all__ = ["invoke"]
+
+
+def read(texts: list[str], form: str) -> list[dt.datetime]:
+    made = intervals_of(
+        pa.table({"t": texts}), time="t", uncertainty=exact(), tick="1s", format=TimeFormat((form,))
+    )
+    return [moment.replace(tzinfo=None) for moment in made["lower"].to_pylist()]
+
+
+def test_no_name_is_of_two_months() -> None:
+    for language in _LANGUAGES:
+        names = language.split()
+        assert [MONTH_NAMES[name] for name in names] == list(range(1, 13))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(sorted(MONTH_NAMES)),
+            st.integers(1, 28),
+            st.sampled_from([str.lower, str.capitalize, str.title]),
+            st.sampled_from([None, *sorted(ZONES)]),
+        ),
+        min_size=1,
+        max_size=9,
+    )
+)
+def test_texts_of_months_and_zones(rows: list[tuple[str, int, object, str | None]]) -> None:
+    zoned = all(zone is not None for *_, zone in rows)
+    texts, expected = [], []
+    for name, day, change, zone in rows:
+        text = f"{day:02} {change(name)} 2024 10:30:00"  # type: ignore[operator]
+        texts.append(f"{text} {zone}" if zoned else text)
+        moment = dt.datetime(2024, MONTH_NAMES[name], day, 10, 30)
+        expected.append(moment - dt.timedelta(minutes=ZONES[zone]) if zoned and zone else moment)
+    assert read(texts, "%d %b %Y %H:%M:%S" + (" %z" if zoned else "")) == expected
+
+
+@pytest.mark.parametrize("zone", AMBIGUOUS_ZONES)
+def test_zones_of_several_offsets_are_refused(zone: str) -> None:
+    assert zone not in ZONES
+    with pytest.raises(uc.TraceError):
+        read([f"05 May 2024 10:30:00 {zone}"], "%d %b %Y %H:%M:%S %z")
+
+
+LOGS = {
+    "05. März 2024 10:00:00 INFO Start": "2024-03-05 10:00:00",
+    "05-ene-2024 10:00:00 INFO inicio": "2024-01-05 10:00:00",
+    "05 août 2023 10:00:00 INFO debut": "2023-08-05 10:00:00",
+    "5 de maio de 2024 10:00:00 INFO comeco": "2024-05-05 10:00:00",
+    "05 października 2023 10:00:00 INFO x": "2023-10-05 10:00:00",
+    "2024-05-31 12:00:00.000 CEST [12] LOG:  x": "2024-05-31 10:00:00",
+    "[31/May/2024 12:00:00 JST] x": "2024-05-31 03:00:00",
+    "[2024.05.31-10.00.00:000][  0]LogInit: x": "2024-05-31 10:00:00",
+}
+
+
+@pytest.mark.parametrize("line", LOGS)
+def test_logs_with_names_get_right_times(line: str, tmp_path: Path, invoke: Invoke) -> None:
+    log = tmp_path / "app.log"
+    log.write_text("".join(line.replace(":00", f":{second:02}", 1) + "\n" for second in (0, 0, 0)), "utf-8")
+    changed = dt.datetime(2024, 6, 1, tzinfo=dt.UTC).timestamp()
+    os.utime(log, (changed, changed))
+    result = invoke("init", log, "-o", tmp_path)
+    assert result.exit_code == 0, result.stderr
+    assert str(uc.read_traces(log, tmp_path / "schema.toml")["lower"][0])[:19] == LOGS[line]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "05 марта 2024 10:00:00 INFO x",
+        "05-kesäkuu-2024 10:00:00 x",
+        "2024-05-31 12:00:00.000 EST [12] LOG:  x",
+    ],
+)
+def test_times_that_cannot_be_told_get_no_schema(line: str, tmp_path: Path, invoke: Invoke) -> None:
+    log = tmp_path / "app.log"
+    log.write_text(f"{line}\n" * 3, "utf-8")
+    result = invoke("init", log, "-o", tmp_path)
+    assert result.exit_code == 2
+    assert not (tmp_path / "schema.toml").exists()

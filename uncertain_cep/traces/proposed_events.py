@@ -70,9 +70,8 @@ class _Rule:
 
 
 def _rule(stamp: StampColumn, spacing: int | None) -> _Rule:
-    column = stamp.columns[-1] if stamp.columns else stamp.name
     if spacing is not None and not (stamp.days and spacing == _DAY):
-        return _of_series(format_duration(spacing), spacing, column)
+        return _of_series(format_duration(spacing), spacing)
     if len(stamp.written) > 1:
         said = f"Stamps are written to {' or '.join(stamp.written)}: each stands for all of it."
         return _Rule('{ kind = "as_written" }', UNIT_NANOSECONDS[stamp.written[-1]], (said,))
@@ -84,7 +83,7 @@ def _rule(stamp: StampColumn, spacing: int | None) -> _Rule:
     if stamp.days:
         said = "The stamps are days: what is dated so happened on that day."
         more = ['If a value is of the day before: kind = "window", length = "1d".'] if spacing else []
-        more += _which_metric("1d", column) if spacing else ()
+        more += _which_metric("1d") if spacing else ()
     else:
         said = f"The stamps are whole multiples of 1{unit}: the rest is cut off."
         half = f', by = "{format_duration(length // 2)}"' if length > UNIT_NANOSECONDS[FINEST] else ""
@@ -92,18 +91,17 @@ def _rule(stamp: StampColumn, spacing: int | None) -> _Rule:
     return _Rule(f'{{ kind = "granularity", of = "1{unit}" }}', length, (said, *more))
 
 
-def _which_metric(length: str, time: str) -> tuple[str, ...]:
+def _which_metric(length: str) -> tuple[str, ...]:
     """Return the question of what moment a value of a metric tells, for comments, with all answers."""
-    moved = f"{named_column(time)} - {length}"
     return (
         "Is a value an average, a maximum, a sample or a counter (docs/uncertainty.md)? A maximum, and the "
         "increase of a counter, is of one moment: window. A sample is of its stamp: exact.",
         "An average is of all of that time: two tables [[events]], one for its begin, "
-        f"time = {quoted(moved)}, one for its end, both exact, tied by a column.",
+        f'time = "TIME - {length}", one for its end, both exact, tied by a column.',
     )
 
 
-def _of_series(length: str, spacing: int, time: str) -> _Rule:
+def _of_series(length: str, spacing: int) -> _Rule:
     """Return the rule of samples, of which it is not known what they are samples of."""
     return _Rule(
         f'{{ kind = "plus_minus", by = "{length}" }}',
@@ -113,7 +111,7 @@ def _of_series(length: str, spacing: int, time: str) -> _Rule:
             f"{length} before its stamp or after it? The files do not say, so both are taken.",
             f'If it is before: kind = "window", length = "{length}". If it is after: kind = "granularity", '
             f'of = "{length}".',
-            *_which_metric(length, time),
+            *_which_metric(length),
         ),
     )
 

@@ -115,6 +115,16 @@ def test_events_that_could_come_between_are_drawn() -> None:
     assert between == {(1, 2): [], (3, 4): [5], (1, 4): [5]}
 
 
+def test_the_factors_of_the_first_drawing_multiply_up_to_its_confidence() -> None:
+    """That is the match that raw stamps miss, else the best one."""
+    missed = data_of(uc.report(EVENTS, QUERY, stamp="at"))
+    assert [what for what, *_ in missed["why"]] == ["a before b", "all within 30 ticks"]
+    assert missed["why"][-1][2] == pytest.approx(values(missed["missed"], "confidence")[0], abs=1e-11)
+    best = data_of(uc.report(EVENTS, QUERY))
+    assert best["why"][-1][2] == values(best["columns"], "confidence")[0] == 1.0
+    assert data_of(uc.report(EVENTS.slice(0, 1), QUERY))["why"] is None
+
+
 def test_values_of_a_trace_are_text() -> None:
     page = str(uc.report(EVENTS, QUERY, title=HOSTILE))
     assert "<img" not in page

@@ -186,7 +186,7 @@ def test_the_keyboard_alone(shown: Shown, hundreds: Path) -> None:
     bar.focus()
     page.keyboard.press("Enter")
     expect(page.locator(".chips button")).to_have_count(1)
-    page.locator("summary").nth(0).focus()
+    page.locator("#about summary").nth(0).focus()
     page.keyboard.press("Enter")
     expect(page.locator("#about pre").nth(0)).to_be_visible()
 
@@ -236,7 +236,7 @@ def test_one_clock_is_told(shown: Shown, tmp_path: Path) -> None:
                        "source": ["h", "h"], "offset_lower": [-5, -5], "offset_upper": [5, 5]})  # fmt: skip
     uc.report(events, "PATTERN SEQ(A a, B b) WITHIN 5", tmp_path / "report.html")
     page = shown.open(tmp_path / "report.html")
-    expect(page.locator("#example .note")).to_contain_text("a, b: same clock, h, certain order.")
+    expect(page.locator("#example > .note")).to_contain_text("a, b: same clock, h, certain order.")
 
 
 def test_a_limit_is_told(shown: Shown, tmp_path: Path) -> None:
@@ -451,3 +451,14 @@ def test_by_key_bars_are_as_long_as_a_match_is_likely(shown: Shown, tmp_path: Pa
         float(str(bar.get_attribute("width"))) / track for bar in panel.locator("rect.bar:not(.pale)").all()
     )
     assert drawn == pytest.approx(probabilities)
+
+
+def test_the_factors_of_the_first_drawing_open(shown: Shown, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    uc.report(EVENTS, QUERY, path, stamp="at")
+    page = shown.open(path)
+    factors = page.locator("details.factors")
+    expect(factors.locator("tbody tr")).to_have_count(2)
+    factors.locator("summary").press("Enter")
+    expect(factors.locator("tbody tr").last).to_be_visible()
+    expect(factors.locator("tbody tr").first).to_contain_text("a before b")

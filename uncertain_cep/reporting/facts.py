@@ -106,6 +106,8 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         "assumed": _assumed(request, plan, answer.trace),
         "warnings": list(request.warnings),
         "nothing": answer.nothing,
+        "why": answer.why
+        and [[factor.what, factor.probability, factor.product] for factor in answer.why.factors],
         "occurrences": None if answer.occurrences is None else _occurrences(answer.occurrences, clock),
     }
     for name, rows, drawn in answer.parts:

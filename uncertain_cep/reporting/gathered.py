@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -30,6 +30,7 @@ from uncertain_cep.reporting.occurrences import (
     occurrences,
     plan_of_matches,
 )
+from uncertain_cep.reporting.why import Why, factors_of
 from uncertain_cep.results.order import finished
 from uncertain_cep.results.pictures import Pictures, pictures_of
 
@@ -171,6 +172,8 @@ class Answer:
     """How many matches there are on raw stamps, and how many missed and invented ones."""
     nothing: str
     """Why there are no matches."""
+    why: Why | None = None
+    """The factors of the confidence of the match in the first drawing."""
     occurrences: Occurrences | None = None
     """The groups of RETURN PROBABILITY; ``of_match`` is that of the matches shown."""
 
@@ -236,8 +239,24 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
         else [key in comparison.keys for key in keys_of(plan, table, shown)],
         raw=_raw(comparison),
         nothing="" if matches.num_rows else diagnostics.summary(),
+        why=_why(plan, table, {name: rows for name, rows, _ in parts}, options),
         occurrences=groups,
     )
+
+
+def _why(
+    plan: EvaluationPlan, table: pa.Table, parts: Mapping[str, pa.Table], options: MatchOptions
+) -> Why | None:
+    """Return the factors of the match that raw stamps miss, else of the best one; None if it has none."""
+    for name in ("missed", "found"):
+        rows = parts.get(name)
+        if rows is not None and rows.num_rows:
+            try:
+                return factors_of(plan, table, rows.slice(0, 1), options)
+            except OptionError:
+                # Several readings of a pattern may give one match.
+                return None
+    return None
 
 
 def totals_of(matches: int, expected: float, certain: int, likely: int) -> dict[str, float]:

@@ -259,6 +259,21 @@
     if (name === null) return box.remove();
     const set = sets[name];
     box.append(make("h2", {}, name === "found" ? "One of the matches" : "Why intervals matter"), make("p", { class: "why" }, why(set, 0)), timeline(set, 0, box), keyOf(set, 0));
+    if (facts.why && name !== "invented") box.append(factors(column(set, "confidence")[0]));
+  }
+  // Each bar is as long as all up to it is likely; its pale part is what it takes off.
+  function factors(p) {
+    let before = 1;
+    const rows = facts.why.map(([what, probability, product]) => {
+      const row = make("tr", {}, make("th", { scope: "row" }, what), make("td", { class: "number" }, percent(probability)),
+        make("td", { class: "fall" }, make("span", { class: "meter" }, make("i", { class: "certain", style: `width:${100 * product}%` }), make("i", { class: "between", style: `width:${100 * Math.max(before - product, 0)}%` }))),
+        make("td", { class: "number" }, percent(product)));
+      before = product;
+      return row;
+    });
+    return make("details", { class: "factors" }, make("summary", {}, `Why ${percent(p)}?`),
+      make("p", { class: "note" }, "Each given all above it: they multiply up. The bar is how likely all up to here is."),
+      make("table", {}, make("thead", { class: "visually-hidden" }, make("tr", {}, ["what", "probability", "", "together"].map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, rows)));
   }
 
   // --- charts that filter ---------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.timed.bounds import UNBOUND
-from uncertain_cep.misses.difference_bounds import ZERO, Constraint, least_move, positive_cycle
+from uncertain_cep.misses.difference_bounds import ZERO, Constraint, least_move
 from uncertain_cep.misses.questions import Question
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.weighers.shapes import Shapes
@@ -224,10 +224,6 @@ class ChoiceTimes:
         if clock < 0 or offsets is None:
             return lower, upper
         return lower + int(offsets.low[clock]), upper + int(offsets.high[clock])
-
-    def are_possible(self) -> bool:
-        """Return whether some world meets all constraints."""
-        return not self.null and not positive_cycle(self.constraints, self.nodes)
 
     def distance(self) -> int | None:
         """Return the ticks by which all bounds from above have to be later; None if that never helps.

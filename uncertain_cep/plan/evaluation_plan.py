@@ -139,15 +139,6 @@ class EvaluationPlan:
         """Return the columns among some that describe clocks; none if events share none."""
         return self.names.of_clocks(columns) if self.clocks else []
 
-    def refuse_clocks(self, what: str) -> None:
-        """Raise an OptionError if events name clocks, and something takes times as independent."""
-        if self.clocks:
-            names = ", ".join(self.names.clocks)
-            raise OptionError(
-                f"events of one clock move together ({names}), and {what} does not support that yet: take "
-                "their times as independent, sources=False, or leave these columns out"
-            )
-
     @property
     def or_free(self) -> tuple[EvaluationPlan, ...]:
         """The plans without OR that stand for this one: its branches, or itself."""

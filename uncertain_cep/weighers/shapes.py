@@ -54,11 +54,8 @@ class Shape:
 
     order: Bounds
     """Order and window."""
-    firsts: list[int]
-    lasts: list[int]
-    """The events that can be the first, or the last."""
     ends: NDArray[np.bool_]
-    """(2, l) bool. The same: which can be the first, and which the last."""
+    """(2, l) bool. Which events can be the first, and which the last."""
     own: list[Instance]
     own_alike: tuple[Alike, ...]
     """The same in groups, by their numbers."""
@@ -81,17 +78,6 @@ class Shape:
     def times(self) -> int:
         """How many times there are."""
         return self.total + len(self.lasting)
-
-    @property
-    def is_path(self) -> bool:
-        """Whether bounds are of times, of neighbours and of the whole match."""
-        return self.is_chain and all(map(self._along_path, self.own))
-
-    def _along_path(self, instance: Instance) -> bool:
-        later, earlier = instance.later, instance.earlier
-        if earlier < 0 or abs(later - earlier) == 1:
-            return True
-        return (later, earlier) == (self.total - 1, 0) and instance.is_upper
 
 
 class Shapes:
@@ -148,9 +134,8 @@ class Shapes:
         ends = np.zeros((2, total + len(end_of)), dtype=np.bool_)
         ends[0, firsts], ends[1, lasts] = True, True
         return Shape(
-            order, firsts, lasts, ends, instances, Alike.of(enumerate(instances)), rules, _alike(rules),
-            total, pattern_order.is_chain and not end_of, _shape_rules(rules), _constraints(rules),
-            tuple(end_of),
+            order, ends, instances, Alike.of(enumerate(instances)), rules, _alike(rules), total,
+            pattern_order.is_chain and not end_of, _shape_rules(rules), _constraints(rules), tuple(end_of),
         )  # fmt: skip
 
     def _rules_of(

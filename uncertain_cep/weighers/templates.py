@@ -38,8 +38,6 @@ class Instance:
     earlier: int
     events: tuple[tuple[Mention, int], ...]
     """For each mention of an attribute the event."""
-    is_upper: bool
-    """Whether it bounds from above alone."""
 
 
 class Alike(NamedTuple):
@@ -208,7 +206,7 @@ class TimeTemplates:
             earlier = -1 if condition.earlier is None else time(condition.earlier, places)
             mentions = dict.fromkeys((column.variable, column.index) for column in condition.columns)
             events = tuple((mention, number(*mention, places)) for mention in mentions)
-            found.append(Instance(k, later, earlier, events, condition.comparison in ("<", "<=")))
+            found.append(Instance(k, later, earlier, events))
         return found
 
     def bounds(self, instance: Instance, rows: Sequence[int], other: int = -1) -> tuple[int, int] | None:

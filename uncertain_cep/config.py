@@ -74,10 +74,6 @@ ROOM_LEFT: Final = 8
 FEW_COMPONENTS: Final = 3
 """Components up to which confidences cost less than bounds, however matches are joined."""
 
-MOST_OVERLAPPING: Final = 2.0
-"""Candidates of a component around a tick up to which a confidence with forbidden events costs about as much
-as a bound by one of them."""
-
 SORTED_AT_ONCE: Final = 1 << 20
 """Matches that are sorted in a fraction of a second, so that nobody has to be able to end it."""
 

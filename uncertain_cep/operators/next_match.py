@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from eventbased.layout import Candidates
 from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
-from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_CONFIDENCE_STEPS, MOST_OVERLAPPING
+from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plurals import first_few, shortened
@@ -77,7 +76,7 @@ class NextMatches:
         self._candidates, self._w, self._shared = candidates, layout.w, shared.event
         self._bytecode = Bytecode(start, *bytecode[1:])
         # Of equal intervals, limits know all that one event in a gap says.
-        self._limits_suffice = not _vary(candidates) and not _crowded(candidates)
+        self._limits_suffice = not _vary(candidates)
         limits = Limits(float(MOST_CONFIDENCE_STEPS), *plan.estimates)
         self._confidences = NextConfidences(len(plan.components), layout.w, limits)
 
@@ -135,17 +134,6 @@ class NextMatches:
 def _vary(candidates: Candidates) -> bool:
     """Return whether intervals of some class differ in length."""
     return bool((candidates.class_shortest != candidates.class_longest).any())
-
-
-def _crowded(candidates: Candidates) -> bool:
-    """Return whether so many candidates of some component overlap that confidences cost more than bounds."""
-    for begin, end in pairwise(candidates.first_class.tolist()):
-        start, stop = candidates.class_start[begin:end], candidates.class_stop[begin:end]
-        ticks = ((stop - start) * (candidates.class_longest[begin:end] + 1.0)).sum()
-        covered = float(candidates.highest[stop - 1].max()) - float(candidates.lower[start].min()) + 1.0
-        if ticks > MOST_OVERLAPPING * covered:
-            return True
-    return False
 
 
 def ids_by_component(plan: EvaluationPlan, components: Sequence[int], ids: Sequence[Any]) -> list[Any]:

@@ -117,10 +117,10 @@ def _laws(plan: EvaluationPlan, table: pa.Table) -> dict[str, pa.ChunkedArray]:
     """Return the columns that say more of times than bounds, with offsets in ticks."""
     names = plan.names
     kept = {"pmf": names.pmf}
-    if plan.clocks:
-        kept |= {"source": names.source, "offset_pmf": names.offset_pmf, "sequence": names.sequence}
+    if (source := plan.clock_names.source) is not None:
+        kept |= {"source": source, "offset_pmf": names.offset_pmf, "sequence": names.sequence}
     columns = {name: table.column(column) for name, column in kept.items() if column in table.column_names}
-    if plan.clocks:
+    if source is not None:
         for name, ticks in zip(
             ("offset_lower", "offset_upper"), plan.domain.offsets(table, names), strict=True
         ):

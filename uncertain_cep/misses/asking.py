@@ -23,6 +23,7 @@ from uncertain_cep.misses.questions import Choice, Question, quietly
 from uncertain_cep.misses.reasons import Miss, Move, Reason, WhyNot, rank_of
 from uncertain_cep.misses.time_reasons import moves_of, time_reasons
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.plan.branch_taking import branch_taking
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query, query_of, values_of
@@ -242,7 +243,7 @@ def _branches(question: Question, named: NamedEvents) -> list[EvaluationPlan]:
     branches = [*filter(named.fits, question.branches)]
     if question.is_countless:
         taken = [name for name, events in named.by_variable.items() if events.rows]
-        filled = question.branch_of(taken) if taken else None
+        filled = branch_taking(question.plan, taken) if taken else None
         if filled is not None and named.choice_of(filled) is not None:
             branches = [filled, *(branch for branch in branches if named.choice_of(branch) is None)]
     return branches

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -20,7 +20,7 @@ from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.own_times import OffsetBounds
 from uncertain_cep.errors import UncertainCepWarning
 from uncertain_cep.executor import check_table, execute_within
-from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan, plan_of_branch, plan_of_reading
+from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan, plan_of_branch
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.timeline.domain import TimeDomain
@@ -101,18 +101,6 @@ class Question:
     def branches(self) -> tuple[EvaluationPlan, ...]:
         """The plans without OR and options that stand for the query; of countless readings some."""
         return self.plan.or_free
-
-    def branch_of(self, variables: Sequence[str]) -> EvaluationPlan | None:
-        """Return the plan of the branch that takes events for just these variables; None if there is none."""
-        names = {*variables}
-        readings = self.plan.open_readings
-        if readings is not None:
-            choice = readings.that_takes(variables)
-            return None if choice is None else plan_of_reading(self.plan, choice)
-        for branch in self.branches:
-            if {part.variable for part in branch.components} == names:
-                return branch
-        return None
 
     def plan_of(
         self, bound: BoundQuery, options: MatchOptions, table: pa.Table, domain: TimeDomain | None = None

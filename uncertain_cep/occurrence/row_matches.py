@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.flat_lists import starts_of, taken
-from uncertain_cep.plan import EvaluationPlan, plan_of_reading
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.branch_taking import branch_taking
 from uncertain_cep.plan.grouping import row_column
 
 __all__ = ["BranchMatches", "RowMatches"]
@@ -191,25 +192,14 @@ class RowMatches:
         for kind, parts_of_kind in parts.items():
             kept = [name for name, one in zip(names, kind, strict=True) if one == _THERE]
             empty = frozenset(name for name, one in zip(names, kind, strict=True) if one == _EMPTY)
-            yield _joined(_branch_of(self.plan, kept, empty), parts_of_kind)
+            branch = branch_taking(self.plan, kept, empty)
+            assert branch is not None
+            yield _joined(branch, parts_of_kind)
 
 
 _EMPTY: Final = 0
 _THERE: Final = 1
 """Kinds of variables in a match: an empty list, and one that takes events."""
-
-
-def _branch_of(plan: EvaluationPlan, variables: list[str], empty: frozenset[str]) -> EvaluationPlan:
-    """Return the plan of the OR-free pattern that takes events for some variables, and none for lists."""
-    if (readings := plan.open_readings) is not None:
-        choice = readings.that_takes(variables, empty)
-        assert choice is not None
-        return plan_of_reading(plan, choice)
-    for branch in plan.or_free:
-        names = [component.variable for component in branch.components]
-        if names == variables and branch.bound.left_out == empty:
-            return branch
-    raise AssertionError(f"no branch takes {', '.join(variables)}")
 
 
 def _joined(plan: EvaluationPlan, parts: list[tuple[Int64, dict[str, _Taken]]]) -> BranchMatches:

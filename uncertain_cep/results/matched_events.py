@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from uncertain_cep.candidates.selection import Mask, rows_taken
 from uncertain_cep.errors import OptionError
 from uncertain_cep.expressions.codes import codes_of, nulls_as_key, paired
-from uncertain_cep.plan import EvaluationPlan, plan_of_reading
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.branch_taking import branch_taking
 
 __all__ = [
     "OWN_COLUMNS",
@@ -111,16 +112,15 @@ def matched_events(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> 
 
 def _branches(plan: EvaluationPlan, present: Mapping[str, Mask]) -> Iterator[EvaluationPlan]:
     """Yield the branches of a plan; of an open one the readings that some matches are of."""
-    readings = plan.open_readings
-    if readings is None:
+    if plan.open_readings is None:
         yield from plan.or_free
         return
     kinds = np.unique(np.stack([*present.values()]), axis=1).T
     for taken in kinds:
         names = [name for name, there in zip(present, taken, strict=True) if there]
-        choice = readings.that_takes(names)
-        if names and choice is not None:
-            yield plan_of_reading(plan, choice)
+        reading = branch_taking(plan, names) if names else None
+        if reading is not None:
+            yield reading
     if not len(kinds):
         yield plan.or_free[0]
 

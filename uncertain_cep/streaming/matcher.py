@@ -199,12 +199,7 @@ class IncrementalMatcher:
         self.plan.refuse_unbounded("streams")
         refuse_open_groups(self.plan)
         self.schema = schema
-        self._fingerprint = {
-            "version": VERSION,
-            "query": parsed.text_with_values,
-            "schema": {field.name: str(field.type) for field in schema},
-            "columns": self.plan.model_columns(schema.names),
-            "tick": self.plan.domain.describe(),
+        self._fingerprint = _fingerprint(parsed, self.plan, schema) | {
             "evaluation": method,
             "confidence": confidence,
             "approximate": None if options.approximate is None else str(options.approximate),
@@ -225,21 +220,25 @@ class IncrementalMatcher:
         Limits.of(timeout, memory_limit)
         self._limits = timeout, memory_limit
         self._closed = self._failed = False
-        length = len(self.plan.components)
-        self._possible = constants_hold(self.plan) and self.plan.window >= length
+        self._possible = constants_hold(self.plan) and self.plan.window >= len(self.plan.components)
         self._sliced: SlicedEvaluation | None = None
         if method in BY_SLICES:
             by_bucket = self.plan.is_grouped and self.plan.bound.every is not None
             evaluation_of = BucketedEvaluation if by_bucket else SlicedEvaluation
             self._sliced = evaluation_of(self.plan, schema, slice_length or self.plan.window)
-        possible = self._possible and length > 1 and self._sliced is None
-        # Runs find choices of events, for which conditions on times are evaluated afterwards.
-        found_by = without_times(self.plan) if self.plan.bound.times else self.plan
-        self._evaluation = RunEvaluation(found_by, self._ids) if possible else None
+        self._evaluation = self._runs()
         self._nothing = pa.RecordBatch.from_pylist([], schema=self.plan.batch_schema)
         plain = self._evaluation is not None and not self.plan.joined and not self.plan.bound.times
         self._single = SingleEvents.of(self.plan, schema) if plain else None
         self._kernels = kernels_of(self.plan) if self._evaluation is None else ("incremental methods",)
+
+    def _runs(self) -> RunEvaluation | None:
+        """Return the evaluation by runs; None for one by slices, for single events, and without any match."""
+        if not self._possible or len(self.plan.components) == 1 or self._sliced is not None:
+            return None
+        # Runs find choices of events, for which conditions on times are evaluated afterwards.
+        searched = without_times(self.plan) if self.plan.bound.times else self.plan
+        return RunEvaluation(searched, self._ids)
 
     @property
     def late(self) -> pa.Table:
@@ -555,3 +554,14 @@ class IncrementalMatcher:
         table = events_given(events, self.schema)
         self._length_of_tick = length_of_tick(table, self.plan.names, self._length_of_tick)
         return table
+
+
+def _fingerprint(query: Query, plan: EvaluationPlan, schema: pa.Schema) -> dict[str, Any]:
+    """Return the values of a query that a snapshot must share with its matcher."""
+    return {
+        "version": VERSION,
+        "query": query.text_with_values,
+        "schema": {field.name: str(field.type) for field in schema},
+        "columns": plan.model_columns(schema.names),
+        "tick": plan.domain.describe(),
+    }

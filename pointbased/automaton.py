@@ -258,6 +258,19 @@ class Automaton:
         return np.concatenate(([0], np.cumsum(counts))).astype(np.int64), np.array(rows, dtype=np.int64)
 
 
+def _check(
+    length: int, window: int, kleene: Sequence[bool], negations: Sequence[int], formulas: Formulas
+) -> None:
+    """Raise ValueError for a sequence of other components than its parts."""
+    if length < 1 or window < 1:
+        raise ValueError(f"a pattern has at least one component and one tick: {length=}, {window=}")
+    if len(kleene) != length or not all(0 <= after <= length for after in negations):
+        raise ValueError(f"{kleene=} and {negations=} are not those of {length} components")
+    stages = formulas.conditions.stages
+    if len(stages) != length or len(formulas.conditions.negated) != len(negations) + 1:
+        raise ValueError(f"the formulas are those of {len(stages)} components, not of {length}")
+
+
 def _edges(repeated: Sequence[bool], stages: NDArray[np.int64]) -> tuple[list[Edge], int]:
     """Return the edges of a sequence, and the accepting state."""
     edges: list[Edge] = []
@@ -317,16 +330,10 @@ def compile_sequence(
     ValueError
         If a number is out of range, or the formulas are those of another pattern.
     """
-    if length < 1 or window < 1:
-        raise ValueError(f"a pattern has at least one component and one tick: {length=}, {window=}")
     repeated = (False,) * length if kleene is None else tuple(kleene)
-    if len(repeated) != length or not all(0 <= after <= length for after in negations):
-        raise ValueError(f"{kleene=} and {negations=} are not those of {length} components")
     formulas = Formulas.none(length, len(negations)) if formulas is None else formulas
-    stages = formulas.conditions.stages
-    if len(stages) != length or len(formulas.conditions.negated) != len(negations) + 1:
-        raise ValueError(f"the formulas are those of {len(stages)} components, not of {length}")
-    edges, accepting = _edges(repeated, stages)
+    _check(length, window, repeated, negations, formulas)
+    edges, accepting = _edges(repeated, formulas.conditions.stages)
     return Automaton(
         components=length,
         accepting=accepting,

@@ -143,20 +143,22 @@ class PointEvaluation:
             if self._safe is not None and int(lower.min()) < self._safe:
                 raise ValueError(f"an event begins at {int(lower.min())}, before the safe tick {self._safe}")
             self._last = _latest(self._last, upper)
-            count, automaton = len(component), self._automaton
+            count = len(component)
             if pmf_offset is None or pmf is None:
                 pmf_offset, pmf = np.full(count, NONE), np.zeros(0)
-            if values is None:
-                values = AttributeValues._make(
-                    np.zeros((len(held), count), dtype=held.dtype) for held in self._store.values.values
-                )
+            values = self._no_values(count) if values is None else values
             if group is None:
-                group = np.full((count, automaton.pools), NONE)
+                group = np.full((count, self._automaton.pools), NONE)
             self._waiting.add(
                 Arrivals(component, partition, lower, upper, event, pmf_offset, group, values, pmf)
             )
             self._make_room(int(partition.max()) + 1, int((upper - lower).max()) + 1)
         return NO_MATCHES
+
+    def _no_values(self, count: int) -> AttributeValues:
+        """Return values for formulas that read none."""
+        columns = self._store.values.values
+        return AttributeValues._make(np.zeros((len(held), count), dtype=held.dtype) for held in columns)
 
     def _make_room(self, partitions: int, longest: int) -> None:
         heads = self._buffer.heads

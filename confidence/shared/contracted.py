@@ -107,6 +107,14 @@ def reversed_nodes(nodes: Sequence[Node]) -> list[Node]:
     ]
 
 
+def _is_apart(pair: Apart, one: Node, other: Node) -> NDArray[np.bool_]:
+    """Return which ticks of two nodes are so far apart as a pair has to be, (ticks of one, of the other)."""
+    spread = np.arange(len(other.law)) - np.arange(len(one.law))[:, None]
+    spread += other.first - one.first
+    near: NDArray[np.bool_] = (spread >= pair.least) & (spread <= pair.most)
+    return near
+
+
 def _links(nodes: Sequence[Node], pairs: Sequence[Apart]) -> tuple[dict[int, int], list[int]]:
     """Return the record before each one of its source, and for each node the last one that needs it."""
     seen: dict[int, int] = {}
@@ -177,12 +185,9 @@ def contracted(
             found = found * node.law
         for pair in pairs:
             if pair.other == j:
-                one = nodes[pair.one]
                 shape = [1] * len(axes)
-                shape[axes.index(pair.one)], shape[-1] = len(one.law), len(node.law)
-                spread = np.arange(len(node.law)) - np.arange(len(one.law))[:, None]
-                spread += node.first - one.first
-                found = found * ((spread >= pair.least) & (spread <= pair.most)).reshape(shape)
+                shape[axes.index(pair.one)], shape[-1] = len(nodes[pair.one].law), len(node.law)
+                found = found * _is_apart(pair, nodes[pair.one], node).reshape(shape)
         over = tuple(place for place, axis in enumerate(axes[:-1]) if until[axis] <= j)
         found = found.sum(axis=over)
         axes = [axis for place, axis in enumerate(axes) if place not in over]

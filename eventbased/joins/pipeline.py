@@ -152,6 +152,11 @@ class _Level:
             self.count = 0
         return filled + int(found)
 
+    def feed(self, following: _Level, spans: Int64) -> None:
+        """Join as many rows as the block of the following step has room for."""
+        following.count = self.extend(following.block, following.count, spans)
+        following.full = following.count == following.block.shape[1]
+
 
 def joined(
     length: int,
@@ -209,11 +214,9 @@ def joined(
             break
         k = full[-1] if full else waiting[0]
         if k < len(steps) - 1:
-            following = levels[k + 1]
-            before = following.count
-            following.count = levels[k].extend(following.block, before, spans)
-            following.full = following.count == rows
-            found = following.block[first, before : following.count]
+            before = levels[k + 1].count
+            levels[k].feed(levels[k + 1], spans)
+            found = levels[k + 1].block[first, before : levels[k + 1].count]
         else:
             before = filled
             filled = levels[k].extend(out, filled, spans)

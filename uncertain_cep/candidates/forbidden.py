@@ -57,6 +57,16 @@ def _taking(selection: Selection, first: Int64, rows: Int64, index: Int64) -> It
         yield _Pool(rows[part], np.arange(*ends), group, selection.partitions, first_group)
 
 
+def _contiguity_limits(events: ForbiddenEvents, upper: Int64, group: Int64) -> Int64:
+    """Return the tick before which the next event has to happen, for each candidate: (m,) int64."""
+    limit = np.empty(len(upper), dtype=np.int64)
+    # Only what happened for certain is surely between two events.
+    until = np.where(events.offset > DOUBTFUL, events.upper, EVER)
+    starts = events.group_start[: events.pool_start[1] + 1]
+    contiguity_limits(upper, group, events.lower, until, starts, limit)
+    return limit
+
+
 def forbidden_events(
     plan: EvaluationPlan,
     table: pa.Table,
@@ -83,7 +93,6 @@ def forbidden_events(
         Of all rows, as of :class:`confidence.chain.distribution.Intervals`; None: confidences are not needed.
     """
     starts = rows[: first[1]]
-    limit = np.zeros(0, dtype=np.int64)
     pools: list[_Pool] = []
     taking = np.full(len(plan.components), -1, dtype=np.int64)
     between = -1
@@ -116,14 +125,9 @@ def forbidden_events(
     )
     offset = np.full(table.num_rows, -1) if offset is None else offset
     events = _laid_out(pools, *ticks, offset, len(starts))
+    limit = np.zeros(0, dtype=np.int64)
     if between >= 0:
-        limit = np.empty(len(rows), dtype=np.int64)
-        # Only what happened for certain is surely between two events.
-        until = np.where(events.offset > DOUBTFUL, events.upper, EVER)
-        contiguity_limits(
-            ticks[1][rows], pools[0].of_candidate, events.lower, until,
-            events.group_start[: events.pool_start[1] + 1], limit,
-        )  # fmt: skip
+        limit = _contiguity_limits(events, ticks[1][rows], pools[0].of_candidate)
     return GapConstraints(events, rules, tuple(negated_rows), limit)
 
 

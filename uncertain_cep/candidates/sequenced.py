@@ -24,6 +24,7 @@ from uncertain_cep.candidates.tie_breaks import TieBreaks
 from uncertain_cep.config import MAX_TICK, MOST_RECORD_CELLS
 from uncertain_cep.errors import ConfidenceCostError, OptionError, TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces.source_order import no_time_left
 
 __all__ = ["SequencedEvents", "order_faults", "sequenced"]
@@ -201,10 +202,7 @@ def sequenced(
     has_sequence = np.asarray(column.is_valid().to_numpy()) & (source >= 0)
     own_lower, own_upper = lower - low, upper - high
     sequence = np.asarray(pc.fill_null(column.cast(pa.int64()), 0).to_numpy())
-    in_order = np.zeros(count, dtype=np.bool_)
-    if names.ordered in table.column_names:
-        ordered_column = pc.fill_null(table.column(names.ordered).cast(pa.bool_()), False)
-        in_order = np.asarray(ordered_column.to_numpy()) & (source >= 0)
+    in_order = _is_ordered(table, names) & (source >= 0)
     rows = np.flatnonzero(has_sequence)
     rows = rows[np.lexsort((sequence[rows], source[rows]))]
     rank = np.full(count, -1)
@@ -243,6 +241,13 @@ def sequenced(
     )
     _check(plan, table, events_in_order)
     return events_in_order
+
+
+def _is_ordered(table: pa.Table, names: Names) -> NDArray[np.bool_]:
+    """Return a mask of the events that say that their source is ordered, (n,) bool."""
+    if names.ordered not in table.column_names:
+        return np.zeros(table.num_rows, dtype=np.bool_)
+    return np.asarray(pc.fill_null(table.column(names.ordered).cast(pa.bool_()), False).to_numpy())
 
 
 def order_faults(plan: EvaluationPlan, table: pa.Table) -> list[TraceFault]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -159,11 +160,10 @@ class Equalities:
                     remaining.append(predicate)
                 equal_nodes = _equated(equal_nodes, *sides)
         for members in self._classes:
-            for one in members:
-                for other in members:
-                    implied = one[0] in left and other[0] in right and other not in equal_nodes.get(one, ())
-                    if implied and use(one, other, members):
-                        equal_nodes = _equated(equal_nodes, one, other)
+            for one, other in product(members, repeat=2):
+                implied = one[0] in left and other[0] in right and other not in equal_nodes.get(one, ())
+                if implied and use(one, other, members):
+                    equal_nodes = _equated(equal_nodes, one, other)
         left_numbers, right_numbers = np.array(chosen, dtype=np.int64).reshape(-1, 2, 3).swapaxes(0, 1).copy()
         return EqualityIndex(left_numbers, right_numbers, max(size, 1)), equal_nodes, remaining
 

@@ -153,8 +153,9 @@ class BacktrackingSearch:
             laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, laid.lower[:count],
             laid.upper[:count], rows, self._offset[rows],
         )  # fmt: skip
-        self._placed = Placed(self._candidates.lower, self._candidates.upper, self._base, rows)
-        if ties is not None:
+        if ties is None:
+            self._placed = Placed(self._candidates.lower, self._candidates.upper, self._base, rows)
+        else:
             self._placed = Placed(times[0][rows], times[1][rows], np.zeros_like(rows), rows)
         self._chain = self._sequence_limits() if before is None else None
         self._pruning = self._negation_pruning()

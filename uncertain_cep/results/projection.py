@@ -182,21 +182,29 @@ def to_batch(
             add(ids[item.variable])
     for times in (chunk.lower, chunk.upper):
         add(plan.domain.times(times))
-    by_name: dict[str, pa.Array] = {}
     names = schema.names[len(columns) :]
+    by_name: dict[str, pa.Array] = {}
     if confidence is not None and "confidence" in names:
-        by_name["confidence"] = as_array(confidence)
-        if plan.approximate is not None and "exact" in names:
-            error = np.zeros(len(chunk.lower)) if chunk.std_error is None else chunk.std_error
-            by_name |= {"exact": pa.array(error == 0.0), "std_error": pa.array(error)}
-        elif chunk.expected is not None:
-            by_name |= dict(zip(COMPRESSED_COLUMNS, map(pa.array, chunk.expected), strict=True))
+        by_name = _of_confidence(chunk, confidence, plan.approximate is not None and "exact" in names)
     unnamed = [key.columns[0] for key in plan.keys if key.name is None]
     for field, name in zip(plan.unnamed_keys, unnamed, strict=False):
         by_name[field.name] = taken(table.column(name), bound[variables[0]].rows, field.type)
     for name in names:
         add(by_name[name])
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _of_confidence(
+    chunk: MatchBatch, confidence: NDArray[np.float64], with_error: bool
+) -> dict[str, pa.Array]:
+    """Return the columns of confidences, by name."""
+    columns = {"confidence": as_array(confidence)}
+    if with_error:
+        error = np.zeros(len(chunk.lower)) if chunk.std_error is None else chunk.std_error
+        columns |= {"exact": pa.array(error == 0.0), "std_error": pa.array(error)}
+    elif chunk.expected is not None:
+        columns |= dict(zip(COMPRESSED_COLUMNS, map(pa.array, chunk.expected), strict=True))
+    return columns
 
 
 def _widened_schema(plan: EvaluationPlan, schema: pa.Schema, place: int) -> pa.Schema:

@@ -309,3 +309,30 @@ def test_what_may_not_have_happened_spoils_what_another_evaluation_chooses() -> 
     query = "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) WITHIN 9"
     assert "point-based automaton" not in uc.explain(query, events, evaluation="point")
     assert "point-based automaton" in uc.explain(query, events.drop(["probability"]), evaluation="point")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PATTERN SEQ(A a, B b) WHERE TIME(b) - TIME(a) <= 3 WITHIN 9",
+        "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) WITHIN 9",
+    ],
+)
+def test_method_is_that_of_the_operator(query: str) -> None:
+    events = pa.table(
+        {
+            "type": ["A", "B"],
+            "id": [1, 2],
+            "lower": [1, 3],
+            "upper": [4, 6],
+            "source": ["x", "x"],
+            "offset_lower": [0, 0],
+            "offset_upper": [2, 2],
+        }
+    )
+    text = str(uc.explain(query, events))
+    assert json.loads(uc.explain(query, events, format="json"))["operator"] == "backtracking search"
+    assert "backtracking search: events taken one by one" in text
+    assert "joined without dead ends" not in text
+    alone = str(uc.explain(query, events.drop_columns(["source", "offset_lower", "offset_upper"])))
+    assert "joined without dead ends" in alone

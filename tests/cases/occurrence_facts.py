@@ -123,6 +123,7 @@ FACTS: Final[Mapping[str, Fact]] = {
         _all(7, 10),
     ),
     "next": Fact(*_AB, _NEXT_ONE, _all(1), strategy=_NEXT),
+    "any, as next": Fact(*_AB, _NEXT_ONE, _all(1)),
     "next, a tie": Fact(*_AB, _NEXT_ONE, _all(1, 4), strategy=_NEXT, at_least=2),
     "spoiled together": Fact(*_ANB, _spoiled(10), _all(11, 20)),
     "spoiled one by one": Fact(*_ANB, _spoiled(5), _all(4, 5)),
@@ -138,6 +139,10 @@ FACTS: Final[Mapping[str, Fact]] = {
     "of two first events": Fact(*_AB, _BY_TWO, _all(73, 96)),
     "one type": Fact(
         "SEQ(A a, A b)", (_A, one("A", "b")), tuple(event("A", id, 0, 2) for id in (1, 2, 3)), _all(8, 9)
+    ),
+    "one type, never alone": Fact(
+        "SEQ(A a, A b)", (_A, one("A", "b")), tuple(event("A", id, 0, 2) for id in (1, 2, 3)), _all(8, 9),
+        at_least=2,
     ),
     "one clock": Fact(*_ABC, _tasks(_CLOCK, _CLOCK), _all(14, 25), where=_AGREE, conditions=_KEYS),
     "a clock each": Fact(*_ABC, _tasks(_CLOCK, Clock(-2, 2)), _all(68, 125), where=_AGREE, conditions=_KEYS),

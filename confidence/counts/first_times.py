@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from confidence.budget import plain_checkpoint
 from confidence.chain.pmf import chain_confidence_pmf, support_range
 from confidence.chain.uniform import chain_confidence
 from confidence.kernel import kernel
@@ -73,6 +74,7 @@ def confidences_by_bucket(
         for j in range(length):
             explicit = explicit or offset[matches[j, n]] >= 0
         for bucket in range(first, last + 1):
+            plain_checkpoint()
             for j in range(length):
                 i = matches[j, n]
                 low[j] = lower[i]

@@ -19,14 +19,14 @@ import pytest
 
 import uncertain_cep as uc
 from confidence import exact_chain_confidence, kernel
-from confidence.budget import looking_at
+from confidence.budget import looking_at, pieces
 from confidence.chain.pmf import pmf_steps
 from confidence.gaps import coupled
 from eventbased.gaps import held_clocks
 from tests.cases.budgets import budget
 from tests.cases.kernels import running
 from uncertain_cep.errors import TimeLimitError
-from uncertain_cep.results import buckets
+from uncertain_cep.results import buckets, expected_counts
 
 
 def events(count: int, *, width: int, step: int = 1, types: str = "A", **more: Any) -> pa.Table:
@@ -230,3 +230,25 @@ def test_matches_are_shared_out_among_buckets_in_parts() -> None:
         assert one == pytest.approx(other, rel=1e-12)
     # Of one match there are some buckets.
     assert sum(0 < need <= 80 * 2 * 40 for need in needed) > 20
+
+
+def test_limits_are_looked_at_between_matches_that_have_many_buckets() -> None:
+    """A match of 200 buckets counted as one step: a command went on for 3 s beyond its limit."""
+    table = events(5, width=200)
+    pattern = "PATTERN SEQ(A a, A b, A c) WITHIN 500"
+    matches = uc.match(table, pattern).num_rows
+    parts: list[int] = []
+
+    def pieces_seen(costs: np.ndarray[Any, Any]) -> Iterator[slice]:
+        for part in pieces(costs):
+            parts.append(part.stop - part.start)
+            yield part
+
+    with (
+        budget(500),
+        patch.object(expected_counts, "MOST_COVERED_TICKS", 0),
+        patch.object(expected_counts, "pieces", pieces_seen),
+    ):
+        uc.match(table, f"{pattern} RETURN EXPECTED COUNT EVERY 1")
+    # Each has more buckets than a call has steps.
+    assert parts == [1] * matches

@@ -232,9 +232,9 @@ class _Shares:
     def of(self, chunk: MatchBatch) -> Iterator[tuple[Int64, Int64, Float64]]:
         """Yield matches, first ticks of buckets, and P(match and first time in the bucket)."""
         ticks = (chunk.upper - chunk.lower + 1).astype(np.float64)
-        costs = np.ones(len(ticks))
-        if len(self._pmf):
-            costs += (ticks / self._every + 1.0) * ticks * len(chunk.events) ** 2
+        # A confidence for each bucket: by closed forms, or tick by tick.
+        each = ticks if len(self._pmf) else np.ones(len(ticks))
+        costs = 1.0 + (ticks / self._every + 1.0) * each * len(chunk.events) ** 2
         for part in pieces(costs):
             yield from self._of(chunk.take(np.arange(part.start, part.stop)), part.start)
 

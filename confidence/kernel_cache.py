@@ -59,7 +59,7 @@ __all__ = [
     "write_entry",
 ]
 
-PACKAGES: Final = ("confidence", "eventbased", "pointbased", "textbased")
+PACKAGES: Final = ("confidence", "eventbased", "pointbased")
 """The packages whose modules hold kernels."""
 
 UNUSED_SECONDS: Final = 30 * 24 * 3600

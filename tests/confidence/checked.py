@@ -26,7 +26,7 @@ import numpy as np
 
 __all__ = ["checked_code", "checks", "install"]
 
-PACKAGES: Final = ("confidence", "eventbased", "pointbased", "textbased")
+PACKAGES: Final = ("confidence", "eventbased", "pointbased")
 SPOILT_INTEGER: Final = -(2**62) + 7
 
 

@@ -37,7 +37,7 @@ def calls(node: ast.FunctionDef) -> tuple[bool, set[str]]:
 
 def test_who_makes_arrays_says_so() -> None:
     known: dict[str, tuple[bool, set[str], bool]] = {}
-    for package in ("confidence", "eventbased", "pointbased", "textbased"):
+    for package in ("confidence", "eventbased", "pointbased"):
         for file in files_of(package):
             home = str(file.relative_to(ROOT))
             for name, node in kernels(file).items():

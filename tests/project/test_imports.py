@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("confidence", "pointbased", "eventbased", "textbased", "uncertain_cep")
+PACKAGES = ("confidence", "pointbased", "eventbased", "uncertain_cep")
 KERNEL_PACKAGES = {
     "confidence": {"confidence"},
     "pointbased": {"confidence", "pointbased"},
     "eventbased": {"confidence", "eventbased"},
-    "textbased": {"confidence", "textbased"},
 }
 KERNEL_LIBRARIES = {"numpy", "numba", "sortedcontainers"}
 

@@ -118,5 +118,5 @@ def test_tests_mirror_the_rooms() -> None:
     rooms = {room for rooms in LEVELS for room in rooms if (ROOT / "uncertain_cep" / room).is_dir()}
     beside = {"api", "executor", "cases", "fuzz", "integration", "oracle", "project"}
     folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
-    assert folders == rooms | {"confidence", "eventbased", "pointbased", "textbased"} | beside
+    assert folders == rooms | {"confidence", "eventbased", "pointbased"} | beside
     assert not list((ROOT / "tests").glob("test_*.py"))

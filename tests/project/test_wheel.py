@@ -17,7 +17,7 @@ from hatchling.plugin.manager import PluginManager
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "requirements" / "runtime.lock"
-PACKAGES = ("confidence", "eventbased", "pointbased", "textbased", "uncertain_cep")
+PACKAGES = ("confidence", "eventbased", "pointbased", "uncertain_cep")
 
 TRACE = "type,id,lower,upper\nA,1,1,5\nC,2,3,5\nB,3,3,5\nC,4,4,8\n"
 QUERY = "PATTERN SEQ(A a, B b, C c) WITHIN 4"

@@ -22,7 +22,7 @@ from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.running import installation
 from uncertain_cep.spark.streamed import check_state_store
 
-PACKAGES = ("confidence", "eventbased", "pointbased", "textbased")
+PACKAGES = ("confidence", "eventbased", "pointbased")
 
 
 def test_our_packages_are_ours() -> None:

@@ -24,7 +24,6 @@ _OURS: Final[Mapping[str, bytes]] = {
     "confidence": b'"""Confidence kernels: ',
     "eventbased": b'"""Event-based evaluation: ',
     "pointbased": b'"""Point-based evaluation: ',
-    "textbased": b'"""Text-based reading: ',
 }
 """Package -> what its source begins with. Each could be overwritten by another distribution, or hidden."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from textbased.finding import copy_spans
+from confidence.parsing.finding import copy_spans
 from uncertain_cep.running.threads import available_cores
 
 __all__ = ["cells_of", "reading_threads", "text_of", "with_nulls"]

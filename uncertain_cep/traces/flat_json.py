@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from textbased.json_rows import ESCAPED, FALSE, FLOAT, NULL, STAMP, TEXT, TRUE, WHOLE, read_rows
+from confidence.parsing.json_rows import ESCAPED, FALSE, FLOAT, NULL, STAMP, TEXT, TRUE, WHOLE, read_rows
 from uncertain_cep.running.threads import side_by_side
 from uncertain_cep.traces.bounded import LONGEST_LINE
 from uncertain_cep.traces.cells import cells_of, reading_threads, with_nulls

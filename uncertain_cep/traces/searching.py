@@ -1,7 +1,7 @@
 """Groups of expressions found in many texts at once, by automata in place of RE2.
 
 Both find the same. RE2 takes four groups of a simple expression in one pass over a text, and several times as
-long for more; an automaton of :mod:`textbased` takes one pass for any number.
+long for more; an automaton of :mod:`confidence.parsing` takes one pass for any number.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from textbased.text_automata import Automaton
-from textbased.text_programs import UnreadError
+from confidence.parsing.text_automata import Automaton
+from confidence.parsing.text_programs import UnreadError
 from uncertain_cep.running.compiling import compiled_for_reading
 from uncertain_cep.traces.cells import cells_of, text_of
 

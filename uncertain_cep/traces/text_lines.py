@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from textbased.finding import copy_spans
+from confidence.parsing.finding import copy_spans
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.running.compiling import compiled_for_reading
 from uncertain_cep.traces.bounded import LONGEST_LINE

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textbased import text_automata
-from textbased.text_automata import Automaton
-from textbased.text_programs import UnreadError
+from confidence.parsing import text_automata
+from confidence.parsing.text_automata import Automaton
+from confidence.parsing.text_programs import UnreadError
 
 _ATOMS = st.sampled_from(
     [

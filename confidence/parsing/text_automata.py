@@ -17,8 +17,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from textbased.finding import FREE, HERE, find_lines
-from textbased.text_programs import BEGIN, END, MATCH, NOTE, SPLIT, TAKE, Program, UnreadError, program_of
+from confidence.parsing.finding import FREE, HERE, find_lines
+from confidence.parsing.text_programs import (
+    BEGIN,
+    END,
+    MATCH,
+    NOTE,
+    SPLIT,
+    TAKE,
+    Program,
+    UnreadError,
+    program_of,
+)
 
 __all__ = ["MOST_STATES", "Automaton"]
 

@@ -1,0 +1,1 @@
+"""Kernels that cut many lines of text into columns at once."""

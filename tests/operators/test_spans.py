@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.sampling import FEWER
 from tests.cases.spans import RELATIONS, Answer, Condition, Lasting, Pair, SpanCase, span_cases
+from uncertain_cep.weighers.elimination import Elimination
 
 pytestmark = pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
 
@@ -231,3 +232,29 @@ def test_timestamps_and_durations() -> None:
     matches = uc.match(events, "PATTERN AND(A a, B b) WHERE a OVERLAPS b WITHIN 1 minute", tick="1s")
     assert matches["confidence"].to_pylist() == pytest.approx([19 / 25])
     assert str(matches["range_upper"][0]) == "1970-01-01 00:00:08"
+
+
+@pytest.mark.parametrize("kind", ["spans", "clocks"])
+@FEWER
+@given(data=st.data())
+def test_sums_over_the_orders_of_times_are_the_worlds(kind: str, data: st.DataObject) -> None:
+    """Make tables over ticks dear, so that chains take the matches."""
+    case = data.draw(KINDS[kind])
+    note(f"{case.text()}\n{case.events}\n{case.clocks}")
+    price = Elimination.price
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Elimination, "price", lambda self, model: price(self, model) + 1e12)
+        check(case)
+
+
+def test_spans_of_many_ticks_overlap() -> None:
+    """Of ends of a on 30,000 to 50,000 and begins of b on 35,000 to 55,000 those with a first are counted."""
+    events = _spans(
+        begin_lower=[0, 35_000], begin_upper=[20_000, 55_000], end_lower=[30_000, 60_000],
+        end_upper=[50_000, 80_000],
+    )  # fmt: skip
+    events = events.set_column(events.schema.get_field_index("upper"), "upper", pa.array([50_000, 80_000]))
+    before = sum(55_000 - max(end, 34_999) for end in range(30_000, 50_001))
+    query = "PATTERN AND(A a, A b) WHERE a OVERLAPS b AND a.id < b.id WITHIN 100000"
+    confidence = uc.match(events, query)["confidence"].to_pylist()
+    assert confidence == [pytest.approx(1 - before / 20_001**2, rel=1e-9)]

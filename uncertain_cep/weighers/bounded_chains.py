@@ -1,4 +1,9 @@
-"""Matches that nothing is forbidden, whose literals put all times in one order and bind neighbours alone."""
+"""Matches that nothing is forbidden, whose literals put all times in one order and bind neighbours alone.
+
+Where some times may come in either order, the match is a sum over the few orders that all of them can have:
+a world's times, sorted, are one of these. Of times that tie, the one that a fixed order names first comes
+first, so that a world is in one order alone (the linear extensions of a naturally labelled order).
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.budget import pieces
+from confidence.budget import checkpoint, pieces
 from confidence.timed.bounded_matches import describe_bounded
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.cycles import CycleWork
+from confidence.timed.summed_matches import SummedTimes, tighten_all
 from confidence.timed.ticks import describe_by_ticks
 from uncertain_cep.weighers.explicit import ExplicitMatches
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
+from uncertain_cep.weighers.shapes import Shape
 from uncertain_cep.weighers.weigher import CANNOT, WRITTEN_OUT, Declined
 
 __all__ = ["BoundedChains", "total_order"]
@@ -26,6 +33,12 @@ Mask = NDArray[np.bool_]
 _EACH_EVENT: Final = 1_000.0
 """What an event of a match with uniform times counts as, in multiplications."""
 
+_MOST_ORDERS: Final = 24
+"""Orders of times that one match is summed over."""
+
+_MOST_TIMES: Final = 8
+"""Times that are put in several orders."""
+
 _EACH_TICK: Final = 20.0
 """What a tick of an event with explicit probabilities counts as."""
 
@@ -34,13 +47,13 @@ class BoundedChains:
     """Closed forms for uniform times, passes over the ticks for explicit probabilities."""
 
     name = "bounded chain"
-    why = "takes times in one order, neighbours and the whole bound, nothing forbidden: closed forms"
+    why = "takes times in one order or few, neighbours and the whole bound, nothing forbidden: closed forms"
     priced_above = WRITTEN_OUT
     takes_all = False
 
     def __init__(self, most_steps: float) -> None:
         self._most_steps = most_steps
-        self._known: tuple[MatchModel, list[_Chains | None]] | None = None
+        self._known: tuple[MatchModel, list[list[_Chains]]] | None = None
 
     @classmethod
     def of(cls, pattern: MatchPattern) -> BoundedChains:
@@ -51,14 +64,17 @@ class BoundedChains:
         """Return about how many multiplications each match takes, (k,) float64."""
         found = np.full(model.count, CANNOT)
         for part, chains in zip(model.explicit, self._chains(model), strict=True):
-            if chains is None:
+            if not chains:
                 continue
-            each: float | Float64 = _EACH_EVENT * part.shape.times
-            takes = chains.fits & (part.spoilers == 0)
+            each: float | Float64 = len(chains) * _EACH_EVENT * part.shape.times
+            takes = part.spoilers == 0
+            for one in chains:
+                takes = takes & one.fits
             if len(part.pmfs.values):
                 uniform = _is_uniform(part)
-                each = np.where(uniform, each, _EACH_TICK * part.sizes.sum(axis=1))
-                takes &= uniform | ~chains.window_binds(part)
+                each = np.where(uniform, each, len(chains) * _EACH_TICK * part.sizes.sum(axis=1))
+                for one in chains:
+                    takes &= uniform | ~one.window_binds()
             takes &= each <= self._most_steps
             found[part.which] = np.where(takes, each, CANNOT)
         return found
@@ -67,23 +83,87 @@ class BoundedChains:
         """Fill the answers of matches; return those whose sums cancel, or take too many pieces."""
         declined: Declined = {}
         for part, chains in zip(model.explicit, self._chains(model), strict=True):
-            if chains is None:
+            if not chains:
                 # Alone, matches whose literals cannot be met put their times both ways.
                 declined.update(dict.fromkeys(part.which.tolist(), (CANNOT, CANNOT)))
                 continue
             for which in _kinds(part):
-                answers = chains.weighed(part, which, model.wanted)
+                answers = _added([one.weighed(part, which, model.wanted) for one in chains])
                 own = part.which[which]
                 out.put(own, answers)
                 left = own[np.isnan(answers.confidence)].tolist()
                 declined.update(dict.fromkeys(left, (CANNOT, CANNOT)))
         return declined
 
-    def _chains(self, model: MatchModel) -> list[_Chains | None]:
-        """Return the chains of each part of a model, made once."""
+    def _chains(self, model: MatchModel) -> list[list[_Chains]]:
+        """Return the chains of each part of a model, one for each order of its times, made once."""
         if self._known is None or self._known[0] is not model:
-            self._known = model, [_Chains.of(part) for part in model.explicit]
+            self._known = model, [_chains_of(part) for part in model.explicit]
         return self._known[1]
+
+
+def _added(answers: list[Columns]) -> Columns:
+    """Return the answers of matches that are sums over the orders of their times."""
+    if len(answers) == 1:
+        return answers[0]
+    found = Columns.empty(len(answers[0].lower))
+    found.lower[:], found.upper[:] = UNBOUND, -UNBOUND
+    for one in answers:
+        is_possible = one.lower <= one.upper
+        found.lower[:] = np.where(is_possible, np.minimum(found.lower, one.lower), found.lower)
+        found.upper[:] = np.where(is_possible, np.maximum(found.upper, one.upper), found.upper)
+        found.confidence[:] += np.where(is_possible | np.isnan(one.confidence), one.confidence, 0.0)
+    nothing = found.lower > found.upper
+    found.lower[nothing], found.upper[nothing] = 0, -1
+    return found
+
+
+def _chains_of(part: ExplicitMatches) -> list[_Chains]:
+    """Return the chains of a batch, one for each order of its times; none if there are too many orders."""
+    order = total_order(part)
+    if order is not None:
+        return [_Chains.of(part.times, part.shape, order)]
+    behind = _behind(part)
+    if behind is None or len(behind) > _MOST_TIMES:
+        return []
+    orders = _orders(behind)
+    return [_in_order(part, behind, order) for order in orders]
+
+
+def _orders(behind: Mask) -> list[Int64]:
+    """Return the orders that a partial order allows its times; none of more than ``_MOST_ORDERS``."""
+    orders: list[Int64] = []
+    begun: list[list[int]] = [[]]
+    while begun:
+        checkpoint()
+        taken = begun.pop()
+        if len(taken) == len(behind):
+            orders.append(np.array(taken))
+        free = [time for time in range(len(behind)) if time not in taken]
+        begun += [[*taken, time] for time in free if not behind[time][free].any()]
+        # Each order that is begun is one at least.
+        if len(orders) + len(begun) > _MOST_ORDERS:
+            return []
+    return orders
+
+
+def _in_order(part: ExplicitMatches, behind: Mask, order: Int64) -> _Chains:
+    """Return the chains of a batch for one order of its times, which excludes all others."""
+    times = part.times
+    label = np.empty(len(order), dtype=np.int64)
+    label[np.argsort(behind.sum(axis=1), kind="stable")] = np.arange(len(order))
+    steps = (label[order[1:]] < label[order[:-1]]).astype(np.int64)
+    each = len(times.low)
+    times = times._replace(
+        first=times.first.copy(),
+        last=times.last.copy(),
+        sides=np.concatenate((times.sides, np.stack((order[1:], order[:-1]), axis=1))),
+        low=np.concatenate((times.low, np.broadcast_to(steps, (each, len(steps)))), axis=1),
+        high=np.concatenate((times.high, np.full((each, len(steps)), UNBOUND)), axis=1),
+    )
+    tighten: Any = tighten_all
+    tighten(times)
+    return _Chains.of(times, part.shape, order)
 
 
 def _kinds(part: ExplicitMatches) -> list[Int64]:
@@ -105,9 +185,17 @@ def total_order(part: ExplicitMatches) -> Int64 | None:
     A time is behind another one if the literals imply ``t_y - t_x >= 0``, through others or directly: the
     longest paths decide. O(l^3) for sets, which take few events; the literals of a sequence are in order.
     """
-    times, count = part.times, part.shape.times
     if part.shape.is_chain:
-        return np.arange(count)
+        return np.arange(part.shape.times)
+    behind = _behind(part)
+    if behind is None or not (behind | behind.T | np.eye(len(behind), dtype=np.bool_)).all():
+        return None
+    return np.argsort(behind.sum(axis=1), kind="stable")
+
+
+def _behind(part: ExplicitMatches) -> Mask | None:
+    """Return a mask of the times behind others, (l, l) bool; None if literals cannot be met."""
+    times, count = part.times, part.shape.times
     # Far below any path of bounds, and far enough above the end of int64.
     most = UNBOUND // (count + 1)
     least = np.full((count, count), -most)
@@ -121,11 +209,9 @@ def total_order(part: ExplicitMatches) -> Int64 | None:
     if (np.diag(least) > 0).any():
         return None
     behind = least >= 0
-    if not (behind | behind.T).all():
-        return None
     # Of times that are always equal any may come first.
-    behind &= ~(behind.T & (np.arange(count)[:, None] < np.arange(count)))
-    return np.argsort(behind.sum(axis=1), kind="stable")
+    behind &= ~(behind.T & (np.arange(count)[:, None] <= np.arange(count)))
+    return np.asarray(behind)
 
 
 class _Chains(NamedTuple):
@@ -133,6 +219,7 @@ class _Chains(NamedTuple):
 
     Attributes
     ----------
+    times : SummedTimes
     order : (l,) int64
         The events from the first on.
     g, h : (k, l) or (1, l) int64
@@ -143,6 +230,7 @@ class _Chains(NamedTuple):
         Whether no other literal binds.
     """
 
+    times: SummedTimes
     order: Int64
     g: Int64
     h: Int64
@@ -150,12 +238,9 @@ class _Chains(NamedTuple):
     fits: Mask
 
     @classmethod
-    def of(cls, part: ExplicitMatches) -> _Chains | None:
-        """Return the chains of a batch; None if its literals put the events in no order."""
-        order = total_order(part)
-        if order is None:
-            return None
-        times, length = part.times, part.shape.times
+    def of(cls, times: SummedTimes, shape: Shape, order: Int64) -> _Chains:
+        """Return the chains of a batch whose times are in an order."""
+        length = shape.times
         each = len(times.low)
         # Literals say of neighbours whether they may share a tick.
         g = np.zeros((each, length), dtype=np.int64)
@@ -190,17 +275,17 @@ class _Chains(NamedTuple):
             fits = np.logical_and(fits, least <= between)
             if not whole:
                 fits = np.logical_and(fits, most >= window - 1 - (behind[:, -1] - between))
-        return cls(order, g, h, window, fits)
+        return cls(times, order, g, h, window, fits)
 
-    def window_binds(self, part: ExplicitMatches) -> Mask:
+    def window_binds(self) -> Mask:
         """Return in which matches, (k,), tight ticks reach over the window."""
-        reach = part.times.last[:, self.order[-1]] - part.times.first[:, self.order[0]]
+        reach = self.times.last[:, self.order[-1]] - self.times.first[:, self.order[0]]
         found: Mask = reach >= self.window
         return found
 
     def weighed(self, part: ExplicitMatches, which: Int64, wanted: bool) -> Columns:
         """Return the answers of some matches of a batch; the confidence is NaN where it has to be another."""
-        times, length, order = part.times, part.shape.times, self.order
+        times, length, order = self.times, part.shape.times, self.order
         answers = Columns.empty(len(which))
         columns: Any = (times.first, times.last, times.size, times.offset)
         if len(which) < len(times.first):
@@ -209,7 +294,7 @@ class _Chains(NamedTuple):
             columns = (np.ascontiguousarray(column[:, order]) for column in columns)
         first, last, size, offset = columns
         impossible = (first > last).any(axis=1)
-        bounds = [column if len(column) == 1 else column[which] for column in self[1:4]]
+        bounds = [column if len(column) == 1 else column[which] for column in self[2:5]]
         kernel: Any = describe_bounded
         is_uniform = bool((size > 0.0).all())
         rest: tuple[Any, ...] = (

@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     )
     from uncertain_cep.intervals import to_intervals as to_intervals
     from uncertain_cep.misses import why_not as why_not
+    from uncertain_cep.joining.asof_joins import join_asof as join_asof
+    from uncertain_cep.joining.pair_joins import join as join
     from uncertain_cep.plan import Approximation as Approximation
     from uncertain_cep.query import Query as Query, parse as parse
     from uncertain_cep.results.composition import to_events as to_events, with_matches as with_matches
@@ -103,6 +105,8 @@ _MODULES: Final = {
     "uncertain_cep.inspection": ("events_of", "posteriors", "report", "show"),
     "uncertain_cep.intervals": ("to_intervals",),
     "uncertain_cep.misses": ("why_not",),
+    "uncertain_cep.joining.asof_joins": ("join_asof",),
+    "uncertain_cep.joining.pair_joins": ("join",),
     "uncertain_cep.plan": ("Approximation",),
     "uncertain_cep.query": ("Query", "parse"),
     "uncertain_cep.timeline.domain": ("Names",),

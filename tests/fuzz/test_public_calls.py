@@ -129,12 +129,18 @@ LENGTHS: Final = (
 NAMES: Final = ("type", "id", "lower", "at", "end", "x", "k", "pmf", "host", "", "no column")
 
 VALUES: Final[dict[str, tuple[Any, ...]]] = {
-    **dict.fromkeys(("events", "frame", "matches", "paths_or_frame"), FRAMES),
+    **dict.fromkeys(("events", "frame", "matches", "paths_or_frame", "left", "right"), FRAMES),
     **dict.fromkeys(("query", "text"), QUERIES),
     **dict.fromkeys(("paths", "path"), FILES),
     **dict.fromkeys(("of", "length", "within"), LENGTHS),
     "by": (*LENGTHS, "k", ["k", "x"], ["no column"], "type"),
     "pairs": ("open", "all", "cover", "half"),
+    "on": (None, "k", ["k"], "no column"),
+    "when": ("overlaps", "before", "within 5", "within 5s", "near"),
+    "how": ("inner", "left", "outer"),
+    "direction": ("backward", "forward", "nearest"),
+    "ties": ("one", "all"),
+    "tolerance": LENGTHS,
     **dict.fromkeys(("type", "id", "lower", "upper", "pmf", "probability", "time"), NAMES),
     **dict.fromkeys(("column", "host", "key", "prefix", "offset_lower", "offset_upper"), NAMES),
     **dict.fromkeys(("sequence", "ordered", "offset_pmf"), NAMES),
@@ -156,7 +162,8 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "kleene": ("matches", "compressed"),
     "approximate": (None, 0.1, 0.0, uc.Approximation(0.2, seed=1)),
     **dict.fromkeys(
-        ("confidence", "analyze", "sources", "shared", "overwrite", "raw_stamps"), (True, False)
+        ("allow_exact_matches", "confidence", "analyze", "sources", "shared", "overwrite", "raw_stamps"),
+        (True, False),
     ),
     "known_until": (None, 5, -3, 2**70, "2026-01-05", "soon", dt.datetime(2026, 1, 5), dt.date(2026, 1, 5)),
     "zone": (None, "UTC", "Europe/Prague", "Mars/Olympus", ""),

@@ -27,7 +27,7 @@ LEVELS: Final = (
     ("explanation", "streaming"),
     ("reporting",),
     ("spark",),
-    ("api", "happened_before", "inspection", "intervals", "misses", "resolving", "validation"),
+    ("api", "happened_before", "inspection", "intervals", "joining", "misses", "resolving", "validation"),
     ("warming",),
     ("examples", "plot", "testing"),
     ("cli",),

@@ -108,7 +108,7 @@ def ordered_pairs(
         raise OptionError(f"by={taken[0]!r} is the name of a column of the result: rename it")
     with looked_at(options.limit):
         events = OrderedEvents.of(table, by, options)
-        slack = None if within is None else _ticks_in(within, events.plan.domain)
+        slack = None if within is None else _ticks_in(within, events.events.plan.domain)
         return _rows(events, by, pairs, slack, options)
 
 
@@ -131,8 +131,9 @@ def _rows(
     place = np.lexsort((order_.upper[x], order_.lower[x]))
     if pairs != "cover":
         place = place[np.argsort(-(before * after)[place], kind="stable")]
-    ids = events.table.column(events.plan.names.id)
-    columns = {name: events.table.column(name).take(pa.array(x[place])) for name in by}
+    table = events.events.table
+    ids = table.column(events.events.plan.names.id)
+    columns = {name: table.column(name).take(pa.array(x[place])) for name in by}
     columns |= {"x": ids.take(pa.array(x[place])), "y": ids.take(pa.array(y[place]))}
     probabilities = zip(_RESULT[2:], (before, after, neither), strict=True)
     return pa.table(columns | {name: pa.array(values[place]) for name, values in probabilities})

@@ -111,14 +111,11 @@ def _by_engine(events: OrderedEvents, x: Int64, y: Int64, threads: int) -> PairP
     """Return the probabilities for times of any laws, each pair a partition of its own."""
     rows = np.concatenate((x, y))
     order, count = events.order, len(x)
-    lower, upper = (bounds[rows] for bounds in events.in_table)
     columns = {
         "type": pa.array(np.repeat(["x", "y"], count)),
         "id": pa.array(np.arange(2 * count)),
-        "lower": pa.array(lower),
-        "upper": pa.array(upper),
         "pair": pa.array(np.tile(np.arange(count), 2)),
-        **{name: column.take(pa.array(rows)) for name, column in events.laws.items()},
+        **{name: column.take(pa.array(rows)) for name, column in events.events.in_ticks().items()},
     }
     table = pa.table(columns)
     within = int(order.upper[rows].max()) - int(order.lower[rows].min()) + 1

@@ -1,0 +1,218 @@
+"""``uc.join_asof``: the event of another table that was the nearest one at the time of each event.
+
+Of the right events that are not later than the left one, its partner is the latest. For the left event l at t
+and a right event r at s that is ``s <= t - k`` (k is 1 without exact matches), and no other right event n of
+the same values is in ``[s + c, t - k]``, with c = 0 where n stands behind r in its table and wins a tie, else
+1. Those are conditions on differences of times: what the engine is asked, group by group.
+
+**Candidates.** Let a right event surely have happened, and be in reach of l in every world: not later, and
+within the tolerance. Let s be the largest of the lower bounds of such events. A right event that ends before
+s is not the partner of l: the sure one is later than it, and in reach. Nor need anyone ask whether it is
+between two others: if it is, so is the sure one, which forbids as much. So the candidates of l are those
+whose intervals reach from s (or from l's lower bound less the tolerance) to l's upper bound. Forward is the
+mirror image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertain_cep.boundary import public
+from uncertain_cep.errors import OptionError
+from uncertain_cep.joining.joined_rows import columns_of, joined_rows, ticks_in, two_tables
+from uncertain_cep.joining.near_intervals import Intervals, overlapping
+from uncertain_cep.joining.two_sides import Part, TwoSides
+from uncertain_cep.plan import MatchOptions
+from uncertain_cep.running.limits import looked_at
+from uncertain_cep.timeline.domain import Names
+from uncertain_cep.timeline.durations import Duration
+from uncertain_cep.traces.frames import like
+
+__all__ = ["join_asof"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+DIRECTIONS: Final = ("backward", "forward")
+TIES: Final = ("one", "all")
+
+_FAR: Final = 2**62
+"""Ticks, more than two times can be apart."""
+
+
+@public
+def join_asof(
+    left: Any,
+    right: Any,
+    by: str | Sequence[str] | None = None,
+    direction: str = "backward",
+    allow_exact_matches: bool = True,
+    tolerance: Duration | int | None = None,
+    ties: str = "one",
+    *,
+    names: Names | Mapping[str, str] | None = None,
+    tick: Duration | None = None,
+    sources: bool = True,
+    threads: int | None = None,
+    timeout: float | None = None,
+    memory_limit: str | int | None = None,
+) -> Any:
+    """Return for each event of one table the last one of another that was before it, and how sure that is.
+
+    Parameters
+    ----------
+    left, right : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
+        Events as for :func:`uncertain_cep.match`. Types do not matter.
+    by : str or sequence of str, optional
+        Columns of both in which the two rows have equal values; a null is equal to none.
+    direction : {"backward", "forward"}
+        Whether the partner is the last right event that is not later, or the first that is not earlier.
+    allow_exact_matches : bool
+        Whether a right event at the same tick can be the partner.
+    tolerance : str, timedelta or int, optional
+        The most that may lie between the two: a length such as ``"5s"``, or ticks.
+    ties : {"one", "all"}
+        Of several right events at one tick: ``one`` takes the last row of ``right`` backward and the first
+        one forward, as pandas does, where sequences of their source do not say otherwise; ``all`` takes all.
+    names, tick, sources, threads, timeout, memory_limit
+        As for :func:`uncertain_cep.match`.
+
+    Returns
+    -------
+    the same kind of frame as ``left``
+        For each left event a row for each right one that can be its partner, and one with nulls for the case
+        that there is none, if it is possible: columns as of :func:`uncertain_cep.join`. The probabilities of
+        the rows of an event sum to the probability that it happened (1, if its table does not say), but for
+        ``ties="all"``.
+
+    Raises
+    ------
+    OptionError
+        If an option has no such value, if columns or ticks of the sides do not go together, or if records of
+        an ordered source overlap.
+    TraceError, ConfidenceCostError, TimeLimitError, MemoryLimitError
+        As of :func:`uncertain_cep.match`.
+
+    Notes
+    -----
+    Certain times give what ``pandas.merge_asof`` gives. Exact, as confidences are; events of one clock move
+    together. O((n + m) log m + rows), and a confidence for each row, whose cost grows with the ticks of
+    both intervals: choose a tick that is not finer than the times are.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> task = pa.table({"type": ["Task"], "id": ["t"], "lower": [5], "upper": [5]})
+    >>> samples = pa.table({
+    ...     "type": ["Cpu"] * 2, "id": [2, 3], "lower": [3, 4], "upper": [6, 5], "load": [0.9, 0.2]
+    ... })
+    >>> for row in uc.join_asof(task, samples).to_pylist():
+    ...     print(row)
+    {'left_id': 't', 'right_id': 2, 'load': 0.9, 'probability': 0.125}
+    {'left_id': 't', 'right_id': 3, 'load': 0.2, 'probability': 0.875}
+    """
+    options = MatchOptions.among(locals())
+    for name, value, allowed in (("direction", direction, DIRECTIONS), ("ties", ties, TIES)):
+        if value not in allowed:
+            raise OptionError(f"{name}={value!r} is unknown: use {' or '.join(allowed)}")
+    keys = columns_of(by)
+    with looked_at(options.limit):
+        sides = TwoSides.of(*two_tables(left, right, options), keys, options)
+        reach = None if tolerance is None else ticks_in(tolerance, sides.events.plan.domain, "tolerance")
+        asof = _AsOf(sides, direction == "forward", int(not allow_exact_matches), reach)
+        rows = asof.rows(takes_all=ties == "all", threads=threads)
+        return like(joined_rows(sides, options.names, keys, *rows), left)
+
+
+@dataclass(frozen=True)
+class _AsOf:
+    """The partners of left events in one direction; ticks at least ``gap`` and at most ``reach`` apart."""
+
+    sides: TwoSides
+    forward: bool
+    gap: int
+    reach: int | None
+
+    def rows(self, *, takes_all: bool, threads: int | None) -> tuple[Int64, Int64, Float64]:
+        """Return the left and right rows, -1 for none, and the probabilities of all partners."""
+        x, y, has_sure = self._candidates()
+        early, late = ("l", "{}") if self.forward else ("{}", "l")
+
+        def apart(other: str) -> list[str]:
+            difference = f"TIME({late.format(other)}) - TIME({early.format(other)})"
+            return [f"{difference} >= {self.gap}"] + (
+                [] if self.reach is None else [f"{difference} <= {self.reach}"]
+            )
+
+        # How far a right event must be from the partner to be nearer to l: nothing, if it wins a tie.
+        wins = "n.place - r.place" if self.forward else "r.place - n.place"
+        further = "1" if takes_all else f"LEAST(1, GREATEST(0, {wins}))"
+        nearer = "TIME(r) - TIME(n)" if self.forward else "TIME(n) - TIME(r)"
+        between = [f"{nearer} >= {further}", apart("n")[0]]
+        where = " AND ".join(["[part]", *apart("r"), *between])
+        count = self.sides.left.num_rows
+        everyone = np.arange(count)
+        pairs = Part(everyone, everyone, y, x)
+        parts = list(
+            self.sides.confidences(pairs, f"PATTERN AND(left l, right r, !right n) WHERE {where}", threads)
+        )
+        unsure = everyone[~has_sure]
+        alone = ~has_sure[x]
+        where = " AND ".join(["[part]", *apart("n")])
+        parts += self.sides.confidences(
+            Part(unsure, unsure, y[alone], x[alone]), f"PATTERN AND(left l, !right n) WHERE {where}", threads
+        )
+        left, right, probability = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        return left, right, probability
+
+    def _candidates(self) -> tuple[Int64, Int64, NDArray[np.bool_]]:
+        """Return the rows of pairs that may be partners, and which left rows surely have one."""
+        sides, times = self.sides, self.sides.events.times
+        lower, upper = (times.upper, times.lower) if self.forward else (times.lower, times.upper)
+        if self.forward:
+            lower, upper = -lower, -upper
+        left, right = sides.of_left, sides.of_right
+        group = sides.group
+        certain = (sides.events.probability[right] >= 1.0) & (group[right] >= 0)
+        sure = _largest_lower(
+            group[left],
+            lower[left] - self.gap,
+            group[right][certain],
+            lower[right][certain],
+            upper[right][certain],
+        )
+        has_sure = sure > -_FAR
+        if self.reach is not None:
+            has_sure &= sure >= upper[left] - self.reach
+        furthest = np.full_like(sure, -_FAR) if self.reach is None else lower[left] - self.reach
+        reach = Intervals(
+            group[left], np.where(has_sure, np.maximum(sure, furthest), furthest), upper[left] - self.gap
+        )
+        x, y = overlapping(reach, Intervals(group[right], lower[right], upper[right]))
+        return x, y, has_sure
+
+
+def _largest_lower(group: Int64, bound: Int64, groups: Int64, lower: Int64, upper: Int64) -> Int64:
+    """Return the largest lower of the group's intervals with ``upper <= bound``; -_FAR if there are none.
+
+    O((n + m) log m).
+    """
+    if not len(groups):
+        return np.full(len(group), -_FAR)
+    order = np.lexsort((upper, groups))
+    groups, lower, upper = groups[order], lower[order], upper[order]
+    scale, rank = np.unique(upper, return_inverse=True)
+    steps = len(scale) + 1
+    keys = groups * steps + rank.reshape(-1)
+    place = np.searchsorted(keys, group * steps + np.searchsorted(scale, bound, side="right")) - 1
+    # A later group begins anew: all that it has is larger than what stands before it.
+    lows, low_rank = np.unique(lower, return_inverse=True)
+    running = np.maximum.accumulate(groups * len(lows) + low_rank.reshape(-1)) % len(lows)
+    is_there = (place >= 0) & (groups[np.maximum(place, 0)] == group)
+    return np.where(is_there, lows[running[np.maximum(place, 0)]], -_FAR)

@@ -16,6 +16,10 @@ HERE: Final = -2
 """The place in the text that is reached."""
 
 
+INDEX: Final[Any] = np.int64(POSITIVE)
+"""The mask of indexes, also for those of int32, which NumPy joins with no wider number of Python."""
+
+
 @kernel
 def find_lines(
     letters: Any, begins: Any, ends: Any, classes: Any, table: Any, steps: Any, moves: Any, ends_of: Any,
@@ -66,32 +70,29 @@ def find_lines(
         at_end = 1
         # The first step notes what begins with the text.
         for move in range(steps[0, 1], steps[0, 2]):
-            registers[moves[move & POSITIVE, 0]] = place
+            registers[moves[move & INDEX, 0]] = place
         while place < end:
-            kind = classes[letters[place & POSITIVE]] & POSITIVE
-            step = table[state & POSITIVE, kind]
+            kind = classes[letters[place & INDEX]] & INDEX
+            step = table[state & INDEX, kind]
             if step < 0:
                 missing[0], missing[1] = state, kind
                 return row
-            target = steps[step & POSITIVE, 0]
+            target = steps[step & INDEX, 0]
             if target == 0:
                 at_end = 0
                 break
             place += 1
-            if steps[step & POSITIVE, 3]:
-                while (
-                    place < end
-                    and table[state & POSITIVE, classes[letters[place & POSITIVE]] & POSITIVE] == step
-                ):
+            if steps[step & INDEX, 3]:
+                while place < end and table[state & INDEX, classes[letters[place & INDEX]] & INDEX] == step:
                     place += 1
-            for move in range(steps[step & POSITIVE, 1], steps[step & POSITIVE, 2]):
-                source = moves[move & POSITIVE, 1]
+            for move in range(steps[step & INDEX, 1], steps[step & INDEX, 2]):
+                source = moves[move & INDEX, 1]
                 if source == HERE:
-                    registers[moves[move & POSITIVE, 0]] = place
+                    registers[moves[move & INDEX, 0]] = place
                 elif source == FREE:
-                    registers[moves[move & POSITIVE, 0]] = FREE
+                    registers[moves[move & INDEX, 0]] = FREE
                 else:
-                    registers[moves[move & POSITIVE, 0]] = registers[source]
+                    registers[moves[move & INDEX, 0]] = registers[source]
             state = target
         if ends_of[state, at_end, 0] == 1:
             fits[row] = True
@@ -131,4 +132,4 @@ def copy_spans(letters: Any, begins: Any, offsets: Any, copied: Any) -> None:
         begin = begins[row]
         place = np.int64(offsets[row])
         for number in range(offsets[row + 1] - place):
-            copied[(place + number) & POSITIVE] = letters[(begin + number) & POSITIVE]
+            copied[(place + number) & INDEX] = letters[(begin + number) & INDEX]

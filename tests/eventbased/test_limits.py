@@ -18,6 +18,7 @@ from eventbased.search.state import SearchCandidates, SequenceLimits
 from tests.cases.sampling import sampled_from
 from tests.eventbased.test_upper_bounds import before_each
 from uncertain_cep.candidates.match_windows import time_differences
+from uncertain_cep.plan.event_order import InSequence, InSets
 from uncertain_cep.query.branches import PartialOrder
 from uncertain_cep.query.time_conditions import FAR
 
@@ -112,9 +113,11 @@ def test_how_far_events_of_two_components_are_apart(
 ) -> None:
     length = len(order.before)
     bounds = bounds[:length] if chain and bounds else None
-    distances = bounds and SimpleNamespace(least=[g for g, _ in bounds], most=[h for _, h in bounds])
+    kleene = (False,) * length
     plan: Any = SimpleNamespace(
-        components=[None] * length, order=None if chain else order, distances=distances, clocks=False
+        components=[None] * length,
+        event_order=InSequence(kleene, ()) if chain else InSets(kleene, order),
+        table_distances=[(j - 1, j, *bound) for j, bound in enumerate(bounds or ()) if j],
     )
     before = [(1 << j) - 1 for j in range(length)] if chain else order.before
     found = time_differences(plan, window)

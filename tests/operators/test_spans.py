@@ -118,6 +118,13 @@ FACTS: dict[str, tuple[SpanCase, Answer]] = {
 }  # fmt: skip
 
 
+def test_matches_weighed_together_and_apart() -> None:
+    """What nothing is forbidden is weighed apart, and its times are in another order then."""
+    events = (Lasting("A", 1, point=(0, 1)), Lasting("N", 2, point=(0, 1)), span("A", 3, (0, 0), (0, 0)))
+    ties = (related("CONTAINS"), related("AFTER", "n", "a"))
+    check(SpanCase(events, {}, "AND", (("a", "ANY"), ("b", "A")), ties, 3, ("n", "N", 0)))
+
+
 @pytest.mark.parametrize("name", FACTS)
 def test_worked_facts(name: str) -> None:
     case, expected = FACTS[name]

@@ -80,14 +80,17 @@ class BoundedChains:
         return found
 
     def weigh(self, model: MatchModel, out: Columns) -> Declined:
-        """Fill the answers of matches; return those whose sums cancel, or take too many pieces."""
-        declined: Declined = {}
+        """Fill the answers of matches; return those whose sums cancel, or take too many pieces.
+
+        Fewer matches can have another order than those that were priced together, one that does not fit.
+        """
+        takes = self.price(model) < CANNOT
+        declined: Declined = dict.fromkeys(np.flatnonzero(~takes).tolist(), (CANNOT, CANNOT))
         for part, chains in zip(model.explicit, self._chains(model), strict=True):
-            if not chains:
-                # Alone, matches whose literals cannot be met put their times both ways.
-                declined.update(dict.fromkeys(part.which.tolist(), (CANNOT, CANNOT)))
-                continue
             for which in _kinds(part):
+                which = which[takes[part.which[which]]]
+                if not len(which):
+                    continue
                 answers = _added([one.weighed(part, which, model.wanted) for one in chains])
                 own = part.which[which]
                 out.put(own, answers)

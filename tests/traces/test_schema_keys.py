@@ -14,6 +14,7 @@ from uncertain_cep.traces.schema_document import _EVENTS, _TOP
 WRONG = {
     "format": ['""', "[]", "1", '"nosuch"'],
     "tick": ['""', "[]", "1", '"nosuch"'],
+    "zone": ['""', "[]", "1", "true", '"nosuch"', '"Mars/Olympus"', '"+25:00"'],
     "delimiter": ['""', "[]", "1", '";;"'],
     "nulls": ['""', "[]", "1", "[1]", '"NA"'],
     "columns": ['""', "[]", "1", "[1]", '[""]', '"host"', '["a", "a"]'],

@@ -53,6 +53,7 @@ def at(*moments: dt.datetime, **columns: Any) -> pa.Table:
 @example(
     [dt.datetime(2024, 3, 31, 0, 59, 59), dt.datetime(2024, 3, 31, 1), dt.datetime(2024, 10, 27, 1)], ZONES[0]
 )
+@example([dt.datetime(2015, 11, 1, 4, 30), dt.datetime(2015, 11, 2)], "America/Havana")
 def test_functions_of_times_count_in_the_zone(moments: list[dt.datetime], name: str) -> None:
     moments = [moment.replace(tzinfo=UTC) for moment in moments]
     local = [moment.astimezone(zone_of(name)) for moment in moments]
@@ -70,6 +71,44 @@ def test_functions_of_times_count_in_the_zone(moments: list[dt.datetime], name: 
         assert row["day"] == clock.isoweekday() % 7
         begin = dt.datetime(clock.year, clock.month, 1, tzinfo=zone_of(name))
         assert row["month"].replace(tzinfo=UTC) == begin.astimezone(UTC)
+
+
+CHANGES = (
+    ("Europe/Prague", dt.datetime(2024, 3, 31, 1)),
+    ("Europe/Prague", dt.datetime(2024, 10, 27, 1)),
+    ("Australia/Lord_Howe", dt.datetime(2024, 4, 6, 15)),
+    ("Australia/Lord_Howe", dt.datetime(2024, 10, 5, 15, 30)),
+    ("America/Havana", dt.datetime(2001, 4, 1, 5)),
+    ("America/Havana", dt.datetime(2015, 11, 1, 5)),
+    ("America/Sao_Paulo", dt.datetime(2018, 2, 18, 2)),
+    ("America/Sao_Paulo", dt.datetime(2018, 11, 4, 3)),
+    ("America/St_Johns", dt.datetime(2006, 10, 29, 2, 31)),
+)
+"""Moments in UTC at which clocks are changed: at night, by half an hour, at midnight and just behind it."""
+MINUTE = dt.timedelta(minutes=1)
+
+
+def truncated(zone: str, part: str, moment: dt.datetime) -> dt.datetime:
+    """Return DATE_TRUNC of a moment in a zone."""
+    query = f"PATTERN SEQ(A a) WITHIN 1 s RETURN DATE_TRUNC('{part}', a.ts) AS begin"
+    begin: dt.datetime = uc.match(at(moment), uc.parse(query, zone=zone))["begin"][0].as_py()
+    return begin.replace(tzinfo=UTC)
+
+
+@given(st.sampled_from(CHANGES), st.integers(-1_500, 1_500))
+@example(CHANGES[5], 30)
+@example(CHANGES[8], 90)
+def test_days_begin_when_clocks_first_show_their_date(change: tuple[str, dt.datetime], minutes: int) -> None:
+    zone, moment = change
+    moment = moment.replace(tzinfo=UTC) + minutes * MINUTE
+    day = moment.astimezone(ZoneInfo(zone)).date()
+    before = (moment - number * MINUTE for number in range(28 * 60, -1, -1))
+    first = next(time for time in before if time.astimezone(ZoneInfo(zone)).date() == day)
+    assert truncated(zone, "day", moment) == first
+    for part in ("week", "month", "quarter", "year"):
+        begin = truncated(zone, part, moment)
+        assert begin == truncated(zone, "day", begin)
+        assert begin <= first
 
 
 @given(

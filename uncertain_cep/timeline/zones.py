@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from uncertain_cep.errors import OptionError
 __all__ = ["check_zone", "known_zone", "moments_of", "part_begins", "shown_by_clocks"]
 
 Int64 = npt.NDArray[np.int64]
+
+_OF_DAYS: Final = ("day", "week", "month", "quarter", "year")
+"""Parts of time that are whole days."""
 
 
 def known_zone(zone: str) -> bool:
@@ -49,9 +52,11 @@ def moments_of(local: pa.Array, zone: str) -> tuple[Int64, Int64]:
 def part_begins(nanoseconds: Int64, part: str, zone: str) -> Int64:
     """Return when the hours, days, weeks (...) of a zone begin that moments are in, nanoseconds since 1970.
 
-    Of an hour that clocks show twice each turn begins anew. What begins at a time that clocks skip begins
-    when they go on.
+    Of an hour that clocks show twice each turn begins anew; a day, or longer, begins when they first show its
+    midnight. What begins at a time that clocks skip begins when they go on.
     """
     floored = pc.floor_temporal(shown_by_clocks(nanoseconds, zone), unit=part)
     first, last = moments_of(floored, zone)
+    if part in _OF_DAYS:
+        return np.where(last - first == 1, last, first)
     return np.where(last <= nanoseconds, last, first)

@@ -111,6 +111,24 @@ def test_days_begin_when_clocks_first_show_their_date(change: tuple[str, dt.date
         assert begin <= first
 
 
+@given(st.sampled_from(CHANGES), st.integers(-200, 200))
+@example(CHANGES[1], 30)
+@example(CHANGES[2], 15)
+@example(CHANGES[8], 14)
+def test_hours_begin_anew_where_clocks_are_set_back(change: tuple[str, dt.datetime], minutes: int) -> None:
+    zone, moment = change
+    moment = moment.replace(tzinfo=UTC) + minutes * MINUTE
+
+    def shown(time: dt.datetime) -> dt.datetime:
+        return time.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+
+    begin = moment
+    while shown(begin).replace(minute=0) <= shown(begin - MINUTE) < shown(begin):
+        begin -= MINUTE
+    assert truncated(zone, "hour", moment) == begin
+    assert truncated(zone, "minute", moment) == moment
+
+
 @given(
     st.integers(-3_000, 47_000),
     st.sampled_from(ZONES),

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import OptionError
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 
 __all__ = ["check_zone", "known_zone", "moments_of", "part_begins", "shown_by_clocks"]
 
@@ -52,11 +53,32 @@ def moments_of(local: pa.Array, zone: str) -> tuple[Int64, Int64]:
 def part_begins(nanoseconds: Int64, part: str, zone: str) -> Int64:
     """Return when the hours, days, weeks (...) of a zone begin that moments are in, nanoseconds since 1970.
 
-    Of an hour that clocks show twice each turn begins anew; a day, or longer, begins when they first show its
-    midnight. What begins at a time that clocks skip begins when they go on.
+    An hour, or shorter, begins anew where clocks are set back; a day, or longer, begins when they first show
+    its midnight. What begins at a time that clocks skip begins when they go on.
     """
-    floored = pc.floor_temporal(shown_by_clocks(nanoseconds, zone), unit=part)
-    first, last = moments_of(floored, zone)
+    shown = shown_by_clocks(nanoseconds, zone)
+    first, last = moments_of(pc.floor_temporal(shown, unit=part), zone)
     if part in _OF_DAYS:
         return np.where(last - first == 1, last, first)
-    return np.where(last <= nanoseconds, last, first)
+    begin = np.where(last <= nanoseconds, last, first)
+    behind = np.flatnonzero(_ahead(begin, zone) > np.asarray(shown.cast(pa.int64())) - nanoseconds)
+    if len(behind):
+        begin[behind] = _set_back(begin[behind], nanoseconds[behind], zone)
+    return begin
+
+
+def _ahead(nanoseconds: Int64, zone: str) -> Int64:
+    """Return by how much clocks of a zone are ahead of UTC at moments, nanoseconds."""
+    return np.asarray(shown_by_clocks(nanoseconds, zone).cast(pa.int64())) - nanoseconds
+
+
+def _set_back(before: Int64, after: Int64, zone: str) -> Int64:
+    """Return when clocks were set back between moments, to a second, of which each pair has one such time."""
+    second = UNIT_NANOSECONDS["s"]
+    low, high = before // second, after // second
+    ahead = _ahead(high * second, zone)
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        is_before = _ahead(middle * second, zone) > ahead
+        low, high = np.where(is_before, middle, low), np.where(is_before, high, middle)
+    return high * second

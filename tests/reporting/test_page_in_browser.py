@@ -15,6 +15,7 @@ import uncertain_cep as uc
 from tests.needs import lacking
 from tests.reporting.test_facts import EVENTS, HOSTILE, QUERY, many
 from tests.reporting.test_occurrences import EVENTS as KEYED
+from uncertain_cep.reporting import gathered
 
 try:
     from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
@@ -451,6 +452,22 @@ def test_by_key_bars_are_as_long_as_a_match_is_likely(shown: Shown, tmp_path: Pa
         float(str(bar.get_attribute("width"))) / track for bar in panel.locator("rect.bar:not(.pale)").all()
     )
     assert drawn == pytest.approx(probabilities)
+
+
+@pytest.mark.parametrize("weighed", [0, 100])
+def test_by_key_a_chart_of_counts_says_what_it_lacks(
+    shown: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weighed: int
+) -> None:
+    monkeypatch.setattr(gathered, "WEIGHED_GROUPS", weighed)
+    path = tmp_path / "page.html"
+    query = "PATTERN SEQ(A a, (A|B) b) WHERE [host] WITHIN 40 HAVING CONFIDENCE >= 0.1"
+    uc.report(KEYED, query, path)
+    page = shown.open(path)
+    said = "How likely there is at least one was not computed."
+    panels = page.locator("#charts .panel")
+    expect(panels.filter(has_text="By type of b")).not_to_contain_text(said)
+    expect(panels.filter(has_text="By host")).to_contain_text("did it happen?" if weighed else said)
+    expect(panels.filter(has_text=said)).to_have_count(0 if weighed else 1)
 
 
 def test_the_factors_of_the_first_drawing_open(shown: Shown, tmp_path: Path) -> None:

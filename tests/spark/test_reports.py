@@ -80,6 +80,16 @@ def drawn(facts: dict[str, Any], name: str) -> list[tuple[str, str]]:
     return sorted(rows)
 
 
+def counts_by_key(facts: dict[str, Any], *, weighed: bool) -> list[tuple[object, ...]]:
+    """Return the matches of each value by key; all have a probability that there is one, or none has."""
+    rows = []
+    for group in facts["groups"]:
+        for one in group["values"]:
+            assert (one["happened"] is not None) == weighed
+            rows.append((group["name"], group["distinct"], one["value"], one["count"], one["expected"]))
+    return rows
+
+
 def assert_same_drawings(there: list[tuple[str, str]], here: list[tuple[str, str]]) -> None:
     """Assert that matches are drawn alike; a shade may be rounded to the next one."""
     assert [row for row, _ in there] == [row for row, _ in here]
@@ -106,7 +116,8 @@ def test_a_page_is_that_of_this_process(spark: SparkSession, query: str, table: 
     assert facts_here["raw"]["missed"]
     assert facts_here["raw"]["invented"]
     assert any(spoiling for _, spoiling in facts_here["found_drawn"]) == (query == FORBIDS)
-    for name in ("histogram", "moments", "groups", "raw", "limit", "clock", "variables", "nothing"):
+    assert counts_by_key(its, weighed=False) == counts_by_key(facts_here, weighed=True)
+    for name in ("histogram", "moments", "raw", "limit", "clock", "variables", "nothing"):
         assert its[name] == facts_here[name], name
     assert its["totals"] == pytest.approx(facts_here["totals"])
     for name in ("found", "invented"):

@@ -106,7 +106,7 @@ class Group(NamedTuple):
     matches: int
     expected: float
     happened: Bounds | None = None
-    """How likely there is a match with this value; None where that was not weighed."""
+    """How likely there is a match with this value; None where that was not weighed, as on Spark."""
 
 
 class Kind(NamedTuple):

@@ -353,7 +353,10 @@
       return picture;
       };
       const more = group.distinct - group.values.length;
-      panels.push(chart(`By ${group.name}`, `Possible matches, and in full colour the expected ones.${more > 0 ? ` ${count(more, "value", "values")} more.` : ""}`, rows));
+      const note = "Possible matches, and in full colour the expected ones." +
+        (group.values.some((one) => one.happened === null) ? " How likely there is at least one was not computed." : "") +
+        (more > 0 ? ` ${count(more, "value", "values")} more.` : "");
+      panels.push(chart(`By ${group.name}`, note, rows));
     }
     box.append(...panels.map((one) => one.panel));
     for (const { panel, drawn } of panels) {

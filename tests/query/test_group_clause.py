@@ -112,8 +112,6 @@ def test_who_needs_matches_refuses_groups() -> None:
     rows = uc.match(EVENTS, query)
     with pytest.raises(OptionError, match="probabilities of groups"):
         uc.posteriors(rows, EVENTS, query)
-    with pytest.raises(OptionError, match="probabilities of groups"):
-        uc.report(EVENTS, query)
     with pytest.raises(OptionError, match="until the stream ends: add buckets"):
         uc.IncrementalMatcher(query, EVENTS.schema)
 

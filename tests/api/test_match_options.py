@@ -39,8 +39,8 @@ ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
         "memory_limit",
     ),
     uc.explain: (*PLANNING, "known_until", "sources", "timeout", "memory_limit"),
-    match_on_spark: (*MATCHING, "sources"),
-    match_to_parquet: (*MATCHING, "sources"),
+    match_on_spark: (*MATCHING, "undecided", "sources"),
+    match_to_parquet: (*MATCHING, "undecided", "sources"),
     uc.IncrementalMatcher: (
         "sources",
         "names",
@@ -48,6 +48,7 @@ ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
         "evaluation",
         "confidence",
         "approximate",
+        "undecided",
         "parameters",
         "timeout",
         "memory_limit",

@@ -82,7 +82,7 @@ def drawn(facts: dict[str, Any], name: str) -> list[tuple[str, str]]:
 
 def counts_by_key(facts: dict[str, Any], *, weighed: bool) -> list[tuple[object, ...]]:
     """Return the matches of each value by key; all have a probability that there is one, or none has."""
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for group in facts["groups"]:
         for one in group["values"]:
             assert (one["happened"] is not None) == weighed

@@ -119,7 +119,7 @@ FACTS: dict[str, tuple[SpanCase, Answer]] = {
 
 
 def test_matches_weighed_together_and_apart() -> None:
-    """What nothing is forbidden is weighed apart, and its times are in another order then."""
+    """A match that nothing is forbidden is weighed apart, and has another order of its times then."""
     events = (Lasting("A", 1, point=(0, 1)), Lasting("N", 2, point=(0, 1)), span("A", 3, (0, 0), (0, 0)))
     ties = (related("CONTAINS"), related("AFTER", "n", "a"))
     check(SpanCase(events, {}, "AND", (("a", "ANY"), ("b", "A")), ties, 3, ("n", "N", 0)))

@@ -104,6 +104,14 @@ def test_long_intervals_cost_what_short_ones_do() -> None:
     assert near == [pytest.approx(0.2, rel=1e-6), pytest.approx(0.8, rel=1e-6)]
 
 
+def test_events_at_both_ends_of_time() -> None:
+    early, late = moments([1], [-(2**61)], [-(2**61)]), moments([2], [2**61 - 1], [2**61 - 1])
+    assert uc.join(early, late, when="before")["probability"].to_pylist() == [1.0]
+    latest = moments([2], [2**61], [2**61])
+    with pytest.raises(uc.TraceError, match="ticks apart: choose a longer tick"):
+        uc.join(early, latest, when="before")
+
+
 def test_kinds_of_frames_and_times() -> None:
     start = datetime(2026, 3, 1)
     left = moments(["x"], [start], [start + timedelta(seconds=4)])

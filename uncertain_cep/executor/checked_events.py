@@ -15,14 +15,15 @@ from uncertain_cep.candidates.existence import existence
 from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.own_times import with_coded_clocks
 from uncertain_cep.candidates.sequenced import sequenced
-from uncertain_cep.errors import OptionError
+from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.executor.sound_tables import check_table
 from uncertain_cep.expressions.codes import codes_of, paired
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import parse
+from uncertain_cep.query.binder import MAX_WINDOW
 from uncertain_cep.timeline.domain import TimeDomain
 
-__all__ = ["CheckedEvents", "equal_values"]
+__all__ = ["CheckedEvents", "equal_values", "names_of"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -86,6 +87,21 @@ class CheckedEvents:
         happened = existence(self.table, self.plan.names.probability)
         return np.ones(self.table.num_rows) if happened is None else happened.probability
 
+    def window(self, rows: Int64) -> int:
+        """Return a window, ticks, that holds the events of some rows.
+
+        A TraceError says that they are further apart than a window can be.
+        """
+        if not len(rows):
+            return 1
+        ticks = int(self.times.upper[rows].max()) - int(self.times.lower[rows].min()) + 1
+        if ticks > MAX_WINDOW:
+            raise TraceError(
+                f"the events are more than {MAX_WINDOW - 1:.1e} ticks apart: choose a longer tick"
+            )
+        return ticks
+
+    @cached_property
     def in_ticks(self) -> dict[str, pa.ChunkedArray]:
         """Return the columns of the model that say when events happen, in ticks, but for ``ordered``.
 
@@ -103,6 +119,11 @@ class CheckedEvents:
             offsets = self.plan.domain.offsets(table, names)
             ticks |= zip(("offset_lower", "offset_upper"), offsets, strict=True)
         return columns | {name: pa.chunked_array([pa.array(values)]) for name, values in ticks.items()}
+
+
+def names_of(columns: str | Sequence[str] | None) -> list[str]:
+    """Return the names of one column, several or none, as callers give them."""
+    return [columns] if isinstance(columns, str) else list(columns or ())
 
 
 def equal_values(tables: Sequence[pa.Table], names: Sequence[str]) -> list[Int64]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from confidence.flat_lists import end_to_end
 
 __all__ = ["IntervalOrder", "Pairs", "one_scale"]
 
@@ -121,8 +122,6 @@ class IntervalOrder:
     def _listed(self, start: Int64, end: Int64) -> Pairs:
         """Return the pairs of each sorted row with those at the places from start to end - 1."""
         count = np.maximum(end - start, 0)
-        total = int(count.sum())
-        checkpoint(_BYTES_OF_PAIR * total)
-        behind = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+        checkpoint(_BYTES_OF_PAIR * int(count.sum()))
         rows = self.sorted_rows
-        return np.repeat(rows, count), rows[np.repeat(start, count) + behind]
+        return np.repeat(rows, count), rows[end_to_end(start, count)[0]]

@@ -10,14 +10,15 @@ import pyarrow as pa
 
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, absent_columns
+from uncertain_cep.executor.checked_events import names_of
 from uncertain_cep.happened_before.ordered_events import OrderedEvents
 from uncertain_cep.happened_before.pair_probabilities import pair_probabilities
 from uncertain_cep.plan import MatchOptions
-from uncertain_cep.plan.options import is_whole
+from uncertain_cep.plan.lengths import ticks_in
 from uncertain_cep.running.limits import looked_at
 from uncertain_cep.running.threads import available_cores
-from uncertain_cep.timeline.domain import Names, TimeDomain
-from uncertain_cep.timeline.durations import Duration, parse_duration
+from uncertain_cep.timeline.domain import Names
+from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import event_table, library_of, like
 
 __all__ = ["PAIRS", "order", "ordered_pairs"]
@@ -92,7 +93,7 @@ def order(
     options = MatchOptions.among(locals())
     if library_of(events) == "pyspark":
         raise OptionError("order reads frames in this process: collect the events, with toArrow()")
-    keys = [by] if isinstance(by, str) else list(by or ())
+    keys = names_of(by)
     return like(ordered_pairs(event_table(events, options.names), keys, within, pairs, options), events)
 
 
@@ -108,7 +109,7 @@ def ordered_pairs(
         raise OptionError(f"by={taken[0]!r} is the name of a column of the result: rename it")
     with looked_at(options.limit):
         events = OrderedEvents.of(table, by, options)
-        slack = None if within is None else _ticks_in(within, events.events.plan.domain)
+        slack = None if within is None else ticks_in(within, events.events.plan.domain, "within")
         return _rows(events, by, pairs, slack, options)
 
 
@@ -137,19 +138,3 @@ def _rows(
     columns |= {"x": ids.take(pa.array(x[place])), "y": ids.take(pa.array(y[place]))}
     probabilities = zip(_RESULT[2:], (before, after, neither), strict=True)
     return pa.table(columns | {name: pa.array(values[place]) for name, values in probabilities})
-
-
-def _ticks_in(length: Duration | int, domain: TimeDomain) -> int:
-    """Return how many whole ticks a length has."""
-    if is_whole(length):
-        ticks = int(length)  # type: ignore[arg-type]
-        if ticks < 0:
-            raise OptionError(f"within={length!r}: it must be at least 0")
-        return ticks
-    nanoseconds = parse_duration(length, what="within")  # type: ignore[arg-type]
-    if domain.tick_nanoseconds is None:
-        raise OptionError(
-            f"within={length!r}: the times are plain ticks of unknown length: give the tick, such as "
-            "tick='1ms', or the length in ticks"
-        )
-    return nanoseconds // domain.tick_nanoseconds

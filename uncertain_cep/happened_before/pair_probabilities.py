@@ -110,15 +110,15 @@ def _put(answer: PairProbabilities, which: Int64 | Mask, part: PairProbabilities
 def _by_engine(events: OrderedEvents, x: Int64, y: Int64, threads: int) -> PairProbabilities:
     """Return the probabilities for times of any laws, each pair a partition of its own."""
     rows = np.concatenate((x, y))
-    order, count = events.order, len(x)
+    count = len(x)
     columns = {
         "type": pa.array(np.repeat(["x", "y"], count)),
         "id": pa.array(np.arange(2 * count)),
         "pair": pa.array(np.tile(np.arange(count), 2)),
-        **{name: column.take(pa.array(rows)) for name, column in events.events.in_ticks().items()},
+        **{name: column.take(pa.array(rows)) for name, column in events.events.in_ticks.items()},
     }
     table = pa.table(columns)
-    within = int(order.upper[rows].max()) - int(order.lower[rows].min()) + 1
+    within = events.events.window(rows)
     probabilities = np.zeros((3, count))
     for number, pattern in enumerate(_PATTERNS):
         options = MatchOptions()

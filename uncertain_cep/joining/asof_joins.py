@@ -24,10 +24,13 @@ from numpy.typing import NDArray
 
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
-from uncertain_cep.joining.joined_rows import columns_of, joined_rows, ticks_in, two_tables
+from uncertain_cep.executor.checked_events import names_of
+from uncertain_cep.joining.joined_rows import joined_rows, two_tables
 from uncertain_cep.joining.near_intervals import Intervals, overlapping
 from uncertain_cep.joining.two_sides import Part, TwoSides
 from uncertain_cep.plan import MatchOptions
+from uncertain_cep.plan.lengths import ticks_in
+from uncertain_cep.query.time_conditions import FAR
 from uncertain_cep.running.limits import looked_at
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration
@@ -40,9 +43,6 @@ Float64 = NDArray[np.float64]
 
 DIRECTIONS: Final = ("backward", "forward")
 TIES: Final = ("one", "all")
-
-_FAR: Final = 2**62
-"""Ticks, more than two times can be apart."""
 
 
 @public
@@ -121,7 +121,7 @@ def join_asof(
     for name, value, allowed in (("direction", direction, DIRECTIONS), ("ties", ties, TIES)):
         if value not in allowed:
             raise OptionError(f"{name}={value!r} is unknown: use {' or '.join(allowed)}")
-    keys = columns_of(by)
+    keys = names_of(by)
     with looked_at(options.limit):
         sides = TwoSides.of(*two_tables(left, right, options), keys, options)
         reach = None if tolerance is None else ticks_in(tolerance, sides.events.plan.domain, "tolerance")
@@ -187,10 +187,10 @@ class _AsOf:
             lower[right][certain],
             upper[right][certain],
         )
-        has_sure = sure > -_FAR
+        has_sure = sure > -FAR
         if self.reach is not None:
             has_sure &= sure >= upper[left] - self.reach
-        furthest = np.full_like(sure, -_FAR) if self.reach is None else lower[left] - self.reach
+        furthest = np.full_like(sure, -FAR) if self.reach is None else lower[left] - self.reach
         reach = Intervals(
             group[left], np.where(has_sure, np.maximum(sure, furthest), furthest), upper[left] - self.gap
         )
@@ -199,12 +199,12 @@ class _AsOf:
 
 
 def _largest_lower(group: Int64, bound: Int64, groups: Int64, lower: Int64, upper: Int64) -> Int64:
-    """Return the largest lower of the group's intervals with ``upper <= bound``; -_FAR if there are none.
+    """Return the largest lower of the group's intervals with ``upper <= bound``; -FAR if there are none.
 
     O((n + m) log m).
     """
     if not len(groups):
-        return np.full(len(group), -_FAR)
+        return np.full(len(group), -FAR)
     order = np.lexsort((upper, groups))
     groups, lower, upper = groups[order], lower[order], upper[order]
     scale, rank = np.unique(upper, return_inverse=True)
@@ -215,4 +215,4 @@ def _largest_lower(group: Int64, bound: Int64, groups: Int64, lower: Int64, uppe
     lows, low_rank = np.unique(lower, return_inverse=True)
     running = np.maximum.accumulate(groups * len(lows) + low_rank.reshape(-1)) % len(lows)
     is_there = (place >= 0) & (groups[np.maximum(place, 0)] == group)
-    return np.where(is_there, lows[running[np.maximum(place, 0)]], -_FAR)
+    return np.where(is_there, lows[running[np.maximum(place, 0)]], -FAR)

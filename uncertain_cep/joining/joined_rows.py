@@ -12,20 +12,13 @@ from numpy.typing import NDArray
 from uncertain_cep.errors import OptionError
 from uncertain_cep.joining.two_sides import TwoSides
 from uncertain_cep.plan import MatchOptions
-from uncertain_cep.plan.options import is_whole
-from uncertain_cep.timeline.domain import MODEL_COLUMNS, Names, TimeDomain
-from uncertain_cep.timeline.durations import Duration, parse_duration
+from uncertain_cep.timeline.domain import MODEL_COLUMNS, Names
 from uncertain_cep.traces.frames import event_table, library_of
 
-__all__ = ["columns_of", "joined_rows", "ticks_in", "two_tables"]
+__all__ = ["joined_rows", "two_tables"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-
-def columns_of(names: str | Sequence[str] | None) -> list[str]:
-    """Return the columns that rows have to agree on."""
-    return [names] if isinstance(names, str) else list(names or ())
 
 
 def two_tables(left: Any, right: Any, options: MatchOptions) -> tuple[pa.Table, pa.Table]:
@@ -33,25 +26,6 @@ def two_tables(left: Any, right: Any, options: MatchOptions) -> tuple[pa.Table, 
     if "pyspark" in {library_of(left), library_of(right)}:
         raise OptionError("joins read frames in this process: collect the events, with toArrow()")
     return event_table(left, options.names), event_table(right, options.names)
-
-
-def ticks_in(length: Duration | int, domain: TimeDomain, what: str) -> int:
-    """Return how many whole ticks a length has.
-
-    An OptionError says that it is none, or that ticks have no length.
-    """
-    if is_whole(length):
-        ticks = int(length)  # type: ignore[arg-type]
-        if ticks < 0:
-            raise OptionError(f"{what}={length!r}: it must be at least 0")
-        return ticks
-    nanoseconds = parse_duration(length, what=what)  # type: ignore[arg-type]
-    if domain.tick_nanoseconds is None:
-        raise OptionError(
-            f"{what}={length!r}: the times are plain ticks of unknown length: give the tick, such as "
-            "tick='1ms', or the length in ticks"
-        )
-    return nanoseconds // domain.tick_nanoseconds
 
 
 def joined_rows(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from confidence.flat_lists import end_to_end
 
 __all__ = ["Intervals", "overlapping"]
 
@@ -60,10 +61,8 @@ def _of_class(first: Intervals, second: Intervals, rows: Int64) -> tuple[Int64, 
     start = np.searchsorted(keys, at + np.searchsorted(scale, lowest))
     end = np.searchsorted(keys, at + np.searchsorted(scale, first.high[seekers], side="right"))
     count = np.maximum(end - start, 0)
-    total = int(count.sum())
-    checkpoint(_BYTES_OF_PAIR * total)
-    behind = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
-    x, y = np.repeat(seekers, count), rows[np.repeat(start, count) + behind]
+    checkpoint(_BYTES_OF_PAIR * int(count.sum()))
+    x, y = np.repeat(seekers, count), rows[end_to_end(start, count)[0]]
     overlap = (second.high[y] >= first.low[x]) & (second.low[y] <= first.high[x])
     return x[overlap], y[overlap]
 

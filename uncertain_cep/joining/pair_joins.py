@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
-from uncertain_cep.joining.joined_rows import columns_of, joined_rows, ticks_in, two_tables
+from uncertain_cep.executor.checked_events import names_of
+from uncertain_cep.joining.joined_rows import joined_rows, two_tables
 from uncertain_cep.joining.near_intervals import Intervals, overlapping
 from uncertain_cep.joining.two_sides import Part, TwoSides
 from uncertain_cep.plan import MatchOptions
+from uncertain_cep.plan.lengths import ticks_in
+from uncertain_cep.query.time_conditions import FAR
 from uncertain_cep.running.limits import looked_at
 from uncertain_cep.timeline.domain import Names, TimeDomain
 from uncertain_cep.timeline.durations import Duration
@@ -27,9 +30,6 @@ Float64 = NDArray[np.float64]
 
 _WITHIN: Final = re.compile(r"\s*within\s+(\S.*?)\s*", re.IGNORECASE)
 
-_FAR: Final = 2**62
-"""Ticks, more than two times can be apart."""
-
 
 class Relation(NamedTuple):
     """Bounds of the ticks from the left time to the right one: ``lowest <= t_right - t_left <= highest``."""
@@ -41,7 +41,7 @@ class Relation(NamedTuple):
     def conditions(self) -> list[str]:
         """The relation as conditions of WHERE."""
         bounds = (">=", self.lowest), ("<=", self.highest)
-        return [f"TIME(r) - TIME(l) {sign} {ticks}" for sign, ticks in bounds if abs(ticks) < _FAR]
+        return [f"TIME(r) - TIME(l) {sign} {ticks}" for sign, ticks in bounds if abs(ticks) < FAR]
 
     @classmethod
     def of(cls, when: str, domain: TimeDomain) -> Relation:
@@ -61,8 +61,8 @@ _RELATIONS: Final = {
     "overlaps": Relation(0, 0),
     "contains": Relation(0, 0),
     "during": Relation(0, 0),
-    "before": Relation(1, _FAR),
-    "after": Relation(-_FAR, -1),
+    "before": Relation(1, FAR),
+    "after": Relation(-FAR, -1),
 }
 """Of points: two have a tick in common only if they are at one."""
 
@@ -136,7 +136,7 @@ def join(
     options = MatchOptions.among(locals())
     if how not in ("inner", "left"):
         raise OptionError(f"how={how!r} is unknown: use inner or left")
-    keys = columns_of(on)
+    keys = names_of(on)
     with looked_at(options.limit):
         sides = TwoSides.of(*two_tables(left, right, options), keys, options)
         relation = Relation.of(when, sides.events.plan.domain)
@@ -168,5 +168,5 @@ def _pairs(
 
 
 def _moved(ticks: Int64, by: int) -> Int64:
-    """Return ticks moved by a length, at most as far as _FAR."""
-    return np.clip(ticks, -_FAR, _FAR) + by if abs(by) < _FAR else np.full_like(ticks, by)
+    """Return ticks moved by a length, at most as far as FAR."""
+    return np.clip(ticks, -FAR, FAR) + by if abs(by) < FAR else np.full_like(ticks, by)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -138,9 +139,8 @@ class TwoSides:
                 "place": pa.array(self.place[rows]),
             }  # fmt: skip
             table = pa.table(columns)
-            times = self.events.times
-            within = int(times.upper[rows].max(initial=0)) - int(times.lower[rows].min(initial=0)) + 1
-            plan = make_plan(parse(f"{pattern} WITHIN {within}"), table.schema, MatchOptions())
+            text = f"{pattern} WITHIN {self.events.window(rows)}"
+            plan = make_plan(parse(text), table.schema, MatchOptions())
             for batch in execute(plan, table, threads=available_cores() if threads is None else threads):
                 left = rows[batch.column("l").to_numpy()]
                 right = np.full(len(left), -1)
@@ -148,10 +148,10 @@ class TwoSides:
                     right = rows[batch.column("r").to_numpy()] - self.left.num_rows
                 yield left, right, batch.column("confidence").to_numpy()
 
-    @property
+    @cached_property
     def _in_ticks(self) -> dict[str, pa.ChunkedArray]:
         probability = pa.chunked_array([pa.array(self.events.probability)])
-        return self.events.in_ticks() | {"probability": probability}
+        return self.events.in_ticks | {"probability": probability}
 
 
 def _pieces(part: Part) -> Iterator[Part]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import combinations, permutations
@@ -19,111 +17,44 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.moments import Moment, clocked_moments, moments, table_of, times_of
 from uncertain_cep.happened_before.pair_probabilities import uniform_pairs
 
-
-@dataclass(frozen=True)
-class Event:
-    """An event by a clock whose offset is uniform on 0..width; None: by no clock."""
-
-    begin: int
-    weights: tuple[Fraction, ...]
-    """Of the ticks of its own time, from ``begin`` on."""
-    has_pmf: bool
-    clock: str | None
-    sequence: int | None
-    key: str | None
-
-    def own(self) -> Iterator[tuple[Fraction, int]]:
-        """Yield the ticks by its clock that it can have."""
-        for place, weight in enumerate(self.weights):
-            if weight:
-                yield weight, self.begin + place
+Trace = tuple[list[Moment], dict[str, int]]
+"""Events, and how wide the offset of each clock is."""
 
 
 @st.composite
-def traces(draw: st.DrawFn, largest: int = 5) -> tuple[list[Event], dict[str, int]]:
-    """Draw events, and how wide the offset of each clock is."""
+def traces(draw: st.DrawFn, largest: int = 5) -> Trace:
+    """Draw events, and the clocks of which some are."""
     clocks = {name: draw(st.integers(0, 3)) for name in "gh"}
-    events = []
-    for _ in range(draw(st.integers(2, largest))):
-        length = draw(st.sampled_from([1, 1, 2, 4]))
-        weights = draw(st.lists(st.integers(0, 3), min_size=length, max_size=length).filter(any))
-        has_pmf = draw(st.booleans())
-        if not has_pmf:
-            weights = [1] * length
-        clock = draw(st.sampled_from([None, *clocks]))
-        sequence = draw(st.none() | st.integers(1, 3)) if clock else None
-        key = draw(st.sampled_from(["u", "u", "u", "v", None]))
-        shares = tuple(Fraction(weight, sum(weights)) for weight in weights)
-        events.append(Event(draw(st.integers(0, 5)), shares, has_pmf, clock, sequence, key))
-    return events, clocks
+    return draw(st.lists(clocked_moments((None, *clocks)), min_size=2, max_size=largest)), clocks
 
 
-def table_of(events: list[Event], clocks: dict[str, int]) -> pa.Table:
-    """Return the events of the model, numbered from 0."""
-    widths = [clocks[event.clock] if event.clock else 0 for event in events]
-    return pa.table(
-        {
-            "type": pa.array(["E"] * len(events)),
-            "id": pa.array(range(len(events)), pa.int64()),
-            "lower": pa.array([event.begin for event in events]),
-            "upper": pa.array(
-                [
-                    event.begin + len(event.weights) - 1 + width
-                    for event, width in zip(events, widths, strict=True)
-                ]
-            ),
-            "pmf": pa.array(
-                [[float(w) for w in event.weights] if event.has_pmf else None for event in events],
-                pa.list_(pa.float64()),
-            ),
-            "source": pa.array([event.clock for event in events], pa.string()),
-            "offset_lower": pa.array([0 if event.clock else None for event in events], pa.int64()),
-            "offset_upper": pa.array(
-                [width if event.clock else None for event, width in zip(events, widths, strict=True)],
-                pa.int64(),
-            ),
-            "sequence": pa.array([event.sequence for event in events], pa.int64()),
-            "key": pa.array([event.key for event in events], pa.string()),
-        }
-    )
-
-
-def orders(x: Event, y: Event, clocks: dict[str, int]) -> tuple[Fraction, Fraction, Fraction]:
+def orders(x: Moment, y: Moment, clocks: dict[str, int]) -> tuple[Fraction, Fraction, Fraction]:
     """Return the probabilities of before, after and neither, over all worlds of two events."""
     before = after = neither = Fraction()
-    names = sorted({event.clock for event in (x, y) if event.clock})
-    places = [{}]  # type: list[dict[str | None, int]]
-    for name in names:
-        places = [{**place, name: offset} for place in places for offset in range(clocks[name] + 1)]
-    for place in places:
-        for p, tick in x.own():
-            for q, other in y.own():
-                weight = p * q / len(places)
-                first, second = tick + place.get(x.clock, 0), other + place.get(y.clock, 0)
-                tie = first == second and x.clock is not None and x.clock == y.clock
-                rank = (x.sequence or 0) - (y.sequence or 0)
-                ranked = tie and x.sequence is not None and y.sequence is not None
-                if first < second or (ranked and rank < 0):
-                    before += weight
-                elif second < first or (ranked and rank > 0):
-                    after += weight
-                else:
-                    neither += weight
+    for weight, (first, second) in times_of([x, y], clocks):
+        rank = 0
+        if x.clock is not None and x.clock == y.clock and x.sequence is not None and y.sequence is not None:
+            rank = x.sequence - y.sequence
+        if (first, rank) < (second, 0):
+            before += weight
+        elif (first, rank) > (second, 0):
+            after += weight
+        else:
+            neither += weight
     return before, after, neither
 
 
-def same_key(events: list[Event], x: int, y: int, keyed: bool) -> bool:
+def same_key(events: list[Moment], x: int, y: int, keyed: bool) -> bool:
     return not keyed or (events[x].key is not None and events[x].key == events[y].key)
 
 
 @given(traces(), st.booleans(), st.sampled_from(["open", "all"]), st.sampled_from([None, 0, 1, 3]))
-def test_pairs_are_those_of_all_worlds(
-    trace: tuple[list[Event], dict[str, int]], keyed: bool, pairs: str, within: int | None
-) -> None:
+def test_pairs_are_those_of_all_worlds(trace: Trace, keyed: bool, pairs: str, within: int | None) -> None:
     events, clocks = trace
-    table = table_of(events, clocks)
+    table = table_of(events, clocks, sequences=True)
     rows = uc.order(table, by="key" if keyed else None, within=within, pairs=pairs).to_pylist()
     lower, upper = (table.column(name).to_pylist() for name in ("lower", "upper"))
     # Without ticks of probability 0 at the ends.
@@ -152,9 +83,7 @@ def test_pairs_are_those_of_all_worlds(
 
 
 @given(traces(largest=7), st.booleans())
-def test_covers_are_the_reduction_of_what_is_certain(
-    trace: tuple[list[Event], dict[str, int]], keyed: bool
-) -> None:
+def test_covers_are_the_reduction_of_what_is_certain(trace: Trace, keyed: bool) -> None:
     events, clocks = trace
     certain = {
         (x, y)
@@ -166,10 +95,27 @@ def test_covers_are_the_reduction_of_what_is_certain(
         for x, y in certain
         if not any((x, z) in certain and (z, y) in certain for z in range(len(events)))
     }
-    covers = uc.order(table_of(events, clocks), by=["key"] if keyed else None, pairs="cover")
+    covers = uc.order(table_of(events, clocks, sequences=True), by=["key"] if keyed else None, pairs="cover")
     assert covers.column("before").to_pylist() == [1.0] * covers.num_rows
     assert len(covers) == len(reduced)
     assert {(row["x"], row["y"]) for row in covers.to_pylist()} == reduced
+
+
+@pytest.mark.parametrize(
+    ("readings", "width"),
+    [
+        # The second event is between: by bounds; by bounds and the clock; the other way round; by the clock.
+        ([(0, "g"), (5, None), (9, "g")], 1),
+        ([(0, None), (5, "g"), (6, "g")], 3),
+        ([(0, "g"), (1, "g"), (5, None)], 3),
+        ([(0, "g"), (2, "g"), (5, "g")], 3),
+    ],
+)
+def test_what_is_between_is_no_cover(readings: list[tuple[int, str | None]], width: int) -> None:
+    certain = (Fraction(1),)
+    events = [Moment(at, certain, False, clock, None, None, Fraction(1)) for at, clock in readings]
+    covers = uc.order(table_of(events, {"g": width}), pairs="cover").to_pylist()
+    assert [(row["x"], row["y"]) for row in covers] == [(0, 1), (1, 2)]
 
 
 @given(st.lists(st.integers(-(10**15), 10**15) | st.integers(-3, 3), min_size=4, max_size=4))
@@ -191,15 +137,7 @@ def test_closed_forms_are_exact(ticks: list[int]) -> None:
 
 
 def events_of(lower: list[int], upper: list[int], **columns: Any) -> pa.Table:
-    return pa.table(
-        {
-            "type": ["A"] * len(lower),
-            "id": list(range(1, len(lower) + 1)),
-            "lower": lower,
-            "upper": upper,
-            **columns,
-        }
-    )
+    return moments(list(range(1, len(lower) + 1)), lower, upper, **columns)
 
 
 def test_worked_facts() -> None:

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from tests.joining.events import Trace, moments, table_of, times_of, traces
+from tests.cases.moments import moments, table_of, times_of
+from tests.joining.sides import Trace, traces
 from uncertain_cep.joining.near_intervals import Intervals, overlapping
 
 WHENS: dict[str, Callable[[int, int], bool]] = {

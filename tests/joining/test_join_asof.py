@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from tests.joining.events import Event, Trace, moments, table_of, times_of, traces
+from tests.cases.moments import Moment, moments, table_of, times_of
+from tests.joining.sides import Trace, traces
 
 Chances = dict[tuple[int, int | None], Fraction]
 
@@ -39,7 +40,7 @@ Options = tuple[bool, int, int | None, str]
 
 
 def chances(
-    left: list[Event], right: list[Event], clocks: dict[str, int], keyed: bool, options: Options
+    left: list[Moment], right: list[Moment], clocks: dict[str, int], keyed: bool, options: Options
 ) -> Chances:
     """Return the probability of each pair, and of no partner."""
     expected: Chances = {}

@@ -1,4 +1,4 @@
-"""Events of two tables, drawn, and all their times by exact fractions."""
+"""Moments by clocks, drawn, and all their times by exact fractions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-__all__ = ["Event", "Trace", "moments", "table_of", "times_of", "traces"]
+__all__ = ["Moment", "clocked_moments", "moments", "table_of", "times_of"]
 
 
 @dataclass(frozen=True)
-class Event:
-    """An event by a clock whose offset is uniform on 0..width; None: by no clock."""
+class Moment:
+    """An event at one tick, by a clock whose offset is uniform on 0..width; None: by no clock."""
 
     begin: int
     weights: tuple[Fraction, ...]
@@ -25,15 +25,13 @@ class Event:
     has_pmf: bool
     clock: str | None
     key: str | None
+    sequence: int | None
     probability: Fraction
 
 
-Trace = tuple[list[Event], list[Event], dict[str, int]]
-"""Left and right events, and how wide the offset of each clock is."""
-
-
 @st.composite
-def events(draw: st.DrawFn, clocks: tuple[str | None, ...]) -> Event:
+def clocked_moments(draw: st.DrawFn, clocks: tuple[str | None, ...]) -> Moment:
+    """Draw an event by one of some clocks."""
     length = draw(st.sampled_from([1, 1, 2, 4]))
     weights = draw(st.lists(st.integers(0, 3), min_size=length, max_size=length).filter(any))
     has_pmf = draw(st.booleans())
@@ -41,18 +39,13 @@ def events(draw: st.DrawFn, clocks: tuple[str | None, ...]) -> Event:
     key = draw(st.sampled_from(["u", "u", "v", None]))
     quarters = draw(st.sampled_from([4, 4, 3, 1]))
     clock = draw(st.sampled_from(clocks))
-    return Event(draw(st.integers(0, 5)), shares, has_pmf, clock, key, Fraction(quarters, 4))
+    sequence = draw(st.none() | st.integers(1, 3)) if clock else None
+    begin = draw(st.integers(0, 5))
+    return Moment(begin, shares, has_pmf, clock, key, sequence, Fraction(quarters, 4))
 
 
-@st.composite
-def traces(draw: st.DrawFn) -> Trace:
-    names = draw(st.sampled_from([(None,), (None, "g", "h")]))
-    clocks = {name: draw(st.integers(0, 2)) for name in names if name}
-    left = draw(st.lists(events(names), min_size=1, max_size=2))
-    return left, draw(st.lists(events(names), min_size=1, max_size=3)), clocks
-
-
-def table_of(side: list[Event], clocks: dict[str, int]) -> pa.Table:
+def table_of(side: list[Moment], clocks: dict[str, int], *, sequences: bool = False) -> pa.Table:
+    """Return events of the model, numbered from 0."""
     widths = [clocks.get(event.clock or "", 0) for event in side]
     ends = [event.begin + len(event.weights) - 1 + width for event, width in zip(side, widths, strict=True)]
     pmfs = [[float(weight) for weight in event.weights] if event.has_pmf else None for event in side]
@@ -71,10 +64,12 @@ def table_of(side: list[Event], clocks: dict[str, int]) -> pa.Table:
         whole["offset_upper"] = pa.array(
             [width if event.clock else None for event, width in zip(side, widths, strict=True)], pa.int64()
         )
+    if sequences:
+        whole["sequence"] = pa.array([event.sequence for event in side], pa.int64())
     return pa.table(whole)
 
 
-def times_of(worlds: list[Event], clocks: dict[str, int]) -> Iterator[tuple[Fraction, list[int]]]:
+def times_of(worlds: list[Moment], clocks: dict[str, int]) -> Iterator[tuple[Fraction, list[int]]]:
     """Yield all times of some events, with their probability."""
     names = sorted(clocks)
     for offsets in product(*(range(clocks[name] + 1) for name in names)):

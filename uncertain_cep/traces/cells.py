@@ -14,7 +14,10 @@ __all__ = ["cells_of", "reading_threads", "text_of", "with_nulls"]
 
 
 def reading_threads() -> int:
-    """Return how many threads read a file."""
+    """Return how many threads read a file: one core each, or fewer where OMP_NUM_THREADS says so.
+
+    Spark sets that to the cores of a task, and Arrow heeds it.
+    """
     arrow: int = pa.cpu_count()
     return min(available_cores(), arrow)
 

@@ -138,7 +138,7 @@ class Kernel:
 
     @property
     def compiled(self) -> Any:
-        """What Numba makes of the function; the first kernel that is asked for it loads Numba."""
+        """The function as Numba compiles it; the first kernel that is asked for it loads Numba."""
         if self._compiled is None:
             uninterrupted(self._make)
         return self._compiled

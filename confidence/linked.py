@@ -60,7 +60,7 @@ class _PackedPipeline(_Pipeline):
 
 
 class _Inherited(compiler.Flags):
-    """What Numba's own functions take over from the kernel that they are compiled for.
+    """Settings that Numba's functions inherit from the kernel that they are compiled for.
 
     Numba keeps each such function under these settings, and compares them thousands of times for a kernel.
     """
@@ -141,7 +141,7 @@ class LinkingKernel(CPUDispatcher):
 
     @property
     def dispatcher(self) -> LinkingKernel:
-        """What stands for the kernel in others."""
+        """The dispatcher that other kernels see."""
         return self
 
     def add_overload(self, cres: Any) -> None:

@@ -108,7 +108,7 @@ def reversed_nodes(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _is_apart(pair: Apart, one: Node, other: Node) -> NDArray[np.bool_]:
-    """Return which ticks of two nodes are so far apart as a pair has to be, (ticks of one, of the other)."""
+    """Return whether ticks of two nodes are as far apart as a pair asks, (ticks of one, of the other)."""
     spread = np.arange(len(other.law)) - np.arange(len(one.law))[:, None]
     spread += other.first - one.first
     near: NDArray[np.bool_] = (spread >= pair.least) & (spread <= pair.most)

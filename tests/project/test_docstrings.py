@@ -30,13 +30,6 @@ RELATIVE: Final = re.compile(
     r"(return|yield|say|tell)?\s*(what|which|that which|whatever|those|how many of)\b", re.IGNORECASE
 )
 """The start of a first line with a clause in place of a noun, such as "Return what makes of matches"."""
-STILL_RELATIVE: Final[Mapping[str, int]] = {
-    "confidence": 6,
-}
-"""At most so many first lines of these folders and modules begin with a clause, and none of others.
-
-The numbers may only fall.
-"""
 
 
 def documented() -> Iterator[tuple[str, Any]]:
@@ -82,12 +75,11 @@ def first_lines(file: Path) -> Iterator[str]:
 
 
 def test_docstrings_begin_with_no_relative_clause() -> None:
-    rooms: dict[str, list[str]] = {}
-    for package in (*PACKAGES, "benchmarks", "tests"):
-        for file in files_of(package):
-            path = file.relative_to(ROOT)
-            room = "/".join(path.parts[: 2 if package == "uncertain_cep" else 1])
-            lines = [f"{path}: {line}" for line in first_lines(file) if RELATIVE.match(line)]
-            rooms.setdefault(room, []).extend(lines)
-    over = {room: lines for room, lines in rooms.items() if len(lines) > STILL_RELATIVE.get(room, 0)}
-    assert not over
+    files = [file for package in (*PACKAGES, "benchmarks", "tests") for file in files_of(package)]
+    relative = [
+        f"{file.relative_to(ROOT)}: {line}"
+        for file in files
+        for line in first_lines(file)
+        if RELATIVE.match(line)
+    ]
+    assert relative == []

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import uncertain_cep as uc
@@ -54,6 +56,36 @@ def _push_all(evaluation: str) -> Callable[[], object]:
     return work
 
 
+_ALTERNATING: Final = "PATTERN SEQ(A a, B b) WHERE b.v > a.v WITHIN 20"
+_PUSHES: Final[Mapping[str, tuple[str, tuple[str, ...], float]]] = {
+    "falls through": ("selectivity", ("C",), 20.0),
+    "is a candidate": ("selectivity", ("A", "B"), 60.0),
+    "completes matches": ("selectivity", ("A", "B"), 100.0),
+    "is held for a slice": ("sliced", ("A", "B"), 60.0),
+}
+"""By what comes of an event: the method, the types of the events in turn, and the most microseconds."""
+
+
+def _push_seconds(name: str, clock: Literal["wall", "cpu"]) -> float:
+    """Return the median time of the pushes of which this comes, seconds."""
+    evaluation, types, _ = _PUSHES[name]
+    schema = pa.schema({"type": pa.string(), **dict.fromkeys(("id", "lower", "upper", "v"), pa.int64())})
+    matcher = uc.IncrementalMatcher(_ALTERNATING, schema, evaluation=evaluation, largest_interval=3)
+    read = time.perf_counter if clock == "wall" else time.process_time
+    seconds = []
+    for number in range(_PUSHED):
+        event = {
+            "type": types[number % len(types)], "id": number, "lower": 5 * number, "upper": 5 * number + 3,
+            "v": number % 7,
+        }  # fmt: skip
+        started = read()
+        has_matches = matcher.push(event).num_rows > 0
+        passed = read() - started
+        if has_matches is (name == "completes matches"):
+            seconds.append(passed)
+    return statistics.median(seconds)
+
+
 def measure(options: Options) -> Results:
     """Measure the paper's stream and query, d = 5, with confidence, once everything is loaded."""
     results = Results()
@@ -80,6 +112,10 @@ def measure(options: Options) -> Results:
         1e3 * _timed(lambda: uc.match(events, query), _CALLS, options.clock) for _ in range(options.rounds)
     ]
     results.add_median(f"uc.match of a text, {_EVENTS} events", rounds, "ms", at_most(1.0))
+    uc.warm_up(["incremental methods"])
+    for name, (_, _, target) in _PUSHES.items():
+        rounds = [1e6 * _push_seconds(name, options.clock) for _ in range(options.rounds)]
+        results.add_median(f"push of a mapping that {name}, median", rounds, "us", at_most(target))
     for evaluation in ("any_state", "selectivity"):
         work = _push_all(evaluation)
         work()

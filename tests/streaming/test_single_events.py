@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, note
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
@@ -90,4 +91,136 @@ def test_what_is_plain_is_looked_at_alone() -> None:
 
     assert looks("PATTERN SEQ(A a, B b) WHERE a.x % 3 = 0 AND [x] WITHIN 9")
     assert not looks("PATTERN SEQ(A a, B b) WITHIN 9", SCHEMA.append(pa.field("pmf", pa.list_(pa.float64()))))
-    assert not looks("PATTERN SEQ(A a, B b) WITHIN 9", SCHEMA.append(pa.field("d", pa.date32())))
+    assert looks("PATTERN SEQ(A a, B b) WITHIN 9", SCHEMA.append(pa.field("d", pa.date32())))
+    assert not looks("PATTERN SEQ(A a, B b) WITHIN 9", SCHEMA.append(pa.field("d", pa.duration("s"))))
+
+
+MIXED = pa.schema(
+    {
+        "type": pa.string(), "id": pa.int64(), "lower": pa.int64(), "upper": pa.int64(),
+        "x": pa.int64(), "y": pa.float64(), "s": pa.string(), "f": pa.bool_(),
+    }
+)  # fmt: skip
+QUERIES = [
+    "PATTERN SEQ(A a, B b) WHERE b.x > a.x WITHIN 9",
+    "PATTERN SEQ(A a, B b) WHERE b.x - a.x > 0 OR a.y * b.x < b.y WITHIN 9",
+    "PATTERN SEQ(A a, B b, A c) WHERE a.s < b.s AND c.x + a.x != b.x WITHIN 12",
+    "PATTERN SEQ(A a, B b) WHERE (a.f = b.f OR a.f IS NULL) AND a.s != 'n' WITHIN 9",
+    "PATTERN SEQ(A a, B b) WHERE a.s IN ('m', b.s) OR b.y IS NULL WITHIN 9",
+    "PATTERN SEQ(A a, !C n, B b) WHERE n.x > a.x WITHIN 9",
+    "PATTERN SEQ(A a, B+ b[]) WHERE b[i].x > b[i-1].x AND [s] WITHIN 9",
+    "PATTERN OR(SEQ(A a, B b), SEQ(B c, A d)) WHERE a.x < b.x AND c.y < d.y WITHIN 9",
+    "PATTERN AND(A a, B b) WHERE a.x < b.x WITHIN 9",
+    "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) AND a.x < 3 WITHIN 9",
+    "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) AND b.x != a.x WITHIN 9",
+    "PATTERN SEQ(A a, B b) WHERE b.x > a.x WITHIN 9 RETURN PROBABILITY AS p EVERY 4 ticks",
+    "PATTERN SEQ(A a, B b) WHERE TIME(b) - TIME(a) >= 2 WITHIN 9",
+    "PATTERN SEQ(A a) WHERE a.x > 1 WITHIN 9",
+]
+WHOLE = st.sampled_from([0, 1, 2, 3, -1, 7, 8, 2**31, 2**53 + 1, 2**62, 2**63 - 1, -(2**63)]) | st.none()
+REAL = st.sampled_from([0.0, -0.0, 0.5, 1e300, float("inf"), float("nan")]) | st.none()
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Draw events in an order that keeps the promise for intervals of at most 3 ticks, but for a few."""
+    now, drawn = 0, []
+    for number in range(draw(st.integers(1, 12))):
+        now += draw(st.integers(0, 4))
+        lower = now - draw(st.sampled_from([0, 0, 0, 1, 5]))
+        drawn.append(
+            {
+                "type": draw(st.sampled_from("ABC")),
+                "id": number if draw(st.integers(0, 9)) else 0,
+                "lower": lower,
+                "upper": lower + draw(st.integers(0, 3)),
+                "x": draw(WHOLE),
+                "y": draw(REAL),
+                "s": draw(st.sampled_from(["m", "n", "\u00e9", "", None])),
+                "f": draw(st.sampled_from([True, False, None])),
+            }
+        )
+    return drawn
+
+
+def answer(one: uc.IncrementalMatcher, pushed: Any) -> Any:
+    """Return the matches of a push as rows, or its error."""
+    try:
+        return repr(one.push(pushed).to_pylist())
+    except uc.TraceError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("query", [*QUERIES, "PATTERN SEQ(A a, B b) WHERE a.f = b.f AND [s] WITHIN 9"])
+@settings(deadline=None)
+@given(events=rows(), data=st.data())
+def test_values_of_several_events(query: str, events: list[dict[str, Any]], data: st.DataObject) -> None:
+    """Conditions on two events, whatever the values are: as by tables, also from a snapshot on."""
+    alone, tables = (uc.IncrementalMatcher(query, MIXED, largest_interval=3) for _ in range(2))
+    cut = data.draw(st.integers(0, len(events)))
+    for number, event in enumerate(events):
+        if number == cut:
+            held = alone.snapshot()
+            alone = uc.IncrementalMatcher(query, MIXED, largest_interval=3)
+            alone.restore(held)
+        mapping = dict(event)
+        first = answer(alone, mapping)
+        # The caller may use its mapping for the next event.
+        mapping.clear()
+        assert first == answer(tables, pa.Table.from_pylist([event], schema=MIXED))
+        assert alone.state_size == tables.state_size
+    assert alone.late.num_rows == tables.late.num_rows
+    assert repr(alone.close().to_pylist()) == repr(tables.close().to_pylist())
+
+
+TIMES = st.sampled_from([0, 1, 999, 1_000, 1_500, 2_000_000, 10_000_000, -1]).map(
+    lambda us: datetime(2026, 3, 1) + timedelta(microseconds=us)
+)
+ZONES = st.sampled_from([None, UTC, timezone(timedelta(hours=2))])
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Prague"])
+@pytest.mark.parametrize("tick", [None, "1ms", "2s"])
+@settings(deadline=None, max_examples=20)
+@given(times=st.lists(st.tuples(TIMES, ZONES, TIMES), min_size=1, max_size=6))
+def test_points_in_time(unit: str, zone: str | None, tick: str | None, times: list[Any]) -> None:
+    stamp = pa.timestamp(unit, zone)
+    schema = pa.schema(
+        {"type": pa.string(), "id": pa.int64(), "lower": stamp, "upper": stamp, "d": pa.date32(), "t": stamp}
+    )
+    query = "PATTERN SEQ(A a, B b) WITHIN 20 seconds"
+    alone, tables = (uc.IncrementalMatcher(query, schema, tick=tick) for _ in range(2))
+    for number, (begin, place, end) in enumerate(times):
+        event = {
+            "type": "AB"[number % 2], "id": number, "lower": begin.replace(tzinfo=place),
+            "upper": max(begin, end).replace(tzinfo=place), "d": begin.date(), "t": end.replace(tzinfo=place),
+        }  # fmt: skip
+        try:
+            row: Any = pa.Table.from_pylist([event], schema=schema)
+        except (pa.ArrowException, ValueError):
+            continue
+        assert answer(alone, event) == answer(tables, row)
+    assert repr(alone.close().to_pylist()) == repr(tables.close().to_pylist())
+
+
+@pytest.mark.parametrize("query", QUERIES[:-1])
+def test_plain_events_need_no_table(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But where a whole number or a text is the first of its size or kind, for which conditions change."""
+    tables = []
+    whole = uc.IncrementalMatcher._push_table
+
+    def push_table(one: uc.IncrementalMatcher, table: pa.Table) -> pa.RecordBatch:
+        tables.append(table)
+        return whole(one, table)
+
+    monkeypatch.setattr(uc.IncrementalMatcher, "_push_table", push_table)
+    one = uc.IncrementalMatcher(query, MIXED, largest_interval=3)
+    for number in range(200):
+        one.push(
+            {
+                "type": "AB"[number % 2], "id": number, "lower": number, "upper": number, "x": number,
+                "y": number / 2, "s": "mno"[number % 3],
+            }
+        )  # fmt: skip
+    assert len(tables) <= 24

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +21,13 @@ from uncertain_cep.expressions.bytecode import BytecodeCompiler, strings_in
 from uncertain_cep.expressions.codes import places_in, sorted_strings
 from uncertain_cep.expressions.vectorised import Values
 from uncertain_cep.expressions.whole_numbers import with_checks
-from uncertain_cep.query.typed import Column, TypedExpression, leaves_of, variables_of
+from uncertain_cep.query.typed import Column, Kind, TypedExpression, leaves_of, variables_of
 
 __all__ = ["RunPredicates", "Taken"]
 
 Int64 = NDArray[np.int64]
+
+_PLAIN: Final = frozenset[Kind]({"int", "float", "string", "bool"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class RunPredicates:
         self.columns = tuple(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, Column)))
         self._texts = pa.array(strings_in(self._predicates), pa.large_string())
         self._strings = sorted_strings([self._texts])
+        self._ranks = _ranks_of(self._strings)
         self._extremes: dict[Column, tuple[int, int]] = {}
         self._safe = self._with_checks()
         self.bytecode = self._compiled()
@@ -154,13 +157,64 @@ class RunPredicates:
         )
         return Taken(taken, self.bytecode if changed or ranks is not None else None, ranks)
 
+    @property
+    def takes_events(self) -> bool:
+        """Whether :meth:`take_event` may take events: the predicates read plain attributes only."""
+        return all(column.computed is None and column.kind in _PLAIN for column in self.columns)
+
+    def take_event(self, event: Mapping[str, Any], components: Sequence[int]) -> AttributeValues | None:
+        """Return the values of one event as a candidate of some components, as :meth:`take` gives them.
+
+        Parameters
+        ----------
+        event : mapping
+            Of its attributes to their plain values, or None.
+        components : sequence of int
+            Those that can take it.
+
+        Returns
+        -------
+        AttributeValues or None
+            None, with nothing learnt, if :meth:`take` would change the bytecode or ranks.
+        """
+        rows: dict[bool, list[list[Any]]] = {False: [], True: []}
+        nulls = []
+        for column in self.columns:
+            component, value = self._components[column.variable], event.get(column.name)
+            absent = value is None or value != value
+            slot = 0 if absent or component not in components else self._in_slot(column, value)
+            if slot is None:
+                return None
+            rows[column.kind == "float"].append([slot if j == component else 0 for j in components])
+            nulls.append([absent and j == component for j in components])
+        count = len(components)
+        return AttributeValues(
+            np.array(rows[False], dtype=np.int64).reshape(-1, count),
+            np.array(rows[True], dtype=np.float64).reshape(-1, count),
+            np.array(nulls, dtype=np.bool_).reshape(-1, count),
+        )
+
+    def _in_slot(self, column: Column, value: Any) -> Any:
+        """Return a value as a slot holds it; None if the bytecode was made before such a value came."""
+        if column.kind == "string":
+            return self._ranks.get(value)
+        if column.kind != "int":
+            return value
+        low, high = self._extremes.get(column, (0, -1))
+        return value if low <= value <= high else None
+
     def _learn_extremes(self, values: Mapping[Column, Values]) -> bool:
-        """Widen the extremes of the integer columns; return whether that changes a predicate."""
+        """Widen the extremes of the integer columns; return whether that changes a predicate.
+
+        They are widened to powers of 2, so that a column that keeps growing seldom changes them.
+        """
         for column in self.columns:
             if column.kind in ("int", "time", "duration") and len(values[column].data):
                 low, high = values[column].extremes
-                before = self._extremes.get(column, (low, high))
-                self._extremes[column] = min(low, before[0]), max(high, before[1])
+                before = self._extremes.get(column, (0, 0))
+                bits = max(low, ~low, high, ~high).bit_length()
+                wide = (-(2**bits) if low < 0 else 0), 2**bits - 1
+                self._extremes[column] = min(wide[0], before[0]), max(wide[1], before[1])
         safe = self._with_checks()
         changed = safe != self._safe
         self._safe = safe
@@ -186,5 +240,11 @@ class RunPredicates:
 
     def _know(self, strings: Any) -> Int64:
         before, self._strings = self._strings, strings
+        self._ranks = _ranks_of(strings)
         # What nothing holds any more, as a null, has a rank that is never looked at.
         return np.append(np.maximum(places_in(before, self._strings), 0), 0)
+
+
+def _ranks_of(strings: Any) -> dict[str, int]:
+    """Return the rank of each string among sorted ones."""
+    return {text: rank for rank, text in enumerate(strings.to_pylist())}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -118,19 +118,38 @@ class RunEvaluation:
         )
         yield from self.checked(matches)
 
-    def push_alone(
-        self, components: list[int], partitions: list[int], lower: int, upper: int, number: int, safe: int
-    ) -> Iterator[Matches]:
-        """Do what :meth:`push` does for one event with a uniform time, without predicates across components.
+    @property
+    def takes_events(self) -> bool:
+        """Whether :meth:`push_alone` may take events."""
+        return self._predicates.takes_events
 
-        ``components`` can take it, each in one of ``partitions``.
+    def values_alone(self, event: Mapping[str, Any], components: list[int]) -> AttributeValues | None:
+        """Return the values of an event that predicates across components read; None if it needs a table."""
+        return self._predicates.take_event(event, components)
+
+    def push_alone(
+        self,
+        components: list[int],
+        partitions: list[int],
+        times: tuple[int, int],
+        number: int,
+        values: AttributeValues,
+        safe: int,
+    ) -> Iterator[Matches]:
+        """Do what :meth:`push` does for one event with a uniform time.
+
+        ``components`` can take it, each in one of ``partitions``; ``times`` are the bounds of its interval.
         """
         count = len(components)
-        times = [[lower] * count, [upper] * count]
-        rows = np.array([components, partitions, *times, [number] * count, [-1] * count])
+        lower, upper = times
+        rows = np.array(
+            [components, partitions, [lower] * count, [upper] * count, [number] * count, [-1] * count]
+        )
         component, partition, lowers, uppers, event, pmf_offset = rows
         yield from self.checked(
-            self.method.push(component, partition, lowers, uppers, event, pmf_offset, _NO_PMF, safe=safe)
+            self.method.push(
+                component, partition, lowers, uppers, event, pmf_offset, _NO_PMF, values, safe=safe
+            )
         )
 
     def checked(self, matches: Iterator[Matches]) -> Iterator[Matches]:

@@ -11,6 +11,7 @@ from confidence.config import EVER, NEVER
 from uncertain_cep.executor import execute
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.streaming.micro_batches import EventsInReach, SlicedEvaluation
+from uncertain_cep.streaming.single_events import Held
 
 __all__ = ["BucketedEvaluation"]
 
@@ -42,16 +43,26 @@ class BucketedEvaluation(SlicedEvaluation):
     def _took(self, events: EventsInReach) -> None:
         self._earliest = min(self._earliest, int(events.lower[events.positive].min(initial=EVER)))
 
+    def _took_alone(self, event: Held) -> None:
+        if event.positive:
+            self._earliest = min(self._earliest, event.lower)
+
+    def _final(self, safe: int) -> tuple[int, int]:
+        """Return where the buckets that are final begin and end, ticks."""
+        end = EVER if safe == EVER else (safe - self._reach) // self._every * self._every
+        return max(self._begin, self._earliest // self._every * self._every), end
+
+    def is_due(self, safe: int) -> bool:
+        """Return whether :meth:`advance` would do anything."""
+        begin, end = self._final(safe)
+        return safe == EVER or (end > begin and (end - begin >= self._length or self.crowded))
+
     def advance(self, safe: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are due, as no event to come begins before the tick ``safe``."""
-        last = safe == EVER
-        end = EVER if last else (safe - self._reach) // self._every * self._every
-        begin = max(self._begin, self._earliest // self._every * self._every)
-        if end <= begin and not last:
+        if not self.is_due(safe):
             return
-        if not last and end - begin < self._length and not self.crowded:
-            return
-        events = EventsInReach.joined(self._parts)
+        begin, end = self._final(safe)
+        events = self._joined()
         self._keep_from(events, end)
         here = events.positive & (events.lower < end) & (events.upper >= begin)
         if here.any():

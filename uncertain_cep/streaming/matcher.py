@@ -226,9 +226,10 @@ class IncrementalMatcher:
             by_bucket = self.plan.is_grouped and self.plan.bound.every is not None
             evaluation_of = BucketedEvaluation if by_bucket else SlicedEvaluation
             self._sliced = evaluation_of(self.plan, schema, slice_length or self.plan.window)
+        self._of_slices = None if self._sliced is None else self._sliced.looking_at(schema)
         self._evaluation = self._runs()
         self._nothing = pa.RecordBatch.from_pylist([], schema=self.plan.batch_schema)
-        plain = self._evaluation is not None and not self.plan.joined and not self.plan.bound.times
+        plain = self._evaluation is not None and self._evaluation.takes_events and not self.plan.bound.times
         self._single = SingleEvents.of(self.plan, schema) if plain else None
         self._kernels = kernels_of(self.plan) if self._evaluation is None else ("incremental methods",)
 
@@ -297,7 +298,7 @@ class IncrementalMatcher:
             If the stream was closed, or an earlier call failed while it computed matches.
         """
         self._check_open()
-        if self._single is not None and isinstance(events, Mapping):
+        if isinstance(events, Mapping):
             batch = self._push_alone(events)
             if batch is not None:
                 return self._released(batch)
@@ -446,30 +447,47 @@ class IncrementalMatcher:
 
     def _push_alone(self, event: Mapping[str, Any]) -> pa.RecordBatch | None:
         """Take one event by its plain values; return None, with nothing done, if it needs a table."""
-        assert self._single is not None
-        assert self._evaluation is not None
+        if self._sliced is not None:
+            return self._hold_alone(self._sliced, event)
+        if self._single is None or self._evaluation is None:
+            return None
         taken = self._single.look(event)
         promise = self._promise
         if taken is None or not promise.takes_alone(taken.lower, taken.upper):
             return None
-        number = self._retained.append_alone(event) if taken.components else 0
-        if number is None:
+        if not taken.components:
+            promise.arrive_alone(taken.lower)
+            return self._advance(promise.bound)
+        values = self._evaluation.values_alone(event, taken.components)
+        number = None if values is None else self._retained.append_alone(event)
+        if values is None or number is None:
             return None
         promise.arrive_alone(taken.lower)
-        if not taken.components:
-            return self._advance(promise.bound)
         partitions = [self._partitions.number(key) if key else 0 for key in taken.keys]
         with self._answering(1):
             batch = self._named(
                 self._evaluation.push_alone(
-                    taken.components, partitions, taken.lower, taken.upper, number, promise.bound
+                    taken.components, partitions, (taken.lower, taken.upper), number, values, promise.bound
                 )
             )
             self._tidy()
         return batch
 
+    def _hold_alone(self, sliced: SlicedEvaluation, event: Mapping[str, Any]) -> pa.RecordBatch | None:
+        """Do what :meth:`_push_alone` does where slices are evaluated."""
+        held = None if self._of_slices is None else self._of_slices.look(event)
+        promise = self._promise
+        if held is None or not promise.takes_alone(held.lower, held.upper):
+            return None
+        if not sliced.take_alone(event, held):
+            return None
+        promise.arrive_alone(held.lower)
+        return self._advance(promise.bound)
+
     def _advance(self, safe: int) -> pa.RecordBatch:
         if self._sliced is not None:
+            if not self._sliced.is_due(safe):
+                return self._batch(None)
             with self._answering(self._sliced.size):
                 table = pa.Table.from_batches(self._sliced.advance(safe), self.plan.batch_schema)
             return table.combine_chunks().to_batches()[0] if table.num_rows else self._batch(None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from uncertain_cep.executor import constants_hold
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.streaming.event_buffer import UniqueIds
 from uncertain_cep.streaming.reoptimisation import Replanning
+from uncertain_cep.streaming.single_events import Held, SlicedEvents
 
 __all__ = ["EventsInReach", "SlicedEvaluation"]
 
@@ -106,6 +107,9 @@ class SlicedEvaluation:
         nobody: Mask = np.empty(0, dtype=np.bool_)
         empty = schema.empty_table().select(self._columns)
         self._parts = [EventsInReach(empty, nothing, nothing, nobody, nobody)]
+        self._schema = empty.schema
+        self._rows: list[tuple[Any, ...]] = []
+        self._held: list[Held] = []
         self._earliest_end = EVER
         self.size = self._settled = 0
 
@@ -137,25 +141,67 @@ class SlicedEvaluation:
         new = new.keep(positive | needed)
         self._ids.check(lambda: self.candidates, new.candidates)
         if len(new.lower):
+            self._gather()
             self._parts.append(new)
             self.size += len(new.lower)
         self._took(new)
+
+    def take_alone(self, event: Mapping[str, Any], held: Held) -> bool:
+        """Take one event, if it matters; return False, with nothing done, if its id may not be new."""
+        if not held.positive and not held.needed:
+            return True
+        if held.positive and not self._ids.takes(event[self._plan.names.id]):
+            return False
+        self._rows.append(tuple(map(event.get, self._columns)))
+        self._held.append(held)
+        self.size += 1
+        self._took_alone(held)
+        return True
+
+    def looking_at(self, schema: pa.Schema) -> SlicedEvents | None:
+        """Return the checks of events before :meth:`take_alone`; None if it takes none of this schema."""
+        return SlicedEvents.of(self._plan, self._branches, schema)
 
     def _took(self, events: EventsInReach) -> None:
         """Learn when matches of new events can be due."""
         self._earliest_end = min(self._earliest_end, int(events.upper[events.waits].min(initial=EVER)))
 
+    def _took_alone(self, event: Held) -> None:
+        """Do what :meth:`_took` does for one event."""
+        if event.waits:
+            self._earliest_end = min(self._earliest_end, event.upper)
+
+    def _gather(self) -> None:
+        """Put the events that came one by one among the others."""
+        if not self._rows:
+            return
+        values = zip(*self._rows, strict=True)
+        columns = [pa.array(part, field.type) for part, field in zip(values, self._schema, strict=True)]
+        lower, upper, waits, positive, _ = map(np.array, zip(*self._held, strict=True))
+        table = pa.Table.from_arrays(columns, schema=self._schema)
+        self._parts.append(EventsInReach(table, lower, upper, waits, positive))
+        self._rows, self._held = [], []
+
+    def _joined(self) -> EventsInReach:
+        """Return all events held."""
+        self._gather()
+        return EventsInReach.joined(self._parts)
+
     @property
     def candidates(self) -> pa.Table:
         """The events held that a component takes."""
-        return EventsInReach.joined(self._parts).candidates
+        return self._joined().candidates
+
+    def is_due(self, safe: int) -> bool:
+        """Return whether :meth:`advance` would do anything."""
+        return safe == EVER or self.crowded or safe - self._earliest_end - self._reach >= self._length
 
     def advance(self, safe: int) -> Iterator[pa.RecordBatch]:
         """Yield the matches that are due, as no event to come begins before the tick ``safe``."""
-        last = safe == EVER
-        if not last and safe - self._earliest_end - self._reach < self._length and not self.crowded:
+        if not self.is_due(safe):
             return
-        events = EventsInReach.joined(self._parts)
+        last = safe == EVER
+        events = self._joined()
         owned = events.waits.copy() if last else events.waits & (events.upper < safe - self._reach)
         waiting = events.waits & ~owned
         self._keep(events, waiting, safe)

@@ -123,3 +123,19 @@ def _event(events: list[Event], case: LanguageCase, partition: tuple[object, ...
         event for event in events if event.id == id and tuple(event[name] for name in names) == partition
     ]
     return event
+
+
+@pytest.mark.parametrize(
+    "pattern", ["SEQ(Order a, !Paid n)", "OR(SEQ(Paid p, Order q), SEQ(Order a, !Paid n))"]
+)
+def test_an_absence_is_told_when_it_is_certain(pattern: str) -> None:
+    """An order at 7, not paid within 3,600 ticks: the last tick of its window is 3,606."""
+    schema = pa.schema({"type": pa.string(), **dict.fromkeys(("id", "lower", "upper", "k"), pa.int64())})
+    query = f"PATTERN {pattern} WHERE [k] WITHIN 3600"
+    matcher = uc.IncrementalMatcher(query, schema, largest_interval=0)
+    for order in range(3):
+        matcher.push({"type": "Order", "id": order, "lower": 7 * order, "upper": 7 * order, "k": order})
+    matcher.push({"type": "Paid", "id": 9, "lower": 20, "upper": 20, "k": 2})
+    alerts = {tick: rows for tick in range(21, 7_300) if (rows := matcher.heartbeat(tick).num_rows)}
+    assert alerts == {3_600: 1, 3_607: 1}
+    assert matcher.close().num_rows == 0

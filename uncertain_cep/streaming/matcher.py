@@ -48,7 +48,13 @@ from uncertain_cep.streaming.reoptimisation import UsedPlan
 from uncertain_cep.streaming.residual import residual
 from uncertain_cep.streaming.single_events import SingleEvents
 from uncertain_cep.streaming.snapshots import packed_snapshot, unpacked_snapshot
-from uncertain_cep.streaming.stream_methods import BY_SLICES, method_of, refuse, refuse_open_groups
+from uncertain_cep.streaming.stream_methods import (
+    BY_SLICES,
+    method_of,
+    refuse,
+    refuse_open_groups,
+    usual_slice,
+)
 from uncertain_cep.streaming.watermark import ArrivalPromise, types_that_matter
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces.frames import takeable_type
@@ -113,7 +119,8 @@ class IncrementalMatcher:
         For ``point`` and ``sliced``, which it chooses if ``evaluation`` is ``auto``: how far, in ticks, the
         bound on unseen events (``safe``) moves on before what has become final is evaluated. With 1 every
         match is returned at once. The longer the slices, the fewer events are evaluated in two of them.
-        Calls with many events make longer slices by themselves. Default: the window.
+        Calls with many events make longer slices by themselves. Default: the window, but 1 for a pattern
+        that ends in a negation, so that an absence is told at the tick at which it is certain.
     parameters : mapping, optional
         The values of the query's parameters, as for :func:`uncertain_cep.match`.
     timeout : float, optional
@@ -225,7 +232,7 @@ class IncrementalMatcher:
         if method in BY_SLICES:
             by_bucket = self.plan.is_grouped and self.plan.bound.every is not None
             evaluation_of = BucketedEvaluation if by_bucket else SlicedEvaluation
-            self._sliced = evaluation_of(self.plan, schema, slice_length or self.plan.window)
+            self._sliced = evaluation_of(self.plan, schema, slice_length or usual_slice(self.plan))
         self._of_slices = None if self._sliced is None else self._sliced.looking_at(schema)
         self._evaluation = self._runs()
         self._nothing = pa.RecordBatch.from_pylist([], schema=self.plan.batch_schema)

@@ -10,7 +10,14 @@ from uncertain_cep.plan import EvaluationPlan, asks_of_times, beyond_plain
 from uncertain_cep.query import Query
 from uncertain_cep.query.walks import components_of
 
-__all__ = ["BY_SLICES", "INCREMENTAL_EVALUATIONS", "method_of", "refuse", "refuse_open_groups"]
+__all__ = [
+    "BY_SLICES",
+    "INCREMENTAL_EVALUATIONS",
+    "method_of",
+    "refuse",
+    "refuse_open_groups",
+    "usual_slice",
+]
 
 INCREMENTAL_EVALUATIONS: Final = ("auto", "any_state", "selectivity", "query_order", "sliced", "point")
 
@@ -87,3 +94,15 @@ def method_of(query: Query, evaluation: str, slice_length: int | None, clocks: b
             f"evaluation={evaluation!r} does not support {more} over a stream: leave evaluation= out"
         )
     return evaluation
+
+
+def usual_slice(plan: EvaluationPlan) -> int:
+    """Return how many ticks of a stream are evaluated together, unless the caller says.
+
+    An absence at the end of a pattern is an alert: it is evaluated as soon as it is final. Such matches are
+    few as a rule. All others are evaluated a window at a time, so that no event is in more than two slices.
+    """
+    ends_in_absence = any(
+        negation.after == len(branch.components) for branch in plan.or_free for negation in branch.negations
+    )
+    return 1 if ends_in_absence else plan.window

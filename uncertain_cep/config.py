@@ -284,23 +284,11 @@ MOST_COMPARED_TYPES: Final = 2000
 SAMPLED_EVENTS: Final = 2048
 """Rows of the table that types and local predicates are looked at on."""
 
-FEW_NEGATED: Final = 64
-"""Events of a negated component in that sample below which all events of its types are looked at."""
-
 COARSE_SAMPLE: Final = 3072
 """Candidates of all components together in the sample that is joined at first."""
 
 FINE_SAMPLE: Final = 16_384
 """The same where it pays to know more."""
-
-FEWEST_SAMPLED: Final = 512
-"""Candidates of one component in that sample, however many components there are."""
-
-LARGEST_PARTITIONS: Final = 16
-"""Partitions whose share of each component is kept; the others are taken for equally large."""
-
-SAMPLED_PAIRS: Final = 1536
-"""Pairs that a predicate is tried on, if they are in reach of each other."""
 
 UNKNOWN_SELECTIVITY: Final = 0.5
 """Of a predicate over several events of a Kleene component, which no pair of events can tell."""
@@ -311,37 +299,7 @@ LONGEST_SAMPLED_LINE: Final = 2**60
 LARGEST_ESTIMATE: Final = 1e300
 """What estimates are kept below, so that sums of products of them stay finite where it matters."""
 
-MOST_HELD: Final = 64
-"""Statistics, and choices by them, held in memory; those that were not asked for longest go first."""
-
-MOST_FILES: Final = 256
-"""Statistics kept on disk; the oldest go first."""
-
-SAMPLED_ROWS: Final = 64
-"""Rows of each component whose intervals and attributes are part of the key of its statistics."""
-
 # How far planners look, and from when on a plan is worth while: `--only plans`, at most 50 ms a plan.
-
-MOST_TABLED: Final = 14
-"""Components up to which numbers of all sets of components are computed at once."""
-
-MOST_BUSHY: Final = 10
-"""Components up to which all trees are looked at: planning then takes under 50 ms."""
-
-MOST_LEFT_DEEP: Final = 13
-"""Components up to which all orders are looked at."""
-
-MOST_PLANNED: Final = 24
-"""Components up to which anything is looked at unless a planner is named: beyond, that takes over 0.1 s."""
-
-MOVES_AT_ONCE: Final = 64
-"""Moves of iterative improvement whose costs are computed together; the best of them is taken."""
-
-MOST_MOVES: Final = 1024
-"""Moves that one run of iterative improvement tries before it is content with what it has."""
-
-PLANNER_SEED: Final = 20180
-"""Of iterative improvement, so that a plan depends on the statistics alone."""
 
 FEW_CHOICES: Final = 2_000_000
 """Choices of one candidate for each component that are tried sooner than a plan is made."""
@@ -390,9 +348,6 @@ BACKTRACKING_PRICES: Final = Prices(
     candidate=0.0, search=0.0, probe=30.0, ask=100.0, partial=1000.0, sort=0.0, match=4000.0
 )
 """Of the backtracking search, which looks whether the gaps of a match can be free of what is forbidden."""
-
-MOST_TAKEN: Final = 1000.0
-"""Events that a Kleene component is expected to take one after the other at most."""
 
 MOST_PLANS: Final = 64
 """Plans of query texts that a process remembers; the oldest goes first: `--only latency`."""

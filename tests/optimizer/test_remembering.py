@@ -13,10 +13,9 @@ from click.testing import CliRunner
 from tests.optimizer.traces import Selected, selected, skewed
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.cli import main
-from uncertain_cep.config import MOST_HELD
 from uncertain_cep.optimizer import memory as remembering
 from uncertain_cep.optimizer.measuring import measure
-from uncertain_cep.optimizer.memory import MEMORY, StatisticsMemory, remembered
+from uncertain_cep.optimizer.memory import MEMORY, MOST_HELD, StatisticsMemory, remembered
 from uncertain_cep.optimizer.statistics import Statistics
 from uncertain_cep.plan import EvaluationPlan
 

@@ -27,7 +27,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertain_cep.config import LARGEST_ESTIMATE, MOST_TABLED
+from uncertain_cep.config import LARGEST_ESTIMATE
 from uncertain_cep.optimizer.statistics import Statistics
 
 __all__ = ["Cardinalities", "mask_of"]
@@ -36,6 +36,9 @@ Float = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
 _MOST_LOG: Final = float(np.log(LARGEST_ESTIMATE))
+
+MOST_TABLED: Final = 14
+"""Components up to which numbers of all sets of components are computed at once."""
 
 
 def mask_of(components: Sequence[int]) -> int:

@@ -18,9 +18,6 @@ from uncertain_cep.config import (
     FINE_SAMPLE,
     LONG_EVALUATION,
     MOST_BITS,
-    MOST_BUSHY,
-    MOST_LEFT_DEEP,
-    MOST_PLANNED,
 )
 from uncertain_cep.errors import OptionError
 from uncertain_cep.optimizer.cost_model import CostModel
@@ -53,6 +50,15 @@ BACKTRACKING: Final = "backtracking"
 _MERIT: Final[Mapping[str, str]] = MappingProxyType({
     PIVOT: "has no dead ends as far as order and window go", BACKTRACKING: "finds few events to go on with",
 })  # fmt: skip
+
+_MOST_BUSHY: Final = 10
+"""Components up to which all trees are looked at: planning then takes under 50 ms."""
+
+_MOST_LEFT_DEEP: Final = 13
+"""Components up to which all orders are looked at."""
+
+_MOST_PLANNED: Final = 24
+"""Components up to which anything is looked at unless a planner is named: beyond, that takes over 0.1 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +131,8 @@ def _unplanned(plan: EvaluationPlan, selection: Selection) -> str | None:
         return "with so few candidates the join in pattern order takes less time than planning"
     if not plan.latency_weight and not plan.joined:
         return "without a predicate across components the join in pattern order has no dead ends"
-    if len(plan.components) > MOST_PLANNED:
-        return f"more than {MOST_PLANNED} components are joined in pattern order"
+    if len(plan.components) > _MOST_PLANNED:
+        return f"more than {_MOST_PLANNED} components are joined in pattern order"
     return None
 
 
@@ -210,9 +216,9 @@ def regret(
 
 def _planners(length: int) -> tuple[str, ...]:
     """Return the planners for so many components: all plans while that is quick, else local search."""
-    if length <= MOST_BUSHY:
+    if length <= _MOST_BUSHY:
         return ("dp_bushy",)
-    if length <= MOST_LEFT_DEEP:
+    if length <= _MOST_LEFT_DEEP:
         return ("dp_left_deep", "zstream", "zstream_greedy")
     return ("ii_greedy",)
 

@@ -16,7 +16,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertain_cep.config import MOST_MOVES, MOVES_AT_ONCE, PLANNER_SEED
 from uncertain_cep.optimizer.cost_model import CostModel
 from uncertain_cep.plan.trees import Join, Leaf, Tree, left_deep
 
@@ -24,6 +23,15 @@ __all__ = ["BY_NAME"]
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
+
+_MOVES_AT_ONCE: Final = 64
+"""Moves of iterative improvement whose costs are computed together; the best of them is taken."""
+
+_MOST_MOVES: Final = 1024
+"""Moves that one run of iterative improvement tries before it is content with what it has."""
+
+_PLANNER_SEED: Final = 20180
+"""Of iterative improvement, so that a plan depends on the statistics alone."""
 
 
 def _by_frequency(model: CostModel) -> list[int]:
@@ -59,7 +67,7 @@ def _moves(length: int) -> Int64:
 
 def _improved(model: CostModel, order: Sequence[int] | None = None) -> list[int]:
     """Return the local minimum that swaps and cycles lead to from an order, by default a random one."""
-    rng = np.random.default_rng(PLANNER_SEED)
+    rng = np.random.default_rng(_PLANNER_SEED)
     best = np.array(rng.permutation(model.length) if order is None else order, dtype=np.int64)
     moves = _moves(model.length)
     if not len(moves):
@@ -67,11 +75,11 @@ def _improved(model: CostModel, order: Sequence[int] | None = None) -> list[int]
     cost = float(model.order_costs(best[None, :])[0])
     tried = 0
     improving = True
-    while improving and tried < MOST_MOVES:
+    while improving and tried < _MOST_MOVES:
         improving = False
         shuffled = rng.permutation(len(moves))
-        for start in range(0, len(moves), MOVES_AT_ONCE):
-            neighbours = best[moves[shuffled[start : start + MOVES_AT_ONCE]]]
+        for start in range(0, len(moves), _MOVES_AT_ONCE):
+            neighbours = best[moves[shuffled[start : start + _MOVES_AT_ONCE]]]
             costs = model.order_costs(neighbours)
             tried += len(neighbours)
             cheapest = int(np.argmin(costs))
@@ -79,7 +87,7 @@ def _improved(model: CostModel, order: Sequence[int] | None = None) -> list[int]
                 best, cost = neighbours[cheapest], float(costs[cheapest])
                 improving = True
                 break
-            if tried >= MOST_MOVES:
+            if tried >= _MOST_MOVES:
                 break
     return [int(component) for component in best]
 

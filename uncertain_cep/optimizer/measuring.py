@@ -7,6 +7,8 @@ order of the rows.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -14,13 +16,7 @@ from numpy.typing import NDArray
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.reach import Sample
 from uncertain_cep.candidates.selection import Selection, type_mask
-from uncertain_cep.config import (
-    COARSE_SAMPLE,
-    FEW_NEGATED,
-    FEWEST_SAMPLED,
-    LARGEST_PARTITIONS,
-    SAMPLED_EVENTS,
-)
+from uncertain_cep.config import COARSE_SAMPLE, SAMPLED_EVENTS
 from uncertain_cep.expressions.vectorised import evaluate_mask
 from uncertain_cep.optimizer.sampling import JointSample
 from uncertain_cep.optimizer.statistics import (
@@ -36,6 +32,15 @@ from uncertain_cep.query.typed import columns_in
 __all__ = ["measure"]
 
 Int64 = NDArray[np.int64]
+
+_FEW_NEGATED: Final = 64
+"""Events of a negated component in that sample below which all events of its types are looked at."""
+
+_FEWEST_SAMPLED: Final = 512
+"""Candidates of one component in that sample, however many components there are."""
+
+_LARGEST_PARTITIONS: Final = 16
+"""Partitions whose share of each component is kept; the others are taken for equally large."""
 
 
 def measure(
@@ -55,7 +60,7 @@ def measure(
     rng = np.random.default_rng(seed)
     length = len(plan.components)
     sizes = [len(rows) for rows in selection.rows]
-    size = max(FEWEST_SAMPLED, sampled // length)
+    size = max(_FEWEST_SAMPLED, sampled // length)
     samples = [_sampled(selection, j, size, rng) for j in range(length)]
     filled = [(j, part) for j, part in enumerate(samples) if len(part.rows)]
     earliest = min((int(part.low.min()) + j for j, part in filled), default=0)
@@ -164,7 +169,7 @@ class _Shares:
         mask = type_mask(self._table, self._type, component.types, self._seen)
         if mask is None:
             return 1.0, self._table
-        if mask.sum() >= FEW_NEGATED or self._table.num_rows == self._rows:
+        if mask.sum() >= _FEW_NEGATED or self._table.num_rows == self._rows:
             return float(mask.sum()) / max(1, self._table.num_rows), self._table.filter(pa.array(mask))
         whole = type_mask(self._whole, self._type, component.types, {})
         assert whole is not None
@@ -201,7 +206,7 @@ def _keys(selection: Selection) -> KeyStatistics:
     everything = float(totals.sum())
     if not everything:
         return KeyStatistics(partitions, 0.0, float(max(1, partitions)), ())
-    kept = min(LARGEST_PARTITIONS, partitions)
+    kept = min(_LARGEST_PARTITIONS, partitions)
     largest = np.argpartition(totals, partitions - kept)[partitions - kept :]
     largest = largest[np.argsort(-totals[largest], kind="stable")]
     shares = counts[:, largest] / np.maximum(counts.sum(axis=1, keepdims=True), 1)

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import COARSE_SAMPLE, MOST_FILES, MOST_HELD, SAMPLED_ROWS
+from uncertain_cep.config import COARSE_SAMPLE
 from uncertain_cep.files.cache_folder import cache_folder
 from uncertain_cep.optimizer.measuring import measure
 from uncertain_cep.optimizer.statistics import Statistics
@@ -31,6 +31,15 @@ from uncertain_cep.query.typed import attribute_names
 __all__ = ["MEMORY", "Recent", "StatisticsMemory", "fingerprint", "keep_on_disk", "remembered"]
 
 Held = TypeVar("Held")
+
+MOST_HELD: Final = 64
+"""Statistics, and choices by them, held in memory; those that were not asked for longest go first."""
+
+MOST_FILES: Final = 256
+"""Statistics kept on disk; the oldest go first."""
+
+_SAMPLED_ROWS: Final = 64
+"""Rows of each component whose intervals and attributes are part of the key of its statistics."""
 
 
 class Recent(Generic[Held]):
@@ -144,7 +153,7 @@ def fingerprint(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> 
     sizes = [len(rows) for rows in selection.rows]
     facts += [repr((plan.window, table.num_rows, selection.partitions, sizes))]
     digest = blake2b("\n".join(facts).encode(), digest_size=16)
-    places = [np.linspace(0, size - 1, min(size, SAMPLED_ROWS)).astype(np.int64) for size in sizes]
+    places = [np.linspace(0, size - 1, min(size, _SAMPLED_ROWS)).astype(np.int64) for size in sizes]
     columns = [selection.rows, selection.lower, selection.upper]
     columns += [] if selection.partition is None else [selection.partition]
     sampled = [
@@ -158,7 +167,7 @@ def fingerprint(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> 
     if plan.negations:
         # The events of negated components are not selected yet.
         model = [plan.names.type, plan.names.lower, plan.names.upper]
-        rows = np.linspace(0, table.num_rows - 1, min(table.num_rows, SAMPLED_ROWS)).astype(np.int64)
+        rows = np.linspace(0, table.num_rows - 1, min(table.num_rows, _SAMPLED_ROWS)).astype(np.int64)
         digest.update(repr(table.select(model).take(pa.array(rows)).to_pydict()).encode())
         if plan.names.pmf in table.column_names and not pa.types.is_null(table.column(plan.names.pmf).type):
             pmfs = table.column(plan.names.pmf).take(pa.array(rows)).combine_chunks()

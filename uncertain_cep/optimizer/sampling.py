@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from uncertain_cep.candidates.reach import (
     lift,
     met_by_any,
 )
-from uncertain_cep.config import SAMPLED_PAIRS, UNKNOWN_SELECTIVITY
+from uncertain_cep.config import UNKNOWN_SELECTIVITY
 from uncertain_cep.expressions.beyond_int64 import as_int64_or_float64
 from uncertain_cep.expressions.codes import codes_of_values, dense
 from uncertain_cep.expressions.vectorised import Values, evaluate, loaded_from
@@ -38,6 +39,9 @@ __all__ = ["JointSample"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+_SAMPLED_PAIRS: Final = 1536
+"""Pairs that a predicate is tried on, if they are in reach of each other."""
 
 
 class JointSample:
@@ -90,7 +94,7 @@ class JointSample:
                 continue
             parts = self._lifted[i], self._lifted[j], self._lifted[k]
             if (i, j) not in drawn_pairs:
-                drawn_pairs[i, j] = draw_pairs(parts[0], parts[1], SAMPLED_PAIRS, self._rng)
+                drawn_pairs[i, j] = draw_pairs(parts[0], parts[1], _SAMPLED_PAIRS, self._rng)
             drawn = drawn_pairs[i, j]
             if len(drawn[0]):
                 each = count_third(drawn, parts) / len(drawn[0])
@@ -210,7 +214,7 @@ class JointSample:
         further = [k for k in further if predicates[k].selectivity < 1.0]
         if not further:
             return 1.0
-        left, right = draw_pairs(*reach, SAMPLED_PAIRS, self._rng)
+        left, right = draw_pairs(*reach, _SAMPLED_PAIRS, self._rng)
         if not len(left):
             return UNKNOWN_SELECTIVITY ** len(further)
         together = np.ones(len(left), dtype=np.bool_)
@@ -223,7 +227,7 @@ class JointSample:
     def _among_several(self, predicate: TypedExpression, components: tuple[int, ...]) -> float:
         """Return the share of the combinations in reach of each other for which a predicate holds."""
         first, second, *further = components
-        left, right = draw_pairs(self._lifted[first], self._lifted[second], SAMPLED_PAIRS, self._rng)
+        left, right = draw_pairs(self._lifted[first], self._lifted[second], _SAMPLED_PAIRS, self._rng)
         chosen = {first: left, second: right}
         for j in further:
             chosen = draw_more(chosen, self._lifted, j, self._rng)

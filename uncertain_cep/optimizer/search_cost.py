@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import BACKTRACKING_PRICES, LARGEST_ESTIMATE, MOST_TAKEN, UNKNOWN_SELECTIVITY
+from uncertain_cep.config import BACKTRACKING_PRICES, LARGEST_ESTIMATE, UNKNOWN_SELECTIVITY
 from uncertain_cep.optimizer.cardinality import mask_of
 from uncertain_cep.optimizer.cost_model import CostModel
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.query.typed import variables_of
 
 __all__ = ["SearchCost", "SearchStep"]
+
+_MOST_TAKEN: Final = 1000.0
+"""Events that a Kleene component is expected to take one after the other at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ class SearchCost:
         """Return how many prefixes a Kleene component has, and what finding the next event costs, ns."""
         nearby = self._nearby(model, step)
         seen, taken = self._limited(model, step, nearby, UNKNOWN_SELECTIVITY**step.predicates)
-        longest = min(max(nearby, taken), MOST_TAKEN)
+        longest = min(max(nearby, taken), _MOST_TAKEN)
         links = max(taken, min(taken / (1.0 - taken), longest)) if taken < 1.0 else max(1.0, longest)
         return links, seen * _look(step)
 

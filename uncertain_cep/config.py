@@ -38,9 +38,6 @@ MOST_BITS: Final = 62
 MOST_PAIRS: Final = 100_000_000
 """Most pairs of events that one constraint on clocks may compare: about 3 GB."""
 
-LARGEST_SHARE: Final = 2.0
-"""A column that goes beyond this and is compared with a percentage may count in percent."""
-
 # Batches and memory: `python -m benchmarks main --only throughput --only memory`.
 
 BATCH_ROWS: Final = 131_072
@@ -240,12 +237,6 @@ FIRST_MATCHES: Final = 256
 WORTH_A_LOOK: Final = 1000
 """Fewer candidates are matched before it is known which of them to drop."""
 
-WINDOW_SAMPLE: Final = 256
-"""Candidates of each component that tell whether the others are worth a look."""
-
-WORTH_DROPPING: Final = 0.1
-"""Share of the sampled candidates that must be out of reach of the rarest component's."""
-
 MOSTLY_NUMBERS: Final = 0.5
 """Share of the values of a column of text that are numbers, from which on the others are taken for faults."""
 
@@ -292,9 +283,6 @@ FINE_SAMPLE: Final = 16_384
 
 UNKNOWN_SELECTIVITY: Final = 0.5
 """Of a predicate over several events of a Kleene component, which no pair of events can tell."""
-
-LONGEST_SAMPLED_LINE: Final = 2**60
-"""Longest line of ticks that the partitions of a sample are laid out on."""
 
 LARGEST_ESTIMATE: Final = 1e300
 """What estimates are kept below, so that sums of products of them stay finite where it matters."""

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from uncertain_cep.candidates.diagnosed_events import EventsLookedAt, TableEvents
 from uncertain_cep.candidates.selection import type_mask
-from uncertain_cep.config import LARGEST_SHARE, MOST_COMPARED_TYPES
+from uncertain_cep.config import MOST_COMPARED_TYPES
 from uncertain_cep.errors import warn
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.plan.derived import once_a_plan
@@ -43,6 +43,9 @@ _COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=")
 
 _LONGEST: Final = 200
 """Characters of conditions in a message."""
+
+_LARGEST_SHARE: Final = 2.0
+"""A column that goes beyond this and is compared with a percentage may count in percent."""
 
 
 class Diagnostics:
@@ -284,7 +287,7 @@ def _percentages(plan: EvaluationPlan, events: EventsLookedAt) -> Iterator[str]:
     said = set[str]()
     for variable, name, share in _shares(plan):
         largest = None if name in said else _most(plan, events, types.get(variable, ()), name)
-        if largest is None or not largest > LARGEST_SHARE:
+        if largest is None or not largest > _LARGEST_SHARE:
             continue
         said.add(name)
         yield (

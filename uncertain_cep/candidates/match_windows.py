@@ -12,7 +12,7 @@ from eventbased import partition_bases
 from eventbased.config import LONGEST_LINE
 from eventbased.match_windows import grouped, restricted, touching, union
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import WINDOW_SAMPLE, WORTH_A_LOOK, WORTH_DROPPING
+from uncertain_cep.config import WORTH_A_LOOK
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["feasible", "time_differences"]
@@ -22,6 +22,12 @@ Mask = NDArray[np.bool_]
 
 _ALWAYS: Final = np.array([[-(2**62)], [2**62]], dtype=np.int64)
 _NONE: Final = np.empty(0, dtype=np.int64)
+
+_WINDOW_SAMPLE: Final = 256
+"""Candidates of each component that tell whether the others are worth a look."""
+
+WORTH_DROPPING: Final = 0.1
+"""Share of the sampled candidates that must be out of reach of the rarest component's."""
 
 
 def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
@@ -138,7 +144,7 @@ class _Part(NamedTuple):
     @classmethod
     def sample(cls, selection: Selection, component: int, shift: Int64) -> _Part:
         """Return some candidates of a component, every so many."""
-        return cls.of(selection, component, shift, max(selection.sizes[component] // WINDOW_SAMPLE, 1))
+        return cls.of(selection, component, shift, max(selection.sizes[component] // _WINDOW_SAMPLE, 1))
 
     @classmethod
     def of(cls, selection: Selection, component: int, shift: Int64, step: int = 1) -> _Part:

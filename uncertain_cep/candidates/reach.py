@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from uncertain_cep.config import LONGEST_SAMPLED_LINE
 
 __all__ = [
     "Lifted",
@@ -26,6 +25,9 @@ __all__ = [
 ]
 
 Int64 = NDArray[np.int64]
+
+_LONGEST_SAMPLED_LINE: Final = 2**60
+"""Longest line of ticks that the partitions of a sample are laid out on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def lift(
     """
     length, scale = span[1] - span[0] + window + 2, 1
     # What does not fit on one line is looked at through a coarser clock.
-    while (length // scale + 2) * groups > LONGEST_SAMPLED_LINE:
+    while (length // scale + 2) * groups > _LONGEST_SAMPLED_LINE:
         scale *= 2
     base = sample.group * (length // scale + 2)
     low = (sample.low - span[0]) // scale + base

@@ -49,15 +49,6 @@ MOST_BATCH_ROWS: Final = 1 << 24
 MOST_CELLS: Final = 1 << 24
 """Values in a batch: one of very many columns has fewer rows."""
 
-LEAST_BLOCK_ROWS: Final = 512
-"""Partial matches that a pivot join of few candidates extends together, and one more for each candidate.
-
-Room for `eventbased.config.BLOCK_ROWS` would take longer than the join; ``benchmarks main --only latency``.
-"""
-
-MOST_GATHERED: Final = 1 << 16
-"""Matches that a join gathers before it weighs them where they are not weighed as they are found."""
-
 MOST_RAISING: Final = 4096
 """The same where a threshold keeps few of those that are found, and some may raise it: `--only topk`."""
 
@@ -83,9 +74,6 @@ minded soon."""
 
 WORTH_A_KERNEL: Final = 1 << 16
 """Rows from which on a kernel compares their texts or remainders, which may have to be compiled first."""
-
-FIRST_EVENTS: Final = 8
-"""Events of a match that a search has room for at first."""
 
 # Threads: `--only threads`.
 
@@ -161,9 +149,6 @@ COMPARED_MATCHES: Final = 200_000
 LONGEST_POINT_INTERVAL: Final = 1_000_000
 """Most ticks of an interval that the point-based evaluation goes through one by one."""
 
-POINT_BATCH: Final = 1 << 11
-"""About as many candidates are handed to the point-based evaluation before time moves on."""
-
 MOST_CONFIDENCE_STEPS: Final = 200_000_000
 """Most multiplications spent on the confidence of one match, whatever weighs it: about a second."""
 
@@ -183,9 +168,6 @@ WEIGHER_PRICES: Final = {
 
 MOST_OFFSETS: Final = 1_000_000
 """Most choices of offsets of shared clocks that are gone through for one match: about a second."""
-
-MULTIPLICATIONS_BY_CLOCKS: Final = 4_096
-"""What a match of events that share clocks counts as, or a choice of offsets: so many are weighed at once."""
 
 LAWS_KEPT: Final = 4096
 """Laws of events in matches with records that are kept while quantiles are looked for."""
@@ -228,9 +210,6 @@ FIRST_SHARE: Final = 128
 
 WORTH_TRYING: Final = 4096
 """First events from which it is worth while."""
-
-FIRST_MATCHES: Final = 256
-"""Matches found before they first raise a threshold; then twice as many each time."""
 
 # Match windows: `--only throughput --only plans`.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,7 @@ from eventbased.search.state import (
 )
 from uncertain_cep.candidates.forbidden import GapConstraints, forbidden_events, terms_of
 from uncertain_cep.candidates.layout import laid_out
-from uncertain_cep.config import FIRST_EVENTS, FIRST_MATCHES, MOST_BITS, MOST_CONFIDENCE_STEPS
+from uncertain_cep.config import MOST_BITS, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.expressions.conditions import compile_conditions
 from uncertain_cep.expressions.vectorised import Values, loaded_from
@@ -61,6 +61,12 @@ __all__ = ["BacktrackingSearch", "backtracking_search", "searched"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+_FIRST_EVENTS: Final = 8
+"""Events of a match that a search has room for at first."""
+
+FIRST_MATCHES: Final = 256
+"""Matches found before they first raise a threshold; then twice as many each time."""
 
 
 def backtracking_search(context: ExecutionContext) -> Iterator[MatchBatch]:
@@ -233,7 +239,7 @@ class BacktrackingSearch:
     def _search(self, choices: Int64, counters: Counters | None) -> Iterator[MatchBatch]:
         """Yield the matches with one of some choices made beforehand, (l, m) int64, -1 for any candidate."""
         length, batch_rows = len(choices), self._context.batch_rows
-        depth = length + FIRST_EVENTS if self._before is None else MOST_EVENTS
+        depth = length + _FIRST_EVENTS if self._before is None else MOST_EVENTS
         state = start_search(depth, self._table.num_rows, length)
         work, asked = scratch(self._conditions, depth), scratch(self._conditions, depth)
         start = np.empty(batch_rows + 1, dtype=np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,7 @@ from eventbased import PASS, PAUSED, Candidates, MatchColumns, MatchFinder, join
 from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE, WORTH_CLIMBING
 from eventbased.narrowing import least_distances, narrowed, share_left
 from uncertain_cep.candidates.layout import Layout, layouts, loader
-from uncertain_cep.config import (
-    FEW_COMPONENTS,
-    LEAST_BLOCK_ROWS,
-    MOST_GATHERED,
-    MOST_RAISING,
-    ROOM_LEFT,
-    WORTH_FILTERING,
-)
+from uncertain_cep.config import FEW_COMPONENTS, MOST_RAISING, ROOM_LEFT, WORTH_FILTERING
 from uncertain_cep.expressions.bytecode import binding_orders, compile_bytecode
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
@@ -34,6 +27,15 @@ __all__ = ["pivot_join"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+_LEAST_BLOCK_ROWS: Final = 512
+"""Partial matches that a pivot join of few candidates extends together, and one more for each candidate.
+
+Room for `eventbased.config.BLOCK_ROWS` would take longer than the join; ``benchmarks main --only latency``.
+"""
+
+_MOST_GATHERED: Final = 1 << 16
+"""Matches that a join gathers before it weighs them where they are not weighed as they are found."""
 
 
 def pivot_join(context: ExecutionContext) -> Iterator[MatchBatch]:
@@ -135,7 +137,7 @@ class _PivotJoin:
         load = loader(plan, context.table, layout)
         self._bytecode = compile_bytecode(plan.predicates_to_join, variables, candidates.first, load)
         self._description = description = MatchDescription(context, layout, self._bytecode)
-        block_rows = min(BLOCK_ROWS, LEAST_BLOCK_ROWS + len(candidates.source))
+        block_rows = min(BLOCK_ROWS, _LEAST_BLOCK_ROWS + len(candidates.source))
         self._search = start_join(length, len(candidates.class_start), block_rows)
         self._orders = binding_orders(length)
         self._spans = np.empty((3, context.batch_rows + 1), dtype=np.int64)
@@ -244,7 +246,7 @@ class _Waiting:
     @property
     def enough(self) -> int:
         """How many are worth it. More than were weighed so far would wait for a threshold that some raise."""
-        return MOST_GATHERED if self._threshold is None else min(self._weighed, MOST_RAISING)
+        return _MOST_GATHERED if self._threshold is None else min(self._weighed, MOST_RAISING)
 
     def add(self, chosen: Int64) -> None:
         """Have some more wait: (l, m) int64, their candidates."""

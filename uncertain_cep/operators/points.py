@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from pointbased import (
 from uncertain_cep.candidates.forbidden import GapConstraints, forbidden_events, terms_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import LONGEST_POINT_INTERVAL, MOST_CONFIDENCE_STEPS, POINT_BATCH
+from uncertain_cep.config import LONGEST_POINT_INTERVAL, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import OptionError
 from uncertain_cep.expressions.conditions import compile_conditions
 from uncertain_cep.expressions.point_formulas import formulas_of
@@ -36,6 +36,9 @@ from uncertain_cep.query.typed import Column
 __all__ = ["PointCandidates", "point_based_search", "point_candidates", "point_matches"]
 
 Int64 = NDArray[np.int64]
+
+_POINT_BATCH: Final = 1 << 11
+"""About as many candidates are handed to the point-based evaluation before time moves on."""
 
 
 class PointRows(NamedTuple):
@@ -221,7 +224,7 @@ def _fed(candidates: PointCandidates, evaluation: PointEvaluation) -> Iterator[P
     start = 0
     while start < len(lower):
         # Events with one lower bound stay together, and so do the candidates of one event.
-        stop = int(np.searchsorted(lower, lower[min(start + POINT_BATCH, len(lower)) - 1], side="right"))
+        stop = int(np.searchsorted(lower, lower[min(start + _POINT_BATCH, len(lower)) - 1], side="right"))
         candidates.push(evaluation, slice(start, stop))
         if stop < len(lower):
             yield evaluation.advance(int(lower[stop]))

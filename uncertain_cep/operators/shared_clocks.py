@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from confidence.shared.weighing import RigidMatches
 from eventbased.thresholds import needed
 from eventbased.upper_bounds import bounds_by_clocks
 from uncertain_cep.candidates.own_times import SharedClocks
-from uncertain_cep.config import MOST_OFFSETS, MULTIPLICATIONS_BY_CLOCKS
+from uncertain_cep.config import MOST_OFFSETS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import Threshold
@@ -31,6 +32,9 @@ __all__ = ["LikelyMatches", "too_many_offsets", "weigher"]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+_MULTIPLICATIONS_BY_CLOCKS: Final = 4_096
+"""What a match of events that share clocks counts as, or a choice of offsets: so many are weighed at once."""
 
 
 class LikelyMatches:
@@ -77,7 +81,7 @@ def weigher(
         events, lower, upper, count = chunk.events, chunk.lower, chunk.upper, len(chunk.lower)
         confidence = empty(count, np.float64)
         matches = RigidMatches(events, window, rigid, lower, upper, confidence)
-        many = max(int(multiplications_per_call()) // MULTIPLICATIONS_BY_CLOCKS, 1)
+        many = max(int(multiplications_per_call()) // _MULTIPLICATIONS_BY_CLOCKS, 1)
         # Part by part, as what is written is still in the processor's cache when it is read.
         for begin in range(0, count, many):
             checkpoint()
@@ -115,7 +119,7 @@ def _hold(
     """Fill range and confidence of some matches by holding offsets."""
     some = np.ascontiguousarray(events[:, which])
     found = np.empty(len(which), np.int64), np.empty(len(which), np.int64), np.zeros(len(which))
-    limits = MOST_OFFSETS, max(int(multiplications_per_call()) // MULTIPLICATIONS_BY_CLOCKS, 1)
+    limits = MOST_OFFSETS, max(int(multiplications_per_call()) // _MULTIPLICATIONS_BY_CLOCKS, 1)
     done = 0
     while done < len(which):
         done = weigh_held(

@@ -62,9 +62,6 @@ ROOM_LEFT: Final = 8
 FEW_COMPONENTS: Final = 3
 """Components up to which confidences cost less than bounds, however matches are joined."""
 
-SORTED_AT_ONCE: Final = 1 << 20
-"""Matches that are sorted in a fraction of a second, so that nobody has to be able to end it."""
-
 MAX_MATCHES: Final = 50_000_000
 """Most matches that are collected in one table unless the caller says otherwise."""
 
@@ -169,9 +166,6 @@ WEIGHER_PRICES: Final = {
 MOST_OFFSETS: Final = 1_000_000
 """Most choices of offsets of shared clocks that are gone through for one match: about a second."""
 
-LAWS_KEPT: Final = 4096
-"""Laws of events in matches with records that are kept while quantiles are looked for."""
-
 MOST_RECORD_CELLS: Final = 10_000_000
 """Most cells of one array over the ticks of records whose order is known: some tenths of a second."""
 
@@ -193,15 +187,6 @@ MOST_REPEATED_STEPS: Final = 2_000_000_000
 
 MOST_SHARING: Final = 5
 """Components up to which what the uses of one event in several of them count is taken off again."""
-
-MOST_CLOSED: Final = 3
-"""Components up to which that is a sum over pairs of ticks of each event."""
-
-STEPS_PER_MATCH: Final = 25.0
-"""Steps around events that take as long as looking at a match: measured on one machine."""
-
-LEAST_LEFT: Final = 1e-5
-"""Share of a count below which what is left is counted match by match: it may be rounding alone."""
 
 # The k best matches, and thresholds that rise: `--only topk`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from confidence.kernel import plain_for
 from eventbased import choose_non_overlapping
-from uncertain_cep.config import SORTED_AT_ONCE
 from uncertain_cep.expressions.codes import codes_of, paired
 from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.plan import EvaluationPlan
@@ -26,6 +26,9 @@ from uncertain_cep.running.threads import waited_for
 __all__ = ["finished", "non_overlapping"]
 
 Int64 = NDArray[np.int64]
+
+_SORTED_AT_ONCE: Final = 1 << 20
+"""Matches that are sorted in a fraction of a second, so that nobody has to be able to end it."""
 
 
 def finished(
@@ -92,7 +95,7 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def _of_all(limits: Limits | None, matches: pa.Table, made: Callable[[], pa.Table]) -> pa.Table:
     """Return the result of a step that makes sorted copies of matches, within limits."""
-    if matches.num_rows <= SORTED_AT_ONCE:
+    if matches.num_rows <= _SORTED_AT_ONCE:
         return made()
     with looked_at(limits):
         checkpoint(2 * matches.nbytes)

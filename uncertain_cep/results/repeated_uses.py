@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import combinations, pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +16,7 @@ from confidence.budget import checkpoint, multiplications_per_call, pieces
 from confidence.flat_lists import starts_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import (
-    COUNT_BATCH,
-    LEAST_LEFT,
-    MOST_CLOSED,
-    MOST_REPEATED_STEPS,
-    STEPS_PER_MATCH,
-)
+from uncertain_cep.config import COUNT_BATCH, MOST_REPEATED_STEPS
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.buckets import summed
 
@@ -30,6 +24,15 @@ __all__ = ["Counts", "Segments", "repeated_counts", "shared_rows", "without_repe
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+_MOST_CLOSED: Final = 3
+"""Components up to which that is a sum over pairs of ticks of each event."""
+
+STEPS_PER_MATCH: Final = 25.0
+"""Steps around events that take as long as looking at a match: measured on one machine."""
+
+LEAST_LEFT: Final = 1e-5
+"""Share of a count below which what is left is counted match by match: it may be rounding alone."""
 
 
 class Counts(NamedTuple):
@@ -117,7 +120,7 @@ class _Shared(NamedTuple):
         """Return about how many steps it takes to count the repeated uses of each, (k,) float64."""
         length = self.uses.shape[1]
         own = (self.upper - self.lower + 1).astype(np.float64)
-        if length <= MOST_CLOSED:
+        if length <= _MOST_CLOSED:
             buckets = window // every + 2 if every else 1
             closed: Float64 = own * np.minimum(own, window) * buckets
             return closed
@@ -166,14 +169,14 @@ def repeated_counts(
     ticks = (events.upper - events.lower + 1).astype(np.float64)
     boxes = np.ones(len(shared)) if not every else (ticks + window) // every + 3
     most = float(MOST_REPEATED_STEPS)
-    if len(rates) > MOST_CLOSED:
+    if len(rates) > _MOST_CLOSED:
         most = min(most, STEPS_PER_MATCH * whole)
     steps = events.steps(window, every, segments.ticks)
     if steps.sum() > most or boxes.sum() > COUNT_BATCH:
         return None
     pmf = flat_pmfs(pmfs, shared)[1]
     of_events = Intervals(events.lower, events.upper, events.offset), pmf, shift[events.partition]
-    closed = len(rates) <= MOST_CLOSED
+    closed = len(rates) <= _MOST_CLOSED
     totals = _running_totals(rates) if closed else np.empty((2, 0, 0))
     bits = events.uses @ np.left_shift(1, np.arange(len(rates)))
     sizes = ticks if closed else np.full(len(steps), float(1 << len(rates)))

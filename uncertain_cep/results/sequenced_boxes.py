@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.candidates.sequenced import SequencedEvents
-from uncertain_cep.config import LAWS_KEPT
 from uncertain_cep.operators.sequenced_matches import SequenceWeigher
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.box_parts import Boxes, Events
@@ -24,6 +23,9 @@ __all__ = ["Confidences", "MovedMatches", "OrderedChains", "SpoilersInOrder"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+_LAWS_KEPT: Final = 4096
+"""Laws of events in matches with records that are kept while quantiles are looked for."""
 
 
 class Confidences(Protocol):
@@ -55,7 +57,7 @@ class OrderedChains:
     ) -> None:
         self._events, self._sequences, self._weigher = events, sequences, weigher
         self._unspoiled, self._plan = unspoiled, plan
-        self._law = lru_cache(LAWS_KEPT)(self._summed)
+        self._law = lru_cache(_LAWS_KEPT)(self._summed)
 
     def _summed(self, match: int, event: int) -> tuple[int, Float64, Float64]:
         """Return the law of an event's time with its match from a first tick on, and its sums."""

@@ -343,27 +343,8 @@ KERNELS: Final = {
 
 # Streams: `python -m benchmarks incremental`.
 
-WORTH_A_CHANGE: Final = 1.5
-"""A plan is given up when it is expected to cost so many times what the best one does."""
-
-SHARE_OF_MEASURING: Final = 0.05
-"""At most so much of the time spent on evaluating goes into looking whether the data have changed."""
-
-MOST_REPLANNED: Final = 12
-"""Components of the longest patterns that are planned anew: planning takes longer than a slice beyond."""
-
-PLANS_LISTED: Final = 1000
-"""Plans that are listed, the last ones."""
-
 FEW_HELD: Final = 1024
 """Events, or partitions, below which it is not worth a pass to drop some."""
-
-STREAM_BUCKETS: Final = 8
-"""Parts that the state of a stream on Spark has by default. Each costs some milliseconds a batch."""
-
-SLICE_REACHES: Final = 4
-"""How long a slice of such a stream is by default, in the ticks that a match and an interval can take: each
-event that is not the first of a match is kept 1.25 times on average."""
 
 MOST_STREAM_COPIES: Final = 100
 """Slices that an event is kept in at most; with more, the slices are too short."""

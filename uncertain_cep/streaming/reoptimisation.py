@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from uncertain_cep.config import MOST_REPLANNED, PLANS_LISTED, SHARE_OF_MEASURING, WORTH_A_CHANGE
 from uncertain_cep.executor import candidates, execute
 from uncertain_cep.operators.join_prefix import (
     plan_of_singles,
@@ -25,6 +25,18 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree, format_tree
 
 __all__ = ["Replanning", "UsedPlan"]
+
+WORTH_A_CHANGE: Final = 1.5
+"""A plan is given up when it is expected to cost so many times what the best one does."""
+
+SHARE_OF_MEASURING: Final = 0.05
+"""At most so much of the time spent on evaluating goes into looking whether the data have changed."""
+
+_MOST_REPLANNED: Final = 12
+"""Components of the longest patterns that are planned anew: planning takes longer than a slice beyond."""
+
+_PLANS_LISTED: Final = 1000
+"""Plans that are listed, the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +93,7 @@ class Replanning:
         self._plan = plan
         self._states = [_State() for _ in plan.or_free]
         self._first_events = 0
-        self.used: deque[UsedPlan] = deque(maxlen=PLANS_LISTED)
+        self.used: deque[UsedPlan] = deque(maxlen=_PLANS_LISTED)
 
     def execute(self, table: pa.Table, owned: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
         """Yield the matches of a slice: a table of events, ``owned`` those that matches may begin with."""
@@ -115,7 +127,7 @@ class Replanning:
         """Return the plan of a branch, with or without a tree, chosen anew if it is time."""
         if branch.planner == "none":
             return branch
-        if not 1 < len(branch.singles) <= MOST_REPLANNED or (not branch.is_plain and why_not_joined(branch)):
+        if not 1 < len(branch.singles) <= _MOST_REPLANNED or (not branch.is_plain and why_not_joined(branch)):
             return replace(branch, planner="none")
         state = self._states[number]
         if not state.known or state.spent * SHARE_OF_MEASURING >= state.measuring:

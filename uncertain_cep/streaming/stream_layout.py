@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from uncertain_cep.candidates.selection import looks_back
-from uncertain_cep.config import MAX_TICK, MOST_STREAM_COPIES, SLICE_REACHES, STREAM_BUCKETS
+from uncertain_cep.config import MAX_TICK, MOST_STREAM_COPIES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.options import is_whole
@@ -48,6 +48,13 @@ METRICS: Final = "uncertain_cep"
 """The default name of the counters of a batch in the progress of a streaming query."""
 FORMAT: Final = 1
 """The version of the state's format. State of another version cannot be read."""
+
+_STREAM_BUCKETS: Final = 8
+"""Parts that the state of a stream on Spark has by default. Each costs some milliseconds a batch."""
+
+_SLICE_REACHES: Final = 4
+"""How long a slice of such a stream is by default, in the ticks that a match and an interval can take: each
+event that is not the first of a match is kept 1.25 times on average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +181,7 @@ class StreamLayout:
             )
         largest = _ticks(options.largest_interval, plan.domain, "largest_interval")
         reach = min(plan.window - 1, 2 * MAX_TICK)
-        length = options.slice_length or max(SLICE_REACHES * (reach + largest + 1), 1)
+        length = options.slice_length or max(_SLICE_REACHES * (reach + largest + 1), 1)
         if plan.bound.every is not None:
             every = plan.bound.every
             length = -(-length // every) * every
@@ -182,7 +189,7 @@ class StreamLayout:
         if options.idle_after is not None:
             nanoseconds = parse_duration(options.idle_after, what="idle_after")
             idle = max(nanoseconds // 1_000_000, 1), _ticks(options.idle_after, plan.domain, "idle_after")
-        buckets = options.buckets or STREAM_BUCKETS
+        buckets = options.buckets or _STREAM_BUCKETS
         layout = cls(plan, schema, largest, length, buckets, options.duplicates == "drop", idle)
         copies = (layout.back + layout.reach + largest) // length + 2
         if copies > MOST_STREAM_COPIES:

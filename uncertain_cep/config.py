@@ -349,18 +349,6 @@ FEW_HELD: Final = 1024
 MOST_STREAM_COPIES: Final = 100
 """Slices that an event is kept in at most; with more, the slices are too short."""
 
-FILES_LEARNED_FROM: Final = 8
-"""Files of a folder that are read beforehand, to learn the columns of a stream."""
-
-MESSAGES_LEARNED_FROM: Final = 1_000
-"""Messages of a topic that are read beforehand, to learn the columns of a stream."""
-
-KAFKA_SECONDS: Final = 30.0
-"""Longest time that Kafka may take to answer."""
-
-KAFKA_POLL_SECONDS: Final = 0.5
-"""How long to wait for as many messages of Kafka as are asked for at once."""
-
 KAFKA_ROWS: Final = 10_000
 """Messages of Kafka that are handed on at a time."""
 
@@ -375,68 +363,12 @@ CUT_AT_ONCE: Final = 1_000_000
 IN_PROCESS_BYTES: Final = 512 * 2**20
 """Files of up to this size in total, unpacked, are matched in process, unless an option says otherwise."""
 
-SPARK_EXPRESSION_NODES: Final = 200
-"""Spark walks expressions recursively; the few predicates above this size are left to the engine."""
-
-MOST_READING_TASKS: Final = 200
-"""Most partitions that files are read in; each holds several files if there are more."""
-
-MOST_KEPT: Final = 0.25
-"""Share of the slices of keys that may stay for it to be worth another pass over the events."""
-
-ROWS_WORTH_A_PASS: Final = 500_000
-"""Fewer candidates are shuffled before another job has found out which of them to drop."""
-
-MOST_BROADCAST: Final = 2_000_000
-"""Slices of keys of which each worker holds a table."""
-
-LARGEST_COPIED_SHARE: Final = 0.25
-"""How many rows the slices may add to those there are."""
-
-SLICES_PER_PARTITION: Final = 4
-"""More than one, so that a busy hour is spread over several partitions."""
-
 ROWS_PER_PARTITION: Final = 4_000_000
 """Candidates that a Python worker holds in memory at a time."""
-
-MOST_REREAD: Final = 3.0
-"""Up to so many times the rows there are may be read where workers read files themselves: to read and select
-takes a quarter of the time of one core in process, and a shuffle twice that time."""
-
-MOST_UNEVEN: Final = 3.0
-"""Up to so many times an even share may be read by one task."""
-
-MOST_ROWS_IN_REACH: Final = 16_000_000
-"""Rows of the files that may be in reach of those whose first events are matched at once."""
-
-ROWS_PER_PART: Final = 1 << 20
-"""Rows of small neighbouring row groups that are read together."""
-
-BYTES_PER_SPAN: Final = 1 << 25
-"""Bytes of a long CSV file, or one of JSON lines, that a worker reads at a time."""
-
-ROWS_PER_CHUNK: Final = 3_000_000
-"""Rows of files whose first events are matched at once; only those that matter are held."""
-
-ROWS_PER_TASK: Final = 50_000_000
-"""Rows of files that a task goes through, one chunk after the other."""
 
 ROWS_WORTH_A_TASK: Final = 20_000
 """Fewer candidates are matched before another Python task has started."""
 
-LARGEST_HEAP_MEBIBYTES: Final = 8192
-"""Most memory that a local session gives the JVM."""
-
-CONNECT_SECONDS: Final = 15.0
-"""Longest time that a Spark Connect server may take to answer."""
-
-TASK_TRIES: Final = 2
-"""How often a local session tries a task that fails or loses its worker. An error that comes at each try is
-computed as often."""
-
 END_SECONDS: Final = 5.0
 """Seconds that Spark has to stop a stream, before it is asked again, and that Java has to end, before it is
 killed."""
-
-STOP_AGAIN_SECONDS: Final = 0.5
-"""Seconds after which a job that began behind a time limit is stopped as well."""

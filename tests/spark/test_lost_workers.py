@@ -16,10 +16,10 @@ from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
 from tests.spark.traces import KEYED, as_rows, random_trace
-from uncertain_cep.config import TASK_TRIES
 from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.spark import match, match_to_parquet
 from uncertain_cep.spark import worker as workers
+from uncertain_cep.spark.session import TASK_TRIES
 
 Batches = Iterable[pa.RecordBatch]
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from uncertain_cep.config import BATCH_ROWS, MOST_COMPARED_TYPES, ROWS_PER_PART
+from uncertain_cep.config import BATCH_ROWS, MOST_COMPARED_TYPES
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, UncertainCepError, UncertainCepWarning
 from uncertain_cep.spark.text_spans import lines_are_rows, zones_of
 from uncertain_cep.timeline.domain import Names, is_text, with_noted_tick
@@ -42,6 +42,9 @@ __all__ = [
     "step_events",
     "with_types",
 ]
+
+ROWS_PER_PART: Final = 1 << 20
+"""Rows of small neighbouring row groups that are read together."""
 
 
 def add_intervals(

@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from uncertain_cep.boundary import public
-from uncertain_cep.config import FILES_LEARNED_FROM
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.files.special_files import is_url
 from uncertain_cep.spark.dataframes import arrow_schema, as_spark_path, in_workers
@@ -50,6 +49,9 @@ _FILE: Final = t.StructType(
         t.StructField("content", t.BinaryType()),
     ]
 )
+
+_FILES_LEARNED_FROM: Final = 8
+"""Files of a folder that are read beforehand, to learn the columns of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def learned_columns(
         )
     if not files:
         raise OptionError(f"{folder} has no file yet to learn the columns from: put one there first")
-    first_files = [file.path for file in files[:FILES_LEARNED_FROM]]
+    first_files = [file.path for file in files[:_FILES_LEARNED_FROM]]
     columns = used_of_traces(spark, first_files, schema, tick, None).schema
     zones = () if schema is None else (events.time_zone for events in schema.events)
     if any(map(repeats_hours, zones)) and _NAMES.pmf not in columns.names:

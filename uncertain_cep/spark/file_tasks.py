@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertain_cep.config import (
-    MOST_REREAD,
-    MOST_ROWS_IN_REACH,
-    MOST_UNEVEN,
-    ROWS_PER_CHUNK,
-    ROWS_PER_TASK,
-    ROWS_WORTH_A_TASK,
-)
+from uncertain_cep.config import ROWS_WORTH_A_TASK
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plurals import counted
 from uncertain_cep.spark.file_parts import EventFiles
@@ -24,6 +18,22 @@ from uncertain_cep.spark.file_worker import Chunk, reach_of
 __all__ = ["FileTasks", "choose_tasks"]
 
 Int64 = NDArray[np.int64]
+
+_MOST_REREAD: Final = 3.0
+"""Up to so many times the rows there are may be read where workers read files themselves: to read and select
+takes a quarter of the time of one core in process, and a shuffle twice that time."""
+
+_MOST_UNEVEN: Final = 3.0
+"""Up to so many times an even share may be read by one task."""
+
+_MOST_ROWS_IN_REACH: Final = 16_000_000
+"""Rows of the files that may be in reach of those whose first events are matched at once."""
+
+ROWS_PER_CHUNK: Final = 3_000_000
+"""Rows of files whose first events are matched at once; only those that matter are held."""
+
+_ROWS_PER_TASK: Final = 50_000_000
+"""Rows of files that a task goes through, one chunk after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +64,12 @@ class FileTasks:
     def _against(self) -> str | None:
         """Why a shuffle is better, if it is: tasks read much twice, use few cores, or hold too much."""
         tasks = counted(len(self.tasks), "task")
-        if self.reread > MOST_REREAD:
+        if self.reread > _MOST_REREAD:
             return f"the files are not ordered by time: {tasks} would read {self.reread:.2f} times the rows"
-        if self.uneven > MOST_UNEVEN:
+        if self.uneven > _MOST_UNEVEN:
             return f"the files are in few parts: one task would read {self.uneven:.1f} times its share"
-        if self.held > MOST_ROWS_IN_REACH:
-            return f"what is in reach of a part has {self.held:,} rows, more than {MOST_ROWS_IN_REACH:,}"
+        if self.held > _MOST_ROWS_IN_REACH:
+            return f"what is in reach of a part has {self.held:,} rows, more than {_MOST_ROWS_IN_REACH:,}"
         return None
 
 
@@ -74,7 +84,7 @@ def choose_tasks(plan: EvaluationPlan, files: EventFiles, cores: int) -> FileTas
     order = np.lexsort((latest, earliest))
     total = int(rows.sum())
     back, reach = reach_of(plan)
-    waves = math.ceil(total / (cores * ROWS_PER_TASK))
+    waves = math.ceil(total / (cores * _ROWS_PER_TASK))
     count = max(1, min(cores * waves, math.ceil(total / ROWS_WORTH_A_TASK)))
     tasks: list[tuple[Chunk, ...]] = []
     read = []
@@ -90,7 +100,7 @@ def choose_tasks(plan: EvaluationPlan, files: EventFiles, cores: int) -> FileTas
             near[parts_of_chunk] = False
             held = max(held, int(rows[near].sum() + rows[parts_of_chunk].sum()))
             # Without order there may be very many, and they are of no use then.
-            neighbours = np.flatnonzero(near) if held <= MOST_ROWS_IN_REACH else np.array([], np.int64)
+            neighbours = np.flatnonzero(near) if held <= _MOST_ROWS_IN_REACH else np.array([], np.int64)
             chunks.append(Chunk(tuple(parts_of_chunk.tolist()), tuple(neighbours.tolist())))
             touched |= near
             touched[parts_of_chunk] = True

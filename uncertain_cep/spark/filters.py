@@ -18,7 +18,6 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from uncertain_cep.candidates.diagnostics import negated_parts
-from uncertain_cep.config import SPARK_EXPRESSION_NODES
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import typed
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
@@ -51,6 +50,9 @@ _PLAIN: Final[dict[str, Callable[[Column, Column], Column]]] = {
 _CHECKED: Final[dict[str, Callable[[Column, Column], Column]]] = {
     "add": f.try_add, "subtract": f.try_subtract, "multiply": f.try_multiply,
 }  # fmt: skip
+
+_SPARK_EXPRESSION_NODES: Final = 200
+"""Spark walks expressions recursively; the few predicates above this size are left to the engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,7 @@ def condition(predicate: typed.TypedExpression, types: dict[str, t.DataType]) ->
 
     ``types`` are those of the frame's columns.
     """
-    if _size(predicate) > SPARK_EXPRESSION_NODES:
+    if _size(predicate) > _SPARK_EXPRESSION_NODES:
         return None
     translation = _Translation(types)
     try:

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from uncertain_cep.config import BETWEEN_LINES, END_SECONDS, STOP_AGAIN_SECONDS
+from uncertain_cep.config import BETWEEN_LINES, END_SECONDS
 from uncertain_cep.errors import (
     OptionError,
     RuntimeEnvironmentError,
@@ -45,6 +45,9 @@ _SLOW: Final = "failed to connect back"
 _KINDS: Final[dict[str, type[UncertainCepError]]] = {
     kind.__name__: kind for kind in (OptionError, RuntimeEnvironmentError, TraceError)
 }
+
+_STOP_AGAIN_SECONDS: Final = 0.5
+"""Seconds after which a job that began behind a time limit is stopped as well."""
 
 
 @contextmanager
@@ -182,7 +185,7 @@ def stopped_in_time(spark: SparkSession, limit: Limits | None) -> Iterator[None]
             return
         over.set()
         stop(tag)
-        while not done.wait(STOP_AGAIN_SECONDS):
+        while not done.wait(_STOP_AGAIN_SECONDS):
             stop(tag)
 
     begin(tag)

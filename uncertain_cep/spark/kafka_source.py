@@ -16,7 +16,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from uncertain_cep.config import KAFKA_POLL_SECONDS, KAFKA_ROWS, KAFKA_SECONDS
+from uncertain_cep.config import KAFKA_ROWS
 from uncertain_cep.errors import RuntimeEnvironmentError
 
 __all__ = ["COLUMNS", "KafkaMessages", "first_messages"]
@@ -33,6 +33,12 @@ _SCHEMA: Final = pa.schema(
         ("timestamp", pa.int64()),
     ]
 )
+
+_KAFKA_POLL_SECONDS: Final = 0.5
+"""How long to wait for as many messages of Kafka as are asked for at once."""
+
+_KAFKA_SECONDS: Final = 30.0
+"""Longest time that Kafka may take to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +137,11 @@ def _consumer(servers: str) -> Consumer:
 def _bounds(servers: str, topic: str) -> dict[int, tuple[int, int]]:
     consumer = _consumer(servers)
     try:
-        topic_metadata = consumer.list_topics(topic, timeout=KAFKA_SECONDS).topics[topic]
+        topic_metadata = consumer.list_topics(topic, timeout=_KAFKA_SECONDS).topics[topic]
         if topic_metadata.error is not None or not topic_metadata.partitions:
             raise RuntimeEnvironmentError(f"Kafka at {servers} has no topic {topic}")
         return {
-            number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=KAFKA_SECONDS)
+            number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=_KAFKA_SECONDS)
             for number in sorted(topic_metadata.partitions)
         }
     except KafkaException as error:
@@ -167,12 +173,12 @@ def _read(servers: str, topic: str, offsets: _OffsetRange) -> Iterator[pa.Record
         waited = 0.0
         while behind < offsets.end:
             # A poll waits for as many messages as it is asked for, and the last offsets may have none.
-            received = consumer.consume(min(KAFKA_ROWS, offsets.end - behind), timeout=KAFKA_POLL_SECONDS)
-            waited = 0.0 if received else waited + KAFKA_POLL_SECONDS
-            if waited > KAFKA_SECONDS:
+            received = consumer.consume(min(KAFKA_ROWS, offsets.end - behind), timeout=_KAFKA_POLL_SECONDS)
+            waited = 0.0 if received else waited + _KAFKA_POLL_SECONDS
+            if waited > _KAFKA_SECONDS:
                 raise RuntimeEnvironmentError(
                     f"Kafka at {servers} gave no message of {topic}, partition {offsets.partition}, from "
-                    f"offset {behind} within {KAFKA_SECONDS:g} s"
+                    f"offset {behind} within {_KAFKA_SECONDS:g} s"
                 )
             messages = []
             for message in received:

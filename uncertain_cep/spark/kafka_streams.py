@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from uncertain_cep.config import KAFKA_ROWS, MESSAGES_LEARNED_FROM
+from uncertain_cep.config import KAFKA_ROWS
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceError, TraceFault
 from uncertain_cep.running.installation import needed
 from uncertain_cep.spark.dataframes import from_arrow_schema, in_workers
@@ -27,6 +27,9 @@ __all__ = ["check_kafka", "columns_of_topic", "stream_of_topic"]
 
 _FILE: Final = "messages.jsonl"
 
+_MESSAGES_LEARNED_FROM: Final = 1_000
+"""Messages of a topic that are read beforehand, to learn the columns of a stream."""
+
 
 def columns_of_topic(servers: str, topic: str, schema: TraceSchema | None) -> t.StructType:
     """Return the columns of the events of a topic, inferred from its first messages."""
@@ -37,7 +40,7 @@ def columns_of_topic(servers: str, topic: str, schema: TraceSchema | None) -> t.
         raise OptionError(
             'a stream needs ids: name a field of them, or id = "{partition}:{offset}", in the schema'
         )
-    messages = first_messages(servers, topic, MESSAGES_LEARNED_FROM)
+    messages = first_messages(servers, topic, _MESSAGES_LEARNED_FROM)
     if not messages.num_rows:
         raise OptionError(f"the topic {topic} has no message yet to learn the columns from: send one first")
     with tempfile.TemporaryDirectory(prefix="uncertain-cep-") as folder:

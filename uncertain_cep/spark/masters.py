@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from uncertain_cep.config import CONNECT_SECONDS
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
 from uncertain_cep.running.installation import needed
 
@@ -22,6 +21,9 @@ _MASTER: Final = re.compile(
     rf"local|local\[(?:\*|{_NUMBER})(?:,{_NUMBER})?\]|local-cluster\[{_NUMBER},{_NUMBER},{_NUMBER}\]"
     r"|yarn|(?:spark|k8s|sc)://.+"
 )
+
+CONNECT_SECONDS: Final = 15.0
+"""Longest time that a Spark Connect server may take to answer."""
 
 
 def check_master(master: str) -> None:

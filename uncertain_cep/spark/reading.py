@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from uncertain_cep.boundary import public
-from uncertain_cep.config import MOST_READING_TASKS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
 from uncertain_cep.files.special_files import DOWNLOAD, is_of_web, is_url
 from uncertain_cep.spark.dataframes import (
@@ -56,6 +55,9 @@ from uncertain_cep.traces.schema import given_schema
 __all__ = ["read_traces", "used_of_traces"]
 
 _NAMES: Final = Names()
+
+_MOST_READING_TASKS: Final = 200
+"""Most partitions that files are read in; each holds several files if there are more."""
 
 
 @public
@@ -282,7 +284,7 @@ def _work(steps: Mapping[TraceFile, Sequence[Step]], spans: Mapping[TraceFile, l
 
 def _numbers(spark: SparkSession, reading: Reading) -> DataFrame:
     """Return a frame of the numbers of the files to read."""
-    return spark.range(0, len(reading.work), 1, min(len(reading.work), MOST_READING_TASKS))
+    return spark.range(0, len(reading.work), 1, min(len(reading.work), _MOST_READING_TASKS))
 
 
 @errors_of_workers()

@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from uncertain_cep.config import MOST_BITS, MOST_BROADCAST, MOST_KEPT, ROWS_WORTH_A_PASS
+from uncertain_cep.config import MOST_BITS
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.dataframes import column
 from uncertain_cep.spark.filters import CandidateFilters
@@ -22,6 +23,15 @@ from uncertain_cep.spark.frame_statistics import FrameStatistics, packed
 from uncertain_cep.spark.slicing import Slices, own_slice
 
 __all__ = ["KeySlices", "choose_key_slices", "pruned"]
+
+_MOST_KEPT: Final = 0.25
+"""Share of the slices of keys that may stay for it to be worth another pass over the events."""
+
+ROWS_WORTH_A_PASS: Final = 500_000
+"""Fewer candidates are shuffled before another job has found out which of them to drop."""
+
+MOST_BROADCAST: Final = 2_000_000
+"""Slices of keys of which each worker holds a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +63,9 @@ def choose_key_slices(
         count *= slices.count
         copies += (slices.back + slices.reach + statistics.mean_length) / slices.length
     shares = [[copies * occurrences / count for occurrences in branch] for branch in statistics.components]
-    if sum(map(min, shares)) > MOST_KEPT:
+    if sum(map(min, shares)) > _MOST_KEPT:
         return None
-    rare = tuple(tuple(j for j, share in enumerate(branch) if share <= MOST_KEPT) for branch in shares)
+    rare = tuple(tuple(j for j, share in enumerate(branch) if share <= _MOST_KEPT) for branch in shares)
     held = count * sum(shares[b][j] for b, branch in enumerate(rare) for j in branch)
     return KeySlices(rare) if held <= MOST_BROADCAST and sum(map(len, rare)) <= MOST_BITS else None
 

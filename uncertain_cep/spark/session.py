@@ -16,7 +16,7 @@ from subprocess import Popen
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from uncertain_cep.boundary import public
-from uncertain_cep.config import BATCH_ROWS, LARGEST_HEAP_MEBIBYTES, TASK_TRIES
+from uncertain_cep.config import BATCH_ROWS
 from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.running.installation import needed
 from uncertain_cep.spark.java import ensure_java
@@ -56,6 +56,13 @@ appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
+
+_LARGEST_HEAP_MEBIBYTES: Final = 8192
+"""Most memory that a local session gives the JVM."""
+
+TASK_TRIES: Final = 2
+"""How often a local session tries a task that fails or loses its worker. An error that comes at each try is
+computed as often."""
 
 
 @public
@@ -247,4 +254,4 @@ def _heap_mebibytes() -> int:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return 1024
-    return min(max(total // 4 // 2**20, 1024), LARGEST_HEAP_MEBIBYTES)
+    return min(max(total // 4 // 2**20, 1024), _LARGEST_HEAP_MEBIBYTES)

@@ -21,12 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from uncertain_cep.candidates.selection import looks_back
-from uncertain_cep.config import (
-    LARGEST_COPIED_SHARE,
-    ROWS_PER_PARTITION,
-    ROWS_WORTH_A_TASK,
-    SLICES_PER_PARTITION,
-)
+from uncertain_cep.config import ROWS_PER_PARTITION, ROWS_WORTH_A_TASK
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.dataframes import column, in_ticks, quotient
@@ -37,6 +32,12 @@ from uncertain_cep.spark.ordered_sources import Clusters
 __all__ = ["Slices", "choose_partitions", "choose_slices", "own_slice", "partitioned", "sliced"]
 
 _LARGEST_INT64: Final = 2**63 - 1
+
+_LARGEST_COPIED_SHARE: Final = 0.25
+"""How many rows the slices may add to those there are."""
+
+_SLICES_PER_PARTITION: Final = 4
+"""More than one, so that a busy hour is spread over several partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Slices:
 
 def choose_partitions(statistics: FrameStatistics, count_cores: Callable[[], int]) -> int:
     """Return the number of partitions: the cores, unless rows are few or do not fit into their memory."""
-    rows = math.ceil(statistics.candidates * (1 + LARGEST_COPIED_SHARE))
+    rows = math.ceil(statistics.candidates * (1 + _LARGEST_COPIED_SHARE))
     useful = math.ceil(rows / ROWS_WORTH_A_TASK)
     if useful <= 1:
         return 1
@@ -87,8 +88,8 @@ def choose_slices(
         if partitions == 1:
             return None
         copies = statistics.later * (back + reach + statistics.mean_length)
-        shortest = math.ceil(copies / (LARGEST_COPIED_SHARE * max(statistics.candidates, 1)))
-        length = max(math.ceil(span / (SLICES_PER_PARTITION * partitions)), shortest, 1)
+        shortest = math.ceil(copies / (_LARGEST_COPIED_SHARE * max(statistics.candidates, 1)))
+        length = max(math.ceil(span / (_SLICES_PER_PARTITION * partitions)), shortest, 1)
     elif length < 1:
         raise OptionError(f"slice_length must be 1 tick or more, not {length}")
     count = math.ceil(span / length)

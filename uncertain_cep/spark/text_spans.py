@@ -14,12 +14,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.config import BYTES_PER_SPAN
 from uncertain_cep.timeline.domain import is_text
 from uncertain_cep.traces.bounded import LONGEST_LINE
 from uncertain_cep.traces.documents import are_documents
@@ -30,6 +29,9 @@ from uncertain_cep.traces.reading_steps import Step
 from uncertain_cep.traces.unpacking import compression_of, has_wide_letters, unpacked
 
 __all__ = ["files_to_read_whole", "in_spans", "lines_are_rows", "zones_of"]
+
+BYTES_PER_SPAN: Final = 1 << 25
+"""Bytes of a long CSV file, or one of JSON lines, that a worker reads at a time."""
 
 
 def in_spans(file: TraceFile, steps: Sequence[Step], options: FileOptions) -> list[TraceFile]:

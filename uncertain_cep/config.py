@@ -46,9 +46,6 @@ BATCH_ROWS: Final = 131_072
 MOST_BATCH_ROWS: Final = 1 << 24
 """Rows of a batch at most, whatever the caller says: arrays of so many are made beforehand."""
 
-MOST_CELLS: Final = 1 << 24
-"""Values in a batch: one of very many columns has fewer rows."""
-
 MOST_RAISING: Final = 4096
 """The same where a threshold keeps few of those that are found, and some may raise it: `--only topk`."""
 
@@ -103,19 +100,7 @@ LEAST_PART: Final = 8192
 MOST_REPEATED: Final = 1.25
 """Candidates of all parts as a multiple of those there are, above which they are not cut by time."""
 
-MOST_AHEAD: Final = 2
-"""Batches of a queue that are ready and not taken yet."""
-
-AWAY_SHARE: Final = 0.25
-"""Share of its time spent elsewhere from which on the caller has another thread do its part of the work."""
-
-WORTH_A_THREAD: Final = 0.02
-"""Seconds that it has to be away before that."""
-
 # What a call says of its progress.
-
-LONG_CALL: Final = 2.0
-"""Seconds from which on a call says how far it is, if somebody sees it."""
 
 BETWEEN_LINES: Final = 0.2
 """Seconds between two lines of it."""
@@ -200,9 +185,6 @@ WORTH_TRYING: Final = 4096
 
 WORTH_A_LOOK: Final = 1000
 """Fewer candidates are matched before it is known which of them to drop."""
-
-MOSTLY_NUMBERS: Final = 0.5
-"""Share of the values of a column of text that are numbers, from which on the others are taken for faults."""
 
 # What a call warns of: a look that takes next to nothing beside `--only throughput`.
 
@@ -301,9 +283,6 @@ BACKTRACKING_PRICES: Final = Prices(
 )
 """Of the backtracking search, which looks whether the gaps of a match can be free of what is forbidden."""
 
-MOST_PLANS: Final = 64
-"""Plans of query texts that a process remembers; the oldest goes first: `--only latency`."""
-
 # Kernels as plain Python, and compiled: `--only cold --only latency`.
 
 FEW_EVENTS: int = 20_000
@@ -351,9 +330,6 @@ MOST_STREAM_COPIES: Final = 100
 
 KAFKA_ROWS: Final = 10_000
 """Messages of Kafka that are handed on at a time."""
-
-PROGRESS_SECONDS: Final = 0.5
-"""How often the command looks whether a stream has done a batch."""
 
 CUT_AT_ONCE: Final = 1_000_000
 """Rows of a stream that a Python worker cuts, or matches, at a time."""

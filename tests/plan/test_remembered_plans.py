@@ -8,10 +8,10 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from uncertain_cep.config import MOST_PLANS
 from uncertain_cep.errors import QueryError, UncertainCepWarning
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan import MatchOptions, remembered_plan
+from uncertain_cep.plan.planning import MOST_PLANS
 from uncertain_cep.query import parse
 from uncertain_cep.timeline.domain import TICK_METADATA
 

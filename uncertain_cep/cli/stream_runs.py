@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.spark_sessions import spark_session
-from uncertain_cep.config import PROGRESS_SECONDS
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.plurals import counted
@@ -31,6 +30,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 __all__ = ["Source", "run_stream"]
+
+_PROGRESS_SECONDS: Final = 0.5
+"""How often the command looks whether a stream has done a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ def _follow(query: StreamingQuery, layout: StreamLayout) -> None:
     with worker_errors():
         active = True
         while active:
-            sleep(PROGRESS_SECONDS)
+            sleep(_PROGRESS_SECONDS)
             active = query.isActive
             for progress in query.recentProgress:
                 metrics = progress["observedMetrics"].get("uncertain_cep")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import MOST_CELLS
 from uncertain_cep.executor.kept import (
     confident,
     limited,
@@ -40,6 +39,9 @@ __all__ = ["MatchingRun"]
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Batches = Callable[[], Iterator[pa.RecordBatch]]
+
+_MOST_CELLS: Final = 1 << 24
+"""Values in a batch: one of very many columns has fewer rows."""
 
 
 class _ClockWeigher(NamedTuple):
@@ -84,7 +86,7 @@ class MatchingRun:
             problem.times.pmfs,
             None if self._is_weighed_behind else self._ids,
             with_confidence and problem.confident_search and self._weigher is None,
-            min(scan.batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1)),
+            min(scan.batch_rows, max(_MOST_CELLS // len(plan.batch_schema), 1)),
             counters=counters,
             conditioned=problem.conditioned,
             clocks=problem.clocks,

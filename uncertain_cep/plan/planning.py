@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from uncertain_cep.config import MOST_PLANS
 from uncertain_cep.errors import Fault, OptionError, QueryError, TraceError
 from uncertain_cep.plan.clock_columns import (
     has_marginals,
@@ -87,6 +86,9 @@ _TYPES: Final[dict[str, pa.DataType]] = {
     "int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_(),
     "null": pa.null(),
 }  # fmt: skip
+
+MOST_PLANS: Final = 64
+"""Plans of query texts that a process remembers; the oldest goes first: `--only latency`."""
 
 
 def make_plan(

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 
-from uncertain_cep.config import BETWEEN_LINES, LONG_CALL
+from uncertain_cep.config import BETWEEN_LINES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plurals import counted
 
@@ -19,6 +19,9 @@ __all__ = ["current_meter", "meter_for", "metered"]
 ItemT = TypeVar("ItemT")
 
 _meter: Final[ContextVar[Meter | None]] = ContextVar("meter", default=None)
+
+LONG_CALL: Final = 2.0
+"""Seconds from which on a call says how far it is, if somebody sees it."""
 
 
 class Meter:

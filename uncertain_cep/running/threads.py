@@ -22,7 +22,6 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from confidence.budget import checkpoint, looking_at
 from confidence.uninterrupted import Abandoned, Failure, ending_when, in_a_thread
-from uncertain_cep.config import AWAY_SHARE, MOST_AHEAD, WORTH_A_THREAD
 from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.running.meter import Meter, current_meter
 
@@ -35,6 +34,15 @@ _WAIT_SECONDS: Final = 0.05
 
 _RESERVED_SECONDS: Final = 0.001
 """For so long a queue is left for the caller."""
+
+MOST_AHEAD: Final = 2
+"""Batches of a queue that are ready and not taken yet."""
+
+_AWAY_SHARE: Final = 0.25
+"""Share of its time spent elsewhere from which on the caller has another thread do its part of the work."""
+
+WORTH_A_THREAD: Final = 0.02
+"""Seconds that it has to be away before that."""
 
 
 def available_cores() -> int:
@@ -265,7 +273,7 @@ class _WorkerPool(Generic[ItemT]):
                 del item
                 now = perf_counter()
                 away += now - left_at
-                if self._helps and away > max(WORTH_A_THREAD, AWAY_SHARE * (now - began)) and self._hire():
+                if self._helps and away > max(WORTH_A_THREAD, _AWAY_SHARE * (now - began)) and self._hire():
                     self._helps = False
                     self._give_back()
 

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.config import MOSTLY_NUMBERS
 from uncertain_cep.errors import Fault, QueryError, TraceFault
 from uncertain_cep.expressions.masks import mask_of
 from uncertain_cep.plurals import shortened
@@ -19,6 +18,9 @@ __all__ = ["Spoiled", "naming_spoiled_rows", "spoiled_rows"]
 
 _LONGEST: Final = 40
 _NUMBER: Final = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+
+_MOSTLY_NUMBERS: Final = 0.5
+"""Share of the values of a column of text that are numbers, from which on the others are taken for faults."""
 
 
 @contextmanager
@@ -75,7 +77,7 @@ def spoiled_rows(column: pa.ChunkedArray) -> Spoiled | None:
     is_number = mask_of(pc.match_substring_regex(column, _NUMBER))
     is_other = mask_of(column.is_valid()) & ~is_number
     numbers, other_rows = int(np.count_nonzero(is_number)), int(np.count_nonzero(is_other))
-    if not other_rows or numbers < MOSTLY_NUMBERS * (numbers + other_rows):
+    if not other_rows or numbers < _MOSTLY_NUMBERS * (numbers + other_rows):
         return None
     row = int(np.argmax(is_other))
     return Spoiled(row, repr(shortened(column[row].as_py(), _LONGEST)), other_rows - 1, numbers)

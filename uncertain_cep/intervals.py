@@ -64,7 +64,8 @@ def to_intervals(
     -----
     UncertainCepWarning
         If certain times that differ are now in one tick, so that none is before the other, and of stamps
-        that stand for two times. Not for Spark. If ``unit`` has no effect, as no stamp is a number.
+        that stand for two times; of a frame of Spark once its rows are read, see docs/spark.md. If ``unit``
+        has no effect, as no stamp is a number.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from tests.cases.remarks import REMARKS, TRACE
+from tests.cases.remarks import REMARKS, STAMPS, TRACE, stamped
 from uncertain_cep.candidates import diagnosed_events, diagnostics
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.config import TYPE_ROWS
@@ -53,6 +53,15 @@ ASKS = pytest.mark.parametrize(
     ],
     ids=["match", "iter_matches", "explain", "explain json", "explain analyze"],
 )
+
+
+@pytest.mark.parametrize(("stamps", "options", "messages"), STAMPS)
+def test_stamps_that_may_not_be_meant_so(
+    stamps: list[Any], options: dict[str, Any], messages: list[str]
+) -> None:
+    raw, options = stamped(stamps), {"time": "at", "uncertainty": uc.exact(), **options}
+    for frame in (raw, raw.to_pandas(), pl.from_arrow(raw)):
+        assert said(uc.to_intervals, frame, **options) == messages
 
 
 @ASKS

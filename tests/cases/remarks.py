@@ -1,12 +1,14 @@
-"""Sound queries that may not be meant so, on a few events, and what every engine says of each."""
+"""Sound queries and stamps that may not be meant so, and what every engine says of each."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
-__all__ = ["REMARKS", "TRACE"]
+import uncertain_cep as uc
+
+__all__ = ["REMARKS", "STAMPS", "TRACE", "stamped"]
 
 TRACE: Final = pa.table(
     {
@@ -84,3 +86,54 @@ REMARKS: Final[list[tuple[str, list[str]]]] = [
     ("SEQ(Start a, CPU b) WHERE b.share > 95%", []),
     ("SEQ(CPU a, CPU b) WHERE b.value > 0%", []),
 ]
+
+STAMPS: Final[list[tuple[list[Any], dict[str, Any], list[str]]]] = [
+    (["2026-01-05 08:00:00", "2026-01-05 08:00:01"], {"tick": "1s"}, []),
+    (["2026-01-05 08:00:00", "2026-01-05 08:00:00"], {"tick": "1s"}, []),
+    (
+        # The middle ones are of one tick wherever the rows are cut.
+        [f"2026-01-05 08:00:0{second}" for second in ("0", "3.1", "3.2", "3.9", "5", "6")],
+        {"tick": "1s"},
+        [
+            "3 certain times share a tick of 1s with different ones: none of these is before the other, so "
+            "that they never follow each other in a match; give a shorter tick, or say how uncertain the "
+            "times are"
+        ],
+    ),
+    (
+        ["2026-01-05 08:00:00.1", "2026-01-05 08:00:00.2"],
+        {"uncertainty": uc.plus_minus("1s"), "tick": "1s"},
+        [],
+    ),
+    (
+        ["2016-12-31 23:59:60", "2016-12-31 23:59:59", "2016-12-31 23:59:60"],
+        {},
+        ["at: 2 leap seconds, :60, read as the beginning of the next minute"],
+    ),
+    (
+        # Either hour is in order.
+        ["2026-10-25 02:10:00", "2026-10-25 02:20:00", "2026-10-25 02:30:00", "2026-10-25 04:00:00"],
+        {"time_zone": "Europe/Berlin", "tick": "1min"},
+        [
+            "3 stamps of at stand for two times, as clocks of Europe/Berlin were set back: each has both "
+            "times, equally likely"
+        ],
+    ),
+    (
+        ["2026-10-25 02:10:00", "2026-10-25 02:20:00", "2026-10-25 02:30:00"],
+        {"time_zone": "Europe/Berlin", "tick": "1us"},
+        [
+            "3 stamps of at stand for two times, as clocks of Europe/Berlin were set back: each has both "
+            "times, equally likely",
+            "3 events with two possible times would have 10,800,000,003 probabilities of ticks of 1us: each "
+            "is taken to be anywhere from the one to the other, equally likely; give a longer tick to have "
+            "both alone",
+        ],
+    ),
+]
+"""Stamps of a column ``at``, options of `to_intervals`, and the warnings about the stamps."""
+
+
+def stamped(stamps: list[Any]) -> pa.Table:
+    """Return rows with these stamps."""
+    return pa.table({"type": ["A"] * len(stamps), "id": range(len(stamps)), "at": stamps})

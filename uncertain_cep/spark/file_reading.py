@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from uncertain_cep.config import BATCH_ROWS, MOST_COMPARED_TYPES
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, UncertainCepError, UncertainCepWarning
+from uncertain_cep.spark.task_remarks import TaskRemarks
 from uncertain_cep.spark.text_spans import lines_are_rows, zones_of
 from uncertain_cep.timeline.domain import Names, is_text, with_noted_tick
-from uncertain_cep.traces import intervals_of
 from uncertain_cep.traces.common_types import is_number
 from uncertain_cep.traces.exact_numbers import check_kept_as_numbers
 from uncertain_cep.traces.extracting import ExtractionUses
@@ -26,10 +26,11 @@ from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.file_columns import types_of
 from uncertain_cep.traces.file_kinds import format_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile
-from uncertain_cep.traces.intervals import merged_times
+from uncertain_cep.traces.intervals import IntervalOptions, merged_times
 from uncertain_cep.traces.raw_stamps import stamps_of_step
 from uncertain_cep.traces.reading_steps import Step, all_days, model_events, raw_tables
 from uncertain_cep.traces.rows import PLACE, Events, events_of_rows, id_source
+from uncertain_cep.traces.stamp_remarks import collected_remarks
 
 __all__ = [
     "FileWork",
@@ -54,13 +55,19 @@ def add_intervals(
     result: tuple[str, ...],
     added: pa.Schema,
     options: dict[str, Any],
+    tell: Callable[[TaskRemarks], object] | None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield batches of raw stamps, their columns renamed, with those that `intervals_of` adds.
 
-    ``result`` is the columns wanted, in order.
+    ``result`` is the columns wanted, in order. At the end ``tell`` hears the remarks about the stamps.
     """
+    all_remarks, intervals = TaskRemarks(), IntervalOptions(**options)
     for batch in batches:
-        table = intervals_of(pa.Table.from_batches([batch]).rename_columns(columns), **options)
+        with collected_remarks() as remarks:
+            raw = pa.Table.from_batches([batch]).rename_columns(columns)
+            table, made = intervals.applied(raw)
+        # Without a tick that was chosen nothing is rounded off.
+        all_remarks.note(remarks, None if intervals.tick is None else made.rounding)
         for field in added:
             if field.name not in table.column_names:
                 # No stamp of this batch has two possible times.
@@ -68,6 +75,8 @@ def add_intervals(
             place = table.schema.get_field_index(field.name)
             table = table.set_column(place, field, table.column(place).cast(field.type))
         yield from table.select(list(result)).to_batches()
+    if tell is not None:
+        tell(all_remarks)
 
 
 FileWork = tuple[tuple[TraceFile, tuple[Step, ...]], ...]

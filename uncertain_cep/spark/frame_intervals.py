@@ -19,6 +19,8 @@ from uncertain_cep.spark.dataframes import (
     plainly_named,
 )
 from uncertain_cep.spark.file_reading import add_intervals
+from uncertain_cep.spark.jobs import is_connect
+from uncertain_cep.spark.remark_counts import teller
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration, duration_text
 from uncertain_cep.traces import intervals_of
@@ -51,6 +53,14 @@ def to_intervals(
     pyspark.sql.DataFrame
         With the columns ``lower`` and ``upper``, ``pmf`` for histograms, or a zone whose clocks show hours
         twice, and ``tick``. Spark keeps times to the microsecond.
+
+    Warns
+    -----
+    UncertainCepWarning
+        As `uncertain_cep.to_intervals`. Of what is in the rows, such as certain times that share a tick, once
+        they are read: by the call that reads them, such as `match`, or at the end of `worker_errors`. An
+        action of Spark alone, such as ``collect()``, says nothing; the next such call does. With Spark
+        Connect nothing is said of the rows.
 
     Raises
     ------
@@ -89,5 +99,6 @@ def to_intervals(
         result=tuple(fields),
         added=as_spark_keeps(new),
         options=options,
+        tell=None if is_connect(frame.sparkSession) else teller(frame.sparkSession, options["tick"]),
     )
     return in_workers(rows, add, t.StructType(list(fields.values())))

@@ -23,6 +23,7 @@ from uncertain_cep.errors import (
     UncertainCepError,
 )
 from uncertain_cep.running.limits import Limits
+from uncertain_cep.spark.remark_counts import say_remarks
 
 __all__ = [
     "count_cores",
@@ -52,10 +53,14 @@ _STOP_AGAIN_SECONDS: Final = 0.5
 
 @contextmanager
 def errors_of_workers() -> Iterator[None]:
-    """Raise the error of a worker in place of Spark's own, see `worker_errors`."""
+    """Raise the error of a worker in place of Spark's own, see `worker_errors`.
+
+    At the end, say what workers have remarked of the stamps of frames.
+    """
     try:
         with without_java():
             yield
+        say_remarks()
     except (PySparkException, Py4JError) as error:
         said = str(error)
         if (raised := _RAISED.search(said)) is not None:

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.config import MOST_TICKS_OF_READINGS
-from uncertain_cep.errors import TraceError, warn
+from uncertain_cep.errors import TraceError
 from uncertain_cep.timeline.durations import format_duration
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.instants import Grid
+from uncertain_cep.traces.stamp_remarks import Remark, say
 from uncertain_cep.traces.uncertain_stamps import Intervals
 
 __all__ = ["of_both_readings"]
@@ -41,16 +42,20 @@ def of_both_readings(first: Intervals, second: Intervals, grid: Grid) -> Interva
     pmf = first.pmf
     if total > MOST_TICKS_OF_READINGS:
         tick = "" if grid.tick is None else f" of {format_duration(grid.tick)}"
-        warn(
-            f"{len(rows):,} events with two possible times would have {total:,} probabilities of ticks{tick}"
-            ": each is taken to be anywhere from the one to the other, equally likely; give a longer tick to "
-            "have both alone"
-        )
+        say(Remark(_spread_message, (tick,), (len(rows), total)))
         pmf = None if pmf is None else _with_lists(pmf, rows, [None] * len(rows))
     else:
         lists = [_halves(first, second, row) for row in rows.tolist()]
         pmf = _with_lists(pa.nulls(len(lower), pa.list_(pa.float64())) if pmf is None else pmf, rows, lists)
     return replace(first, lower=lower, upper=upper, pmf=pmf)
+
+
+def _spread_message(tick: str, events: int, probabilities: int) -> str:
+    return (
+        f"{events:,} events with two possible times would have {probabilities:,} probabilities of ticks{tick}"
+        ": each is taken to be anywhere from the one to the other, equally likely; give a longer tick to "
+        "have both alone"
+    )
 
 
 def _halves(first: Intervals, second: Intervals, row: int) -> list[float]:

@@ -79,10 +79,11 @@ def warn_of_merged(parts: Sequence[Rounding], tick: str | None) -> None:
         warn(merged_message(merged, tick))
 
 
-def merged_message(merged: int, tick: str | None) -> str:
+def merged_message(merged: int, tick: str | None, *, at_least: bool = False) -> str:
     """Return the message for so many certain times that share their tick with different ones."""
+    number = f"at least {merged:,}" if at_least else f"{merged:,}"
     return (
-        f"{merged:,} certain times share a tick of {tick} with different ones: none of these is before the "
+        f"{number} certain times share a tick of {tick} with different ones: none of these is before the "
         "other, so that they never follow each other in a match; give a shorter tick, or say how uncertain "
         "the times are"
     )

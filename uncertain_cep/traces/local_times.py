@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.errors import TraceError, warn
+from uncertain_cep.errors import TraceError
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, Values, row_faults
+from uncertain_cep.traces.stamp_remarks import Remark, say
 
 __all__ = ["in_utc", "repeats_hours"]
 
@@ -75,7 +76,7 @@ def in_utc(
         chosen = None
     lowest, highest = (early, late) if chosen is None else chosen
     again = highest - lowest
-    _warn(int(twice.sum()), int((again > 0).sum()), column, zone)
+    say(Remark(_twice_message, (column, zone), (int(twice.sum()), int((again > 0).sum()))))
     return lowest, again
 
 
@@ -113,7 +114,7 @@ def _lowest(early: IntArray, late: IntArray, slack: int) -> IntArray | None:
     return chosen if in_order else None
 
 
-def _warn(twice: int, unknown: int, column: str, zone: str) -> None:
+def _twice_message(column: str, zone: str, twice: int, unknown: int) -> str:
     if unknown == twice:
         explanation = "each has both times, equally likely"
     elif unknown:
@@ -123,7 +124,7 @@ def _warn(twice: int, unknown: int, column: str, zone: str) -> None:
         )
     else:
         explanation = "the order of the rows tells which"
-    warn(
+    return (
         f"{twice:,} stamps of {column} stand for two times, as clocks of {zone} were set back: {explanation}"
     )
 

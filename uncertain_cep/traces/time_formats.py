@@ -18,6 +18,7 @@ from uncertain_cep.plurals import counted
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered, row_faults
 from uncertain_cep.traces.local_times import in_utc
+from uncertain_cep.traces.stamp_remarks import Remark, say
 from uncertain_cep.traces.stamp_texts import NO_ZONE, YEARS, StampTexts
 from uncertain_cep.traces.written_names import MONTH_NAMES, ZONES, any_name
 
@@ -144,6 +145,11 @@ class StampTimes:
         )
 
 
+def _leap_message(column: str, leap_seconds: int) -> str:
+    times = counted(leap_seconds, "leap second")
+    return f"{column}: {times}, :60, read as the beginning of the next minute"
+
+
 def _no_cure(text: str, formats: tuple[str, ...]) -> str:  # noqa: ARG001
     return ""
 
@@ -206,8 +212,7 @@ class TimeFormat:
         if turned is not None:
             warn(f"{column}: {turned}")
         if leap_seconds := int(stamps.leap.sum()):
-            times = counted(leap_seconds, "leap second")
-            warn(f"{column}: {times}, :60, read as the beginning of the next minute")
+            say(Remark(_leap_message, (column,), (leap_seconds,)))
         zoned = stamps.offset != NO_ZONE
         counts = np.where(zoned, stamps.counts - np.where(zoned, stamps.offset, 0), stamps.counts)
         counts = np.where(present, counts, 0)

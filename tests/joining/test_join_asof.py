@@ -122,6 +122,14 @@ def test_certain_times_are_joined_as_pandas_does(
     assert joined["right_id"].fillna(-1).tolist() == expected["id_r"].fillna(-1).tolist()
 
 
+@pytest.mark.parametrize("direction", ["backward", "forward"])
+def test_a_side_without_rows(direction: Any) -> None:
+    events = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [1, 3], "upper": [2, 4]})
+    empty = events.slice(0, 0)
+    assert uc.join_asof(empty, events, direction=direction).num_rows == 0
+    assert uc.join_asof(events, empty, direction=direction).column("probability").to_pylist() == [1.0, 1.0]
+
+
 def test_worked_facts() -> None:
     left = moments([1], [5], [5])
     right = moments([2, 3, 4], [3, 4, 0], [6, 5, 2])

@@ -159,9 +159,11 @@ class _AsOf:
         count = self.sides.left.num_rows
         everyone = np.arange(count)
         pairs = Part(everyone, everyone, y, x)
-        parts = list(
-            self.sides.confidences(pairs, f"PATTERN AND(left l, right r, !right n) WHERE {where}", threads)
-        )
+        nothing = np.zeros(0, dtype=np.int64)
+        parts = [
+            (nothing, nothing, np.zeros(0)),
+            *self.sides.confidences(pairs, f"PATTERN AND(left l, right r, !right n) WHERE {where}", threads),
+        ]
         unsure = everyone[~has_sure]
         alone = ~has_sure[x]
         where = " AND ".join(["[part]", *apart("n")])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
-from uncertain_cep.files.special_files import special_kind
+from uncertain_cep.files.toml_documents import toml_document
 from uncertain_cep.traces.added_rules import added
 from uncertain_cep.traces.constraints import Constraint
 from uncertain_cep.traces.events_schema import KINDS, EventsSchema
@@ -20,20 +20,6 @@ from uncertain_cep.traces.schema_document import SchemaReader
 from uncertain_cep.traces.uncertain_stamps import Uncertainty
 
 __all__ = ["TraceSchema", "given_schema", "load_schema"]
-
-LONGEST_SCHEMA: Final = 1 << 20
-"""Characters of a schema file."""
-
-MOST_KEY_PARTS: Final = 100
-"""Most parts of a key such as ``a.b.c``: the time that reading one takes grows with their square."""
-
-_SAID: Final = re.compile(
-    r'"""(?:[^\\]|\\.)*?"""|' r"'''.*?'''" r'|"(?:[^"\\\n]|\\.)*"' r"|'[^'\n]*'|#[^\n]*", re.DOTALL
-)
-"""A text, or a comment."""
-
-_APART: Final = re.compile(r"[,=\[\]{}]")
-"""Between keys and values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,47 +201,14 @@ def load_schema(path: str | Path) -> TraceSchema:
     >>> import uncertain_cep as uc
     >>> schema = uc.load_schema(uc.examples.folder("chemotherapy") / "schema.toml")
     """
-    file = str(path)
-    if (kind := special_kind(Path(path))) is not None:
-        raise TraceError(TraceFault(f"the schema file is {kind}: write the schema to a file", file=file))
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        _check_keys(text, file)
-        document = tomllib.loads(text)
-    except FileNotFoundError:
-        raise TraceError(TraceFault("there is no such schema file: check the path", file=file)) from None
-    except OSError as error:
-        raise TraceError(TraceFault(f"the schema file cannot be read: {error.strerror}", file=file)) from None
-    except UnicodeDecodeError:
-        raise TraceError(TraceFault("a schema file must be UTF-8 text", file=file)) from None
-    except tomllib.TOMLDecodeError as error:
-        raise TraceError(TraceFault(f"the schema is no TOML: {error}", file=file)) from None
-    except (RecursionError, ValueError):
-        # Brackets nested thousands deep, or a number of thousands of digits.
-        message = "the schema holds nesting or a number that is too long to be read: it needs neither"
-        raise TraceError(TraceFault(message, file=file)) from None
+    file = os.fspath(path)
+    document = toml_document(file, "schema")
     reader = SchemaReader()
     tick, events, options = reader.read(document)
     constraints = reader.constraints(document["constraints"]) if "constraints" in document else ()
     if reader.faults:
         raise TraceError([TraceFault(f"{key}: {message}", file=file) for key, message in reader.faults])
     return TraceSchema(events, tick, options, file, constraints, reader.zone)
-
-
-def _check_keys(text: str, file: str) -> None:
-    """Refuse a text that is too long, or has a key of so many parts that reading it would take minutes."""
-    if len(text) > LONGEST_SCHEMA:
-        message = f"the schema has {len(text):,} characters, and up to {LONGEST_SCHEMA:,} are read"
-        raise TraceError(TraceFault(message, file=file))
-    # Without texts and comments, the dots that nothing else stands between are those of one key.
-    for number, line in enumerate(_SAID.sub(_line_ends, text).splitlines(), 1):
-        if any(part.count(".") >= MOST_KEY_PARTS for part in _APART.split(line)):
-            message = f"line {number} has a key of more than {MOST_KEY_PARTS} parts: a schema needs none"
-            raise TraceError(TraceFault(message, file=file))
-
-
-def _line_ends(said: re.Match[str]) -> str:
-    return "\n" * said[0].count("\n")
 
 
 def given_schema(schema: TraceSchema | str | Path | None) -> TraceSchema | None:

@@ -22,6 +22,7 @@ from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.results.order import finished
+from uncertain_cep.rule_sets.named_rules import Rules
 from uncertain_cep.running.limits import looked_at
 from uncertain_cep.running.meter import metered
 from uncertain_cep.streaming.stream_layout import StreamOptions
@@ -38,7 +39,7 @@ FrameT = TypeVar("FrameT")
 @public
 def match(
     events: FrameT,
-    query: Query | str,
+    query: Query | str | Rules,
     *,
     names: Names | Mapping[str, str] | None = None,
     tick: Duration | None = None,
@@ -71,7 +72,8 @@ def match(
         uniform), ``probability`` (a number from 0 to 1: how likely the event happened at all; null: it did)
         and ``tick`` (text such as ``100ms``, the same for all events: how long a tick is, as `to_intervals`
         writes it), and any attributes.
-    query : Query or str
+    query : Query, str or Rules
+        Rules, as :func:`uncertain_cep.rules` reads them, are asked together, of events read once.
     names : Names or mapping, optional
         Other names of those columns, such as ``{"type": "event_type"}``.
     tick : str, optional
@@ -141,6 +143,9 @@ def match(
         With ``RETURN PROBABILITY``: the columns of BY; with EVERY ``bucket``; ``probability``, or its name;
         where estimates or bounds are allowed also ``exact``, ``std_error`` (of estimates; null without one),
         ``probability_lower`` and ``probability_upper``, which are certain.
+        Of rules: the name of the ``rule`` first, then the columns of all of them, null in the rows of a rule
+        without them. If a rule suppresses alerts, ``suppressed`` comes last: how many of the group were left
+        out since the one told before. No ``largest_interval``, ``parameters`` and Spark frames with rules.
         For a streaming frame of Spark the column ``kind`` comes first: ``match`` or ``late``. Rows of late
         events have their bounds in ``range_lower`` and ``range_upper``, and in the last two columns,
         ``late_type`` and ``late_id``, what they are; all else is null.
@@ -185,6 +190,9 @@ def match(
     stream = StreamOptions(largest_interval, idle_after, duplicates)
     frame: Any = events
     result: Any
+    if isinstance(query, Rules):
+        result = _of_rules(frame, query, options, stream)
+        return result  # type: ignore[no-any-return]
     if library_of(frame) == "pyspark":
         if threads is not None:
             raise OptionError("threads= is for frames in this process: a task of Spark has one thread")
@@ -204,11 +212,27 @@ def match(
         )
     plan, batches = _batches(frame, query, options, widens=True)
     batches = metered(progress, batches)
-    table = finished(plan, batches, options.limit)
+    result = _like(finished(plan, batches, options.limit), frame, options)
+    return result  # type: ignore[no-any-return]
+
+
+def _like(table: pa.Table, frame: Any, options: MatchOptions) -> Any:
+    """Return matches as the kind of frame that was given."""
     if options.limit is not None and library_of(frame) == "pandas":
         options.limit.check(table.num_rows, table.nbytes)
-    result = like(table, frame)
-    return result  # type: ignore[no-any-return]
+    return like(table, frame)
+
+
+def _of_rules(frame: Any, rules: Rules, options: MatchOptions, stream: StreamOptions) -> Any:
+    """Return the answers of rules as one frame."""
+    from uncertain_cep.rule_sets.rule_matching import answers_of, in_one_table
+
+    if library_of(frame) == "pyspark" or stream.given:
+        raise OptionError(
+            "rules are asked of frames in this process: on Spark match them one by one, as in "
+            "{rule.name: uc.match(frame, rule.query) for rule in rules}"
+        )
+    return _like(in_one_table(answers_of(frame, rules, options)), frame, options)
 
 
 @public

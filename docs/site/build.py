@@ -46,6 +46,7 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
         "clocks",
         "existence",
         "reports",
+        "rules",
         "streams",
         "spark",
         "testing",

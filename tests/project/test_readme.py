@@ -58,6 +58,26 @@ def test_the_example_for_streams_runs(capsys: pytest.CaptureFixture[str]) -> Non
     assert "confidence: [1]" in capsys.readouterr().out
 
 
+def test_the_rule_of_the_page_holds_its_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (example,) = blocks("python", DOCS["rules.md"])
+    (rule,) = blocks("toml", DOCS["rules.md"])
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "nodes.toml").write_text(rule)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {
+        "events": pa.table(
+            {
+                "type": ["Start", "Cpu", "Cpu", "Cpu"], "id": [1, 2, 3, 4], "lower": [1, 5, 9, 14],
+                "upper": [3, 5, 9, 14], "host": ["n1"] * 4, "used": [0, 95, 99, 96],
+            }
+        )
+    }  # fmt: skip
+    exec(example, names)
+    assert names["alerts"].select(["m", "suppressed"]).to_pylist() == [{"m": 2, "suppressed": 0}]
+    result = CliRunner().invoke(main, ["rules", "test", "rules"])
+    assert result.exit_code == 0, result.output
+
+
 def test_the_examples_of_schemas_read_such_files(tmp_path: Path) -> None:
     _, of_days, of_text, *_ = blocks("toml", DOCS["traces.md"])
     (tmp_path / "t.csv").write_text("activity,at\nStart,31.05.2024\nEnd,31.05.2024 10:30\n")

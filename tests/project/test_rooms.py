@@ -24,7 +24,7 @@ LEVELS: Final = (
     ("results",),
     ("occurrence",),
     ("executor",),
-    ("explanation", "streaming"),
+    ("explanation", "rule_sets", "streaming"),
     ("reporting",),
     ("spark",),
     ("api", "happened_before", "inspection", "intervals", "joining", "misses", "resolving", "validation"),

@@ -25,6 +25,7 @@ from uncertain_cep.cli.interrupts import Interrupts, lasting_interrupts
 from uncertain_cep.cli.match import match
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.report import report
+from uncertain_cep.cli.rules import rules
 from uncertain_cep.cli.stream import stream
 from uncertain_cep.cli.validate import validate
 from uncertain_cep.cli.warm_up import warm_up
@@ -170,6 +171,6 @@ def main(traceback: bool) -> None:
 
 for _command in (
     *(match, stream, report, explain, decide, why_not, init, validate),
-    *(order, infer_offsets, generate, casestudy, warm_up, doctor),
+    *(order, rules, infer_offsets, generate, casestudy, warm_up, doctor),
 ):
     main.add_command(_command)

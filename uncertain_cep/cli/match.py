@@ -31,6 +31,7 @@ from uncertain_cep.cli.arguments import (
     traces_argument,
 )
 from uncertain_cep.cli.progress import note
+from uncertain_cep.cli.rules import alerts_of_rules, are_rules
 from uncertain_cep.cli.startup import uncollected
 from uncertain_cep.config import IN_PROCESS_BYTES, MAX_MATCHES
 from uncertain_cep.errors import OptionError
@@ -129,7 +130,8 @@ def match(
 ) -> None:
     """Find the matches of QUERY in one or more traces.
 
-    QUERY is a file, or the text itself if it starts with PATTERN. A TRACE is a Parquet, CSV or JSON lines
+    QUERY is a file, or the text itself if it starts with PATTERN. It may also be a folder or a TOML file of
+    rules, whose alerts come as one table with the rule first. A TRACE is a Parquet, CSV or JSON lines
     file (also .gz); its columns are type, id, lower and upper unless a schema file or the options below
     say otherwise.
 
@@ -142,6 +144,28 @@ def match(
         from uncertain_cep.cli.execution import Destination, Matching, deliver
     from uncertain_cep.plan import Approximation
 
+    options = replace(
+        options,
+        tick=columns.tick,
+        confidence=not no_confidence,
+        approximate=None if approximate is None else Approximation(approximate, seed),
+        undecided=undecided,
+        kleene=kleene,
+        max_matches=max_matches,
+    )
+    if are_rules(query):
+        of_one_query = {
+            "--as": types,
+            "--engine spark": engine == "spark" or master,
+            "--min-confidence": min_confidence,
+            "--top": top,
+            "--format": format_name,
+            "--param": parameters,
+        }
+        if refused := [name for name, value in of_one_query.items() if value]:
+            raise OptionError(f"{refused[0]} is for one query, and {query} holds rules: leave it out")
+        alerts_of_rules(query, traces, columns, options, out, overwrite)
+        return
     queries, traces = told_apart(query, traces)
     chosen, reason = choose_engine(engine, traces, master)
     if out is not None:
@@ -157,15 +181,7 @@ def match(
         before=named_queries(queries[:-1], types, before),
         traces=traces,
         columns=columns,
-        options=replace(
-            options,
-            tick=columns.tick,
-            confidence=not no_confidence,
-            approximate=None if approximate is None else Approximation(approximate, seed),
-            undecided=undecided,
-            kleene=kleene,
-            max_matches=max_matches,
-        ),
+        options=options,
         master=None if chosen == "local" else master or "local[*]",
     )
     suffix = format_of_name(out) if out else None

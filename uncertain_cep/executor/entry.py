@@ -75,6 +75,7 @@ def execute(
     diagnostics: Diagnostics | None = None,
     threads: int = 1,
     buckets: tuple[int, int] | None = None,
+    scan_cache: ScanCache | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Evaluate a plan on a table of events and yield the matches in batches.
 
@@ -101,6 +102,9 @@ def execute(
     buckets : (int, int) or None
         With RETURN PROBABILITY and EVERY, the ticks between which the buckets begin that are returned, the
         second one left out; None: all are.
+    scan_cache : ScanCache or None
+        Of a table that has been checked, what plans for the same events have looked up in it; None: nothing,
+        and the table is checked.
 
     Yields
     ------
@@ -121,11 +125,12 @@ def execute(
     table = in_one_chunk(with_coded_clocks(plan, table), plan.required_columns)
     if diagnostics is not None:
         diagnostics.about(plan)
-    scan_cache = ScanCache(threads)
     times = times_once(plan, table)
     is_cut = slicing is not None
-    if not (is_cut and plan.orders) and not is_sound(plan, table, is_cut, scan_cache, times):
-        check_table(plan, table, file)
+    if scan_cache is None:
+        scan_cache = ScanCache(threads)
+        if not (is_cut and plan.orders) and not is_sound(plan, table, is_cut, scan_cache, times):
+            check_table(plan, table, file)
     if diagnostics is not None:
         diagnostics.look(table)
     spans = None

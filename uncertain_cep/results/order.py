@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -23,7 +23,7 @@ from uncertain_cep.running.compiling import plain_seconds
 from uncertain_cep.running.limits import Limits, looked_at
 from uncertain_cep.running.threads import waited_for
 
-__all__ = ["finished", "non_overlapping"]
+__all__ = ["finished", "in_order", "non_overlapping", "signature_keys"]
 
 Int64 = NDArray[np.int64]
 
@@ -131,8 +131,16 @@ def non_overlapping(plan: EvaluationPlan, matches: pa.Table) -> pa.Table:
 
 def _best_first(plan: EvaluationPlan, matches: pa.Table, given: tuple[SortKey, ...] = ()) -> Int64:
     """Return the order by keys, then by falling confidence, then by the values of the ids, nulls last."""
-    keys = [*given, SortKey("confidence", descending=True)]
-    keys += [SortKey(component.variable, descending=False) for component in plan.components]
+    return in_order(matches, [*given, SortKey("confidence", descending=True), *signature_keys(plan)])
+
+
+def signature_keys(plan: EvaluationPlan) -> list[SortKey]:
+    """Return the keys by which matches come in the order of their signatures."""
+    return [SortKey(component.variable, descending=False) for component in plan.components]
+
+
+def in_order(matches: pa.Table, keys: Sequence[SortKey]) -> Int64:
+    """Return the rows of a table, (n,) int64, in the order of some keys, nulls last."""
     columns, directions = [], []
     for key in dict.fromkeys(keys):
         column = matches.column(key.column)

@@ -1,0 +1,91 @@
+"""``uncertain-cep rules``: the tests of rules; and the alerts of rules, for ``uncertain-cep match``."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from uncertain_cep.cli.arguments import TraceOptions, schema_options, table_format
+from uncertain_cep.cli.progress import announced_kernels, note, of_ticks, working
+from uncertain_cep.cli.startup import without_pandas
+from uncertain_cep.errors import OptionError
+
+if TYPE_CHECKING:
+    from uncertain_cep.plan import MatchOptions
+
+__all__ = ["alerts_of_rules", "are_rules", "rules"]
+
+
+def are_rules(query: str) -> bool:
+    """Return whether an argument in the place of a query names rules: a folder, or a TOML file."""
+    return os.path.isdir(query) or query.lower().endswith(".toml")
+
+
+@click.group()
+def rules() -> None:
+    """Work with rules: queries with names and notes, in files of their own."""
+
+
+@rules.command("test")
+@click.argument("sources", nargs=-1, required=True, metavar="RULES...")
+@schema_options
+@click.pass_context
+def test_rules(context: click.Context, sources: tuple[str, ...], columns: TraceOptions) -> None:
+    """Run the tests of RULES, which are files, folders or patterns, and say which fail.
+
+    A test is a table [[rule.tests]] of a TOML file: events, and the alerts expected of them. Exits with 1 if
+    one fails, or if there is none.
+    """
+    from uncertain_cep.plurals import counted
+    from uncertain_cep.rule_sets.checked_rules import checked_tests
+    from uncertain_cep.rule_sets.rule_files import rules as read_rules
+
+    without_pandas()
+    named = read_rules(sources)
+    tests = failed = 0
+    for one in checked_tests(named, columns.schema, columns.tick):
+        tests, failed = tests + 1, failed + bool(one.fault)
+        click.echo(f"{'FAILED' if one.fault else 'ok':6} {one.rule}: {one.test}")
+        if one.fault:
+            click.echo(f"  {one.fault}")
+    bare = [rule.name for rule in named if not rule.tests]
+    if bare:
+        note(f"without a test: {', '.join(bare)}")
+    note(f"{counted(tests, 'test')} of {counted(len(named), 'rule')}, {failed:,} failed")
+    if failed or not tests:
+        context.exit(1)
+
+
+def alerts_of_rules(
+    source: str,
+    traces: tuple[str, ...],
+    columns: TraceOptions,
+    options: MatchOptions,
+    out: str | None,
+    overwrite: bool,
+) -> None:
+    """Write the alerts of rules on traces, which are read once, as one table."""
+    from uncertain_cep.cli.batch_writers import write_table
+    from uncertain_cep.plurals import counted
+    from uncertain_cep.rule_sets.rule_files import rules as read_rules
+    from uncertain_cep.rule_sets.rule_matching import answers_of, in_one_table
+    from uncertain_cep.traces.reading import load_traces
+
+    without_pandas()
+    if not traces:
+        raise OptionError("there is no trace: name one or more files behind the rules")
+    format_name = table_format(out)
+    named = read_rules(source)
+    with working("reading"):
+        loaded = load_traces(traces, columns.schema, format=columns.format, tick=columns.tick)
+        events = loaded.sound()
+        announced_kernels()
+    note(f"read {counted(events.num_rows, 'event')}{of_ticks(loaded.tick, loaded.floored)}")
+    with working("matching"):
+        answers = answers_of(events, named, options)
+        alerts = in_one_table(answers)
+    write_table(alerts, out, format_name, overwrite=overwrite)
+    by_rule = ", ".join(f"{name} {table.num_rows:,}" for name, table in answers.items() if table.num_rows)
+    note(f"{counted(alerts.num_rows, 'alert')} of {counted(len(named), 'rule')}: {by_rule or 'none'}")

@@ -1,0 +1,1 @@
+"""Rules: queries with names and notes, asked of the same events together."""

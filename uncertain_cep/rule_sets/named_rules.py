@@ -1,0 +1,137 @@
+"""A rule, and a set of rules, whose names differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from uncertain_cep.errors import OptionError
+from uncertain_cep.query import Query
+from uncertain_cep.timeline.durations import parse_duration
+
+__all__ = ["Rule", "RuleTest", "Rules", "Suppression", "suppression_of"]
+
+_BY: Final = re.compile(r"\s+by\s+", re.IGNORECASE)
+_TICKS: Final = re.compile(r"(\d+)(?:\s+ticks?)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """How long after an alert others of its group are counted and not told.
+
+    Attributes
+    ----------
+    length : str or int
+        How long, as a length of time, or in ticks.
+    by : tuple of str
+        The columns of the result whose values make a group; none: all alerts of the rule are one.
+    """
+
+    length: str | int
+    by: tuple[str, ...] = ()
+
+
+def suppression_of(text: Any) -> Suppression:
+    """Read a text such as ``10 min BY host, user``.
+
+    An OptionError says what is wrong.
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise OptionError(f'suppress is a length of time, such as "10 min BY host", and this is {text!r}')
+    length, *columns = _BY.split(text.strip())
+    names = tuple(name.strip().strip("`") for name in columns[0].split(",")) if columns else ()
+    if len(columns) > 1 or not all(names):
+        raise OptionError(f'suppress = "{text}": behind BY stand names of columns, such as BY host, user')
+    if (ticks := _TICKS.fullmatch(length)) is not None:
+        return Suppression(int(ticks[1]), names)
+    parse_duration(length, what="suppress")
+    return Suppression(length, names)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTest:
+    """A small trace with the alerts that a rule has to tell of it.
+
+    Attributes
+    ----------
+    name : str
+    events : str or tuple of mapping
+        A trace file, or rows.
+    expected : int or tuple of mapping
+        How many alerts, or the values of some columns of each, in any order.
+    """
+
+    name: str
+    events: str | tuple[Mapping[str, Any], ...]
+    expected: int | tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A query with a name and notes.
+
+    Attributes
+    ----------
+    name : str
+    query : Query
+    severity, description : str
+    suppress : Suppression or None
+    tests : tuple of RuleTest
+    place : str
+        The file that it was read from; empty if there is none.
+    """
+
+    name: str
+    query: Query
+    severity: str = ""
+    description: str = ""
+    suppress: Suppression | None = None
+    tests: tuple[RuleTest, ...] = field(default=(), repr=False)
+    place: str = ""
+
+
+class Rules(Sequence[Rule]):
+    """Rules in their order, also by name: ``rules["brute force"]``.
+
+    Raises
+    ------
+    OptionError
+        If two have one name.
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = tuple(rules)
+        self._by_name = {rule.name: rule for rule in rules}
+        if len(self._by_name) < len(self._rules):
+            names = [rule.name for rule in rules]
+            again = sorted({name for name in names if names.count(name) > 1})
+            raise OptionError(f"two rules are called {again[0]}: a rule is known by its name")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the rules, in order."""
+        return tuple(self._by_name)
+
+    def __len__(self) -> int:
+        """Return how many rules there are."""
+        return len(self._rules)
+
+    def __iter__(self) -> Iterator[Rule]:
+        """Iterate over the rules in their order."""
+        return iter(self._rules)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a rule by its name or place."""
+        if isinstance(key, str):
+            if key not in self._by_name:
+                raise KeyError(f"no rule is called {key!r}; the rules are {', '.join(self.names)}")
+            return self._by_name[key]
+        chosen = self._rules[key]
+        return Rules(chosen) if isinstance(key, slice) else chosen
+
+    def __repr__(self) -> str:
+        """Return the names of the first rules, and how many there are."""
+        shown = ", ".join(self.names[:5]) + (", ..." if len(self) > 5 else "")
+        return f"<{len(self)} rules: {shown}>"

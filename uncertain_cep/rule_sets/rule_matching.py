@@ -1,0 +1,304 @@
+"""The answers of all rules of a set: events are read, checked and cut by type once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence.kernel import plainly
+from uncertain_cep.candidates.diagnostics import EMPTY_TRACE, Diagnostics
+from uncertain_cep.candidates.selection import ScanCache
+from uncertain_cep.errors import Fault, MatchLimitError, OptionError, QueryError, UncertainCepError, warn
+from uncertain_cep.executor import check_table, execute, ticks_of
+from uncertain_cep.operators.table import kernels_of
+from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.plan.lasting import with_all_bounds
+from uncertain_cep.plurals import counted
+from uncertain_cep.query.expression_text import quote_name
+from uncertain_cep.query.walks import components_of
+from uncertain_cep.results.order import finished
+from uncertain_cep.rule_sets.named_rules import Rule, Rules
+from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, check_suppression, told_alerts
+from uncertain_cep.running.compiling import plain_seconds
+from uncertain_cep.running.limits import within
+from uncertain_cep.running.threads import available_cores, side_by_side
+from uncertain_cep.traces.frames import event_table
+from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
+
+__all__ = ["RULE", "answers_of", "in_one_table", "plans_of"]
+
+Int64 = NDArray[np.int64]
+
+RULE: Final = "rule"
+"""The first column of the answers of several rules."""
+
+_ENDING: Final = ("range_lower", "range_upper", "probability", "confidence", SUPPRESSED)
+"""Columns that come last, in this order."""
+
+_MOST_NAMED: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _PlannedRule:
+    """A rule planned for the events of a call."""
+
+    rule: Rule
+    plan: EvaluationPlan
+    types: frozenset[str] | None
+    """The types of the events that matter to it; None: all."""
+    apart: int
+    """Ticks between alerts that are told; 0 where none are suppressed."""
+
+
+class _EventsByType:
+    """The events of a call, of which those of some types are taken without a look at the others."""
+
+    def __init__(self, table: pa.Table, column: str) -> None:
+        self._table = table
+        types = table.column(column)
+        types = types.combine_chunks() if types.num_chunks != 1 else types.chunk(0)
+        if not pa.types.is_dictionary(types.type):
+            types = types.dictionary_encode()
+        names = types.dictionary.to_pylist()
+        codes = np.asarray(types.indices.fill_null(len(names))).astype(np.int32)
+        self._rows = np.argsort(codes, kind="stable")
+        ends = np.searchsorted(codes[self._rows], np.arange(len(names) + 1))
+        self._spans: dict[str, list[slice]] = {}
+        # A dictionary may hold a text twice.
+        for place, name in enumerate(names):
+            self._spans.setdefault(name, []).append(slice(int(ends[place]), int(ends[place + 1])))
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The types that some event has."""
+        spans = self._spans.items()
+        return frozenset(name for name, parts in spans if any(part.stop > part.start for part in parts))
+
+    def of(self, types: frozenset[str] | None) -> pa.Table:
+        """Return the events of some types, in their order; all for None."""
+        if types is None:
+            return self._table
+        parts = [self._rows[span] for name in types for span in self._spans.get(name, ())]
+        rows = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
+        return self._table if len(rows) == self._table.num_rows else self._table.take(pa.array(rows))
+
+
+class _OfRule(Diagnostics):
+    """Diagnostics of one rule among others: what all of them look at is told once, and not by each."""
+
+    def look_at(self, events: Any) -> None:
+        """Look at nothing: types that no event has are told of all rules together."""
+
+    def counted(self, plan: EvaluationPlan, sizes: Any) -> None:
+        """Learn nothing: a rule of which nothing happened is as it should be."""
+
+
+def plans_of(rules: Rules, schema: pa.Schema, options: MatchOptions) -> list[_PlannedRule]:
+    """Return the rules, each planned for events of a schema.
+
+    Raises
+    ------
+    QueryError
+        With the faults of all rules, each behind the name of its rule.
+    OptionError
+        If what a rule suppresses cannot be told apart in its result.
+    """
+    planned, faults = [], []
+    for rule in rules:
+        try:
+            plan = make_plan(rule.query, schema, options).widening()
+            apart = 0 if rule.suppress is None else check_suppression(plan, rule.suppress)
+        except QueryError as error:
+            faults += [
+                Fault(f"rule {rule.name!r}: {fault.message}", fault.line, fault.column)
+                for fault in error.faults
+            ]
+            continue
+        except OptionError as error:
+            raise OptionError(f"rule {rule.name!r}: {error}") from None
+        planned.append(_PlannedRule(rule, plan, _types_of(plan, schema), apart))
+    if faults:
+        raise QueryError(faults)
+    return planned
+
+
+def _types_of(plan: EvaluationPlan, schema: pa.Schema) -> frozenset[str] | None:
+    """Return the types of the events that matter to a plan; None where all do.
+
+    Under contiguity any event matters, and in order by sequences events tell the times of others.
+    """
+    if plan.query.strategy.endswith("contiguity") or plan.names.sequence in plan.clock_columns(schema.names):
+        return None
+    types = [component.types for component in components_of(plan.query.pattern)]
+    return frozenset(name for names in types for name in names) if all(types) else None
+
+
+def answers_of(events: Any, rules: Rules, options: MatchOptions) -> dict[str, pa.Table]:
+    """Return the answer of each rule, by its name, in the order of the rules.
+
+    Parameters
+    ----------
+    events : frame
+        As for :func:`uncertain_cep.match`; it is read and checked once.
+    rules : Rules
+    options : MatchOptions
+        Those of every rule; parameters belong to rules.
+
+    Notes
+    -----
+    Rules that name the same types share the table of these events, which is dropped before the next one is
+    made: so memory is that of the events, of the largest of these tables, and of the answers.
+    """
+    if options.parameters:
+        raise OptionError("parameters= is for one query: a rule brings the values of its own")
+    table = with_all_bounds(event_table(events, options.names), options.names.lower)
+    options = replace(options, takes_spans=True)
+    with naming_spoiled_rows(table):
+        planned = plans_of(rules, table.schema, options)
+    if planned:
+        check_table(planned[0].plan, table)
+    by_type = _EventsByType(table, options.names.type)
+    _warn_of_types(planned, by_type.types, table.num_rows)
+    last_tick = _last_tick(planned, table)
+    cores = available_cores() if options.threads is None else options.threads
+    groups = [
+        [one for one in planned if one.types == types]
+        for types in dict.fromkeys(one.types for one in planned)
+    ]
+    threads = max(cores // max(len(groups), 1), 1)
+
+    def of_group(group: list[_PlannedRule]) -> Iterator[tuple[str, pa.Table]]:
+        part, scan_cache = by_type.of(group[0].types), ScanCache(threads)
+        for one in group:
+            yield one.rule.name, _answer(one, part, scan_cache, last_tick, threads)
+
+    kernels = tuple(dict.fromkeys(name for one in planned for name in kernels_of(one.plan)))
+    tasks = [partial(of_group, group) for group in groups]
+    answers: dict[str, pa.Table] = {}
+    matches = 0
+    named_answers = plainly(plain_seconds(table.num_rows, kernels), side_by_side(cores, tasks))
+    for name, answer in within(options.limit, named_answers):
+        matches += answer.num_rows
+        if options.max_matches is not None and matches > options.max_matches:
+            raise MatchLimitError(matches, options.max_matches)
+        answers[name] = answer
+    return {rule.name: answers[rule.name] for rule in rules}
+
+
+def _answer(
+    one: _PlannedRule, part: pa.Table, scan_cache: ScanCache, last_tick: int | None, threads: int
+) -> pa.Table:
+    """Return the answer of one rule on the events that matter to it, which have been checked."""
+    diagnostics = _OfRule()
+    diagnostics.last_tick = last_tick
+    try:
+        batches = execute(one.plan, part, diagnostics=diagnostics, threads=threads, scan_cache=scan_cache)
+        answer = finished(one.plan, batches)
+    except UncertainCepError as error:
+        error.add_note(f"in rule {one.rule.name!r}")
+        raise
+    if one.rule.suppress is None:
+        return answer
+    return told_alerts(one.plan, answer, one.apart, one.rule.suppress.by)
+
+
+def _last_tick(planned: Iterable[_PlannedRule], table: pa.Table) -> int | None:
+    """Return the last tick of any event, for rules that ask for an absence."""
+    plan = next((one.plan for one in planned if one.plan.forbids), None)
+    if plan is None or not table.num_rows or plan.names.upper not in table.column_names:
+        return None
+    return int(ticks_of(table, plan.names.upper, plan).max())
+
+
+def _warn_of_types(planned: Iterable[_PlannedRule], there: frozenset[str], rows: int) -> None:
+    """Warn of types that rules name and no event has, in one line."""
+    if not rows:
+        warn(EMPTY_TRACE)
+        return
+    absent: dict[str, str] = {}
+    for one in planned:
+        for component in components_of(one.plan.query.pattern):
+            for name in component.types:
+                if name not in there:
+                    absent.setdefault(name, one.rule.name)
+    if absent:
+        shown = ", ".join(
+            f"{quote_name(name)} (rule {rule!r})" for name, rule in list(absent.items())[:_MOST_NAMED]
+        )
+        more = ", ..." if len(absent) > _MOST_NAMED else ""
+        warn(f"rules name {counted(len(absent), 'type')} that no event has: {shown}{more}")
+
+
+def in_one_table(answers: Mapping[str, pa.Table]) -> pa.Table:
+    """Return the answers of rules as one table, whose first column is the name of the rule.
+
+    It has the columns of all answers; those that an answer lacks are null in its rows. Whole numbers are
+    float64 where another rule has float64, and values are lists of one where another rule has lists.
+
+    Raises
+    ------
+    OptionError
+        If two rules have a column of one name with values of different kinds.
+    """
+    fields: dict[str, pa.DataType] = {}
+    homes: dict[str, str] = {}
+    for rule, table in answers.items():
+        for field in table.schema:
+            before = fields.get(field.name)
+            dtype = field.type if before is None else _common(before, field.type)
+            if dtype is None:
+                raise OptionError(
+                    f"rules {homes[field.name]!r} and {rule!r} return {field.name} as {before} and "
+                    f"{field.type}: call one of them otherwise, by AS"
+                )
+            fields[field.name] = dtype
+            homes.setdefault(field.name, rule)
+    names = [name for name in fields if name not in _ENDING]
+    names += [name for name in _ENDING if name in fields]
+    schema = pa.schema([pa.field(RULE, pa.string()), *(pa.field(name, fields[name]) for name in names)])
+    parts = []
+    for rule, table in answers.items():
+        columns = [pa.repeat(pa.scalar(rule), table.num_rows)]
+        for name in names:
+            there = name in table.column_names
+            columns.append(
+                _as(table.column(name), fields[name]) if there else pa.nulls(table.num_rows, fields[name])
+            )
+        parts.append(pa.table(columns, schema=schema))
+    return pa.concat_tables([schema.empty_table(), *parts])
+
+
+def _common(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+    """Return the type of a column that holds values of two; None if there is none."""
+    if first == second or pa.types.is_null(second):
+        return first
+    if pa.types.is_null(first):
+        return second
+    if pa.types.is_list(first) or pa.types.is_list(second):
+        item = _common(_item_of(first), _item_of(second))
+        return None if item is None else pa.list_(item)
+    numbers = (pa.types.is_integer, pa.types.is_floating)
+    if any(check(first) for check in numbers) and any(check(second) for check in numbers):
+        return pa.float64()
+    return None
+
+
+def _item_of(dtype: pa.DataType) -> pa.DataType:
+    """Return the type of what stands in a list; of no list, its own."""
+    return dtype.value_type if pa.types.is_list(dtype) else dtype
+
+
+def _as(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    """Return a column as one of another type, see :func:`_common`."""
+    if not pa.types.is_list(dtype) or pa.types.is_list(column.type):
+        return column.cast(dtype, safe=False)
+    items = column.combine_chunks().cast(dtype.value_type, safe=False)
+    items = items.combine_chunks() if isinstance(items, pa.ChunkedArray) else items
+    offsets = pa.array(np.arange(len(items) + 1, dtype=np.int32))
+    return pa.ListArray.from_arrays(offsets, items, type=dtype, mask=items.is_null())

@@ -17,12 +17,6 @@ and components need not be neighbours to be compared. A backtracking search take
 differ in length. :func:`eventbased.layout.lay_out` takes positions off, and what describes matches adds them.
 """
 
-CLASS_RATIO_BITS: Final = 2
-"""Intervals of one length class differ in length by at most a factor of 2 to this power."""
-
-CLASS_MERGE_EVENTS: Final = 4.0
-"""Two length classes are merged while a search then passes at most about this many more events."""
-
 LONGEST_LINE: Final = 2**62 + 2**20
 """Ticks of the time line on which partitions are laid out one behind the other, around tick 0."""
 
@@ -42,29 +36,14 @@ BOUND_MARGIN: Final = 1.0 - 4e-9
 CONFIDENCE_ERROR: Final = 1e-9
 """What float64 may lose of a confidence, relatively; see ``thresholds.py``."""
 
-GAPS_AT_ONCE: Final = 8
-"""Gaps whose best matches are sought together: `python -m benchmarks main --only topk`."""
-
-MOST_CLIMBED: Final = 16
-"""Steps of one length after which the best match with a gap is bounded from where the climb is."""
-
 WORTH_CLIMBING: Final = 4096
 """Candidates from which on a join costs more than to find out how far a match's events are apart at least."""
 
 ROUNDING: Final = 4e-15
 """Above what float64 may lose of a probability of two uniform times, so that an upper bound stays one."""
 
-BLOCK_PLACES: Final = 2**23
-"""Blocks have fewer rows where all blocks of a chain of joins would hold more candidates than this."""
-
 MATERIALISED_ROWS: Final = 2**20
 """Most partial matches of a right subtree that are held at a time: about 40 bytes each for two components."""
-
-DENSE_KEYS: Final = 4
-"""Groups of equal values are found by a table while it has at most so many entries for each row."""
-
-SEARCH_STEPS: Final = 16
-"""Steps that a search by bisection among the candidates counts for."""
 
 MATCH_CUBES: Final = 2**24
 """Matches times the third power of their length that are described at a time: a tenth of a second or so."""
@@ -74,9 +53,6 @@ WHOLE_BATCHES: Final = (2, 3, 4)
 
 Longer ones take two kernels: the time between their calls is a smaller share of the whole.
 """
-
-CUBES_A_STEP: Final = 8
-"""Matches times the third power of their length that take about as long as a step of a search."""
 
 MOST_TICK_STEPS: Final = 2**24
 """Most steps that the ticks of one interval count for."""
@@ -90,37 +66,10 @@ MOST_SPREAD: Final = 1024
 TABLE_CELLS: Final = 2**18
 """Cells held for each component if the spreads are small; a power of two."""
 
-CROWDED: Final = 4.0
-"""Candidates of a component around one tick, on average, from which on tables pay."""
-
-MOST_IN_REACH: int = 2**21
-"""Events that decide on matches with clocks that are listed at a time: about 100 MB."""
-
 LEAST_TABLED: int = 64
 """Matches with negations from which on it is tried whether they share what tables hold."""
-
-TABLES_TRIED: Final = 4096
-"""Rows of tables that are asked for until it is known whether they pay."""
-
-USES_OF_A_ROW: Final = 4
-"""Matches that have to ask for a row of a table, on average, for tables to pay."""
 
 FEW_FORBIDDEN: Final = 4
 """Forbidden events of a gap from which on its survival table pays."""
 
 # Events as they arrive: `python -m benchmarks incremental`.
-
-FIRST_CAPACITY: Final = 1024
-"""Rows that a pool of candidates has room for at first."""
-
-FIRST_RUNS: Final = 1024
-"""Runs that there is room for at first."""
-
-FIRST_FOUND: Final = 1 << 16
-"""Matches that there is room for at first."""
-
-PART_ROWS: Final = 1 << 16
-"""Candidates fed before what became useless is dropped."""
-
-SETTLED_ROWS: Final = 1024
-"""Rows of the pools below which compacting them is not worth a pass."""

@@ -12,18 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.kernel import POSITIVE, kernel
 from confidence.large_arrays import empty
-from eventbased.config import CLASS_MERGE_EVENTS, CLASS_RATIO_BITS, POSITION_STEP, SPARE
+from eventbased.config import POSITION_STEP, SPARE
 
 __all__ = ["Candidates", "Concatenated", "SharedEvents", "fill_follow", "lay_out", "partition_bases"]
 
 Int64 = NDArray[np.int64]
+
+_CLASS_RATIO_BITS: Final = 2
+"""Intervals of one length class differ in length by at most a factor of 2 to this power."""
+
+_CLASS_MERGE_EVENTS: Final = 4.0
+"""Two length classes are merged while a search then passes at most about this many more events."""
 
 
 class Candidates(NamedTuple):
@@ -223,7 +229,7 @@ def _lift(events, shift, step, out, lengths):
             k = 0
             rest = size
             while rest:
-                rest >>= CLASS_RATIO_BITS
+                rest >>= _CLASS_RATIO_BITS
                 k += 1
             lengths[j, k, 1] = size if lengths[j, k, 0] == 0 else min(lengths[j, k, 1], size)
             lengths[j, k, 2] = max(lengths[j, k, 2], size)
@@ -237,7 +243,7 @@ def _length_classes(lengths: list[list[int]], covered: int) -> list[int]:
     limits: list[int] = []
     held = 0
     for count, _, longest in lengths:
-        if limits and held * (longest - limits[-1]) <= CLASS_MERGE_EVENTS * covered:
+        if limits and held * (longest - limits[-1]) <= _CLASS_MERGE_EVENTS * covered:
             limits[-1] = longest
             held += count
         else:
@@ -307,7 +313,7 @@ def lay_out(
     first = [0, *np.cumsum(events.end - events.begin).tolist()]
     total = first[-1]
     out = empty((6, total + SPARE))
-    counted = np.zeros((length, 64 // CLASS_RATIO_BITS + 2, 3), dtype=np.int64)
+    counted = np.zeros((length, 64 // _CLASS_RATIO_BITS + 2, 3), dtype=np.int64)
     _lift(events, shift, step, out, counted)
     out_lower, out_upper, base, source, rows, highest = out
     first_class = [0]

@@ -28,17 +28,24 @@ of n ticks.
 from __future__ import annotations
 
 from itertools import product
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.chain.side_by_side import confidences
-from eventbased.config import CONFIDENCE_ERROR, GAPS_AT_ONCE, MOST_CLIMBED
+from eventbased.config import CONFIDENCE_ERROR
 
 __all__ = ["least_gap"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+_GAPS_AT_ONCE: Final = 8
+"""Gaps whose best matches are sought together: `python -m benchmarks main --only topk`."""
+
+MOST_CLIMBED: Final = 16
+"""Steps of one length after which the best match with a gap is bounded from where the climb is."""
 
 
 def least_gap(length: int, size: int, w: int, need: float) -> int | None:
@@ -70,7 +77,7 @@ def least_gap(length: int, size: int, w: int, need: float) -> int | None:
     if not bool(best_of(np.array([high]), length, size, w)[0] >= need):
         return None
     while high - low > 1:
-        tried = np.unique(np.linspace(low + 1, high - 1, GAPS_AT_ONCE).astype(np.int64))
+        tried = np.unique(np.linspace(low + 1, high - 1, _GAPS_AT_ONCE).astype(np.int64))
         left_out = tried[best_of(tried, length, size, w) < need]
         low = int(left_out.max(initial=low))
         high = int(tried[tried > low].min(initial=high))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.kernel import kernel
-from eventbased.config import CUBES_A_STEP, SPARE
+from eventbased.config import SPARE
 from eventbased.joins.join_state import (
     BEGIN,
     CANDIDATE,
@@ -28,6 +28,9 @@ __all__ = ["MatchColumns", "keep_likely", "matches_unweighed", "next_matches"]
 
 _KEPT_AT_ONCE: Final = 1024
 """Matches whose places are looked up before they are moved."""
+
+_CUBES_A_STEP: Final = 8
+"""Matches times the third power of their length that take about as long as a step of a search."""
 
 
 class MatchColumns(NamedTuple):
@@ -195,7 +198,7 @@ def next_matches(
             columns.lower[filled:],
             columns.upper[filled:],
         )
-        search.state[LEFT] -= found * (length * length * length // CUBES_A_STEP)
+        search.state[LEFT] -= found * (length * length * length // _CUBES_A_STEP)
     return count, found
 
 

@@ -25,7 +25,6 @@ from confidence.gaps.chains import Limits
 from confidence.gaps.describing import numbered
 from confidence.predicates.conditions import Conditions, Scratch
 from confidence.shared.held import tight_range
-from eventbased.config import MOST_IN_REACH
 from eventbased.gaps.clocks_in_gaps import clocks_in_gaps, weighed_by_gaps
 from eventbased.gaps.fewer_offsets import Clocks, SplitOffsets, ends_of_segments, one_by_one
 from eventbased.gaps.gap_events import (
@@ -53,6 +52,9 @@ _STEPS_OF_A_CHOICE: Final = 100
 
 _AT_ONCE: Final = 1 << 15
 """Choices of offsets that matches are weighed for in one call."""
+
+MOST_IN_REACH: int = 2**21
+"""Events that decide on matches with clocks that are listed at a time: about 100 MB."""
 
 
 def _at_once(matches: MatchEvents) -> int:

@@ -22,7 +22,7 @@ from confidence.budget import checkpoint
 from confidence.chain.distribution import at_least, at_most
 from confidence.gaps.chains import BUDGET, SPENT, lay_out
 from confidence.kernel import POSITIVE, kernel
-from eventbased.config import MOST_SPREAD, TABLE_CELLS, TABLES_TRIED, USES_OF_A_ROW
+from eventbased.config import MOST_SPREAD, TABLE_CELLS
 from eventbased.galloping import first_above
 from eventbased.gaps.survival_tables import weigh_by
 
@@ -33,6 +33,12 @@ Float64 = NDArray[np.float64]
 
 ASKED: Final = 0
 BEGUN: Final = 1
+
+_TABLES_TRIED: Final = 4096
+"""Rows of tables that are asked for until it is known whether they pay."""
+
+_USES_OF_A_ROW: Final = 4
+"""Matches that have to ask for a row of a table, on average, for tables to pay."""
 
 
 class PoolTables(NamedTuple):
@@ -203,7 +209,7 @@ def tabled_edges(tight, window, found, forbidden, pools, rules, first, start, ma
     """
     length = tight.shape[1]
     uses = tables.uses
-    if uses[ASKED] >= TABLES_TRIED and uses[BEGUN] * USES_OF_A_ROW > uses[ASKED]:
+    if uses[ASKED] >= _TABLES_TRIED and uses[BEGUN] * _USES_OF_A_ROW > uses[ASKED]:
         return False
     for x in range(found):
         gaps = 0

@@ -13,20 +13,23 @@ left to each match, as it may hold them, and as they may couple its gaps.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.chain.distribution import at_least, at_most
 from confidence.kernel import kernel
-from eventbased.config import CROWDED, TABLE_CELLS
+from eventbased.config import TABLE_CELLS
 from eventbased.galloping import first_above
 
 __all__ = ["Classes", "SurvivalTables", "crowded", "new_tables", "survive", "weigh_by"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+_CROWDED: Final = 4.0
+"""Candidates of a component around one tick, on average, from which on tables pay."""
 
 
 class Classes(NamedTuple):
@@ -96,7 +99,7 @@ def crowded(classes, length, lower, upper):
                 begin = lower[x] if covered == 0.0 else min(begin, lower[x])
                 end = upper[x] if covered == 0.0 else max(end, upper[x])
                 covered += float(upper[x] - lower[x] + 1)
-        if covered > 0.0 and covered >= CROWDED * float(end - begin + 1):
+        if covered > 0.0 and covered >= _CROWDED * float(end - begin + 1):
             return True
     return False
 

@@ -8,19 +8,21 @@ everyone who holds indices where they went.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.pools import AttributePool, AttributeValues, PmfPool, grown
-from eventbased.config import FIRST_CAPACITY
 
 __all__ = ["BytecodeArrays", "CandidateArrays", "CandidatePool", "RunBytecode"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+FIRST_CAPACITY: Final = 1024
+"""Rows that a pool of candidates has room for at first."""
 
 
 class CandidateArrays(NamedTuple):

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from confidence.config import EVER, NEVER
 from confidence.pools import AttributeValues, repeated
-from eventbased.config import PART_ROWS, SETTLED_ROWS
 from eventbased.gaps.next_match import NextConfidences
 from eventbased.gaps.next_pool import describe_next
 from eventbased.incremental.candidate_pool import CandidatePool, RunBytecode
@@ -31,6 +30,12 @@ Mask = NDArray[np.bool_]
 
 _LONGEST_WINDOW: Final = 2**62
 """Largest ``W - l`` that matters: times differ by less."""
+
+PART_ROWS: Final = 1 << 16
+"""Candidates fed before what became useless is dropped."""
+
+SETTLED_ROWS: Final = 1024
+"""Rows of the pools below which compacting them is not worth a pass."""
 
 
 class IncrementalMethod:

@@ -25,7 +25,6 @@ from confidence.budget import steps_per_call
 from confidence.kernel import kernel
 from confidence.pools import grown
 from confidence.predicates.bytecode import STACK_DEPTH, holds
-from eventbased.config import FIRST_FOUND, FIRST_RUNS
 from eventbased.incremental.candidate_pool import BytecodeArrays, CandidateArrays
 
 __all__ = ["MOST_COMPONENTS", "RunPool"]
@@ -44,6 +43,12 @@ HEADER: Final = 4
 
 TOP: Final = 0
 COMPLETED: Final = 1
+
+FIRST_RUNS: Final = 1024
+"""Runs that there is room for at first."""
+
+FIRST_FOUND: Final = 1 << 16
+"""Matches that there is room for at first."""
 
 
 class RunArrays(NamedTuple):

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, steps_per_call
 from confidence.kernel import kernel
-from eventbased.config import BLOCK_PLACES, BLOCK_ROWS, DENSE_KEYS
+from eventbased.config import BLOCK_ROWS
 from eventbased.joins.tree_join import FRESH, ROW, JoinInputs, JoinStep, RightSide, append, extend, reach
 from eventbased.layout import Candidates
 
 __all__ = ["joined", "right_of_candidates", "right_of_matches"]
 
 Int64 = NDArray[np.int64]
+
+_BLOCK_PLACES: Final = 2**23
+"""Blocks have fewer rows where all blocks of a chain of joins would hold more candidates than this."""
+
+_DENSE_KEYS: Final = 4
+"""Groups of equal values are found by a table while it has at most so many entries for each row."""
 
 
 @kernel(allocates=True)
@@ -41,7 +47,7 @@ def _sorted_by_bucket(bucket, buckets):
 def _groups(key: Int64, size: int) -> tuple[Int64, int, Int64, Int64]:
     """Return the group of each key below ``size``, -1 for key -1; how many; and how keys are looked up."""
     none = np.empty(0, dtype=np.int64)
-    if size <= DENSE_KEYS * len(key) + 1024:
+    if size <= _DENSE_KEYS * len(key) + 1024:
         present = np.zeros(size + 1, dtype=np.bool_)
         present[key] = True
         present[size] = False
@@ -197,7 +203,7 @@ def joined(
     A block is gone on from when it is full, or when no more rows can come: so the cost of a call is spread
     over many rows, and memory is bounded by a block for each step.
     """
-    rows = max(min(block_rows, BLOCK_PLACES // length**2), 1)
+    rows = max(min(block_rows, _BLOCK_PLACES // length**2), 1)
     levels = [_Level(length, rows, step, inputs) for step in steps]
     spans = np.empty((3, max(rows, last_rows)), dtype=np.int64)
     out, filled = np.empty((length, last_rows), dtype=np.int64), 0

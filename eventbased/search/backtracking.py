@@ -26,7 +26,6 @@ from typing import Final
 from confidence.config import EVER
 from confidence.kernel import kernel
 from confidence.predicates.conditions import accumulate, all_hold
-from eventbased.config import SEARCH_STEPS
 from eventbased.galloping import first_above
 from eventbased.search.negation_pruning import is_excluded
 from eventbased.search.partial_orders import limits_in_order, order_can_reach, smallest_latest
@@ -49,6 +48,9 @@ END: Final = 3
 
 NO_MORE: Final = -1
 SPENT: Final = -2
+
+_SEARCH_STEPS: Final = 16
+"""Steps that a search by bisection among the candidates counts for."""
 
 
 @kernel(inline=True)
@@ -82,7 +84,7 @@ def _next_candidate(candidates, pattern, chain, before, conditions, state, work,
         if frames[INDEX, d] == FRESH:
             start = candidates.class_start[k] if own < 0 else own
             if own < 0 and d > 0:
-                work.steps[0] += SEARCH_STEPS
+                work.steps[0] += _SEARCH_STEPS
                 start = first_above(
                     lower, start, stop, max(least - 1, -FAR) - candidates.class_longest[k], start
                 )
@@ -125,7 +127,7 @@ def _next_candidate(candidates, pattern, chain, before, conditions, state, work,
             if chain is not None:  # noqa: SIM102
                 if remaining > 0:
                     classes_ahead = candidates.first_class[c + 2] - candidates.first_class[c + 1]
-                    work.steps[0] += SEARCH_STEPS * classes_ahead
+                    work.steps[0] += _SEARCH_STEPS * classes_ahead
                     until_next = pattern.window - 1 + low - (remaining - 1)
                     starts_by = last_start(
                         candidates.first_class, candidates.class_start, candidates.class_stop, lower,
@@ -243,7 +245,7 @@ def search(
     while True:
         if work.steps[0] >= most_steps:
             return PAUSED, found
-        work.steps[0] += SEARCH_STEPS
+        work.steps[0] += _SEARCH_STEPS
         if state.depth[0] < 0:
             if state.choice[0] + 1 >= choices.shape[1]:
                 return EXHAUSTED, found

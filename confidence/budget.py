@@ -13,11 +13,11 @@ at the limits itself (:func:`plain_checkpoint`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence import config
 from confidence.checkpoints import checkpoint, looking_at
 from confidence.kernel import kernel, runs_plain
 
@@ -30,6 +30,17 @@ __all__ = [
     "steps_per_call",
 ]
 
+# `tests/cases/budgets.py` sets them to next to nothing.
+
+STEPS_PER_CALL: int = 2**21
+"""Steps of a search, some nanoseconds each, after which its kernel comes back to Python: 0.05 s or so."""
+
+MULTIPLICATIONS_PER_CALL: float = 2.0**25
+"""Multiplications for confidences after which a kernel comes back to Python: 0.1 s or so."""
+
+_SHARE_OF_BUDGET: Final = 256
+"""Steps of compiled code that one in plain Python takes as long as: the budgets of a call are its share."""
+
 
 def steps_per_call() -> int:
     """Return how many steps a search may take in one call of its kernel.
@@ -37,7 +48,7 @@ def steps_per_call() -> int:
     A step is a candidate that is tried, an instruction of a predicate, or anything else that takes some
     nanoseconds.
     """
-    return max(config.STEPS_PER_CALL // _slower(), 1)
+    return max(STEPS_PER_CALL // _slower(), 1)
 
 
 def multiplications_per_call() -> float:
@@ -45,7 +56,7 @@ def multiplications_per_call() -> float:
 
     The match that exceeds them is finished.
     """
-    return max(config.MULTIPLICATIONS_PER_CALL / _slower(), 1.0)
+    return max(MULTIPLICATIONS_PER_CALL / _slower(), 1.0)
 
 
 @kernel(inline=True, plain=checkpoint)
@@ -54,7 +65,7 @@ def plain_checkpoint():
 
 
 def _slower() -> int:
-    return config.SHARE_OF_BUDGET if runs_plain() else 1
+    return _SHARE_OF_BUDGET if runs_plain() else 1
 
 
 def pieces(costs: NDArray[np.float64]) -> Iterator[slice]:

@@ -13,7 +13,6 @@ import numpy as np
 
 import pointbased.columns as col
 from confidence.kernel import kernel
-from pointbased.config import POINTS_PER_STEP
 from pointbased.match_buffer import StoredCandidates
 from pointbased.runs import probability
 
@@ -21,6 +20,9 @@ __all__ = ["PointEvents", "expand", "next_step"]
 
 RANKS: Final = 2.0**62
 """More ranks than these are not counted out: points are put in order by one column after the other."""
+
+POINTS_PER_STEP: Final = 1 << 14
+"""About as many point events are expanded, matched and dropped before the next ones."""
 
 
 class PointEvents(NamedTuple):

@@ -23,7 +23,7 @@ from confidence.kernel import kernel
 from confidence.pools import grown
 from confidence.predicates.conditions import accumulate, all_hold
 from pointbased.columns import NONE, REFUSED
-from pointbased.config import LEAST_ROWS, TABLE_LOAD
+from pointbased.config import LEAST_ROWS
 
 __all__ = [
     "Buffer",
@@ -46,6 +46,9 @@ NO: Final = 2
 # Odd and below 2**32: products with numbers of rows stay within int64.
 _HASH_PARENT: Final = 0x9E3779B1
 _HASH_CANDIDATE: Final = 0x85EBCA77
+
+_TABLE_LOAD: Final = 2
+"""The hash table has at least this many rows for each entry."""
 
 
 class StoredCandidates(NamedTuple):
@@ -104,7 +107,7 @@ def new_buffer(nodes: int, runs: int, heads: NDArray[np.int64]) -> Buffer:
     nodes, runs = max(nodes, LEAST_ROWS), max(runs, LEAST_ROWS)
     counts = np.zeros(col.COUNTS, dtype=np.int64)
     counts[col.COMPLETE] = NONE
-    entries = 1 << (TABLE_LOAD * nodes - 1).bit_length()
+    entries = 1 << (_TABLE_LOAD * nodes - 1).bit_length()
     return Buffer(
         counts=counts,
         node=np.empty((nodes, col.NODE_COLUMNS), dtype=np.int64),
@@ -174,7 +177,7 @@ def table_full(counts, table):
     counts : (5,) int64, table : (t, 3) int64
         See :class:`Buffer`.
     """
-    return TABLE_LOAD * (counts[col.ENTRIES] + 1) > table.shape[0]
+    return _TABLE_LOAD * (counts[col.ENTRIES] + 1) > table.shape[0]
 
 
 @kernel

@@ -8,14 +8,13 @@ same first time are one: the points come in order of time, so the next one is be
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 import pointbased.columns as col
 from confidence.kernel import kernel
 from pointbased.columns import NONE
-from pointbased.config import TINY
 
 __all__ = [
     "Gaps",
@@ -27,6 +26,10 @@ __all__ = [
     "take_plain",
     "take_weighed",
 ]
+
+_TINY: Final = 5e-324
+"""The smallest positive float64: what a positive probability too small for float64 is taken for, so that
+the range of a match does not lose a time that is merely very improbable."""
 
 
 class Gaps(NamedTuple):
@@ -140,7 +143,7 @@ def gap_survival(candidates, buffer, p, now, gaps):
                 if factor == 0.0:
                     gaps.spoiled[k] += 1
                 elif factor < 1.0:
-                    gaps.product[k] = max(gaps.product[k] * factor, TINY)
+                    gaps.product[k] = max(gaps.product[k] * factor, _TINY)
         child = node[child, col.SIBLING]
     return n
 
@@ -282,7 +285,7 @@ def take_plain(candidates, buffer, p, child, group, complete, onward, window, no
         total = 0.0
         for r in range(first, stop):
             if buffer.run_weight[r] > 0.0:
-                total += max(buffer.run_weight[r] * point_weight, TINY)
+                total += max(buffer.run_weight[r] * point_weight, _TINY)
         _complete(buffer, child, total, buffer.run_time[first, 0], now)
     if not onward:
         return
@@ -297,7 +300,7 @@ def take_plain(candidates, buffer, p, child, group, complete, onward, window, no
     weights = buffer.run_weight
     for r in range(first, last + 1):
         if weights[r] > 0.0:
-            weights[r + shift] += max(weights[r] * point_weight, TINY)
+            weights[r + shift] += max(weights[r] * point_weight, _TINY)
 
 
 @kernel(inline=True)
@@ -352,10 +355,10 @@ def take_weighed(
             factor = point_weight * gaps.product[k]
             if included:
                 factor /= _outside(candidates, c, gaps.row_time[k], now)
-            factor = max(factor, TINY)
+            factor = max(factor, _TINY)
         if blocked or t <= now - window or buffer.run_weight[r] == 0.0:
             continue
-        weight = max(buffer.run_weight[r] * factor, TINY)
+        weight = max(buffer.run_weight[r] * factor, _TINY)
         first = min(first, t)
         latest = max(latest, t)
         total += weight

@@ -12,15 +12,18 @@ non-negative: nothing cancels.
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
 from confidence.budget import plain_checkpoint
 from confidence.chain.distribution import exactly
-from confidence.config import MOST_MATRIX_CELLS
 from confidence.kernel import kernel
 
 __all__ = ["chain_confidence_pmf", "pmf_steps", "support_range"]
+
+MOST_MATRIX_CELLS: Final = 2**22
+"""Cells of a matrix of all pairs of events, and of rows of such matrices, that are held at a time: 32 MiB."""
 
 
 @kernel

@@ -14,6 +14,8 @@ fewer steps is done; all terms are non-negative and nothing cancels.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from confidence.arrays import largest
@@ -21,7 +23,6 @@ from confidence.budget import plain_checkpoint
 from confidence.chain.distribution import exactly
 from confidence.chain.pmf import chain_confidence_pmf, pmf_steps, support_range
 from confidence.chain.uniform import chain_confidence, tight_bounds
-from confidence.config import STEPS_TO_HOLD
 from confidence.gaps.chains import (
     COUPLED,
     DONE,
@@ -48,6 +49,9 @@ from confidence.gaps.places import (
 from confidence.kernel import kernel
 
 __all__ = ["gap_confidence"]
+
+_STEPS_TO_HOLD: Final = 20.0
+"""Steps counted for each choice of held times and each event: tightening bounds and filling nodes."""
 
 
 @kernel
@@ -108,7 +112,7 @@ def _steps(chosen, window, active, work):
             choices *= float(groups)
             coupling += 1.0
     one = edges * (float(active) + choices * (passes + coupling))
-    return times * (one + STEPS_TO_HOLD * float(length + active)), choices
+    return times * (one + _STEPS_TO_HOLD * float(length + active)), choices
 
 
 @kernel

@@ -12,9 +12,10 @@ what takes fewer steps.
 
 from __future__ import annotations
 
+from typing import Final
+
 from confidence.budget import plain_checkpoint
 from confidence.chain.distribution import at_least, at_most, exactly, inside
-from confidence.config import FEW_TICKS
 from confidence.gaps.chains import (
     COUPLED,
     DONE,
@@ -33,6 +34,9 @@ from confidence.gaps.places import AT, AT_LEAST, AT_MOST, CHOSEN, EXACTLY, INSID
 from confidence.kernel import POSITIVE, kernel
 
 __all__ = ["forbidden_confidence"]
+
+_FEW_TICKS: Final = 16
+"""Ticks from which on a row of edges is weighed in vectors."""
 
 
 @kernel
@@ -54,7 +58,7 @@ def _weigh_edges(chain, g, low, high, offset, pmfs):
         # Whole numbers of ticks, so that what is 0 is exactly 0.
         before = float(max(s, low - 1) - low + 1)
         most = before + float(high - first + 1)
-        if b_next - first < FEW_TICKS:
+        if b_next - first < _FEW_TICKS:
             for i in range(b_next - first + 1):
                 edge[at + i] *= max(most - float(i), before) * scale
             continue

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from confidence.arrays import count_up_to
-from confidence.config import FEWEST_DRAWS, WARM_UP
+from confidence.config import FEWEST_DRAWS
 from confidence.gaps.chains import (
     BUDGET,
     COUPLED,
@@ -43,6 +43,9 @@ LOW_63: Final = 2**63 - 1
 FIRST: Final = 0
 LAST: Final = 1
 STARTS: Final = 2
+
+WARM_UP: Final = 20
+"""Random numbers that are dropped after seeding."""
 
 
 @kernel

@@ -8,13 +8,12 @@ takes a few values a piece, with positive weights.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.chain.pieces import HIGHEST_DEGREE, add_point, node_weights
-from confidence.config import FEW_HELD_TICKS, LONGEST_CYCLE, MOST_BREAKS
 from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.paths import PathWork, path_probability
@@ -22,6 +21,15 @@ from confidence.timed.paths import PathWork, path_probability
 __all__ = ["CycleWork", "bounded_probability", "tighten"]
 
 Int64 = NDArray[np.int64]
+
+_MOST_BREAKS: Final = 2048
+"""Most breakpoints; a cycle that has more is left to others."""
+
+_FEW_HELD_TICKS: Final = 12
+"""Ticks of the time that is held whose values are added one by one."""
+
+LONGEST_CYCLE: Final = 8
+"""Most events of a cycle whose sum is taken by pieces: one more than the degree of the longest rule."""
 
 
 class CycleWork(NamedTuple):
@@ -42,8 +50,8 @@ class CycleWork(NamedTuple):
             np.empty((2, length), dtype=np.int64),
             np.empty((4, length), dtype=np.int64),
             np.empty(length),
-            np.empty(MOST_BREAKS, dtype=np.int64),
-            np.empty((2, MOST_BREAKS), dtype=np.int64),
+            np.empty(_MOST_BREAKS, dtype=np.int64),
+            np.empty((2, _MOST_BREAKS), dtype=np.int64),
             np.empty(HIGHEST_DEGREE),
             PathWork.of(length),
         )
@@ -162,7 +170,7 @@ def _from_one_side(k, step, g, h, window, found, work):
                     for m in range(following):
                         known = known or sums[1 - side, m] == total
                     if not known:
-                        if following == MOST_BREAKS:
+                        if following == _MOST_BREAKS:
                             return -1
                         sums[1 - side, following] = total
                         following += 1
@@ -171,7 +179,7 @@ def _from_one_side(k, step, g, h, window, found, work):
         for n in range(count):
             for bound in range(2):
                 value = work.bounds[bound, i] + sums[side, n]
-                if found == MOST_BREAKS:
+                if found == _MOST_BREAKS:
                     return -1
                 found = add_point(breaks, found, value, a[k], b[k])
     return found
@@ -219,7 +227,7 @@ def bounded_probability(lower, upper, size, g, h, window, work):
         if b[j] - a[j] < b[k] - a[k]:
             k = j
     total = 0.0
-    if b[k] - a[k] < FEW_HELD_TICKS:
+    if b[k] - a[k] < _FEW_HELD_TICKS:
         for value in range(a[k], b[k] + 1):
             total += _held(k, value, g, h, size, window, work)
         return total / size[k]

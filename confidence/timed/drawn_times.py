@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.config import FEWEST_DRAWS, MOST_DRAWN_AT_ONCE
+from confidence.config import FEWEST_DRAWS
 from confidence.timed.bounds import UNBOUND, Bounds
 from confidence.timed.factors import Cells
 from confidence.timed.forbidden_spans import Span
@@ -24,6 +24,9 @@ __all__ = ["Drawn", "sampled"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+_MOST_DRAWN_AT_ONCE: Final = 1 << 14
+"""Most draws whose times are held at a time."""
 
 
 class Drawn(NamedTuple):
@@ -95,8 +98,8 @@ def sampled(
     key = [seed, *(tick % 2**63 for event in own for tick in (event.lower, event.upper))]
     random = np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
     total = squares = 0.0
-    for start in range(0, draws, MOST_DRAWN_AT_ONCE):
-        weight = _weights(own, least, forbidden, random, min(MOST_DRAWN_AT_ONCE, draws - start))
+    for start in range(0, draws, _MOST_DRAWN_AT_ONCE):
+        weight = _weights(own, least, forbidden, random, min(_MOST_DRAWN_AT_ONCE, draws - start))
         total += float(weight.sum())
         squares += float((weight * weight).sum())
     mean = total / draws

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.config import MOST_FACTORS
-
 __all__ = ["Cells", "Factor", "TooManyCellsError", "law_of"]
 
 Float64 = NDArray[np.float64]
+
+_MOST_FACTORS: Final = 16
+"""Most tables that are multiplied at once; NumPy takes no more than 31."""
 
 
 class TooManyCellsError(ValueError):
@@ -86,10 +87,10 @@ def law_of(kept: Sequence[int], sizes: Sequence[int], factors: Sequence[Factor],
         own = [found for found in left if following in found.axes]
         left = [found for found in left if following not in found.axes]
         cells.take([sizes[axis] for axis in scope])
-        while len(own) > MOST_FACTORS:
-            axes = sorted({axis for found in own[:MOST_FACTORS] for axis in found.axes})
+        while len(own) > _MOST_FACTORS:
+            axes = sorted({axis for found in own[:_MOST_FACTORS] for axis in found.axes})
             cells.take([sizes[axis] for axis in axes])
-            own = [*own[MOST_FACTORS:], _product(own[:MOST_FACTORS], axes)]
+            own = [*own[_MOST_FACTORS:], _product(own[:_MOST_FACTORS], axes)]
         left.append(_product(own, [axis for axis in scope if axis != following]))
     cells.take([sizes[time] for time in kept])
     law = Factor(tuple(kept), np.ones([sizes[time] for time in kept]))

@@ -8,12 +8,11 @@ terms only: nothing cancels.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.config import MOST_PIECES
 from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
 
@@ -22,15 +21,18 @@ __all__ = ["PathWork", "path_probability"]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
+_MOST_PIECES: Final = 512
+"""Most pieces of a polynomial; a path that takes more is left to others."""
+
 
 class PathWork(NamedTuple):
     """Work arrays for paths of at most l times.
 
     Attributes
     ----------
-    start : (2, MOST_PIECES + 1) int64
+    start : (2, _MOST_PIECES + 1) int64
         Where the pieces of two neighbouring times start.
-    degree : (2, MOST_PIECES) int64, coefficient : (2, MOST_PIECES, l + 1) float64
+    degree : (2, _MOST_PIECES) int64, coefficient : (2, _MOST_PIECES, l + 1) float64
         What each piece is.
     table : (l + 2, l + 2) float64
     """
@@ -44,9 +46,9 @@ class PathWork(NamedTuple):
     def of(cls, length: int) -> PathWork:
         """Return them for so many times."""
         return cls(
-            np.empty((2, MOST_PIECES + 1), dtype=np.int64),
-            np.empty((2, MOST_PIECES), dtype=np.int64),
-            np.empty((2, MOST_PIECES, length + 1)),
+            np.empty((2, _MOST_PIECES + 1), dtype=np.int64),
+            np.empty((2, _MOST_PIECES), dtype=np.int64),
+            np.empty((2, _MOST_PIECES, length + 1)),
             np.empty((length + 2, length + 2)),
         )
 
@@ -108,7 +110,7 @@ def _breaks(work, side, pieces, low, high, g, h):
         if q <= pieces and h < UNBOUND and start[side, q] + h == following:
             q += 1
         if following > low:
-            if found == MOST_PIECES:
+            if found == _MOST_PIECES:
                 return -1
             start[other, found] = following
             found += 1

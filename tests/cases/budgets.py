@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from confidence import config
+from confidence import budget as budgets
 
 __all__ = ["budget"]
 
@@ -18,7 +18,7 @@ def budget(steps: int | None) -> Iterator[None]:
         yield
         return
     with (
-        patch.object(config, "STEPS_PER_CALL", steps),
-        patch.object(config, "MULTIPLICATIONS_PER_CALL", float(steps)),
+        patch.object(budgets, "STEPS_PER_CALL", steps),
+        patch.object(budgets, "MULTIPLICATIONS_PER_CALL", float(steps)),
     ):
         yield

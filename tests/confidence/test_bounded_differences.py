@@ -11,10 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from confidence.config import LONGEST_CYCLE
 from confidence.timed.bounded_matches import describe_bounded
 from confidence.timed.bounds import UNBOUND, tightened
-from confidence.timed.cycles import CycleWork, bounded_probability
+from confidence.timed.cycles import LONGEST_CYCLE, CycleWork, bounded_probability
 from confidence.timed.paths import PathWork, path_probability
 from confidence.timed.ticks import describe_by_ticks
 from tests.cases.sampling import FEWER

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.resident import forget_peak, is_told, peak, resident
 from confidence import chain_confidence_pmf, support_range
 from confidence.chain import pmf as pmf_kernels
-from confidence.config import MOST_MATRIX_CELLS
+from confidence.chain.pmf import MOST_MATRIX_CELLS
 
 Event = tuple[int, tuple[float, ...], bool]
 

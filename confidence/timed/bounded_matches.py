@@ -13,15 +13,8 @@ from confidence.timed.cycles import bounded_probability, tighten
 
 __all__ = ["describe_bounded"]
 
-_MOST_EXCLUDED: Final = 2
-"""Most differences bound from above that a signed sum is tried for: it is cheaper than polynomials."""
-
-_MOST_EXCLUDED_IF_LIKELY: Final = 5
-"""The same where the window binds, so that one time would have to be held, or the sum is likely to hold."""
-
-_SHARE_OF_EXCLUDED: Final = 0.05
-"""For each such difference, how much of what it can be each has to leave for the sum to be likely to hold: of
-five a quarter. With less the sum cancels, and both ways are paid for (``benchmarks main --only times``)."""
+_MOST_EXCLUDED: Final = 5
+"""Most differences bound from above that a signed sum is tried for: one more doubles its terms."""
 
 
 @kernel
@@ -121,11 +114,12 @@ def describe_bounded(lower, upper, size, g, h, window, wanted, integers, floats,
             if h[m, j] < UNBOUND and b[j] - a[j - 1] > h[m, j]:
                 integers[8, binding] = j
                 binding += 1
-                share = min(share, float(h[m, j] - g[m, j] + 1) / float(b[j] - a[j - 1] - g[m, j] + 1))
+                share *= float(h[m, j] - g[m, j] + 1) / float(b[j] - a[j - 1] - g[m, j] + 1)
         found = math.nan
-        # Where bounds leave little of the differences, the sum cancels.
-        likely = b[length - 1] - a[0] >= window[m] or share >= _SHARE_OF_EXCLUDED * binding
-        if binding <= (_MOST_EXCLUDED_IF_LIKELY if likely else _MOST_EXCLUDED):
+        # Where bounds leave little of the differences, the sum cancels. Where the window binds as well, one
+        # time would have to be held, and a sum that cancels has cost little beside that.
+        worth_trying = b[length - 1] - a[0] >= window[m] or share * WORST_EXCLUSION >= 1.0
+        if binding <= _MOST_EXCLUDED and worth_trying:
             found = _by_exclusion(a, b, size[n], g[m], h[m], window[m], binding, integers, floats)
         if math.isnan(found):
             found = bounded_probability(lower[n], upper[n], size[n], g[m], h[m], window[m], work)

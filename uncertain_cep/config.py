@@ -46,19 +46,6 @@ BATCH_ROWS: Final = 131_072
 MOST_BATCH_ROWS: Final = 1 << 24
 """Rows of a batch at most, whatever the caller says: arrays of so many are made beforehand."""
 
-MOST_RAISING: Final = 4096
-"""The same where a threshold keeps few of those that are found, and some may raise it: `--only topk`."""
-
-WORTH_FILTERING: Final = 0.3
-"""Share of the matches that a confidence asked for leaves a join to find, up to which these are weighed
-before they are described. To do both at once for all takes a third as long for each: `--only topk`."""
-
-ROOM_LEFT: Final = 8
-"""One place in so many of a batch may stay free where matches are left out as soon as they are weighed."""
-
-FEW_COMPONENTS: Final = 3
-"""Components up to which confidences cost less than bounds, however matches are joined."""
-
 MAX_MATCHES: Final = 50_000_000
 """Most matches that are collected in one table unless the caller says otherwise."""
 
@@ -174,12 +161,6 @@ MOST_SHARING: Final = 5
 """Components up to which what the uses of one event in several of them count is taken off again."""
 
 # The k best matches, and thresholds that rise: `--only topk`.
-
-FIRST_SHARE: Final = 128
-"""One of so many first events, those of the smallest ids, is tried before the others."""
-
-WORTH_TRYING: Final = 4096
-"""First events from which it is worth while."""
 
 # Match windows: `--only throughput --only plans`.
 

@@ -52,7 +52,6 @@ def test_the_same_matches(
     expected = [row for row in _rows(every) if float(str(row[-1])) >= least * (1.0 - 1e-9)]
     with (
         mock.patch.object(narrowing, "WORTH_CLIMBING", 0),
-        mock.patch.object(pivot_join, "WORTH_CLIMBING", 0),
         mock.patch.object(pivot_join, "WORTH_FILTERING", data.draw(sampled_from((0.0, 0.3, 2.0)))),
         running(data.draw(WAYS)) if data.draw(st.booleans()) else nullcontext(),
     ):

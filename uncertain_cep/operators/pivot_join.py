@@ -12,10 +12,9 @@ from confidence.budget import checkpoint, steps_per_call
 from confidence.config import EVER
 from confidence.large_arrays import empty
 from eventbased import PASS, PAUSED, Candidates, MatchColumns, MatchFinder, join, keep_likely, start_join
-from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE, WORTH_CLIMBING
+from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE
 from eventbased.narrowing import least_distances, narrowed, share_left
 from uncertain_cep.candidates.layout import Layout, layouts, loader
-from uncertain_cep.config import FEW_COMPONENTS, MOST_RAISING, ROOM_LEFT, WORTH_FILTERING
 from uncertain_cep.expressions.bytecode import binding_orders, compile_bytecode
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
@@ -36,6 +35,10 @@ Room for `eventbased.config.BLOCK_ROWS` would take longer than the join; ``bench
 
 _MOST_GATHERED: Final = 1 << 16
 """Matches that a join gathers before it weighs them where they are not weighed as they are found."""
+
+WORTH_FILTERING: Final = 0.3
+"""Share of the matches that a confidence asked for leaves a join to find, up to which these are weighed
+before they are described. To do both at once for all takes a third as long for each: `--only topk`."""
 
 
 def pivot_join(context: ExecutionContext) -> Iterator[MatchBatch]:
@@ -73,11 +76,9 @@ def _narrowed(
     candidates, w, limit, threshold = layout.candidates, layout.w, description.limit, context.threshold
     if threshold is None:
         return _Narrowed(candidates, w, limit, None, 0.0)
-    is_little = len(context.plan.components) <= FEW_COMPONENTS and len(candidates.source) < WORTH_CLIMBING
     distance: Int64 | None = None
     # Narrowed, a choice that is wanted still meets order and window, but not always distances besides.
-    narrows = threshold.least > 0.0 and not is_apart and context.pmfs is None
-    if narrows and (threshold.is_worth_bounds or not is_little):
+    if threshold.least > 0.0 and not is_apart and context.pmfs is None:
         distance = least_distances(candidates, w, threshold.least)
         if distance is None:
             return None
@@ -157,13 +158,11 @@ class _PivotJoin:
 
     def batches(self) -> Iterator[MatchBatch]:
         """Yield the matches."""
-        batch_rows, description = self._context.batch_rows, self._description
+        description = self._description
         likely = 0.0 if self._narrowed is None else self._narrowed.likely
-        # The less room is left, the fewer matches a call finds.
-        enough = max(batch_rows - batch_rows // ROOM_LEFT, 1) if likely > 0.0 else batch_rows
         while not self._exhausted:
-            columns = _Columns.of(description, self._length, batch_rows + SPARE)
-            filled = self._filled(columns, enough)
+            columns = _Columns.of(description, self._length, self._context.batch_rows + SPARE)
+            filled = self._filled(columns)
             if self._context.counters is not None:
                 _count(self._context.counters, self._orders, self._search.found)
             if filled:
@@ -171,20 +170,21 @@ class _PivotJoin:
             # So that the allocator may give their memory to the next batch.
             del columns
 
-    def _filled(self, columns: _Columns, enough: int) -> int:
-        """Write matches to columns, and return how many there are: enough, or all that are left."""
+    def _filled(self, columns: _Columns) -> int:
+        """Write matches to columns, and return how many there are: a batch, or all that are left."""
         assert self._narrowed is not None
+        batch_rows = self._context.batch_rows
         waiting, threshold = self._waiting, self._narrowed.threshold
         is_fused = threshold is None and self._description.is_uniform
         to_fill = MatchColumns(*columns[:4], self._narrowed.likely)
         filled = 0
-        while filled + waiting.count < enough:
+        while filled + waiting.count < batch_rows:
             checkpoint()
             if is_fused:
                 filled, self._exhausted = self._fused(columns, to_fill, filled)
                 paused = True
             else:
-                paused = self._find(self._context.batch_rows - filled - waiting.count)
+                paused = self._find(batch_rows - filled - waiting.count)
             if self._exhausted:
                 break
             if not paused and waiting.count >= min(waiting.enough, self._most):
@@ -246,7 +246,7 @@ class _Waiting:
     @property
     def enough(self) -> int:
         """How many are worth it. More than were weighed so far would wait for a threshold that some raise."""
-        return _MOST_GATHERED if self._threshold is None else min(self._weighed, MOST_RAISING)
+        return _MOST_GATHERED if self._threshold is None else min(self._weighed, _MOST_GATHERED)
 
     def add(self, chosen: Int64) -> None:
         """Have some more wait: (l, m) int64, their candidates."""

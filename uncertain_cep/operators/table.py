@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from uncertain_cep.config import FEW_COMPONENTS
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.pivot_join import pivot_join
@@ -95,8 +94,7 @@ def _joined(context: ExecutionContext) -> Iterator[MatchBatch]:
     if context.tree is None:
         return pivot_join(context)
     threshold = context.threshold
-    is_short = len(context.plan.components) <= FEW_COMPONENTS
-    if threshold is not None and not threshold.is_worth_bounds and is_short:
+    if threshold is not None and not threshold.is_worth_bounds:
         context = replace(context, threshold=None)
     return tree_join(context)
 

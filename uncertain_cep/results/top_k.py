@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 
 from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import FIRST_SHARE, WORTH_TRYING
 from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.context import Threshold
 from uncertain_cep.plan import EvaluationPlan
@@ -26,6 +26,12 @@ __all__ = ["RisingThreshold", "best_chunk"]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+FIRST_SHARE: Final = 128
+"""One of so many first events, those of the smallest ids, is tried before the others."""
+
+WORTH_TRYING: Final = 4096
+"""First events from which it is worth while."""
 
 
 def best_chunk(

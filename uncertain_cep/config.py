@@ -178,21 +178,6 @@ SAMPLED_FOR_NOTHING: Final = 1024
 SECONDS_FOR_NOTHING: Final = 1.0
 """How long that may take, all in all."""
 
-FIRST_ROWS: Final = 4096
-"""Rows among which an event is looked for at first, then in four times as many each time."""
-
-FEW_ROWS: Final = 256
-"""Rows whose types are looked at as strings of Python, cheaper than Arrow's search (`--only latency`)."""
-
-FIRST_TYPES: Final = 32
-"""Rows of a larger table whose types are looked at as strings before Arrow searches for one."""
-
-FEW_TYPES: Final = 16
-"""Types that are looked for one by one; more of them are compared with all types that there are."""
-
-TYPE_ROWS: Final = 1 << 18
-"""Rows whose types are gathered at a time, until there are more than are compared."""
-
 MOST_COMPARED_TYPES: Final = 2000
 """Types among which names that are nearly the same are looked for."""
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.remarks import REMARKS, STAMPS, TRACE, stamped
 from uncertain_cep.candidates import diagnosed_events, diagnostics
+from uncertain_cep.candidates.diagnosed_events import TYPE_ROWS
 from uncertain_cep.candidates.diagnostics import Diagnostics
-from uncertain_cep.config import TYPE_ROWS
 from uncertain_cep.executor import execute
 from uncertain_cep.plan import make_plan
 
@@ -220,7 +220,6 @@ def test_a_candidate_is_found_wherever_it_is(data: st.DataObject, types: list[st
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(diagnosed_events, "FIRST_ROWS", data.draw(st.sampled_from([1, 2, 4096])))
         patch.setattr(diagnosed_events, "FEW_ROWS", data.draw(st.sampled_from([0, 256])))
-        patch.setattr(diagnosed_events, "FEW_TYPES", data.draw(st.sampled_from([0, 16])))
         lines = said(uc.match, table, query)
     if not types:
         assert lines == [diagnostics.EMPTY_TRACE]

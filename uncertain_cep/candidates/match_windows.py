@@ -18,7 +18,6 @@ from uncertain_cep.plan import EvaluationPlan
 __all__ = ["feasible", "time_differences"]
 
 Int64 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _ALWAYS: Final = np.array([[-(2**62)], [2**62]], dtype=np.int64)
 _NONE: Final = np.empty(0, dtype=np.int64)
@@ -58,8 +57,6 @@ def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
     lags = time_differences(plan, window)
     order = sorted(range(len(selection.rows)), key=lambda j: len(selection.rows[j]))
     rarest = order[0]
-    if not _may_be_worth_while(selection, order, lags):
-        return selection
     shift, line, _ = partition_bases(
         selection.lower, selection.upper, selection.partition, selection.partitions, window + 2,
         selection.extremes,
@@ -102,22 +99,6 @@ def time_differences(plan: EvaluationPlan, window: int) -> Int64:
         # No path is longer, unless no match fits.
         lags = np.minimum(np.maximum(lags, lags[:, k, None] + lags[None, k, :]), max(length, window))
     return lags
-
-
-def _may_be_worth_while(selection: Selection, order: list[int], lags: Int64) -> bool:
-    """Return whether `_worth_while` may be true, in less time than a union of intervals takes."""
-    rarest = order[0]
-    if selection.partitions > 1 or not selection.spreads[rarest].ascends:
-        return True
-    sampled = near = 0
-    for j in order[1:]:
-        part = _Part.sample(selection, j, _NONE)
-        in_reach = part.surely_in_reach(
-            selection.lower[rarest], selection.upper[rarest], lags[rarest, j], -lags[j, rarest]
-        )
-        sampled += len(in_reach)
-        near += int(np.count_nonzero(in_reach))
-    return sampled - near >= WORTH_DROPPING * sampled
 
 
 def _worth_while(selection: Selection, shift: Int64, times: Int64, order: list[int], lags: Int64) -> bool:
@@ -170,18 +151,6 @@ class _Part(NamedTuple):
         hint = np.zeros(len(self.shift), dtype=np.int64)
         count = touching(self.lower, self.upper, self.partition, self.shift, times, hint, places)
         return places[:count] if self.place is None else self.place[places[:count]]
-
-    def surely_in_reach(self, lower: Int64, upper: Int64, shortest: int, longest: int) -> Mask:
-        """Mark some that can follow one of other intervals by ``shortest .. longest`` ticks, and no others.
-
-        ``lower`` ascends, and partitions are not told apart. Of the intervals that begin in time for a
-        candidate only the last one is looked at. Where all are equally long none ends later, and every
-        candidate that can follow one is returned.
-        """
-        if shortest > longest:
-            return np.zeros(len(self.lower), dtype=np.bool_)
-        last = np.searchsorted(lower, self.upper - shortest, side="right") - 1
-        return (last >= 0) & (upper[last] + longest >= self.lower)
 
     def at(self, times: Int64) -> _Part:
         """Return the part of a whole component that can happen at some times."""

@@ -207,9 +207,6 @@ FEW_CHOICES: Final = 2_000_000
 LONG_EVALUATION: Final = 5e7
 """From so many ns on that an evaluation is expected to take, statistics are measured on a larger sample."""
 
-CLEARLY_CHEAPER: Final = 0.9
-"""A tree takes the place of the pivot join if it is expected to cost at most this share of it."""
-
 # Prices of the steps of an evaluation: `python -m benchmarks fit` fits those of joins anew; `--only plans`
 # compares the plans that they choose with the best.
 

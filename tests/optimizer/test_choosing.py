@@ -221,7 +221,7 @@ LATENCY_GOLDENS = [
         "(((a b) d) c)",
     ),
     # The pivot join meets only what can be completed, and so little waits.
-    (THREE.format("a.y < c.y"), "auto", (1e6, 1e6, 1e2), {"ac": 0.01}, "((c a) b)", 10.0, PIVOT),
+    (THREE.format("a.y < c.y"), "auto", (1e6, 1e6, 1e2), {"ac": 0.01}, "((c a) b)", 20.0, PIVOT),
     (THREE.format("a.x = c.x"), "zstream", (1e6,) * 3, {"a=c": 1e-4}, "((a b) c)", 100.0, "(a (b c))"),
 ]
 

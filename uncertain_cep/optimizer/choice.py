@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.config import (
-    CLEARLY_CHEAPER,
     COARSE_SAMPLE,
     FEW_CHOICES,
     FINE_SAMPLE,
@@ -155,7 +154,7 @@ def planned(plan: EvaluationPlan, statistics: Statistics, search: SearchCost | N
     shown = format_tree(trees[best], variables)
     expected = "expected to cost, with latency," if plan.latency_weight else "expected to take"
     what = "the join in pattern order" if search is None else "the backtracking search"
-    if costs[best] < CLEARLY_CHEAPER * other:
+    if costs[best] < other:
         why = (
             f"{shown}, {searched}, is {expected} {time_text(costs[best])}, "
             f"{other / max(costs[best], 1e-9):,.1f} times less than {what}"

@@ -14,8 +14,9 @@ from confidence.chain.uniform import chain_confidence
 from confidence.kernel import kernel
 from eventbased import spans_written_out
 from eventbased.config import MATCH_CUBES, SPARE, WHOLE_BATCHES
-from eventbased.joins.join_state import BEGIN, PARENT, PASS, SIZE, JoinBytecode, JoinState, trace_back
-from eventbased.layout import Candidates, SharedEvents
+from eventbased.joins.join_state import BEGIN, PARENT, PASS, SIZE, JoinState, PivotInputs, trace_back
+from eventbased.layout import Candidates
+from eventbased.span_chains import SpanWork
 from eventbased.span_columns import MatchColumns, keep_likely, matches_unweighed
 
 Int64 = NDArray[np.int64]
@@ -104,7 +105,7 @@ class MatchFinder:
 
     Parameters
     ----------
-    w, candidates, shared, limit, most, order, bytecode, search, spans
+    inputs, search, spans
         As for :func:`eventbased.joins.pivot_join.join`. ``spans`` has more columns than there is room for
         matches.
     payload : (n + SPARE,) int64
@@ -118,14 +119,19 @@ class MatchFinder:
     """
 
     def __init__(
-        self, w: int, candidates: Candidates, shared: SharedEvents, limit: Int64, most: Int64, order: Int64,
-        bytecode: JoinBytecode, search: JoinState, spans: Int64, payload: Int64, longest: Int64,
-        is_open: bool, chains: Chains | None,
-    ) -> None:  # fmt: skip
-        self._given = w, candidates, shared, limit, most, order, bytecode, search
+        self,
+        inputs: PivotInputs,
+        search: JoinState,
+        spans: Int64,
+        payload: Int64,
+        longest: Int64,
+        is_open: bool,
+        chains: Chains | None,
+    ) -> None:
+        self._inputs, self._search = inputs, search
         self._spans, self._payload = spans, payload
         self._longest, self._is_open, self._chains = longest, is_open, chains
-        self._kernel = _MATCHES.get(len(order)) if is_open and chains is not None else None
+        self._kernel = _MATCHES.get(len(inputs.order)) if is_open and chains is not None else None
 
     def fill(self, columns: MatchColumns, filled: int) -> tuple[int, int, int, bool]:
         """Fill columns from ``filled`` on.
@@ -157,32 +163,49 @@ class MatchFinder:
         O(matches) beside the join; for each span and column a few whole vectors are written, without a
         branch. It is one call of one kernel, or two: between two of them a thread waits for the interpreter.
         """
-        given = *self._given, steps_per_call(), self._spans, self._payload
         if self._kernel is None:
-            return self._in_two_calls(given, columns, filled)
-        arguments = *given, self._longest, self._chains, columns, filled
-        begun, filled, count, lost = map(int, self._kernel(*arguments))
+            return self._in_two_calls(columns, filled)
+        begun, filled, count, lost = map(
+            int,
+            self._kernel(
+                self._inputs, self._search, steps_per_call(), self._spans, self._payload, self._longest,
+                self._chains, columns, filled,
+            ),
+        )  # fmt: skip
         return begun, filled, count, lost > 0
 
-    def _in_two_calls(
-        self, given: tuple[Any, ...], columns: MatchColumns, filled: int
-    ) -> tuple[int, int, int, bool]:
-        w, candidates, _, _, _, order, _, search = self._given
+    def _in_two_calls(self, columns: MatchColumns, filled: int) -> tuple[int, int, int, bool]:
+        w, candidates, _, _, _, order, _ = self._inputs
+        search = self._search
         begin, room = filled, columns
         if self._is_open:
             most_weighed = max(MATCH_CUBES // len(order) ** 3, 1)
             room = columns._replace(lower=columns.lower[: filled + most_weighed + SPARE])
-        begun, filled, count, _ = map(int, matches_unweighed(*given, self._is_open, room, filled))
-        found = columns.confidence[begin:filled]
-        if not self._is_open or not len(found):
-            found[:] = 1.0
+        # Numba types a kernel at its calls.
+        kernel: Any = matches_unweighed
+        begun, filled, count, _ = map(
+            int,
+            kernel(
+                self._inputs,
+                search,
+                steps_per_call(),
+                self._spans,
+                self._payload,
+                self._is_open,
+                room,
+                filled,
+            ),
+        )
+        confidences = columns.confidence[begin:filled]
+        if not self._is_open or not len(confidences):
+            confidences[:] = 1.0
             return begun, filled, count, False
         if self._chains is None:
-            found[:] = np.nan
+            confidences[:] = np.nan
             return begun, filled, count, True
         ordered = order[search.state[PASS]]
         lost = confidences_of_spans(
-            ordered, search, self._spans, count, w, candidates, self._longest, self._chains, found
+            ordered, search, self._spans, count, w, candidates, self._longest, self._chains, confidences
         )
         if columns.least > 0.0 and not lost:
             filled = int(keep_likely(columns, begin, filled))
@@ -209,10 +232,10 @@ def confidences_of_spans(
         As for :class:`MatchFinder`.
     """
     length = ordered.shape[0]
-    cursor, chosen, own = np.zeros(3, np.int64), np.empty((2, length), np.int64), np.empty(2 * length)
+    work = SpanWork(np.zeros(3, np.int64), np.empty((2, length), np.int64), np.empty(2 * length))
     lost = _CONFIDENCES[length](
-        ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
-        longest[ordered[length - 1]], chosen, own, chains, float(w), out,
+        ordered, search.blocks, spans, count, work, candidates.lower, candidates.upper,
+        longest[ordered[length - 1]], chains, float(w), out,
     )  # fmt: skip
     return bool(lost)
 

@@ -227,9 +227,9 @@ def _lift(events, shift, step, out, lengths):
             while n < stop and out_upper[n] - out_lower[n] == size:
                 n += 1
             k = 0
-            rest = size
-            while rest:
-                rest >>= _CLASS_RATIO_BITS
+            remainder = size
+            while remainder:
+                remainder >>= _CLASS_RATIO_BITS
                 k += 1
             lengths[j, k, 1] = size if lengths[j, k, 0] == 0 else min(lengths[j, k, 1], size)
             lengths[j, k, 2] = max(lengths[j, k, 2], size)

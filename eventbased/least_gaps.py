@@ -89,22 +89,22 @@ def best_of(gaps: Int64, length: int, size: int, w: int) -> Float64:
 
     The gaps, (k,), are at most ``w / length``.
     """
-    moves, many = _moves(length), len(gaps)
-    rest = w - gaps
+    moves, gap_count = _moves(length), len(gaps)
+    remainder = w - gaps
     steps = np.arange(length - 1)[:, np.newaxis]
     # Equal shares for the others.
-    place = np.vstack((np.zeros_like(gaps), gaps + rest * steps // (length - 1)))
+    place = np.vstack((np.zeros_like(gaps), gaps + remainder * steps // (length - 1)))
     # With three components that is best: log-concave in the one that is free, and alike in a mirror.
     stride = 4 ** max((size.bit_length() - 3) // 2, 0) if length > 3 else 1
     climbed = 0
     while True:
         tried = place[:, :, np.newaxis] + stride * moves[:, np.newaxis, :]
         lower = np.ascontiguousarray(tried.reshape(length, -1))
-        found = confidences(lower, lower + (size - 1), w).reshape(many, -1)
+        found = confidences(lower, lower + (size - 1), w).reshape(gap_count, -1)
         best = np.nan_to_num(found).argmax(axis=1)
         climbed += 1
         if climbed < MOST_CLIMBED and bool(best.any()):
-            place = tried[:, np.arange(many), best]
+            place = tried[:, np.arange(gap_count), best]
             continue
         if stride == 1:
             break
@@ -113,7 +113,7 @@ def best_of(gaps: Int64, length: int, size: int, w: int) -> Float64:
     found[np.isnan(found)] = 1.0
     here, highest = found[:, 0], found.max(axis=1)
     # Every bound is between gap - l * size and w + l * size; with two components none is left to choose.
-    reach = 2.0 * (rest + 2.0 * length * size) if length > 2 else 0.0
+    reach = 2.0 * (remainder + 2.0 * length * size) if length > 2 else 0.0
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         gain = np.log(highest / here) + 2.0 * CONFIDENCE_ERROR
         bound = np.where(here > 0.0, here * (1.0 + CONFIDENCE_ERROR) * np.exp(gain * reach), 1.0)

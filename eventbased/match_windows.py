@@ -68,10 +68,10 @@ def restricted(times, others, least, most):
         Segments. O(m + k).
     """
     count, other_count = times.shape[1], others.shape[1]
-    found = np.empty((2, count + other_count), np.int64)
+    segments = np.empty((2, count + other_count), np.int64)
     size = 0
     if least > most:
-        return found[:, :0].copy()
+        return segments[:, :0].copy()
     i = 0
     k = 0
     while k < other_count and i < count:
@@ -85,13 +85,13 @@ def restricted(times, others, least, most):
         while i < count and times[1, i] < begin:
             i += 1
         while i < count and times[0, i] <= end:
-            found[0, size] = max(times[0, i], begin)
-            found[1, size] = min(times[1, i], end)
+            segments[0, size] = max(times[0, i], begin)
+            segments[1, size] = min(times[1, i], end)
             size += 1
             if times[1, i] > end:
                 break
             i += 1
-    return found[:, :size].copy()
+    return segments[:, :size].copy()
 
 
 @kernel
@@ -116,10 +116,10 @@ def touching(lower, upper, partition, shift, times, hint, out):
     Returns
     -------
     int
-        How many have; their indices are ``out[:found]``. O(n + m) if the intervals of each partition come by
+        How many have; their indices are ``out[:filled]``. O(n + m) if the intervals of each partition come by
         ascending bounds, else O(n log m).
     """
-    found = 0
+    filled = 0
     count = times.shape[1]
     starts, stops = times[0], times[1]
     for i in range(lower.shape[0]):
@@ -127,9 +127,9 @@ def touching(lower, upper, partition, shift, times, hint, out):
         moved = shift[number]
         index = first_above(stops, 0, count, lower[i] + moved - 1, hint[number])
         hint[number] = index
-        out[found] = i
-        found += index < count and starts[index] <= upper[i] + moved
-    return found
+        out[filled] = i
+        filled += index < count and starts[index] <= upper[i] + moved
+    return filled
 
 
 @kernel(allocates=True)

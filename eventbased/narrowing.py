@@ -116,8 +116,8 @@ def share_left(candidates: Candidates, w: int, distance: Int64) -> float:
     """
     length = len(candidates.first) - 1
     longest = np.maximum.reduceat(candidates.class_longest, candidates.first_class[:-1])
-    whole, left = float(w + int(longest.sum())), float(w - length * int(distance.min()))
-    return 1.0 if left >= whole else (left / whole) ** (length - 1)
+    whole, narrowed_span = float(w + int(longest.sum())), float(w - length * int(distance.min()))
+    return 1.0 if narrowed_span >= whole else (narrowed_span / whole) ** (length - 1)
 
 
 def narrowed(candidates: Candidates, w: int, distance: Int64) -> Narrowed:
@@ -140,8 +140,12 @@ def narrowed(candidates: Candidates, w: int, distance: Int64) -> Narrowed:
     taken_off = apart * np.arange(length)
     lower, upper, highest = empty((3, len(candidates.lower)))
     # Behind the last candidate they are read, too.
-    for own, given in ((lower, candidates.lower), (upper, candidates.upper), (highest, candidates.highest)):
-        own[-SPARE:] = given[-SPARE:]
+    for target, source in (
+        (lower, candidates.lower),
+        (upper, candidates.upper),
+        (highest, candidates.highest),
+    ):
+        target[-SPARE:] = source[-SPARE:]
     wide = np.maximum(-distance, 0) if not apart else np.zeros_like(distance)
     for j, (begin, end) in enumerate(zip(candidates.first_class, candidates.first_class[1:], strict=False)):
         for c in range(begin, end):
@@ -150,10 +154,10 @@ def narrowed(candidates: Candidates, w: int, distance: Int64) -> Narrowed:
             np.subtract(candidates.upper[part], taken_off[j], out=upper[part])
             np.minimum(upper[part], lower[part] + wide[c], out=upper[part])
             np.maximum.accumulate(upper[part], out=highest[part])
-    found = candidates._replace(
+    candidates_narrowed = candidates._replace(
         class_shortest=np.minimum(candidates.class_shortest, wide),
         class_longest=np.minimum(candidates.class_longest, wide),
         lower=lower, upper=upper, highest=highest, follow=empty(len(candidates.follow)),
     )  # fmt: skip
-    fill_follow(found)
-    return Narrowed(found, w - length * apart, taken_off)
+    fill_follow(candidates_narrowed)
+    return Narrowed(candidates_narrowed, w - length * apart, taken_off)

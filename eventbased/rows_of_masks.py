@@ -49,7 +49,7 @@ def pack_masks(one, other, bits):
 
 
 @kernel
-def take_rows(begin, end, bits, ids, lower, upper, rows, start, following, low, high, told):
+def take_rows(begin, end, bits, ids, lower, upper, rows, start, following, low, high, times):
     """Write the rows that are set, gather their times, and return 1 if ids ascend, else 0. O(n + m).
 
     Parameters
@@ -65,7 +65,7 @@ def take_rows(begin, end, bits, ids, lower, upper, rows, start, following, low, 
         The times of all rows, ticks. Empty: times are not asked for.
     rows : (m,) int64
         Overwritten.
-    start, following, low, high, told
+    start, following, low, high, times
         As for :func:`eventbased.times_of_rows.times_of_rows`.
 
     Notes
@@ -88,5 +88,5 @@ def take_rows(begin, end, bits, ids, lower, upper, rows, start, following, low, 
         i &= POSITIVE
         falls |= ids[(i + 1) & POSITIVE] <= ids[i]
     if lower.shape[0]:
-        times_of_rows(begin, end, lower, upper, rows, start, following, low, high, told)
+        times_of_rows(begin, end, lower, upper, rows, start, following, low, high, times)
     return falls ^ 1

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from confidence.chain.side_by_side import CHAINS
 from confidence.kernel import kernel
@@ -16,14 +19,25 @@ WITHIN: Final = 1
 PLACE: Final = 2
 
 
+class SpanWork(NamedTuple):
+    """Where :func:`chains_of_spans` stands, and its work arrays."""
+
+    cursor: NDArray[np.int64]
+    """(3,) int64. The span to go on with, its first match, and the place of that."""
+    chosen: NDArray[np.int64]
+    """(2, l) int64."""
+    bounds: NDArray[np.float64]
+    """(2 l,) float64."""
+
+
 @kernel(packed=True)
-def chains_of_spans(ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, out):
+def chains_of_spans(ordered, blocks, spans, count, work, lower, upper, longest, chains, out):
     """Write the bounds of the next matches of some spans side by side; return of how many.
 
     Matches whose times are all certain are not among them: the join has looked at them, and their confidence
-    is written to ``out``. ``cursor`` holds the span to go on with, its first match, and the place of that.
-    ``chosen``, (2, l) int64, and ``own``, (2 l,) float64, are work arrays.
+    is written to ``out``.
     """
+    cursor, chosen, own_bounds = work
     bounds, place = chains.bounds, chains.place
     last = ordered.shape[0] - 2
     running = ordered[last + 1]
@@ -51,10 +65,10 @@ def chains_of_spans(ordered, blocks, spans, count, cursor, lower, upper, longest
             certain = longest == 0
             for t in range(s + 1, last + 1):
                 c = chosen[0, t]
-                own[2 * ordered[t]] = float(lower[c] - base)
-                own[2 * ordered[t] + 1] = float(upper[c] - base)
+                own_bounds[2 * ordered[t]] = float(lower[c] - base)
+                own_bounds[2 * ordered[t] + 1] = float(upper[c] - base)
             for r in range(first_row, first_row + 2 * last + 2, 2):
-                certain = certain and own[r] == own[r + 1]
+                certain = certain and own_bounds[r] == own_bounds[r + 1]
         i = spans[BEGIN, k] + begun
         size = min(spans[SIZE, k] - begun, CHAINS - filled)
         begun += size
@@ -75,7 +89,7 @@ def chains_of_spans(ordered, blocks, spans, count, cursor, lower, upper, longest
             i &= POSITIVE
             n &= POSITIVE
             for r in range(first_row, first_row + 2 * last + 2):
-                x = own[r]
+                x = own_bounds[r]
                 bounds[r, n], bounds[r, n + 1], bounds[r, n + 2], bounds[r, n + 3] = x, x, x, x
             for values, to in ((lower, of_low), (upper, of_high)):
                 v0, v1, v2, v3 = values[i], values[i + 1], values[i + 2], values[i + 3]

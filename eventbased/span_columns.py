@@ -94,13 +94,13 @@ def _gather_by_row(rows, sizes, count):
     last = -1
     total = 0
     for k in range(count):
-        found = rows[k]
-        same = found == last
+        row = rows[k]
+        same = row == last
         total = total * same + sizes[k]
         filled += not same
-        rows[filled] = found
+        rows[filled] = row
         sizes[filled] = total
-        last = found
+        last = row
     return filled + 1
 
 
@@ -140,24 +140,24 @@ def write_ranges(running, block, minimum, spans, count, w, depth, lower, upper, 
         m = minimum[block[PIVOT, r]]
         # A of the first event and B of the last one count without the window. One of them belongs to the
         # component that completes the match; if it is the first one, the last one's B is the pivot's, m.
-        least = block[TOP, r] - w - shift
+        earliest = block[TOP, r] - w - shift
         less = shift
-        most = m + depth - shift
+        latest = m + depth - shift
         more = depth - shift
         if running == 0:
             more += w
         else:
-            least = max(least, block[FIRST, r] - shift)
+            earliest = max(earliest, block[FIRST, r] - shift)
             less += w
-            most += w
+            latest += w
         while True:
             i &= POSITIVE
             n &= POSITIVE
             # Four at a time: unlike a copy, this takes no vector instructions.
             a0, a1, a2, a3 = lower[i] - less, lower[i + 1] - less, lower[i + 2] - less, lower[i + 3] - less
             b0, b1, b2, b3 = upper[i] + more, upper[i + 1] + more, upper[i + 2] + more, upper[i + 3] + more
-            a0, a1, a2, a3 = max(least, a0), max(least, a1), max(least, a2), max(least, a3)
-            b0, b1, b2, b3 = min(most, b0), min(most, b1), min(most, b2), min(most, b3)
+            a0, a1, a2, a3 = max(earliest, a0), max(earliest, a1), max(earliest, a2), max(earliest, a3)
+            b0, b1, b2, b3 = min(latest, b0), min(latest, b1), min(latest, b2), min(latest, b3)
             out_lower[n], out_lower[n + 1], out_lower[n + 2], out_lower[n + 3] = a0, a1, a2, a3
             out_upper[n], out_upper[n + 1], out_upper[n + 2], out_upper[n + 3] = b0, b1, b2, b3
             n += 4
@@ -168,20 +168,16 @@ def write_ranges(running, block, minimum, spans, count, w, depth, lower, upper, 
 
 
 @kernel(allocates=True)
-def next_matches(
-    w, candidates, shared, limit, most, order, bytecode, search, most_steps, room, spans, payload, columns,
-    filled,
-):  # fmt: skip
+def next_matches(inputs, search, most_steps, room, spans, payload, columns, filled):
     """Fill events and ranges of the matches of one call of the join; return the numbers of spans and matches.
 
     For ``payload``, ``columns`` and ``filled`` see :class:`eventbased.describe.MatchFinder`, for everything
     else :func:`eventbased.joins.pivot_join.join`. ``search.state[LEFT]`` becomes the steps that are left.
     """
-    count, found = join(
-        w, candidates, shared, limit, most, order, bytecode, search, most_steps, room, spans
-    )  # fmt: skip
-    if found > 0:
-        ordered = order[search.state[PASS]]
+    count, matched = join(inputs, search, most_steps, room, spans)
+    if matched > 0:
+        candidates = inputs.candidates
+        ordered = inputs.order[search.state[PASS]]
         length = ordered.shape[0]
         write_ids(ordered, search.blocks, spans, count, payload, columns.events, filled)
         write_ranges(
@@ -190,7 +186,7 @@ def next_matches(
             search.minimum,
             spans,
             count,
-            w,
+            inputs.w,
             length - 1,
             candidates.lower,
             candidates.upper,
@@ -198,16 +194,16 @@ def next_matches(
             columns.lower[filled:],
             columns.upper[filled:],
         )
-        search.state[LEFT] -= found * (length * length * length // _CUBES_A_STEP)
-    return count, found
+        search.state[LEFT] -= matched * (length * length * length // _CUBES_A_STEP)
+    return count, matched
 
 
 @kernel
 def _move(column, n, first, places, count):
     """Write the values at some places behind ``first``, ascending, from ``n`` on, which is not behind it."""
-    to, given = column[n : n + count], column[first:]
+    to, source = column[n : n + count], column[first:]
     for k in range(count):
-        to[k] = given[places[k] & POSITIVE]
+        to[k] = source[places[k] & POSITIVE]
 
 
 @kernel(allocates=True)
@@ -221,11 +217,11 @@ def keep_likely(columns, begin, end):
     n = begin
     for first in range(begin, end, _KEPT_AT_ONCE):
         size = min(_KEPT_AT_ONCE, end - first)
-        own = confidence[first : first + size]
+        confidences = confidence[first : first + size]
         count = 0
         for i in range(size):
             places[count & POSITIVE] = i
-            count += own[i] >= least
+            count += confidences[i] >= least
         if n + count < first + size:
             for j in range(columns.events.shape[0]):
                 _move(columns.events[j], n, first, places, count)
@@ -237,23 +233,19 @@ def keep_likely(columns, begin, end):
 
 
 @kernel(allocates=True)
-def matches_unweighed(
-    w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, once, columns,
-    filled,
-):  # fmt: skip
+def matches_unweighed(inputs, search, most_steps, spans, payload, once, columns, filled):
     """Find matches and fill all but their confidences; return as the kernels of ``spans_written_out`` do.
 
     ``once`` says that the join is called no more than once.
     """
-    left = most_steps
+    steps_left = most_steps
     places = columns.lower.shape[0] - SPARE
     while True:
         begun = filled
-        count, found = next_matches(
-            w, candidates, shared, limit, most, order, bytecode, search, left, places - filled, spans,
-            payload, columns, filled,
-        )  # fmt: skip
-        filled += found
-        left = search.state[LEFT]
-        if found == 0 or once or filled == places or left <= 0:
+        count, matched = next_matches(
+            inputs, search, steps_left, places - filled, spans, payload, columns, filled
+        )
+        filled += matched
+        steps_left = search.state[LEFT]
+        if matched == 0 or once or filled == places or steps_left <= 0:
             return begun, filled, count, 0

@@ -81,10 +81,10 @@ def in_order(low, high, offset, low_after, high_after, offset_after, pmf, head):
     -----
     O(1) if both are uniform, else O(U).
     """
-    found = _up_to(low_after, high_after, offset_after, low, high, offset, -1, pmf, head)
-    if found == 0.0:
+    share = _up_to(low_after, high_after, offset_after, low, high, offset, -1, pmf, head)
+    if share == 0.0:
         return 0.0
-    return min(found + _rounding(low, high, offset, low_after, high_after, offset_after), 1.0)
+    return min(share + _rounding(low, high, offset, low_after, high_after, offset_after), 1.0)
 
 
 @kernel

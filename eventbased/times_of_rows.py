@@ -24,7 +24,7 @@ _BLOCK: Final = 512
 
 
 @kernel
-def times_of_rows(begin, end, lower, upper, rows, start, following, low, high, told):
+def times_of_rows(begin, end, lower, upper, rows, start, following, low, high, times):
     """Gather the times of some rows, component by component, and look at those of all. O(n + m).
 
     Parameters
@@ -41,7 +41,7 @@ def times_of_rows(begin, end, lower, upper, rows, start, following, low, high, t
         As ``start`` without its end; overwritten.
     low, high : (m,) int64
         Overwritten: the times of ``rows``.
-    told : (l + 1, 4) int64
+    times : (l + 1, 4) int64
         :data:`NOTHING` in each row; overwritten, for each component by its earliest ``low``, its latest
         ``high``, its largest ``high - low``, and by 1 or 0, whether ``low`` ascends. The last row is of all
         rows: the earliest ``lower``, the latest ``upper``, 0, and whether each ``upper`` is at or behind its
@@ -53,7 +53,7 @@ def times_of_rows(begin, end, lower, upper, rows, start, following, low, high, t
     once.
     """
     length = following.shape[0]
-    whole_earliest, whole_latest, reversed_ = told[length, EARLIEST], told[length, LATEST], 0
+    whole_earliest, whole_latest, reversed_ = times[length, EARLIEST], times[length, LATEST], 0
     for first in range(begin, end, _BLOCK):
         stop = min(first + _BLOCK, end)
         for i in range(first, stop):
@@ -73,7 +73,7 @@ def times_of_rows(begin, end, lower, upper, rows, start, following, low, high, t
                 n += 1
             following[j] = n
             # Apart from the rest, as LLVM makes vectors of these loops.
-            earliest, latest, longest = told[j, EARLIEST], told[j, LATEST], told[j, LONGEST]
+            earliest, latest, longest = times[j, EARLIEST], times[j, LATEST], times[j, LONGEST]
             for k in range(held, n):
                 k &= POSITIVE
                 earliest, latest = min(earliest, low[k]), max(latest, high[k])
@@ -82,7 +82,7 @@ def times_of_rows(begin, end, lower, upper, rows, start, following, low, high, t
             for k in range(max(held, start[j] + 1), n):
                 k &= POSITIVE
                 descends |= low[k] < low[k - 1]
-            told[j, EARLIEST], told[j, LATEST], told[j, LONGEST] = earliest, latest, longest
-            told[j, IN_ORDER] &= descends ^ 1
-    told[length, EARLIEST], told[length, LATEST] = whole_earliest, whole_latest
-    told[length, IN_ORDER] &= reversed_ ^ 1
+            times[j, EARLIEST], times[j, LATEST], times[j, LONGEST] = earliest, latest, longest
+            times[j, IN_ORDER] &= descends ^ 1
+    times[length, EARLIEST], times[length, LATEST] = whole_earliest, whole_latest
+    times[length, IN_ORDER] &= reversed_ ^ 1

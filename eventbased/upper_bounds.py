@@ -75,7 +75,7 @@ def _reaches(x, y, shift, lower, upper, most):
 
 
 @kernel
-def _narrowed(begin, stop, first, last, shifts, most, lower, upper):
+def _narrowed(begin, stop, first, last, shifts, most_apart, lower, upper):
     """Return the part of a span that keeps two conditions, the first of which ascends and the other descends.
 
     Parameters
@@ -85,7 +85,7 @@ def _narrowed(begin, stop, first, last, shifts, most, lower, upper):
     first, last : (2,) int64
         For each condition the candidates on its two sides; -1 for that of the span.
     shifts : (2,) int64
-    most : (2,) float64
+    most_apart : (2,) float64
         How many pairs of times may break a condition.
     """
     for side in range(2):
@@ -94,7 +94,7 @@ def _narrowed(begin, stop, first, last, shifts, most, lower, upper):
             middle = (low + high) >> 1
             x = middle if first[side] < 0 else first[side]
             y = middle if last[side] < 0 else last[side]
-            if _reaches(x, y, shifts[side], lower, upper, most[side]) == (side == 0):
+            if _reaches(x, y, shifts[side], lower, upper, most_apart[side]) == (side == 0):
                 high = middle
             else:
                 low = middle + 1
@@ -145,7 +145,7 @@ def filter_spans(
     first = np.empty(2, np.int64)
     last = np.empty(2, np.int64)
     shifts = np.empty(2, np.int64)
-    most = np.empty(2, np.float64)
+    most_apart = np.empty(2, np.float64)
     need = needed(least)
     ranked = rank.shape[0] > 0
     # The order with the neighbour, and the window: from one candidate to the next, one becomes more likely
@@ -153,7 +153,7 @@ def filter_spans(
     order = 1 if running == 0 else 0
     window = 1 - order
     shifts[order], shifts[window] = 0, w
-    found = 0
+    kept = 0
     row = -1
     of_row = 1.0
     for k in range(spans.shape[1]):
@@ -181,8 +181,8 @@ def filter_spans(
             ticks = float(upper[begin] - lower[begin] + 1)
             for side in range(2):
                 other = max(first[side], last[side])
-                most[side] = spare * ticks * float(upper[other] - lower[other] + 1)
-            begin, stop = _narrowed(begin, stop, first, last, shifts, most, lower, upper)
+                most_apart[side] = spare * ticks * float(upper[other] - lower[other] + 1)
+            begin, stop = _narrowed(begin, stop, first, last, shifts, most_apart, lower, upper)
         for i in range(begin, stop):
             if ranked and running == 0 and rank[i] > last_rank:
                 continue
@@ -192,9 +192,9 @@ def filter_spans(
             if bound * _in_order(chosen[length - 1], chosen[0], w, lower, upper, offset) < need:
                 continue
             for j in range(length):
-                out[j, found] = chosen[j]
-            found += 1
-    return found
+                out[j, kept] = chosen[j]
+            kept += 1
+    return kept
 
 
 @kernel

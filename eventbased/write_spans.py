@@ -28,7 +28,7 @@ from confidence.chain.written_out import (
 from confidence.kernel import kernel
 from eventbased.config import FILTERED_AT_ONCE, SPARE
 from eventbased.joins.join_state import LEFT, PASS
-from eventbased.span_chains import SPAN, chains_of_spans
+from eventbased.span_chains import SPAN, SpanWork, chains_of_spans
 from eventbased.span_columns import keep_likely, next_matches
 
 __all__ = [
@@ -39,18 +39,14 @@ __all__ = [
 _KERNEL: Final = '''
 
 @kernel
-def confidences_of_{length}(
-    ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, w, out
-):
+def confidences_of_{length}(ordered, blocks, spans, count, work, lower, upper, longest, chains, w, out):
     """Fill the confidences of matches of {length} events; return how many are NaN.
 
     See :mod:`eventbased.span_chains`.
     """
     lost = 0
-    while cursor[SPAN] < count:
-        filled = chains_of_spans(
-            ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, out
-        )
+    while work.cursor[SPAN] < count:
+        filled = chains_of_spans(ordered, blocks, spans, count, work, lower, upper, longest, chains, out)
         if filled:
             lost += chains_of_{length}(chains.bounds, w, filled, chains.place, chains.values, out)
     return lost
@@ -59,39 +55,34 @@ def confidences_of_{length}(
 _BATCH: Final = '''
 
 @kernel(allocates=True)
-def matches_of_{length}(
-    w, candidates, shared, limit, most, order, bytecode, search, most_steps, spans, payload, longest, chains,
-    columns, filled,
-):  # fmt: skip
+def matches_of_{length}(inputs, search, most_steps, spans, payload, longest, chains, columns, filled):
     """Find matches of {length} events and fill their columns.
 
     Return what :meth:`eventbased.describe.MatchFinder.fill` does.
     """
-    cursor, chosen, own = np.empty(3, np.int64), np.empty((2, {length}), np.int64), np.empty({twice})
-    left = most_steps
+    candidates = inputs.candidates
+    work = SpanWork(np.empty(3, np.int64), np.empty((2, {length}), np.int64), np.empty({twice}))
+    steps_left = most_steps
     places = columns.lower.shape[0] - SPARE
     while True:
         begun = filled
         room = places - filled
         if columns.least > 0.0:
             room = min(room, FILTERED_AT_ONCE)
-        count, found = next_matches(
-            w, candidates, shared, limit, most, order, bytecode, search, left, room, spans, payload, columns,
-            filled,
-        )  # fmt: skip
-        if found == 0:
+        count, matched = next_matches(inputs, search, steps_left, room, spans, payload, columns, filled)
+        if matched == 0:
             return begun, filled, count, 0
-        filled += found
-        left = search.state[LEFT]
-        ordered = order[search.state[PASS]]
-        cursor[:] = 0
+        filled += matched
+        steps_left = search.state[LEFT]
+        ordered = inputs.order[search.state[PASS]]
+        work.cursor[:] = 0
         lost = confidences_of_{length}(
-            ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
-            longest[ordered[{last}]], chosen, own, chains, float(w), columns.confidence[begun:filled],
+            ordered, search.blocks, spans, count, work, candidates.lower, candidates.upper,
+            longest[ordered[{last}]], chains, float(inputs.w), columns.confidence[begun:filled],
         )  # fmt: skip
         if lost == 0 and columns.least > 0.0:
             filled = keep_likely(columns, begun, filled)
-        if lost or filled == places or left <= 0:
+        if lost or filled == places or steps_left <= 0:
             return begun, filled, count, lost
 '''
 

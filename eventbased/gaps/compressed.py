@@ -64,14 +64,14 @@ def compressed_matches(
         match = Intervals(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
         bounds = np.empty((4, size), np.int64)
         take_match(matches, n, candidates, conditions, scratch, gathered, match)
-        _, found = forbidden_in(
+        _, listed = forbidden_in(
             pools, rules, conditions, matches, n, match, bounds, window, scratch, gathered
         )
-        unmark(matches, n, candidates, found, gathered)
-        if found < 0:
+        unmark(matches, n, candidates, listed, gathered)
+        if listed < 0:
             return n, SPACE, (size, 0, 0, forbidden.event.shape[0] + 1)
         status, steps, first, last = events_between(
-            match, pmfs, window, gap, found, forbidden, most_steps, work, sums, chance
+            match, pmfs, window, gap, listed, forbidden, most_steps, work, sums, chance
         )
         if status == NO_SPACE:
             return n, SPACE, (size, first, last, 0)
@@ -84,10 +84,10 @@ def compressed_matches(
             out_lower[n] = 0
             out_upper[n] = -1
             continue
-        if filled + found > list_rows.shape[0]:
-            return n, LISTS, (0, 0, 0, filled + found)
+        if filled + listed > list_rows.shape[0]:
+            return n, LISTS, (0, 0, 0, filled + listed)
         elements = 0.0
-        for x in range(found):
+        for x in range(listed):
             if chance[x] > 0.0:
                 list_rows[filled] = forbidden.event[x]
                 filled += 1

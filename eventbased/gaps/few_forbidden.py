@@ -113,10 +113,10 @@ def _find(length, w, lower, upper, rows, classes, events, kind, out_lower, out_u
             out_lower[n], out_upper[n] = 0, -1
             continue
         # The range is that of order and window if no event has to be in a gap at its ends.
-        rest = kind[n]
+        remainder = kind[n]
         for j in range(1, length):
-            rest //= MOST + 1
-            for k in range(rest % (MOST + 1) if kind[n] >= 0 else 0):
+            remainder //= MOST + 1
+            for k in range(remainder % (MOST + 1) if kind[n] >= 0 else 0):
                 x = events[length + j * MOST + k, n]
                 at_first = lower[x] <= a[j - 1] - 1 or upper[x] >= a[j]
                 at_last = lower[x] <= b[j - 1] - 1 or upper[x] >= b[j]

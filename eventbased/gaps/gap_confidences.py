@@ -55,8 +55,8 @@ _Input = tuple[Placed, Int64, ForbiddenEvents, GapRules, Conditions, Pmfs, bool,
 
 @kernel(allocates=True)
 def gap_confidences(
-    matches, first_match, candidates, window, pools, rules, conditions, pmfs, limits, wanted, scratch,
-    gathered, tables, work, out,
+    matches, first_match, candidates, window, pools, rules, conditions, pmfs, limits, with_confidence,
+    scratch, gathered, tables, work, out,
 ):  # fmt: skip
     """Fill range and confidence of matches whose gaps must stay free.
 
@@ -73,7 +73,7 @@ def gap_confidences(
     conditions : Conditions
     pmfs : Pmfs
     limits : Limits
-    wanted : bool
+    with_confidence : bool
         Whether a confidence is needed where no event is in the way.
     scratch : Scratch
     gathered : Gathered
@@ -109,19 +109,19 @@ def gap_confidences(
         match = Intervals(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
         bounds = np.empty((4, size), np.int64)
         share = take_match(matches, n, candidates, conditions, scratch, gathered, match)
-        feasible, found = False, 0
+        feasible, listed = False, 0
         if share > 0.0:
-            feasible, found = forbidden_in(
+            feasible, listed = forbidden_in(
                 pools, rules, conditions, matches, n, match, bounds, window, scratch, gathered
             )
         tabled = False
-        if tables.key.shape[0] and feasible and found > 0:
+        if tables.key.shape[0] and feasible and listed > 0:
             tabled = tabled_edges(
-                bounds[2:], window, found, forbidden, pools, rules, matches.place[matches.start[n]],
+                bounds[2:], window, listed, forbidden, pools, rules, matches.place[matches.start[n]],
                 scratch.start, gathered.mark, pmfs, tables, work,
             )  # fmt: skip
-        unmark(matches, n, candidates, found, gathered)
-        if found < 0:
+        unmark(matches, n, candidates, listed, gathered)
+        if listed < 0:
             return n, SPACE, (size, 0, 0, forbidden.event.shape[0] + 1)
         out_error[n] = 0.0
         out_confidence[n] = 0.0
@@ -129,7 +129,7 @@ def gap_confidences(
         out_upper[n] = -1
         if not feasible:
             continue
-        if found == 0 and not wanted and largest(match.offset) < 0:
+        if listed == 0 and not with_confidence and largest(match.offset) < 0:
             out_lower[n] = bounds[2, 0]
             out_upper[n] = bounds[3, size - 1]
             continue
@@ -143,7 +143,7 @@ def gap_confidences(
             error = 0.0
         if status == TOO_DEAR:
             status, value, error, first, last = weighed_gaps(
-                match, pmfs, window, found, forbidden, limits, work
+                match, pmfs, window, listed, forbidden, limits, work
             )
         if status == NO_SPACE:
             return n, SPACE, (size, first, last, 0)
@@ -277,10 +277,10 @@ def _intervals(
     matches: MatchEvents, candidates: Placed, held: HeldOffsets, n: int
 ) -> tuple[Int64, Int64, Int64 | None]:
     """Return the bounds and boxes of the events of match n."""
-    own = slice(int(matches.start[n]), int(matches.start[n + 1]))
-    places = matches.place[own]
+    events = slice(int(matches.start[n]), int(matches.start[n + 1]))
+    places = matches.place[events]
     base = candidates.base[places]
-    boxes = matches.boxes[:, own] if matches.boxes.shape[1] else None
+    boxes = matches.boxes[:, events] if matches.boxes.shape[1] else None
     lower, upper = candidates.lower[places] - base, candidates.upper[places] - base
     rows = candidates.row[places]
     lower, upper, _ = intervals_given(held, n, rows, lower, upper, rows)

@@ -94,13 +94,13 @@ def part_of(matches: MatchEvents, begin: int, stop: int) -> MatchEvents:
 
 def by_counts(matches: MatchEvents, components: int) -> Iterator[tuple[tuple[int, ...], Int64]]:
     """Yield numbers of events of each component, and the matches that have so many, (k,) int64 ascending."""
-    found = len(matches.start) - 1
-    if not found:
+    match_count = len(matches.start) - 1
+    if not match_count:
         return
-    match = np.repeat(np.arange(found), np.diff(matches.start))
-    counts = np.bincount(match * components + matches.component, minlength=found * components)
-    counts = counts.reshape(found, components)
-    number = np.zeros(found, dtype=np.int64)
+    match = np.repeat(np.arange(match_count), np.diff(matches.start))
+    counts = np.bincount(match * components + matches.component, minlength=match_count * components)
+    counts = counts.reshape(match_count, components)
+    number = np.zeros(match_count, dtype=np.int64)
     for column in counts.T:
         # Dense again, so that the numbers stay small.
         number = np.unique(number * (int(column.max()) + 1) + column, return_inverse=True)[1]
@@ -349,7 +349,7 @@ def take_match(matches, n, candidates, conditions, scratch, gathered, match):
 
 
 @kernel
-def unmark(matches, n, candidates, found, gathered):
+def unmark(matches, n, candidates, listed, gathered):
     """Take off the marks of a match and of the events found for it; -1: of all there is room for."""
     held = gathered.held
     if held.start.shape[0]:
@@ -358,12 +358,12 @@ def unmark(matches, n, candidates, found, gathered):
     for k in range(matches.start[n], matches.start[n + 1]):
         gathered.mark[candidates.row[matches.place[k]]] = -1
     events = gathered.forbidden.event
-    for x in range(events.shape[0] if found < 0 else found):
+    for x in range(events.shape[0] if listed < 0 else listed):
         gathered.mark[events[x]] = -1
 
 
 @kernel
-def collect(pools, pool, first, above, until, gap, conditions, scratch, asked, found, gathered):
+def collect(pools, pool, first, above, until, gap, conditions, scratch, question, listed, gathered):
     """Add the events of a pool that are forbidden in a gap to those found; return their number, or -1.
 
     Parameters
@@ -377,13 +377,13 @@ def collect(pools, pool, first, above, until, gap, conditions, scratch, asked, f
     gap : int64
     conditions : Conditions
     scratch : Scratch
-    asked : tuple of 4 int64
+    question : tuple of 4 int64
         The place in ``scratch.element`` of the event asked about, -1 if nothing is asked, and what
         :func:`confidence.predicates.conditions.all_hold` takes: begin, end, newest.
-    found : int64
+    listed : int64
     gathered : Gathered
     """
-    slot, begin, end, newest = asked
+    slot, begin, end, newest = question
     mark, forbidden, held = gathered.mark, gathered.forbidden, gathered.held
     x, stop = _pool_range(pools, pool, first, above, until)
     kept = scratch.element[max(slot, 0)]
@@ -405,19 +405,19 @@ def collect(pools, pool, first, above, until, gap, conditions, scratch, asked, f
                 free = all_hold(conditions, scratch, begin, end, newest)
             if free:
                 if at < 0:
-                    if found == forbidden.lower.shape[0]:
+                    if listed == forbidden.lower.shape[0]:
                         scratch.element[max(slot, 0)] = kept
                         return -1
-                    at = found
+                    at = listed
                     mark[row] = at
                     forbidden.lower[at], forbidden.upper[at] = low, high
                     forbidden.offset[at], forbidden.event[at] = offset, row
                     forbidden.gaps[at] = False
-                    found += 1
+                    listed += 1
                 forbidden.gaps[at, gap] = True
         x += 1
     scratch.element[max(slot, 0)] = kept
-    return found
+    return listed
 
 
 @kernel
@@ -444,7 +444,7 @@ def forbidden_in(pools, rules, conditions, matches, n, match, bounds, window, sc
     -------
     feasible : bool
         Whether the match can be; nothing is listed if not.
-    found : int64
+    listed : int64
         The number of events; -1 without room.
     """
     count = match.lower.shape[0]
@@ -459,27 +459,27 @@ def forbidden_in(pools, rules, conditions, matches, n, match, bounds, window, sc
         b[k] += k
     length = rules.taking.shape[0]
     first = matches.place[matches.start[n]]
-    found = 0
+    listed = 0
     for d in range(1, count):
         plain_checkpoint()
         j = matches.component[matches.start[n] + d]
         pool = rules.taking[j]
-        asked = (-1, 0, 0, -1)
+        question = (-1, 0, 0, -1)
         stop = scratch.stop[j]
         if pool >= 0:
             begin = conditions.stages[j, 0 if d == scratch.start[j] else 1]
-            asked = (d, begin, conditions.stages[j, 2], j)
+            question = (d, begin, conditions.stages[j, 2], j)
             scratch.stop[j] = d + 1
         elif rules.between >= 0:
             pool = rules.between
         else:
             continue
-        found = collect(
-            pools, pool, first, a[d - 1], b[d], d, conditions, scratch, asked, found, gathered
+        listed = collect(
+            pools, pool, first, a[d - 1], b[d], d, conditions, scratch, question, listed, gathered
         )  # fmt: skip
         scratch.stop[j] = stop
-        if found < 0:
-            return True, found
+        if listed < 0:
+            return True, listed
     for k in range(rules.negated.shape[0]):
         after = rules.after[k]
         if after == 0:
@@ -489,13 +489,13 @@ def forbidden_in(pools, rules, conditions, matches, n, match, bounds, window, sc
         else:
             gap = scratch.start[after]
             above, until = a[gap - 1], b[gap]
-        asked = (scratch.start[length + k], conditions.negated[k], conditions.negated[k + 1], -1)
-        found = collect(
-            pools, rules.negated[k], first, above, until, gap, conditions, scratch, asked, found, gathered
+        question = (scratch.start[length + k], conditions.negated[k], conditions.negated[k + 1], -1)
+        listed = collect(
+            pools, rules.negated[k], first, above, until, gap, conditions, scratch, question, listed, gathered
         )
-        if found < 0:
-            return True, found
-    return True, found
+        if listed < 0:
+            return True, listed
+    return True, listed
 
 
 def intervals_given(
@@ -506,10 +506,10 @@ def intervals_given(
     ``lower``, ``upper`` and ``law``, (l,) int64, are those of independent times.
     """
     if len(held.start):
-        own = held.own
+        times_by_clock = held.own
         for i in range(held.start[n], held.start[n + 1]):
-            mine = own.clock[rows] == held.clock[i]
-            lower = np.where(mine, own.lower[rows] + held.value[i], lower)
-            upper = np.where(mine, own.upper[rows] + held.value[i], upper)
-            law = np.where(mine, own.offset[rows], law)
+            by_clock = times_by_clock.clock[rows] == held.clock[i]
+            lower = np.where(by_clock, times_by_clock.lower[rows] + held.value[i], lower)
+            upper = np.where(by_clock, times_by_clock.upper[rows] + held.value[i], upper)
+            law = np.where(by_clock, times_by_clock.offset[rows], law)
     return lower, upper, law

@@ -157,9 +157,9 @@ class HeldConfidences:
         CostlyMatchError, TooManyOffsetsError
             If a match takes too many steps, or has too many choices of offsets.
         """
-        begin, found = 0, len(matches.start) - 1
-        while begin < found:
-            rest = part_of(matches, begin, found)
+        begin, match_count = 0, len(matches.start) - 1
+        while begin < match_count:
+            rest = part_of(matches, begin, match_count)
             reach = self.in_reach(rest, candidates, laws[0], *forbidding, MOST_IN_REACH)
             stop = begin + len(reach.together)
             columns = tuple(column[begin:stop] for column in out)
@@ -378,8 +378,8 @@ class HeldConfidences:
         if not good.any():
             return 1, 0, 0.0, 0.0
         total = split.weight @ (means[0] * shares.prod(axis=0))
-        least, most = lower[:cases][good].min(), upper[:cases][good].max()
-        return int(least), int(most), float(total), float(split.weight @ errors.sum(axis=0))
+        earliest, latest = lower[:cases][good].min(), upper[:cases][good].max()
+        return int(earliest), int(latest), float(total), float(split.weight @ errors.sum(axis=0))
 
     def _given(
         self, match: int, clocks: Int64, values: Int64, matches: MatchEvents, now: Int64, inner: Inner

@@ -78,13 +78,13 @@ class InReach(NamedTuple):
 @kernel
 def _only_gap(gaps, event, size, is_set):
     """Return the only gap of a match of so many events that forbids an event, or SEVERAL."""
-    found = SEVERAL
+    only = SEVERAL
     for gap in range(size + 1):
         if gaps[event, gap]:
-            if is_set or found != SEVERAL:
+            if is_set or only != SEVERAL:
                 return SEVERAL
-            found = gap
-    return found
+            only = gap
+    return only
 
 
 @kernel(allocates=True)
@@ -132,32 +132,32 @@ def _list_in_reach(
         match = Intervals(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
         bounds = np.empty((4, size), np.int64)
         take_match(matches, n, candidates, conditions, scratch, gathered, match)
-        found = 0
+        forbidden_count = 0
         if is_set:
             above, until = smallest(match.lower) - window, largest(match.upper) + window
             length = rules.taking.shape[0]
             for k in range(rules.negated.shape[0]):
-                asked = (scratch.start[length + k], conditions.negated[k], conditions.negated[k + 1], -1)
-                if found >= 0:
-                    found = collect(
+                question = (scratch.start[length + k], conditions.negated[k], conditions.negated[k + 1], -1)
+                if forbidden_count >= 0:
+                    forbidden_count = collect(
                         pools, rules.negated[k], matches.place[matches.start[n]], above, until, 0, conditions,
-                        scratch, asked, found, gathered,
+                        scratch, question, forbidden_count, gathered,
                     )  # fmt: skip
         else:
-            _, found = forbidden_in(
+            _, forbidden_count = forbidden_in(
                 pools, rules, conditions, matches, n, match, bounds, window, scratch, gathered
             )
-        unmark(matches, n, candidates, found, gathered)
-        if found < 0:
+        unmark(matches, n, candidates, forbidden_count, gathered)
+        if forbidden_count < 0:
             return n, forbidden.event.shape[0] + 1, 0
         begin = reach.begin[n]
-        if begin + size + found > reach.listed.shape[1]:
-            return n, 0, begin + size + found
-        scratch.steps[0] += 4 * (size + found)
+        if begin + size + forbidden_count > reach.listed.shape[1]:
+            return n, 0, begin + size + forbidden_count
+        scratch.steps[0] += 4 * (size + forbidden_count)
         at = reach.start[n]
         reach.together[n] = True
         for again in range(3):
-            for k in range(size + found):
+            for k in range(size + forbidden_count):
                 if k < size:
                     row = candidates.row[matches.place[matches.start[n] + k]]
                 else:
@@ -181,7 +181,7 @@ def _list_in_reach(
                 elif again == 2:
                     counts[clock] = 0
         reach.start[n + 1] = at
-        reach.begin[n + 1] = begin + size + found
+        reach.begin[n + 1] = begin + size + forbidden_count
     return count, 0, 0
 
 
@@ -245,9 +245,9 @@ def in_reach(
 
 def _with_room(reach: InReach, more: int) -> InReach:
     """Return the same with room for so many more events."""
-    many = len(reach.clocks) + more
-    checkpoint(6 * 8 * many)
-    clocks, listed = np.empty(many, dtype=np.int64), np.empty((5, many), dtype=np.int64)
+    room = len(reach.clocks) + more
+    checkpoint(6 * 8 * room)
+    clocks, listed = np.empty(room, dtype=np.int64), np.empty((5, room), dtype=np.int64)
     clocks[: len(reach.clocks)] = reach.clocks
     listed[:, : len(reach.clocks)] = reach.listed
     return reach._replace(clocks=clocks, listed=listed)

@@ -126,7 +126,7 @@ def likely_limits(
     O(n) for each pair of classes of neighbouring components, and a table for their lengths. Only classes
     whose intervals are equally long are looked at.
     """
-    found = limit.copy()
+    likely = limit.copy()
     shortest, longest = candidates.class_shortest, candidates.class_longest
     first_class = candidates.first_class.tolist()
     tables: dict[tuple[int, int, int], tuple[Int64, int]] = {}
@@ -149,6 +149,6 @@ def likely_limits(
                 room, step = tables[sizes]
                 _tighten(
                     candidates.class_start[c], candidates.class_stop[c], candidates.class_start[other],
-                    candidates.class_stop[other], candidates.lower, event, 1 - sizes[1], step, room, found,
+                    candidates.class_stop[other], candidates.lower, event, 1 - sizes[1], step, room, likely,
                 )  # fmt: skip
-    return found
+    return likely

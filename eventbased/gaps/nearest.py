@@ -55,10 +55,10 @@ def filter_gaps(
     further = np.array([[0], [0], [1]])
     for j, step in product(range(1, length), NEAREST):
         if plain[j] and chosen.shape[1]:
-            before, own = chosen[j - 1 : j + 1]
-            beside = np.maximum(own + step, candidates.first[j])
+            before, event = chosen[j - 1 : j + 1]
+            beside = np.maximum(event + step, candidates.first[j])
             forbidden = (rows[beside] != rows[chosen]).all(axis=0)
-            chain = np.stack((before, beside, own))
+            chain = np.stack((before, beside, event))
             between = confidences(lower[chain] - further, upper[chain] - further, w + length - 3)
             # What is not known leaves out nothing.
             chosen = chosen[:, ~(forbidden & (1.0 - between < need - ROUNDING))]

@@ -151,7 +151,7 @@ def _keep_shared(start, stop, forbidden):
 
 @kernel(allocates=True)
 def next_confidences(
-    matches, group, first_match, w, own, others, classes, pmfs, bytecode, limits, work, forbidden, tables,
+    matches, group, first_match, w, events, pool, classes, pmfs, bytecode, limits, work, forbidden, tables,
     untabled, out,
 ):  # fmt: skip
     """Fill range and confidence of matches whose gaps no event that could have been taken may have come in.
@@ -159,19 +159,19 @@ def next_confidences(
     Parameters
     ----------
     matches : (l, m) int64
-        The candidates of each match, as places in ``own``.
+        The candidates of each match, as places in ``events``.
     group : (m,) int64
         The partition of each match.
     first_match : int64
         The match to begin with.
     w : int64
         ``W - l``.
-    own : EventArrays
+    events : EventArrays
         What the matches hold.
-    others : EventArrays
+    pool : EventArrays
         What may be forbidden; ``place`` says what stands for a candidate in the bytecode.
     classes : Classes
-        Of ``others``.
+        Of ``pool``.
     pmfs : Pmfs
     bytecode : Bytecode
     limits : Limits
@@ -224,14 +224,14 @@ def next_confidences(
         for k in range(length):
             i = matches[k, n]
             chosen[k] = i
-            bounds[0, k] = own.lower[i]
-            bounds[1, k] = own.upper[i]
-            low[k] = own.lower[i] + k
-            high[k] = own.upper[i] + k
-            match.offset[k] = own.pmf_offset[i]
+            bounds[0, k] = events.lower[i]
+            bounds[1, k] = events.upper[i]
+            low[k] = events.lower[i] + k
+            high[k] = events.upper[i] + k
+            match.offset[k] = events.pmf_offset[i]
         if not tight_bounds(bounds[0], bounds[1], w, a, b):
             continue
-        found = 0
+        listed = 0
         certain = False
         weighed = False
         for j in range(1, length):
@@ -253,53 +253,53 @@ def next_confidences(
                 )
             own_place = chosen[j]
             of_component = group[n] * length + j
-            before = found
+            before = listed
             alone = 0
             for c in range(classes.first[of_component], classes.first[of_component + 1]):
                 start, stop = classes.start[c], classes.stop[c]
-                x = first_above(others.lower, start, stop, earliest - j - classes.longest[c], start)
+                x = first_above(pool.lower, start, stop, earliest - j - classes.longest[c], start)
                 begun = x
-                while comparable and x < stop and others.lower[x] + j < latest:
-                    free = others.upper[x] + j > earliest
+                while comparable and x < stop and pool.lower[x] + j < latest:
+                    free = pool.upper[x] + j > earliest
                     if free and relation != UNRELATED:
-                        place = others.place[x]
+                        place = pool.place[x]
                         free = related(
                             relation, is_real, shift + place, null_shift + place, ints, floats, nulls, number,
                             real_number,
                         )  # fmt: skip
                     for k in range(length):
-                        free = free and others.event[x] != own.event[matches[k, n]]
+                        free = free and pool.event[x] != events.event[matches[k, n]]
                     if free and row < row_stop:
-                        chosen[j] = others.place[x]
+                        chosen[j] = pool.place[x]
                         free = holds(
                             code, row, row_stop, ints, floats, nulls, slots, chosen, whole, real, absent
                         )
                         chosen[j] = own_place
                     if (
                         free
-                        and others.lower[x] + j > high[j - 1]
-                        and others.upper[x] + j < low[j]
-                        and others.pmf_offset[x] > DOUBTFUL
+                        and pool.lower[x] + j > high[j - 1]
+                        and pool.upper[x] + j < low[j]
+                        and pool.pmf_offset[x] > DOUBTFUL
                     ):
                         certain = True
                         break
                     if free:
-                        at = found
-                        if others.shared[x]:
-                            for q in range(found):
-                                if forbidden.event[q] == others.event[x]:
+                        at = listed
+                        if pool.shared[x]:
+                            for q in range(listed):
+                                if forbidden.event[q] == pool.event[x]:
                                     at = q
-                        if at == found:
-                            if found == forbidden.event.shape[0]:
-                                return n, SPACE, (0, 0, 0, 2 * found)
-                            forbidden.lower[at] = others.lower[x] + j
-                            forbidden.upper[at] = others.upper[x] + j
-                            forbidden.offset[at] = others.pmf_offset[x]
-                            forbidden.event[at] = others.event[x]
+                        if at == listed:
+                            if listed == forbidden.event.shape[0]:
+                                return n, SPACE, (0, 0, 0, 2 * listed)
+                            forbidden.lower[at] = pool.lower[x] + j
+                            forbidden.upper[at] = pool.upper[x] + j
+                            forbidden.offset[at] = pool.pmf_offset[x]
+                            forbidden.event[at] = pool.event[x]
                             for k in range(forbidden.gaps.shape[1]):
                                 forbidden.gaps[at, k] = False
-                            found += 1
-                            if tables is not None and n != untabled and not others.shared[x]:
+                            listed += 1
+                            if tables is not None and n != untabled and not pool.shared[x]:
                                 forbidden.event[at] = -1
                                 alone += 1
                         forbidden.gaps[at, j] = True
@@ -312,7 +312,7 @@ def next_confidences(
                 if tabled[j]:
                     if spread > tables.free.shape[2]:
                         return n, SPREAD, (spread, 0, 0, 0)
-                    found = _keep_shared(before, found, forbidden)
+                    listed = _keep_shared(before, listed, forbidden)
                     weighed = True
         if certain:
             # An event that is surely in between: the match is beyond NELT.
@@ -332,13 +332,13 @@ def next_confidences(
                     continue
                 survive(
                     work.edge, at, j, group[n], ticks, (low[j], high[j], match.offset[j]),
-                    not own.shared[matches[j, n]], others, classes, pmfs, tables, inverse,
+                    not events.shared[matches[j, n]], pool, classes, pmfs, tables, inverse,
                 )  # fmt: skip
         status, value, first, last = forbidden_confidence(
-            match, a, b, pmfs, w + length, found, forbidden, weighed, limits, work
+            match, a, b, pmfs, w + length, listed, forbidden, weighed, limits, work
         )
         if status == COUPLED:
-            return n, GAPS, (found, int(weighed), 0, 0)
+            return n, GAPS, (listed, int(weighed), 0, 0)
         if status == TOO_DEAR:
             return n, COSTLY, (int(min(value, float(MOST_EDGES))), 0, 0, 0)
         if status == NO_SPACE:
@@ -351,7 +351,7 @@ def next_confidences(
 
 
 @kernel(allocates=True)
-def _coupled_confidence(matches, n, w, own, found, pmfs, limits, work, forbidden, out):
+def _coupled_confidence(matches, n, w, events, listed, pmfs, limits, work, forbidden, out):
     """Fill range and confidence of match n, some of whose forbidden events couple its gaps.
 
     Returns what :func:`next_confidences` does, that has found the events; ``n + 1`` matches are done then.
@@ -360,12 +360,12 @@ def _coupled_confidence(matches, n, w, own, found, pmfs, limits, work, forbidden
     match = Intervals(np.empty(length, np.int64), np.empty(length, np.int64), np.empty(length, np.int64))
     for k in range(length):
         i = matches[k, n]
-        match.lower[k] = own.lower[i] + k
-        match.upper[k] = own.upper[i] + k
-        match.offset[k] = own.pmf_offset[i]
-    status, value, error, first, last = weighed_gaps(match, pmfs, w + length, found, forbidden, limits, work)
+        match.lower[k] = events.lower[i] + k
+        match.upper[k] = events.upper[i] + k
+        match.offset[k] = events.pmf_offset[i]
+    status, value, error, first, last = weighed_gaps(match, pmfs, w + length, listed, forbidden, limits, work)
     if status == chains.PAUSED:
-        return n, GAPS, (found, 0, 0, 0)
+        return n, GAPS, (listed, 0, 0, 0)
     if status == TOO_DEAR:
         return n, COSTLY, (int(min(value, float(MOST_EDGES))), 0, 0, 0)
     if status == NO_SPACE:

@@ -163,9 +163,9 @@ def _survive(edge, at, ticks, pools, pool, first, mark, pmfs, tables):
             key[row, 2] = until
         begin = max(a_next, s + 1)
         # Without a sign the compiler sees vectors.
-        to, given = (place + begin) & POSITIVE, (begin - s - 1) & POSITIVE
+        to, source = (place + begin) & POSITIVE, (begin - s - 1) & POSITIVE
         for i in range(until - begin + 1):
-            edge[(to + i) & POSITIVE] = free[row, (given + i) & POSITIVE]
+            edge[(to + i) & POSITIVE] = free[row, (source + i) & POSITIVE]
         for t in range(max(begin, until + 1), b_next + 1):
             edge[place + t] = 0.0
     start, stop = pools.group_start[g], pools.group_start[g + 1]
@@ -178,7 +178,7 @@ def _survive(edge, at, ticks, pools, pool, first, mark, pmfs, tables):
 
 
 @kernel
-def tabled_edges(tight, window, found, forbidden, pools, rules, first, start, mark, pmfs, tables, work):
+def tabled_edges(tight, window, listed, forbidden, pools, rules, first, start, mark, pmfs, tables, work):
     """Fill ``work.edge`` for a match from tables; return whether that is all that forbids it.
 
     Not where an event is forbidden before the match or behind it, or in two of its gaps; where the match
@@ -190,7 +190,7 @@ def tabled_edges(tight, window, found, forbidden, pools, rules, first, start, ma
     tight : (2, l) int64
         The first and last tick of each event, as order and window leave them.
     window : int64
-    found : int64
+    listed : int64
         The number of events that are forbidden.
     forbidden : confidence.gaps.chains.Forbidden
         Theirs.
@@ -211,7 +211,7 @@ def tabled_edges(tight, window, found, forbidden, pools, rules, first, start, ma
     uses = tables.uses
     if uses[ASKED] >= _TABLES_TRIED and uses[BEGUN] * _USES_OF_A_ROW > uses[ASKED]:
         return False
-    for x in range(found):
+    for x in range(listed):
         gaps = 0
         for g in range(length + 1):
             gaps += forbidden.gaps[x, g]
@@ -223,7 +223,7 @@ def tabled_edges(tight, window, found, forbidden, pools, rules, first, start, ma
     edges, ticks, _ = lay_out(work.bounds, length, window)
     if edges > work.edge.shape[0] or ticks > work.node.shape[1]:
         return False
-    if float(edges) * float(found) > work.progress[BUDGET]:
+    if float(edges) * float(listed) > work.progress[BUDGET]:
         return False
     for k in range(rules.negated.shape[0]):
         g = start[rules.after[k]]

@@ -50,7 +50,7 @@ Float64 = NDArray[np.float64]
 def _forbidden(pools, negated, order, conditions, a, b, window, first, scratch, gathered):
     """List what negations, rows of a pool and a gap, forbid a match; return the number, -1 without room."""
     length = conditions.stages.shape[0]
-    found = 0
+    listed = 0
     for n in range(negated.shape[0]):
         g = negated[n, 1]
         above = largest(a)
@@ -67,13 +67,13 @@ def _forbidden(pools, negated, order, conditions, a, b, window, first, scratch, 
             above -= window
         else:
             until += window
-        asked = (scratch.start[length + n], conditions.negated[n], conditions.negated[n + 1], -1)
-        found = collect(
-            pools, negated[n, 0], first, above, until, g, conditions, scratch, asked, found, gathered
+        question = (scratch.start[length + n], conditions.negated[n], conditions.negated[n + 1], -1)
+        listed = collect(
+            pools, negated[n, 0], first, above, until, g, conditions, scratch, question, listed, gathered
         )
-        if found < 0:
-            return found
-    return found
+        if listed < 0:
+            return listed
+    return listed
 
 
 @kernel(allocates=True)
@@ -94,23 +94,23 @@ def _set_confidences(
         work.progress[SPENT] += 1.0
         n = chosen[q]
         share = take_match(matches, n, candidates, conditions, scratch, gathered, match)
-        found = 0
+        listed = 0
         fits = share > 0.0 and tight_order_bounds(match.lower, match.upper, order.before, window, a, b)
         if fits:
             first = matches.place[matches.start[n]]
-            found = _forbidden(pools, negated, order, conditions, a, b, window, first, scratch, gathered)
-        unmark(matches, n, candidates, found, gathered)
-        if found < 0:
+            listed = _forbidden(pools, negated, order, conditions, a, b, window, first, scratch, gathered)
+        unmark(matches, n, candidates, listed, gathered)
+        if listed < 0:
             return q, SPACE, (0, 0, 0, gathered.forbidden.event.shape[0] + 1)
         if not fits:
             out_lower[n], out_upper[n], out_confidence[n] = 0, -1, 0.0
             continue
-        if found == 0 and not wanted and largest(match.offset) < 0:
+        if listed == 0 and not wanted and largest(match.offset) < 0:
             out_lower[n] = smallest(a)
             out_upper[n] = largest(b)
             continue
         status, value, earliest, latest = order_confidence(
-            match, pmfs, window, order, a, b, found, gathered.forbidden, most_steps, work
+            match, pmfs, window, order, a, b, listed, gathered.forbidden, most_steps, work
         )
         if status == chains.PAUSED:
             return q, PAUSED, (0, 0, 0, 0)
@@ -239,18 +239,20 @@ class SetConfidences:
         ``match`` is match n as :func:`eventbased.gaps.gap_events.take_match` leaves it; nothing is listed if
         its order is too large for a confidence.
         """
-        own = slice(int(matches.start[n]), int(matches.start[n + 1]))
-        order = self._order(tuple(np.bincount(matches.component[own], minlength=len(self._before)).tolist()))
+        events = slice(int(matches.start[n]), int(matches.start[n + 1]))
+        order = self._order(
+            tuple(np.bincount(matches.component[events], minlength=len(self._before)).tolist())
+        )
         a, b = np.empty((2, len(match.lower)), dtype=np.int64)
         if order is None or not tight_order_bounds(
             match.lower, match.upper, order.before, self._window, a, b
         ):
             return 0
-        found = _forbidden(
+        listed = _forbidden(
             pools, np.column_stack((negated, self._gap_of)), order, conditions, a, b, self._window,
-            matches.place[own.start], scratch, gathered,
+            matches.place[events.start], scratch, gathered,
         )  # fmt: skip
-        return int(found)
+        return int(listed)
 
     def _grow(self, need: Sequence[int]) -> None:
         self._room = room_for(2 * need[3], len(self._gaps))

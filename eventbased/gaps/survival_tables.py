@@ -109,9 +109,9 @@ def _weigh_row(weight, at, s, begin, end, low, high, offset, pmfs):
     """Multiply the weights of ``begin <= t <= end``, from ``at + begin`` on, by P(x not between s and t)."""
     if offset < 0:
         scale = 1.0 / float(high - low + 1)
-        most = max(s, low - 1) - low + 2 + high
+        widest = max(s, low - 1) - low + 2 + high
         for t in range(begin, end + 1):
-            weight[at + t] *= float(most - min(t, high + 1)) * scale
+            weight[at + t] *= float(widest - min(t, high + 1)) * scale
     else:
         for t in range(begin, end + 1):
             weight[at + t] *= at_most(low, high, offset, pmfs.head, s) + at_least(
@@ -135,7 +135,7 @@ def weigh_by(free, s, begin, until, low, high, offset, pmfs):
 
 
 @kernel
-def _fill(j, row, partition, s, begin, until, others, classes, pmfs, tables):
+def _fill(j, row, partition, s, begin, until, pool, classes, pmfs, tables):
     """Fill a row from one time to another. O(x (until - begin))."""
     free = tables.free[j, row]
     for t in range(begin - s - 1, until - s):
@@ -143,16 +143,16 @@ def _fill(j, row, partition, s, begin, until, others, classes, pmfs, tables):
     of_component = partition * tables.free.shape[0] + j
     for c in range(classes.first[of_component], classes.first[of_component + 1]):
         start, stop = classes.start[c], classes.stop[c]
-        x = first_above(others.lower, start, stop, s - j - classes.longest[c], start)
-        while x < stop and others.lower[x] + j < until:
-            low, high = others.lower[x] + j, others.upper[x] + j
-            if high > s and not others.shared[x]:
-                until = weigh_by(free, s, begin, until, low, high, others.pmf_offset[x], pmfs)
+        x = first_above(pool.lower, start, stop, s - j - classes.longest[c], start)
+        while x < stop and pool.lower[x] + j < until:
+            low, high = pool.lower[x] + j, pool.upper[x] + j
+            if high > s and not pool.shared[x]:
+                until = weigh_by(free, s, begin, until, low, high, pool.pmf_offset[x], pmfs)
             x += 1
 
 
 @kernel
-def survive(edge, at, j, partition, ticks, own, among, others, classes, pmfs, tables, inverse):
+def survive(edge, at, j, partition, ticks, interval, among, pool, classes, pmfs, tables, inverse):
     """Set the edges of a gap to P(no candidate of its component but the match's own lies strictly inside).
 
     Parameters
@@ -165,11 +165,11 @@ def survive(edge, at, j, partition, ticks, own, among, others, classes, pmfs, ta
         The component behind the gap.
     ticks : tuple of 4 int64
         a, b, c, d, inclusive; ``d - a`` is less than the tables' row length.
-    own : tuple of 3 int64
+    interval : tuple of 3 int64
         Interval of the match's event, and where its probabilities start; -1 for uniform.
     among : bool
         Whether it is in the tables.
-    others : EventArrays
+    pool : EventArrays
     classes : Classes
     pmfs : Pmfs
     tables : SurvivalTables
@@ -182,7 +182,7 @@ def survive(edge, at, j, partition, ticks, own, among, others, classes, pmfs, ta
     O(U^2), and O(x U) for each time met for the first time, with x candidates around it.
     """
     a, b, a_next, b_next = ticks
-    low, high, offset = own
+    low, high, offset = interval
     key, free = tables.key, tables.free
     width = b_next - a_next + 1
     if among and offset < 0:
@@ -197,7 +197,7 @@ def survive(edge, at, j, partition, ticks, own, among, others, classes, pmfs, ta
             key[j, row, 0] = partition
             key[j, row, 1] = key[j, row, 2] = s
         if key[j, row, 2] < b_next:
-            _fill(j, row, partition, s, key[j, row, 2] + 1, b_next, others, classes, pmfs, tables)
+            _fill(j, row, partition, s, key[j, row, 2] + 1, b_next, pool, classes, pmfs, tables)
             key[j, row, 2] = b_next
         begin = max(a_next, s + 1)
         place = at + (s - a) * width - a_next
@@ -210,5 +210,7 @@ def survive(edge, at, j, partition, ticks, own, among, others, classes, pmfs, ta
                 edge[place + t] = free[j, row, t - s - 1] * inverse[outside - t]
         else:
             for t in range(begin, b_next + 1):
-                mine = at_most(low, high, offset, pmfs.head, s) + at_least(low, high, offset, pmfs.tail, t)
-                edge[place + t] = free[j, row, t - s - 1] / mine if mine > 0.0 else 0.0
+                outside_own = at_most(low, high, offset, pmfs.head, s) + at_least(
+                    low, high, offset, pmfs.tail, t
+                )
+                edge[place + t] = free[j, row, t - s - 1] / outside_own if outside_own > 0.0 else 0.0

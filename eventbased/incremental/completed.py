@@ -139,8 +139,8 @@ def describe(completed: Int64, pool: CandidatePool, w: int, *, confidence: bool,
         ticks = (completed[:, length + 1] - completed[:, length] + 1).astype(np.float64)
         costs += ticks * np.where(ticks > w + length, length**2, length)
     for part in pieces(costs):
-        given = completed, part.start, part.stop, w, pool.arrays, pool.pmfs.pmf, longest, confidence
-        if _describe(*given, matches) >= 0:
+        arguments = completed, part.start, part.stop, w, pool.arrays, pool.pmfs.pmf, longest, confidence
+        if _describe(*arguments, matches) >= 0:
             raise LongChainError
     possible = matches.lower <= matches.upper
     if not possible.all():

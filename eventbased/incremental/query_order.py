@@ -55,9 +55,9 @@ class QueryOrder(IncrementalMethod):
         ready = (component == 0) | (due <= safe)
         chosen = np.flatnonzero(ready)
         chosen = chosen[np.lexsort((component[chosen], due[chosen]))]
-        left = lower[~ready]
+        waiting = lower[~ready]
         self._held = held[~ready]
-        after = min(safe, int(left.min())) if len(left) else safe
+        after = min(safe, int(waiting.min())) if len(waiting) else safe
         bounds = np.append(lower[chosen], after)
         return held[chosen], around(np.minimum.accumulate(bounds[::-1])[::-1])
 

@@ -92,8 +92,8 @@ def _satisfies(runs, r, length, index, component, mask, bytecode, chosen, whole,
         chosen[k] = runs[r, HEADER + 2 * length + k]
     chosen[component] = index
     for p in range(bytecode.mask.shape[0]):
-        wanted = bytecode.mask[p]
-        if (wanted >> component) & 1 and wanted & ~mask == 0:
+        bound_mask = bytecode.mask[p]
+        if (bound_mask >> component) & 1 and bound_mask & ~mask == 0:
             start, stop = bytecode.start[p], bytecode.start[p + 1]
             if not holds(
                 bytecode.code, start, stop, bytecode.ints, bytecode.floats, bytecode.nulls, bytecode.slots,

@@ -50,17 +50,17 @@ class Buffers(NamedTuple):
 
 
 @kernel
-def _missing(at, first, fed_until, least):
+def _missing(at, first, fed_until, least_lower):
     """Return whether nothing of a component can be with what waits in a partition or comes to it."""
-    return first[at] < 0 and fed_until[at] < least
+    return first[at] < 0 and fed_until[at] < least_lower
 
 
 @kernel
-def _is_out_of_date(index, group, length, w, oldest, upper, component, first, fed_until, least):
+def _is_out_of_date(index, group, length, w, oldest, upper, component, first, fed_until, least_lower):
     """Return whether some component is missing that no event with ``lower >= oldest`` can fill in time."""
     j = component[index]
     for k in range(length):
-        if k != j and _missing(group + k, first, fed_until, least):
+        if k != j and _missing(group + k, first, fed_until, least_lower):
             latest = upper[index] + (w if k > j else 0) + k
             if latest < oldest:
                 return True
@@ -97,7 +97,7 @@ def wait_or_feed(indices, floor, length, w, rarest, candidates, buffers, order, 
     O(l^2) for each candidate: each waits once, and is dropped or fed once.
     """
     link, waits, first, last = buffers.link, buffers.waits, buffers.first, buffers.last
-    fed_until, least = buffers.fed_until, buffers.least
+    fed_until, least_lower = buffers.fed_until, buffers.least
     component, lower, upper = candidates.component, candidates.lower, candidates.upper
     count = 0
     for i in range(indices.shape[0]):
@@ -113,15 +113,15 @@ def wait_or_feed(indices, floor, length, w, rarest, candidates, buffers, order, 
         else:
             link[last[at]] = index
         last[at] = index
-        least[g] = min(least[g], lower[index] + component[index])
+        least_lower[g] = min(least_lower[g], lower[index] + component[index])
         complete = True
         for k in range(length):
-            complete = complete and not _missing(group + k, first, fed_until, least[g])
+            complete = complete and not _missing(group + k, first, fed_until, least_lower[g])
         if not complete:
             for k in range(length):
                 at = group + k
                 while first[at] >= 0 and _is_out_of_date(
-                    first[at], group, length, w, oldest, upper, component, first, fed_until, least[g]
+                    first[at], group, length, w, oldest, upper, component, first, fed_until, least_lower[g]
                 ):
                     waits[first[at]] = False
                     first[at] = link[first[at]]
@@ -140,7 +140,7 @@ def wait_or_feed(indices, floor, length, w, rarest, candidates, buffers, order, 
                 fed_until[at] = max(fed_until[at], reach)
                 p = link[p]
             first[at] = -1
-        least[g] = EVER
+        least_lower[g] = EVER
         after = oldest
         for n in range(count - 1, begin - 1, -1):
             bounds[n, 1] = after
@@ -153,11 +153,11 @@ def wait_or_feed(indices, floor, length, w, rarest, candidates, buffers, order, 
 def _drop(oldest, length, w, candidates, buffers):
     """Drop everything that is out of date from all buffers, not only from their front."""
     link, waits, first, last = buffers.link, buffers.waits, buffers.first, buffers.last
-    fed_until, least = buffers.fed_until, buffers.least
+    fed_until, least_lower = buffers.fed_until, buffers.least
     component, upper = candidates.component, candidates.upper
-    for g in range(least.shape[0]):
+    for g in range(least_lower.shape[0]):
         group = g * length
-        before = least[g]
+        before = least_lower[g]
         smallest = EVER
         for k in range(length):
             at = group + k
@@ -179,7 +179,7 @@ def _drop(oldest, length, w, candidates, buffers):
                     smallest = min(smallest, candidates.lower[p] + k)
                 p = following
             last[at] = kept
-        least[g] = smallest
+        least_lower[g] = smallest
 
 
 @kernel

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from confidence.kernel import kernel
 from confidence.large_arrays import empty, zeros
 from eventbased.config import BLOCK_ROWS, SPARE
+from eventbased.layout import Candidates, SharedEvents
 
 __all__ = [
     "BEGIN",
@@ -37,6 +38,7 @@ __all__ = [
     "WITHIN",
     "JoinBytecode",
     "JoinState",
+    "PivotInputs",
     "start_join",
     "trace_back",
 ]
@@ -85,6 +87,25 @@ class JoinBytecode(NamedTuple):
     nulls: NDArray[np.bool_]
     slots: NDArray[np.int64]
     """See :func:`confidence.predicates.bytecode.holds`."""
+
+
+class PivotInputs(NamedTuple):
+    """All that a pivot join of a pattern of l >= 2 components reads."""
+
+    w: int
+    """``W - l``, ticks, at least 0."""
+    candidates: Candidates
+    """With positions taken off: A and B."""
+    shared: SharedEvents
+    limit: NDArray[np.int64]
+    """(n,) int64, or (0,). For each candidate of component j the largest A that one of component j + 1 may
+    have to follow it, see :func:`eventbased.gaps.next_match.next_limits`; empty: any."""
+    most_apart: NDArray[np.int64]
+    """(l,) int64, or (0,). Largest difference of a time from the one before, at least 0, positions taken off;
+    the first is not looked at. :data:`UNBOUND_GAP` or empty: any."""
+    order: NDArray[np.int64]
+    """(l, l) int64. For each pivot component, the components in the order in which they are bound."""
+    bytecode: JoinBytecode
 
 
 class JoinState(NamedTuple):

@@ -76,10 +76,10 @@ def right_of_candidates(
         Above all keys.
     """
     begin, stop = int(candidates.first[component]), int(candidates.first[component + 1])
-    own = slice(int(candidates.first_class[component]), int(candidates.first_class[component + 1]))
-    start = np.append(candidates.class_start[own], stop) - begin
-    longest = candidates.class_longest[own].copy()
-    even = candidates.class_shortest[own] == longest
+    classes = slice(int(candidates.first_class[component]), int(candidates.first_class[component + 1]))
+    start = np.append(candidates.class_start[classes], stop) - begin
+    longest = candidates.class_longest[classes].copy()
+    even = candidates.class_shortest[classes] == longest
     members = np.arange(begin, stop, dtype=np.int64)
     times = candidates.lower[begin:stop], candidates.upper[begin:stop]
     return _right_side(np.array([component]), members[None, :], times, (start, longest, even), key, size)
@@ -147,7 +147,7 @@ class _Level:
         if not self._begun:
             ask(self.count, self.block, self._step, self._inputs, self._probe)
             self._begun = True
-        count, found = join(
+        count, matched = join(
             self.count, self.block, self._step, self._inputs, self._probe, self._cursor, steps_per_call(),
             out.shape[1] - filled, spans,
         )  # fmt: skip
@@ -156,7 +156,7 @@ class _Level:
             self._cursor[:] = 0, 0, FRESH
             self._begun = self.full = False
             self.count = 0
-        return filled + int(found)
+        return filled + int(matched)
 
     def feed(self, following: _Level, spans: Int64) -> None:
         """Join as many rows as the block of the following step has room for."""
@@ -222,13 +222,13 @@ def joined(
         if k < len(steps) - 1:
             before = levels[k + 1].count
             levels[k].feed(levels[k + 1], spans)
-            found = levels[k + 1].block[first, before : levels[k + 1].count]
+            extended = levels[k + 1].block[first, before : levels[k + 1].count]
         else:
             before = filled
             filled = levels[k].extend(out, filled, spans)
-            found = out[first, before:filled]
+            extended = out[first, before:filled]
         if counted is not None:
-            counted(k, found)
+            counted(k, extended)
         checkpoint()
         if filled == last_rows:
             yield out

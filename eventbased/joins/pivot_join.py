@@ -107,7 +107,7 @@ def _first_reaching(lower, begin, stop, x):
 
 @kernel
 def _extend_evenly(
-    level, j, chained, cap, candidates, shared, search, taken, room, spans, r, rows, count, found
+    level, j, chained, cap, candidates, shared, search, taken, room, spans, r, rows, count, matched
 ):
     """Extend rows from r on by a component whose intervals are equally long, if nothing else is asked of it.
 
@@ -136,7 +136,7 @@ def _extend_evenly(
             begin = min(starts[pivot], stop)
         if cap >= 0:
             stop = first_above(lower, begin, stop, latests[r & POSITIVE] + cap, begin)
-        if stop - begin > room - found:
+        if stop - begin > room - matched:
             break
         takens = 0
         if share[r & POSITIVE] & bit:
@@ -157,23 +157,22 @@ def _extend_evenly(
             begins[n] = begin
             sizes[n] = cut - begin
             count += cut > begin
-            found += cut - begin
+            matched += cut - begin
             if cut == stop:
                 break
             begin = cut + 1
         r += 1
-    return r, count, found
+    return r, count, matched
 
 
 @kernel
-def _extend(
-    p, level, candidates, shared, limit, most, order, bytecode, search, scratch, most_steps, room, spans
-):  # fmt: skip
+def _extend(p, level, inputs, search, scratch, most_steps, room, spans):
     """Extend a block's rows by one component, from its cursor on.
 
     A span is a row and candidates side by side that extend it. Returns the numbers of spans, of extensions,
     and of steps; it pauses after ``most_steps`` or without ``room``.
     """
+    _, candidates, shared, limit, most_apart, order, bytecode = inputs
     first_class, lower, upper = candidates.first_class, candidates.lower, candidates.upper
     class_shortest, class_longest = candidates.class_shortest, candidates.class_longest
     follow_start, follow = candidates.follow_start, candidates.follow
@@ -192,19 +191,19 @@ def _extend(
     row = bytecode.start[p, level + 1]
     row_stop = bytecode.start[p, level + 2]
     tested = row < row_stop
-    relation, is_real, own, other = leading_comparison(code, row, row_stop, slots, j)
+    relation, is_real, own_value, other = leading_comparison(code, row, row_stop, slots, j)
     values, own_nulls, number, real_number = 0, 0, 0, 0.0
     if relation != UNRELATED:
         row += 1
-        values, own_nulls = slots[own, 1], slots[own, 2]
+        values, own_nulls = slots[own_value, 1], slots[own_value, 2]
     first = first_class[j]
     stop_class = first_class[j + 1]
     rows = cursor[COUNT]
     parents, begins, sizes = spans[PARENT], spans[BEGIN], spans[SIZE]
     bound_last, pivots, reaches = blocks[level, CANDIDATE], blocks[level, PIVOT], blocks[level, REACH]
-    capped = behind and most.shape[0] > 0
+    capped = behind and most_apart.shape[0] > 0
     latests = blocks[level, LATEST]
-    cap = most[j] if capped else -1
+    cap = most_apart[j] if capped else -1
     limited = limit.shape[0] > 0
     chained = j > p + 1
     bit = 1 << j % COMPONENT_BITS
@@ -213,7 +212,7 @@ def _extend(
     weight = 1 + row_stop - row + tested
     classes = stop_class - first
     count = 0
-    found = 0
+    matched = 0
     steps = 0
     r = cursor[ROW]
     c = cursor[WITHIN]
@@ -225,9 +224,9 @@ def _extend(
         if i == FRESH:
             c = first
             if plain:
-                r, count, found = _extend_evenly(
+                r, count, matched = _extend_evenly(
                     level, j, chained, cap, candidates, shared, search, taken, room, spans, r, rows, count,
-                    found,
+                    matched,
                 )  # fmt: skip
                 if r == rows:
                     break
@@ -239,10 +238,10 @@ def _extend(
             trace_back(ordered, blocks, level, r, chosen)
         if relation != UNRELATED:
             k = chosen[slots[other, 0]]
-            known, number, real_number = value_at(
+            is_known, number, real_number = value_at(
                 is_real, slots[other, 1] + k, slots[other, 2] + k, ints, floats, nulls
             )
-            if not known:
+            if not is_known:
                 r += 1
                 i = FRESH
                 continue
@@ -274,18 +273,18 @@ def _extend(
                     for s in range(takens):
                         if i <= taken[s] < cut:
                             cut = taken[s]
-                    size = min(cut - i, room - found)
+                    size = min(cut - i, room - matched)
                     parents[count] = r
                     begins[count] = i
                     sizes[count] = size
                     count += size > 0
-                    found += size
+                    matched += size
                     i += size
                     if i < cut or cut == stop:
                         break
                     i += 1
             else:
-                while i < stop and found < room and steps < most_steps:
+                while i < stop and matched < room and steps < most_steps:
                     if relation != UNRELATED:
                         begin = i
                         until = min(stop, i + most_steps - steps)
@@ -297,7 +296,7 @@ def _extend(
                         if i == until:
                             continue
                     begin = i
-                    while i < stop and i - begin < room - found:
+                    while i < stop and i - begin < room - matched:
                         free = even or upper[i] >= need
                         if limited and not behind:
                             free = free and lower[chosen[j + 1]] <= limit[i]
@@ -322,29 +321,31 @@ def _extend(
                         begins[count] = begin
                         sizes[count] = i - begin
                         count += 1
-                        found += i - begin
+                        matched += i - begin
                     else:
                         i += 1
             if i < stop:
                 cursor[ROW] = r
                 cursor[WITHIN] = c
                 cursor[NEXT] = i
-                return count, found, steps + classes * (r - begun + 1)
+                return count, matched, steps + classes * (r - begun + 1)
             i = FRESH
             c += 1
         r += 1
     cursor[ROW] = r
     cursor[NEXT] = FRESH
-    return count, found, steps + classes * (r - begun)
+    return count, matched, steps + classes * (r - begun)
 
 
 @kernel(packed=True)
-def _carry_on(p, level, w, most, order, candidates, fills, search, count):
+def _carry_on(p, level, inputs, search, count):
     """Fill the next block from ``count`` spans."""
+    w, candidates, shared_events, _, most_apart, order, _ = inputs
+    fills = shared_events.fills
     lower, upper, minimum = candidates.lower, candidates.upper, search.minimum
     j = order[p, level + 1]
     behind = j > p
-    capped = behind and most.shape[0] > 0
+    capped = behind and most_apart.shape[0] > 0
     block, next_block, spans = search.blocks[level], search.blocks[level + 1], search.inner
     share, next_share = search.shares[level], search.shares[level + 1]
     bound, rows, pivots = next_block[CANDIDATE], next_block[PARENT_ROW], next_block[PIVOT]
@@ -362,7 +363,7 @@ def _carry_on(p, level, w, most, order, candidates, fills, search, count):
             share[r],
         )
         if capped:
-            latest = min(latest + most[j], minimum[pivot] + w)
+            latest = min(latest + most_apart[j], minimum[pivot] + w)
         end = n + spans[SIZE, k]
         while True:
             # Four at a time and never fewer, as spans are short; and all loads before all stores.
@@ -397,7 +398,7 @@ def _carry_on(p, level, w, most, order, candidates, fills, search, count):
 
 
 @kernel(allocates=True)
-def join(w, candidates, shared, limit, most, order, bytecode, search, most_steps, room, spans):
+def join(inputs, search, most_steps, room, spans):
     """Find the next feasible choices; return the numbers of spans and of matches.
 
     Both are 0 when there are no more. PAUSED and 0 say that it took ``most_steps`` without finding any: there
@@ -405,20 +406,7 @@ def join(w, candidates, shared, limit, most, order, bytecode, search, most_steps
 
     Parameters
     ----------
-    w : int64
-        ``W - l``, ticks, at least 0; the pattern has l >= 2 components.
-    candidates : eventbased.layout.Candidates
-        With positions taken off: A and B.
-    shared : eventbased.layout.SharedEvents
-    limit : (n,) int64, or (0,)
-        For each candidate of component j the largest A that a candidate of component j + 1 may have to follow
-        it, see :func:`eventbased.gaps.next_match.next_limits`; empty: any.
-    most : (l,) int64, or (0,)
-        Largest difference of a time from the one before, at least 0, positions taken off; the first is not
-        looked at. :data:`UNBOUND_GAP` or empty: any.
-    order : (l, l) int64
-        For each pivot component, the components in the order in which they are bound.
-    bytecode : JoinBytecode
+    inputs : PivotInputs
     search : JoinState
     most_steps : int64
         At least 1; see :func:`confidence.budget.steps_per_call`.
@@ -434,6 +422,7 @@ def join(w, candidates, shared, limit, most, order, bytecode, search, most_steps
     equally long, no difference is bound from above and no predicate is left; and O(n c log d) for the
     pivots, d being how far the bounds move from one to the next.
     """
+    candidates = inputs.candidates
     length = candidates.first_class.shape[0] - 1
     last = length - 2
     scratch = _Scratch(
@@ -444,9 +433,9 @@ def join(w, candidates, shared, limit, most, order, bytecode, search, most_steps
         np.empty(length, np.int64),
     )
     state, cursor, capacity = search.state, search.cursor, search.minimum.shape[0]
-    left = most_steps
+    steps_left = most_steps
     while True:
-        if left <= 0:
+        if steps_left <= 0:
             return PAUSED, 0
         level = last
         while level >= 0 and cursor[ROW, level] == cursor[COUNT, level]:
@@ -457,10 +446,10 @@ def join(w, candidates, shared, limit, most, order, bytecode, search, most_steps
                 following, candidates.first_class, candidates.class_longest
             ):
                 return 0, 0
-            found = next_pivots(w, candidates, shared.fills, search)
-            left -= capacity * candidates.class_start.shape[0]
-            search.found[state[PASS], 0] += found
-            cursor[COUNT, 0] = found
+            matched = next_pivots(inputs.w, candidates, inputs.shared.fills, search)
+            steps_left -= capacity * candidates.class_start.shape[0]
+            search.found[state[PASS], 0] += matched
+            cursor[COUNT, 0] = matched
             cursor[ROW, 0] = 0
             continue
         p = state[PASS]
@@ -468,27 +457,13 @@ def join(w, candidates, shared, limit, most, order, bytecode, search, most_steps
             fitting, output = room, spans
         else:
             fitting, output = capacity, search.inner
-        count, found, steps = _extend(
-            p,
-            level,
-            candidates,
-            shared,
-            limit,
-            most,
-            order,
-            bytecode,
-            search,
-            scratch,
-            left,
-            fitting,
-            output,
-        )
-        left -= steps
-        search.found[p, level + 1] += found
+        count, matched, steps = _extend(p, level, inputs, search, scratch, steps_left, fitting, output)
+        steps_left -= steps
+        search.found[p, level + 1] += matched
         if level < last:
-            _carry_on(p, level, w, most, order, candidates, shared.fills, search, count)
-            cursor[COUNT, level + 1] = found
+            _carry_on(p, level, inputs, search, count)
+            cursor[COUNT, level + 1] = matched
             cursor[ROW, level + 1] = 0
-        elif found > 0:
-            state[LEFT] = left
-            return count, found
+        elif matched > 0:
+            state[LEFT] = steps_left
+            return count, matched

@@ -99,7 +99,7 @@ def next_pivots(w, candidates, fills, search):
     p = state[NEXT_PASS]
     c = state[CLASS]
     following = state[INDEX]
-    found = 0
+    pivot_count = 0
     count = 0
     while count < capacity and c < first_class[p + 1]:
         following = max(following, candidates.class_start[c])
@@ -114,18 +114,18 @@ def next_pivots(w, candidates, fills, search):
     _reach_of_pivots(p, count, w, candidates, search, latest, reached)
     for k in range(count):
         if latest[k] >= minimum[k]:
-            block[CANDIDATE, found] = pivots[k]
-            block[PIVOT, found] = k
-            block[REACH, found] = minimum[k]
-            block[TOP, found] = lower[pivots[k]]
-            block[FIRST, found] = lower[pivots[k]]
-            block[LATEST, found] = minimum[k]
-            share[found] = fills[pivots[k]]
-            found += 1
+            block[CANDIDATE, pivot_count] = pivots[k]
+            block[PIVOT, pivot_count] = k
+            block[REACH, pivot_count] = minimum[k]
+            block[TOP, pivot_count] = lower[pivots[k]]
+            block[FIRST, pivot_count] = lower[pivots[k]]
+            block[LATEST, pivot_count] = minimum[k]
+            share[pivot_count] = fills[pivots[k]]
+            pivot_count += 1
     state[PASS] = p
     if c == first_class[p + 1]:
         p += 1
     state[NEXT_PASS] = p
     state[CLASS] = c
     state[INDEX] = following
-    return found
+    return pivot_count

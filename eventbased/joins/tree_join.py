@@ -262,20 +262,22 @@ def extend(count, block, step, inputs, probe, cursor, most_steps, room, spans):
     absent = np.empty(STACK_DEPTH, np.bool_)
     taken = np.empty(length * length, np.int64)
     row, tested = step.row, step.row < row_stop
-    relation, is_real, own, other, side = UNRELATED, False, 0, 0, 0
+    relation, is_real, own_value, other, side = UNRELATED, False, 0, 0, 0
     for t in range(components.shape[0]):
         if relation == UNRELATED:
-            relation, is_real, own, other = leading_comparison(code, row, row_stop, slots, components[t])
+            relation, is_real, own_value, other = leading_comparison(
+                code, row, row_stop, slots, components[t]
+            )
             side = t
     shift, null_shift, number, real_number = 0, 0, 0, 0.0
     if relation != UNRELATED:
         row += 1
-        shift, null_shift = slots[own, 1], slots[own, 2]
+        shift, null_shift = slots[own_value, 1], slots[own_value, 2]
     paired = pairs.shape[0] > 0
     parents, begins, sizes = spans[PARENT], spans[BEGIN], spans[SIZE]
     weight = 1 + row_stop - step.row + pairs.shape[0] + candidates.shape[0]
     filled = 0
-    found = 0
+    matched = 0
     steps = 0
     r = cursor[ROW]
     c = cursor[WITHIN]
@@ -302,10 +304,10 @@ def extend(count, block, step, inputs, probe, cursor, most_steps, room, spans):
                 chosen[s] = block[s, r]
         if relation != UNRELATED:
             k = chosen[slots[other, 0]]
-            known, number, real_number = value_at(
+            is_known, number, real_number = value_at(
                 is_real, slots[other, 1] + k, slots[other, 2] + k, ints, floats, nulls
             )
-            if not known:
+            if not is_known:
                 i = FRESH
                 r += 1
                 continue
@@ -318,23 +320,23 @@ def extend(count, block, step, inputs, probe, cursor, most_steps, room, spans):
             if right.even[c] and not (tested or paired or takens):
                 # The search for the start has left exactly the rows that reach far enough.
                 stop = first_above(first, i, stop, high, i)
-                size = min(stop - i, room - found)
+                size = min(stop - i, room - matched)
                 if size > 0:
                     parents[filled] = r
                     begins[filled] = i
                     sizes[filled] = size
                     filled += 1
-                    found += size
+                    matched += size
                     i += size
                 if i < stop:
                     cursor[ROW], cursor[WITHIN], cursor[INDEX] = r, c, i
-                    return filled, found
+                    return filled, matched
             else:
                 open_span = -1
                 while i < stop and first[i] <= high:
                     if steps >= most_steps:
                         cursor[ROW], cursor[WITHIN], cursor[INDEX] = r, c, i
-                        return filled, found
+                        return filled, matched
                     steps += weight
                     free = last[i] >= low
                     if free and takens:
@@ -363,9 +365,9 @@ def extend(count, block, step, inputs, probe, cursor, most_steps, room, spans):
                             code, row, row_stop, ints, floats, nulls, slots, chosen, whole, real, absent
                         )
                     if free:
-                        if found == room:
+                        if matched == room:
                             cursor[ROW], cursor[WITHIN], cursor[INDEX] = r, c, i
-                            return filled, found
+                            return filled, matched
                         if open_span == i:
                             sizes[filled - 1] += 1
                         else:
@@ -374,13 +376,13 @@ def extend(count, block, step, inputs, probe, cursor, most_steps, room, spans):
                             sizes[filled] = 1
                             filled += 1
                         open_span = i + 1
-                        found += 1
+                        matched += 1
                     i += 1
             i = FRESH
             c += 1
         r += 1
     cursor[ROW], cursor[WITHIN], cursor[INDEX] = r, 0, FRESH
-    return filled, found
+    return filled, matched
 
 
 @kernel

@@ -61,16 +61,16 @@ def _next_candidate(candidates, pattern, chain, before, conditions, state, work,
     """
     frames, bounds = state.frames, state.bounds
     lower, upper = candidates.lower, candidates.upper
-    own = choices[c, state.choice[0]]
+    run = choices[c, state.choice[0]]
     remaining = choices.shape[0] - 1 - c
-    after, least, until, last_upper = -FAR, -FAR, FAR, EVER
+    after, lowest, until, last_upper = -FAR, -FAR, FAR, EVER
     if chain is not None:
         after, until = limits_in_sequence(candidates, chain, pattern, state, work, choices, c, d)
-        least = after
+        lowest = after
         if d > 0:
             last_upper = upper[work.element[d - 1]]
     if before is not None:
-        after, least, until = limits_in_order(candidates, pattern, before, state, choices, c, d)
+        after, lowest, until = limits_in_order(candidates, pattern, before, state, choices, c, d)
     is_first = d == work.start[c]
     above = work.element[d - 1] if pattern.is_set[c] and not is_first else -1
     begin = conditions.stages[c, 0] if is_first else conditions.stages[c, 1]
@@ -80,13 +80,13 @@ def _next_candidate(candidates, pattern, chain, before, conditions, state, work,
         if frames[CLASS, d] == FRESH:
             frames[CLASS, d] = candidates.first_class[c]
         k = frames[CLASS, d]
-        stop = candidates.class_stop[k] if own < 0 else own + 1
+        stop = candidates.class_stop[k] if run < 0 else run + 1
         if frames[INDEX, d] == FRESH:
-            start = candidates.class_start[k] if own < 0 else own
-            if own < 0 and d > 0:
+            start = candidates.class_start[k] if run < 0 else run
+            if run < 0 and d > 0:
                 work.steps[0] += _SEARCH_STEPS
                 start = first_above(
-                    lower, start, stop, max(least - 1, -FAR) - candidates.class_longest[k], start
+                    lower, start, stop, max(lowest - 1, -FAR) - candidates.class_longest[k], start
                 )
             frames[INDEX, d] = start
         following = frames[INDEX, d]
@@ -98,7 +98,7 @@ def _next_candidate(candidates, pattern, chain, before, conditions, state, work,
             work.steps[0] += 1
             i = following
             following += 1
-            if i <= above or upper[i] < least or state.used[candidates.row[i]]:
+            if i <= above or upper[i] < lowest or state.used[candidates.row[i]]:
                 continue
             time = max(lower[i], after)
             top, low, fits, excludes = -FAR, FAR, False, False
@@ -140,7 +140,7 @@ def _next_candidate(candidates, pattern, chain, before, conditions, state, work,
             bounds[LOW, d + 1] = low
             frames[INDEX, d] = following
             return i
-        frames[CLASS, d] = k + 1 if own < 0 else candidates.first_class[c + 1]
+        frames[CLASS, d] = k + 1 if run < 0 else candidates.first_class[c + 1]
         frames[INDEX, d] = FRESH
     return NO_MORE
 
@@ -230,7 +230,7 @@ def search(
     status : int64
         EXHAUSTED; FULL; DEEPER if ``state`` and ``work`` have no room for another event; TOO_LONG if the
         output has none for a single match; PAUSED if it took ``most_steps``.
-    found : int64
+    matched : int64
         Matches found by this call.
     """
     length = pattern.kleene.shape[0]
@@ -238,23 +238,23 @@ def search(
     need = needed(wanted.least)
     # A call with all these arrays costs as much as a candidate.
     negated = pruning.stages.shape[0] > 0
-    found = 0
+    matched = 0
     filled = 0
     out.start[0] = 0
     work.steps[0] = 0
     while True:
         if work.steps[0] >= most_steps:
-            return PAUSED, found
+            return PAUSED, matched
         work.steps[0] += _SEARCH_STEPS
         if state.depth[0] < 0:
             if state.choice[0] + 1 >= choices.shape[1]:
-                return EXHAUSTED, found
+                return EXHAUSTED, matched
             state.choice[0] += 1
             state.depth[0] = 0
             _enter(state, 0, PROCEED)
         d = state.depth[0]
         phase = frames[PHASE, d]
-        own = frames[COMPONENT, d]
+        own_component = frames[COMPONENT, d]
         if phase == END:
             state.depth[0] = d - 1
             if d > 0:
@@ -262,28 +262,28 @@ def search(
             continue
         if phase == EMIT:
             room = filled + d <= out.candidate.shape[0]
-            if found == most or not room:
-                return (FULL if found > 0 or room else TOO_LONG), found
+            if matched == most or not room:
+                return (FULL if matched > 0 or room else TOO_LONG), matched
             for k in range(d):
                 out.candidate[filled + k] = work.element[k]
                 out.component[filled + k] = frames[COMPONENT, k + 1]
             filled += d
-            found += 1
-            out.start[found] = filled
+            matched += 1
+            out.start[matched] = filled
             frames[PHASE, d] = END
             continue
-        if phase == PROCEED and own >= 0 and frames[CLASS, d] == FRESH:
-            stop[own] = d
-            done, other = conditions.stages[own, 2], conditions.stages[own, 3]
+        if phase == PROCEED and own_component >= 0 and frames[CLASS, d] == FRESH:
+            stop[own_component] = d
+            done, other = conditions.stages[own_component, 2], conditions.stages[own_component, 3]
             if done < other and not all_hold(conditions, work, done, other, -1):
                 frames[PHASE, d] = END
                 continue
-            if own == length - 1:
+            if own_component == length - 1:
                 frames[PHASE, d] = EMIT
                 continue
         if d == frames.shape[1] - 1:
-            return DEEPER, found
-        c = own if phase == TAKE else own + 1
+            return DEEPER, matched
+        c = own_component if phase == TAKE else own_component + 1
         if phase == PROCEED:
             start[c] = d
         stop[c] = d + 1
@@ -291,7 +291,7 @@ def search(
             candidates, pattern, chain, before, conditions, state, work, choices, c, d, most_steps
         )
         if i == SPENT:
-            return PAUSED, found
+            return PAUSED, matched
         if i == NO_MORE:
             if phase == TAKE:
                 _enter(state, d, PROCEED)

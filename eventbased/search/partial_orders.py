@@ -46,16 +46,16 @@ def limits_in_order(candidates, pattern, before, state, choices, c, d):
     for i in range(d):
         if _is_before(pattern, before, state.frames[COMPONENT, i + 1], c):
             after = max(after, state.earliest[i] + 1)
-    least = max(after, state.bounds[TOP, d] - pattern.window + 1)
+    lowest = max(after, state.bounds[TOP, d] - pattern.window + 1)
     # In this order: the bound and the window together may be 2^63.
     until = pattern.window - 1 + state.bounds[LOW, d]
     for later in range(c + 1, choices.shape[0]):
         chosen = choices[later, state.choice[0]]
         if chosen >= 0:
-            least = max(least, candidates.lower[chosen] - pattern.window + 1)
+            lowest = max(lowest, candidates.lower[chosen] - pattern.window + 1)
             spare = -1 if _is_before(pattern, before, c, later) else pattern.window - 1
             until = min(until, candidates.upper[chosen] + spare)
-    return after, least, until
+    return after, lowest, until
 
 
 @kernel
@@ -82,7 +82,7 @@ def order_can_reach(candidates, pattern, before, wanted, state, work, c, i, d, n
     low, high, offset = candidates.lower[i], candidates.upper[i], candidates.offset[i]
     pmf, head = wanted.pmf, wanted.head
     linked, linking = state.links[LINKED, d], state.links[LINKING, d]
-    least = state.chance[LEAST, d]
+    smallest = state.chance[LEAST, d]
     factor = 1.0
     partner = -1
     paired = False
@@ -101,8 +101,8 @@ def order_can_reach(candidates, pattern, before, wanted, state, work, c, i, d, n
             )
         else:
             both = near(other_low, other_high, other_offset, low, high, offset, pattern.window, pmf, head)
-        least = min(least, both)
-        if least < need:
+        smallest = min(smallest, both)
+        if smallest < need:
             return False
         if linked >> x & 1 == 1 or (not ordered and linking >> x & 1 == 1):
             continue
@@ -115,7 +115,7 @@ def order_can_reach(candidates, pattern, before, wanted, state, work, c, i, d, n
     bit = np.int64(1)
     product = state.chance[PRODUCT, d] * factor
     state.chance[PRODUCT, d + 1] = product
-    state.chance[LEAST, d + 1] = least
+    state.chance[LEAST, d + 1] = smallest
     if partner >= 0:
         linked |= bit << partner
         linking |= bit << d

@@ -19,7 +19,7 @@ from eventbased import (
     matches_of_spans,
     start_join,
 )
-from eventbased.joins.join_state import SIZE, JoinBytecode
+from eventbased.joins.join_state import SIZE, JoinBytecode, PivotInputs
 from eventbased.joins.pivot_join import UNBOUND_GAP
 from tests.cases.layouts import candidates_of
 from uncertain_cep.expressions.bytecode import binding_orders
@@ -84,13 +84,12 @@ def test_every_feasible_choice_comes_out_once(
     spans = np.empty((3, capacity + 1), np.int64)
     bytecode = no_predicates(length)
     orders = binding_orders(length)
+    no_limit, most_apart = np.zeros(0, np.int64), np.array(most, np.int64)
+    inputs = PivotInputs(slack, layout, alone, no_limit, most_apart, orders, bytecode)
     kernel: Any = join
     found: list[tuple[int, ...]] = []
     while True:
-        count, size = kernel(
-            slack, layout, alone, np.zeros(0, np.int64), np.array(most, np.int64), orders, bytecode, search,
-            steps, capacity, spans,
-        )  # fmt: skip
+        count, size = kernel(inputs, search, steps, capacity, spans)
         if count == PAUSED:
             assert size == 0
             continue

@@ -13,6 +13,7 @@ from confidence.config import EVER
 from confidence.large_arrays import empty
 from eventbased import PASS, PAUSED, Candidates, MatchColumns, MatchFinder, join, keep_likely, start_join
 from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE
+from eventbased.joins.join_state import PivotInputs
 from eventbased.narrowing import least_distances, narrowed, share_left
 from uncertain_cep.candidates.layout import Layout, layouts, loader
 from uncertain_cep.expressions.bytecode import binding_orders, compile_bytecode
@@ -150,11 +151,16 @@ class _PivotJoin:
         is_open = description.wanted and bool(description.longest.any())
         limit = description.limit if self._narrowed is None else self._narrowed.limit
         self._finder = MatchFinder(
-            layout.w, candidates, layout.shared, limit, self._apart, self._orders, self._bytecode,
-            self._search, self._spans, output, description.longest, is_open, description.chains,
+            self._inputs(layout.w, candidates, limit), self._search, self._spans, output,
+            description.longest, is_open, description.chains,
         )  # fmt: skip
         threshold = None if self._narrowed is None else self._narrowed.threshold
         self._waiting = _Waiting(description, output, threshold)
+
+    def _inputs(self, w: int, candidates: Candidates, limit: Int64) -> PivotInputs:
+        return PivotInputs(
+            w, candidates, self._layout.shared, limit, self._apart, self._orders, self._bytecode
+        )
 
     def batches(self) -> Iterator[MatchBatch]:
         """Yield the matches."""
@@ -216,10 +222,8 @@ class _PivotJoin:
         joined, joined_w, limit, threshold, _ = self._narrowed
         # Numba types a kernel at its calls.
         kernel: Any = join
-        count, found = kernel(
-            joined_w, joined, self._layout.shared, limit, self._apart, self._orders, self._bytecode,
-            self._search, steps_per_call(), min(room, self._most), self._spans,
-        )  # fmt: skip
+        inputs = self._inputs(joined_w, joined, limit)
+        count, found = kernel(inputs, self._search, steps_per_call(), min(room, self._most), self._spans)
         if count == PAUSED:
             return True
         self._exhausted = found == 0

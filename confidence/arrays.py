@@ -12,19 +12,19 @@ __all__ = ["ascending", "count_below", "count_up_to", "largest", "smallest"]
 @kernel
 def largest(values):
     """Return the largest of at least one value. O(n)."""
-    found = values[0]
+    maximum = values[0]
     for k in range(1, values.shape[0]):
-        found = max(found, values[k])
-    return found
+        maximum = max(maximum, values[k])
+    return maximum
 
 
 @kernel
 def smallest(values):
     """Return the smallest of at least one value. O(n)."""
-    found = values[0]
+    minimum = values[0]
     for k in range(1, values.shape[0]):
-        found = min(found, values[k])
-    return found
+        minimum = min(minimum, values[k])
+    return minimum
 
 
 @kernel

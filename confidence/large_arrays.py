@@ -39,9 +39,9 @@ def empty(shape: int | tuple[int, ...], dtype: type[np.generic] = np.int64) -> N
 
 def zeros(shape: int | tuple[int, ...], dtype: type[np.generic] = np.int64) -> NDArray[Any]:
     """Return an array as ``numpy.zeros`` does."""
-    found = empty(shape, dtype)
-    found.fill(0)
-    return found
+    array = empty(shape, dtype)
+    array.fill(0)
+    return array
 
 
 def take_into(out: NDArray[Any], values: NDArray[Any], places: NDArray[np.int64]) -> None:

@@ -110,11 +110,11 @@ class KernelCache:
             return []
         function, names = self._function, []
         portable = (*sys.version_info[:2], portable_processor())
-        own = (sys.version, np.__version__, codegen.magic_tuple())
+        versions = (sys.version, np.__version__, codegen.magic_tuple())
         if codegen.magic_tuple()[1:] == (portable_processor(), ""):
             targets: list[Any] = [portable]
         else:
-            targets = [own, portable] if _can_run_portable() else [own]
+            targets = [versions, portable] if _can_run_portable() else [versions]
         for target in targets:
             parts = (numba.__version__, target, function.__qualname__, sig, self._form)
             name = hashlib.sha256(repr(parts).encode())

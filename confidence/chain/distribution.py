@@ -72,9 +72,9 @@ class Pmfs(NamedTuple):
     @classmethod
     def of(cls, values: Float64, lower: Int64, upper: Int64, offset: Int64) -> Pmfs:
         """Return probabilities with their sums, see :func:`running_sums`."""
-        found = cls(values, np.zeros_like(values), np.zeros_like(values))
-        running_sums(lower, upper, offset, *found)
-        return found
+        pmfs = cls(values, np.zeros_like(values), np.zeros_like(values))
+        running_sums(lower, upper, offset, *pmfs)
+        return pmfs
 
 
 @kernel

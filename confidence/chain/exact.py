@@ -55,10 +55,10 @@ def redo_exactly(
         return
     for n in np.flatnonzero(np.isnan(confidence)).tolist():
         lower, upper, boxes = intervals(n)
-        found = exact_chain_confidence(
+        exact = exact_chain_confidence(
             lower.tolist(), upper.tolist(), window, None if boxes is None else boxes.tolist()
         )
-        confidence[n] = float(found)
+        confidence[n] = float(exact)
 
 
 def exact_chain_confidence(
@@ -91,9 +91,9 @@ def exact_chain_confidence(
         return Fraction(0)
     low = [value - j for j, value in enumerate(lower)]
     high = [value - j for j, value in enumerate(upper)]
-    least, most = max(low) - w, min(high) + w
-    a = [max(value, least) for value in accumulate(low, max)]
-    b = [min(value, most) for value in accumulate(reversed(high), min)][::-1]
+    earliest, latest = max(low) - w, min(high) + w
+    a = [max(value, earliest) for value in accumulate(low, max)]
+    b = [min(value, latest) for value in accumulate(reversed(high), min)][::-1]
     if any(first > last for first, last in zip(a, b, strict=True)):
         return Fraction(0)
     a += [value + w for value in a]

@@ -51,7 +51,7 @@ def support_range(lower, upper, offset, pmf, window):
     """Return ``(first, last)``: the tight time range of a chain, or ``(0, -1)`` if it cannot happen.
 
     For a fixed first time the earliest possible successor at each step makes the chain as short as it
-    can be, so the first feasible time is found by trying them in order; the last one by the mirror
+    can be, so the first feasible time is has_support by trying them in order; the last one by the mirror
     image. Typically O(sum U), at worst O(U sum U).
 
     Parameters
@@ -66,7 +66,7 @@ def support_range(lower, upper, offset, pmf, window):
     """
     length = lower.shape[0]
     first = _support_from(lower, upper, offset, pmf, 0, lower[0])
-    found = False
+    has_support = False
     while first <= upper[0]:
         t = first
         for j in range(1, length):
@@ -74,10 +74,10 @@ def support_range(lower, upper, offset, pmf, window):
             if t > upper[j]:
                 return 0, -1
         if t - first <= window - 1:
-            found = True
+            has_support = True
             break
         first = _support_from(lower, upper, offset, pmf, 0, max(first + 1, t - window + 1))
-    if not found:
+    if not has_support:
         return 0, -1
     end = length - 1
     last = _support_until(lower, upper, offset, pmf, end, upper[end])

@@ -163,16 +163,16 @@ def event_rates(events, pmf, covered, out):
             active[place] += 1
             active[place + ticks] -= 1
     total = np.zeros(1)
-    rest = np.zeros(1)
+    remainder = np.zeros(1)
     running = 0
     for place in range(out.shape[0]):
         running += active[place]
-        _add_to(total, rest, 0, high[place])
-        rest[0] += low[place]
+        _add_to(total, remainder, 0, high[place])
+        remainder[0] += low[place]
         if running == 0:
             total[0] = 0.0
-            rest[0] = 0.0
-        out[place] = total[0] + rest[0]
+            remainder[0] = 0.0
+        out[place] = total[0] + remainder[0]
     for i in range(lower.shape[0]):
         happened, start = _happened(offset[i], pmf)
         if start >= 0:
@@ -209,7 +209,7 @@ def slide(rates, covered, shift, window, every, budget, sliding, out_segment, ou
     s, segment, block, middle, right, right_segment = at[0], at[1], at[2], at[3], at[4], at[5]
     filled, joined, bucket, bucket_stop, began, written = at[6], at[7], at[8], at[9], at[10], at[11]
     value = sliding.value[0]
-    left = int(max(budget / float(length * length), 1.0))
+    steps_left = int(max(budget / float(length * length), 1.0))
     need = FINISHED
     while s < total:
         while s >= places[segment + 1]:
@@ -246,9 +246,9 @@ def slide(rates, covered, shift, window, every, budget, sliding, out_segment, ou
                 for k in range(length):
                     suffix[j, k] = prefix[j, k] = 0.0
                 suffix[j, j] = prefix[j, j] = 1.0
-        while filled > block and left > 0:
+        while filled > block and steps_left > 0:
             filled -= 1
-            left -= 1
+            steps_left -= 1
             for k in range(length):
                 rows[filled - block, k] = suffix[0, k]
             for j in range(length - 1):
@@ -256,15 +256,15 @@ def slide(rates, covered, shift, window, every, budget, sliding, out_segment, ou
                 if p > 0.0:
                     for k in range(j + 1, length):
                         suffix[j, k] += p * suffix[j + 1, k]
-        while joined < right and left > 0:
-            left -= 1
+        while joined < right and steps_left > 0:
+            steps_left -= 1
             for k in range(length - 1, 0, -1):
                 p = rates[k, joined]
                 if p > 0.0:
                     for j in range(k):
                         prefix[j, k] += p * prefix[j, k - 1]
             joined += 1
-        if left <= 0:
+        if steps_left <= 0:
             # Once more at this tick, whatever is left of it.
             need = PAUSED
             break

@@ -80,15 +80,15 @@ def confidences_by_bucket(
                 low[j] = lower[i]
                 high[j] = upper[i]
                 start[j] = offset[i]
-            own = low[0]
-            ticks = high[0] - own + 1
-            low[0] = max(own, bucket * every)
+            first_interval = low[0]
+            ticks = high[0] - first_interval + 1
+            low[0] = max(first_interval, bucket * every)
             high[0] = min(high[0], bucket * every + every - 1)
             if low[0] > high[0]:
                 continue
             share = 1.0
             if start[0] >= 0:
-                start[0] += low[0] - own
+                start[0] += low[0] - first_interval
             else:
                 share = float(high[0] - low[0] + 1) / float(ticks)
             if explicit:

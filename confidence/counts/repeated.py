@@ -40,17 +40,17 @@ def running_totals(rates, high, low):
     """
     for j in range(rates.shape[0]):
         total = 0.0
-        rest = 0.0
+        remainder = 0.0
         high[j, 0] = 0.0
         low[j, 0] = 0.0
         for t in range(rates.shape[1]):
             x = rates[j, t]
             after = total + x
             part = after - total
-            rest += (total - (after - part)) + (x - part)
+            remainder += (total - (after - part)) + (x - part)
             total = after
             high[j, t + 1] = total
-            low[j, t + 1] = rest
+            low[j, t + 1] = remainder
 
 
 @kernel
@@ -139,19 +139,19 @@ def repeated_uses(uses, events, pmf, shift, covered, high, low, window, every, f
                 continue
             behind = _covered_before(covered, lower[e] + a + window)
             later = 0.0
-            own = 0.0
+            own_uses = 0.0
             for b in range(min(ticks - 1, a + window - 1), a, -1):
                 w = p[a] * p[b]
                 if w > 0.0:
                     if length == 2:
-                        own += w
+                        own_uses += w
                     else:
                         if uses[e, 0] and uses[e, 1]:
-                            own += w * _between(high, low, 2, place + b + 1, behind)
+                            own_uses += w * _between(high, low, 2, place + b + 1, behind)
                         if uses[e, 0] and uses[e, 2]:
-                            own += w * _between(high, low, 1, place + a + 1, place + b)
+                            own_uses += w * _between(high, low, 1, place + a + 1, place + b)
                         if uses[e, 0] and uses[e, 1] and uses[e, 2]:
-                            own -= 2.0 * w * later
+                            own_uses -= 2.0 * w * later
                         if uses[e, 1] and uses[e, 2]:
                             t = lower[e] + b - window + 1
                             while t < lower[e] + a:
@@ -165,7 +165,7 @@ def repeated_uses(uses, events, pmf, shift, covered, high, low, window, every, f
                                 )  # fmt: skip
                                 t = until
                 later += p[b]
-            sums[_bucket_of(earliest + a, every) - first_bucket] += own
+            sums[_bucket_of(earliest + a, every) - first_bucket] += own_uses
         written = _write(e, first_bucket, every, sums, written, out)
     return written
 
@@ -233,8 +233,8 @@ def _add_chains(rows, covered, shift, window, every, weight, first_bucket, sums)
     )  # fmt: skip
     segment, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
     budget = float(2 * (total + 1) * length * length)
-    found, _ = slide(rows, covered, shifts, window, every, budget, sliding, segment, bucket, value)
-    for k in range(found):
+    chains_added, _ = slide(rows, covered, shifts, window, every, budget, sliding, segment, bucket, value)
+    for k in range(chains_added):
         place = bucket[k] // every - first_bucket if every > 0 else 0
         sums[place] += weight * value[k]
 

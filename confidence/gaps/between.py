@@ -35,15 +35,15 @@ SETS = 2
 
 
 @kernel
-def _in_gap(after, before, count, others, pmf):
+def _in_gap(after, before, count, forbidden, pmf):
     """Return P(some event is strictly between two times) and the expected number of sets of such events."""
-    some = 0.0
+    one_or_more = 0.0
     sets = 0.0
     for x in range(count):
-        q = inside(others.lower[x], others.upper[x], others.offset[x], pmf, after, before)
-        some += (1.0 - some) * q
+        q = inside(forbidden.lower[x], forbidden.upper[x], forbidden.offset[x], pmf, after, before)
+        one_or_more += (1.0 - one_or_more) * q
         sets += (1.0 + sets) * q
-    return some, sets
+    return one_or_more, sets
 
 
 @kernel
@@ -65,7 +65,7 @@ def _latest(low, high, offset, pmf, after, before):
 
 
 @kernel
-def _within(gap, count, others, pmf, window, chain, sums, chance):
+def _within(gap, count, forbidden, pmf, window, chain, sums, chance):
     """Sum up for a gap between two events of the match; return first and last time. O(count) chains."""
     bounds, edge = chain.bounds, chain.edge
     a, b = bounds[0], bounds[1]
@@ -77,10 +77,14 @@ def _within(gap, count, others, pmf, window, chain, sums, chance):
             row = bounds[2, gap] + (s - a[gap - 1]) * width - a[gap]
             for t in range(max(a[gap], s + 1), b[gap] + 1):
                 if field < count:
-                    low, high, offset = others.lower[field], others.upper[field], others.offset[field]
+                    low, high, offset = (
+                        forbidden.lower[field],
+                        forbidden.upper[field],
+                        forbidden.offset[field],
+                    )
                     edge[row + t] = inside(low, high, offset, pmf, s, t)
                 else:
-                    edge[row + t] = _in_gap(s, t, count, others, pmf)[field - count]
+                    edge[row + t] = _in_gap(s, t, count, forbidden, pmf)[field - count]
         total, start, stop = chain_weight(chain, window)
         if field < count:
             chance[field] = total
@@ -92,7 +96,7 @@ def _within(gap, count, others, pmf, window, chain, sums, chance):
 
 
 @kernel
-def _outside(gap, count, others, pmf, window, chain, sums, chance):
+def _outside(gap, count, forbidden, pmf, window, chain, sums, chance):
     """Sum up for the gap before or behind the match; return first and last time. O(U) chains."""
     a, b = chain.bounds[0], chain.bounds[1]
     end = chain.node.shape[0] - 1
@@ -110,15 +114,15 @@ def _outside(gap, count, others, pmf, window, chain, sums, chance):
             sums[OTHERS] += weight
             after = t - window if gap == 0 else t
             before = s if gap == 0 else s + window
-            some, sets = _in_gap(after, before, count, others, pmf)
-            if not some > 0.0:
+            one_or_more, sets = _in_gap(after, before, count, forbidden, pmf)
+            if not one_or_more > 0.0:
                 continue
-            sums[SOME] += weight * some
+            sums[SOME] += weight * one_or_more
             sums[SETS] += weight * sets
             first = min(first, s)
             last = max(last, t)
             for x in range(count):
-                low, high, offset = others.lower[x], others.upper[x], others.offset[x]
+                low, high, offset = forbidden.lower[x], forbidden.upper[x], forbidden.offset[x]
                 chance[x] += weight * inside(low, high, offset, pmf, after, before)
                 if gap == 0:
                     first = min(first, _earliest(low, high, offset, pmf, after, before))

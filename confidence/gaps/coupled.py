@@ -55,7 +55,7 @@ _STEPS_TO_HOLD: Final = 20.0
 
 
 @kernel
-def _weigh_all(match, pmfs, window, found, forbidden, edges, work):
+def _weigh_all(match, pmfs, window, listed, forbidden, edges, work):
     """Fill the weights of the chain within the bounds; return the number of events that couple it.
 
     -1 if some event has no place at all. Those that couple it are listed in ``work``.
@@ -69,17 +69,17 @@ def _weigh_all(match, pmfs, window, found, forbidden, edges, work):
     for e in range(edges):
         work.edge[e] = 1.0
     count = 0
-    for x in range(found):
+    for x in range(listed):
         plain_checkpoint()
         places = work.places[count]
-        many = list_places(forbidden, x, work.bounds, length, window, places)
-        if many < 0:
+        place_count = list_places(forbidden, x, work.bounds, length, window, places)
+        if place_count < 0:
             continue
-        if many == 0:
+        if place_count == 0:
             return -1
         work.coupled[count] = x
-        work.counts[PLACES, count] = many
-        work.counts[GROUPS, count] = group_places(places, many, length, work.held, work.marks)
+        work.counts[PLACES, count] = place_count
+        work.counts[GROUPS, count] = group_places(places, place_count, length, work.held, work.marks)
         if work.counts[GROUPS, count] <= 1:
             weigh_group(count, 0, forbidden, pmfs, window, chain, work)
         else:
@@ -139,7 +139,7 @@ def _choose(window, active, most_steps, work, chosen, trial):
     coupled = choices > 1.0
     spent = 0.0
     while choices > 1.0 and spent <= min(best, most_steps):
-        least = np.inf
+        fewest_steps = np.inf
         found = -1
         for j in range(length):
             if trial[j] or not helps[j] or work.bounds[0, j] == work.bounds[1, j]:
@@ -151,15 +151,15 @@ def _choose(window, active, most_steps, work, chosen, trial):
             steps, _ = _steps(trial, window, active, work)
             trial[j] = False
             spent += each
-            if steps < least:
-                least = steps
+            if steps < fewest_steps:
+                fewest_steps = steps
                 found = j
         if found < 0:
             break
         trial[found] = True
         _, choices = _steps(trial, window, active, work)
-        if least < best:
-            best = least
+        if fewest_steps < best:
+            best = fewest_steps
             for j in range(length):
                 chosen[j] = trial[j]
     work.progress[SPENT] += spent
@@ -167,7 +167,7 @@ def _choose(window, active, most_steps, work, chosen, trial):
 
 
 @kernel(allocates=True)
-def _sum(match, pmfs, window, found, forbidden, work, chosen):
+def _sum(match, pmfs, window, listed, forbidden, work, chosen):
     """Return the weight, first and last time of a match, summed over the choices of held times."""
     bounds = work.bounds
     length = chosen.shape[0]
@@ -214,7 +214,7 @@ def _sum(match, pmfs, window, found, forbidden, work, chosen):
                 bounds[0, i] = low[depth, i] + i
                 bounds[1, i] = high[depth, i] + i
         edges = lay_out(bounds, length, window)[0]
-        count = _weigh_all(match, pmfs, window, found, forbidden, edges, work)
+        count = _weigh_all(match, pmfs, window, listed, forbidden, edges, work)
         if count >= 0:
             weight, first, last = sum_over_groups(count, forbidden, pmfs, window, length, edges, work)
             if weight > 0.0:
@@ -251,7 +251,7 @@ def _of_nothing_forbidden(match, pmfs, window, shifted, first, last, most_steps)
 
 
 @kernel(allocates=True)
-def gap_confidence(match, pmfs, window, found, forbidden, most_steps, work):
+def gap_confidence(match, pmfs, window, listed, forbidden, most_steps, work):
     """Return the confidence of a match whose gaps must stay free of some events, and its tight time range.
 
     Parameters
@@ -261,14 +261,14 @@ def gap_confidence(match, pmfs, window, found, forbidden, most_steps, work):
     pmfs : Pmfs
     window : int64
         W, ticks.
-    found : int64
+    listed : int64
         Number of other events.
     forbidden : confidence.gaps.chains.Forbidden
         Theirs.
     most_steps : float64
         Most multiplications to spend.
     work : Workspace
-        For at least l events and ``found`` others.
+        For at least l events and ``listed`` others.
 
     Returns
     -------
@@ -302,13 +302,13 @@ def gap_confidence(match, pmfs, window, found, forbidden, most_steps, work):
         a[j] += j
         b[j] += j
     active = 0
-    for x in range(found):
+    for x in range(listed):
         plain_checkpoint()
-        many = list_places(forbidden, x, bounds, length, window, work.places[active])
-        if many == 0:
+        place_count = list_places(forbidden, x, bounds, length, window, work.places[active])
+        if place_count == 0:
             return IMPOSSIBLE, 0.0, 0, -1
-        if many > 0:
-            work.counts[PLACES, active] = many
+        if place_count > 0:
+            work.counts[PLACES, active] = place_count
             active += 1
     if active == 0:
         # What explicit probabilities cost; of uniform ones it is less than of finding what is forbidden.
@@ -335,9 +335,9 @@ def gap_confidence(match, pmfs, window, found, forbidden, most_steps, work):
     chosen = np.empty(length, np.bool_)
     steps, may_couple = _choose(window, active, most_steps, work, chosen, np.empty(length, np.bool_))
     if may_couple and steps > most_steps:
-        return COUPLED, steps, _weigh_all(match, pmfs, window, found, forbidden, edges, work), -1
+        return COUPLED, steps, _weigh_all(match, pmfs, window, listed, forbidden, edges, work), -1
     work.progress[SPENT] += steps
-    total, first, last = _sum(match, pmfs, window, found, forbidden, work, chosen)
+    total, first, last = _sum(match, pmfs, window, listed, forbidden, work, chosen)
     if not total > 0.0:
         return IMPOSSIBLE, 0.0, 0, -1
     return DONE, min(total, 1.0), first, last

@@ -57,15 +57,15 @@ def _weigh_edges(chain, g, low, high, offset, pmfs):
             continue
         # Whole numbers of ticks, so that what is 0 is exactly 0.
         before = float(max(s, low - 1) - low + 1)
-        most = before + float(high - first + 1)
+        widest = before + float(high - first + 1)
         if b_next - first < _FEW_TICKS:
             for i in range(b_next - first + 1):
-                edge[at + i] *= max(most - float(i), before) * scale
+                edge[at + i] *= max(widest - float(i), before) * scale
             continue
         # Without a sign the compiler sees vectors; they pay in long rows only.
         at &= POSITIVE
         for i in range(b_next - first + 1):
-            edge[(at + i) & POSITIVE] *= max(most - float(i), before) * scale
+            edge[(at + i) & POSITIVE] *= max(widest - float(i), before) * scale
 
 
 @kernel

@@ -206,7 +206,7 @@ def sampled_confidence(match, pmfs, window, count, forbidden, limits, work):
 
 
 @kernel(allocates=True)
-def weighed_gaps(match, pmfs, window, found, forbidden, limits, work):
+def weighed_gaps(match, pmfs, window, listed, forbidden, limits, work):
     """Return the confidence of a match whose gaps must stay free, or an estimate if that is allowed.
 
     Parameters
@@ -224,7 +224,7 @@ def weighed_gaps(match, pmfs, window, found, forbidden, limits, work):
     status, value, first, last = COUPLED, 0.0, int(work.progress[COUPLING]), -1
     if first == 0:
         status, value, first, last = gap_confidence(
-            match, pmfs, window, found, forbidden, limits.most_steps, work
+            match, pmfs, window, listed, forbidden, limits.most_steps, work
         )
     if status != COUPLED:
         return status, value, 0.0, first, last

@@ -213,15 +213,15 @@ def weigh_group(k, group, forbidden, pmfs, window, chain, work):
         if places[GROUP, r] != group:
             continue
         kind, at = places[KIND, r], places[AT, r]
-        own = _carrier(places, r, held)
-        if own == PAIR:
+        carrier = _carrier(places, r, held)
+        if carrier == PAIR:
             both = True
-        elif own == NONE:
+        elif carrier == NONE:
             constant += _chance(kind, at, low, high, offset, pmfs, window, times)
         else:
-            row = 1 if own == j else 0
-            for t in range(b[own] - a[own] + 1):
-                times[own] = a[own] + t
+            row = 1 if carrier == j else 0
+            for t in range(b[carrier] - a[carrier] + 1):
+                times[carrier] = a[carrier] + t
                 side[row, t] += _chance(kind, at, low, high, offset, pmfs, window, times)
     if not pairs:
         for t in range(width):

@@ -332,8 +332,8 @@ def order_confidence(match, pmfs, window, order, a, b, found, forbidden, most_st
         if s > soonest:
             break
         # Once the first time is known, those for which the window reaches behind the last tick go together.
-        known = begins or progress[TOTAL] > 0.0
-        alone = others > barred or not known or latest - s >= window
+        is_known = begins or progress[TOTAL] > 0.0
+        alone = others > barred or not is_known or latest - s >= window
         for m in range(n, busy.shape[0] if others > barred else n):
             if busy[m] - s >= window:
                 break

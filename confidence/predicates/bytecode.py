@@ -317,13 +317,13 @@ def leading_comparison(code, row, row_stop, slots, component):
     """
     if row == row_stop or code[row, 0] < ARE_EQUAL:
         return UNRELATED, False, 0, 0
-    left, right = code[row, 1] >> SLOT_BITS, code[row, 1] & SECOND_SLOT
+    left_slot, right = code[row, 1] >> SLOT_BITS, code[row, 1] & SECOND_SLOT
     real = code[row, 0] >= ARE_EQUAL_F
     relation = code[row, 0] - (ARE_EQUAL_F if real else ARE_EQUAL)
-    if slots[left, 0] == component:
-        return relation, real, left, right
+    if slots[left_slot, 0] == component:
+        return relation, real, left_slot, right
     if slots[right, 0] == component:
-        return relation + (2 if relation >= BELOW else 0), real, right, left
+        return relation + (2 if relation >= BELOW else 0), real, right, left_slot
     return UNRELATED, False, 0, 0
 
 
@@ -372,8 +372,8 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
             reals = op >= ARE_EQUAL_F
             relation = op - (ARE_EQUAL_F if reals else ARE_EQUAL)
             i, null_i = slots[first, 1] + i, slots[first, 2] + i
-            known, y, q = value_at(reals, slots[second, 1] + j, slots[second, 2] + j, ints, floats, nulls)
-            if not (known and related(relation, reals, i, null_i, ints, floats, nulls, y, q)):
+            is_known, y, q = value_at(reals, slots[second, 1] + j, slots[second, 2] + j, ints, floats, nulls)
+            if not (is_known and related(relation, reals, i, null_i, ints, floats, nulls, y, q)):
                 return False
         elif op < 0:
             if absent[top] or whole[top] == 0:
@@ -471,10 +471,10 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
             q = real[top + 1]
             if op in (AND, OR):
                 decided = 0 if op == AND else 1
-                left = not absent[top] and x == decided
+                left_true = not absent[top] and x == decided
                 right = not absent[top + 1] and y == decided
-                absent[top] = (absent[top] or absent[top + 1]) and not (left or right)
-                whole[top] = decided if left or right else 1 - decided
+                absent[top] = (absent[top] or absent[top + 1]) and not (left_true or right)
+                whole[top] = decided if left_true or right else 1 - decided
                 continue
             absent[top] = absent[top] or absent[top + 1]
             if op >= SUM_N:

@@ -258,15 +258,15 @@ def _deviation(conditions, work, component, depth, q):
 def _is_new(conditions, work, component, depth, q):
     """Return 1 if no event before the one at ``depth`` has its value, else 0."""
     origin, nulls = conditions.accumulators[q, 1], conditions.accumulators[q, 2]
-    own = work.element[depth]
+    own_element = work.element[depth]
     for d in range(work.start[component], depth):
         place = work.element[d]
         if conditions.nulls[nulls + place]:
             continue
         if conditions.accumulators[q, 3] == REAL:
-            same = conditions.floats[origin + place] == conditions.floats[origin + own]
+            same = conditions.floats[origin + place] == conditions.floats[origin + own_element]
         else:
-            same = conditions.ints[origin + place] == conditions.ints[origin + own]
+            same = conditions.ints[origin + place] == conditions.ints[origin + own_element]
         if same:
             return 0
     return 1
@@ -296,8 +296,8 @@ def _provide(conditions, work, c):
         at = conditions.aggregates[g, 4]
         function = conditions.accumulators[q, 0]
         count = work.counted[q, depth]
-        least = 0 if function in (COUNT, DISTINCT) else 2 if function == STDDEV else 1
-        conditions.nulls[conditions.aggregates[g, 5]] = count < least
+        fewest = 0 if function in (COUNT, DISTINCT) else 2 if function == STDDEV else 1
+        conditions.nulls[conditions.aggregates[g, 5]] = count < fewest
         if function in (COUNT, DISTINCT):
             conditions.ints[at] = count
         elif function == AVG:

@@ -35,12 +35,12 @@ class Divisions(NamedTuple):
     """(k,) int64. The numbers that have the sign of the remainder; none if no number leaves it."""
 
 
-def divisions_of(wanted: Sequence[tuple[int, int]]) -> Divisions:
+def divisions_of(pairs: Sequence[tuple[int, int]]) -> Divisions:
     """Return a test for the numbers v with ``v - divisor * trunc(v / divisor) == remainder``. O(k).
 
     Parameters
     ----------
-    wanted : sequence of tuple of int
+    pairs : sequence of tuple of int
         Each a divisor, at least 1 and below 2^63, and a remainder.
 
     Notes
@@ -55,7 +55,7 @@ def divisions_of(wanted: Sequence[tuple[int, int]]) -> Divisions:
     "Division by Invariant Integers using Multiplication", PLDI 1994, section 9, for signed multiples of any
     divisor.)
     """
-    columns = list(zip(*(_division_of(*pair) for pair in wanted), strict=True)) or [()] * len(_TYPES)
+    columns = list(zip(*(_division_of(*pair) for pair in pairs), strict=True)) or [()] * len(_TYPES)
     arrays: Any = (np.array(column, dtype) for column, dtype in zip(columns, _TYPES, strict=True))
     return Divisions(*arrays)
 
@@ -82,14 +82,14 @@ def _division_of(divisor: int, remainder: int) -> tuple[int, int, int, int, int,
 
 
 @kernel
-def leave_remainders(values, divisions, found):
+def leave_remainders(values, divisions, matching):
     """Find which numbers leave each of some remainders. O(k n), and nothing branches.
 
     Parameters
     ----------
     values : (n,) int64
     divisions : Divisions
-    found : (k, n) bool
+    matching : (k, n) bool
         Overwritten.
 
     Notes
@@ -98,13 +98,13 @@ def leave_remainders(values, divisions, found):
     """
     for first in range(0, values.shape[0], _BLOCK):
         stop = min(first + _BLOCK, values.shape[0])
-        for j in range(found.shape[0]):
+        for j in range(matching.shape[0]):
             inverse, offset = divisions.inverse[j], divisions.offset[j]
-            right, left, bound = divisions.right[j], divisions.left[j], divisions.bound[j]
-            least, most = divisions.least[j], divisions.most[j]
+            right, left_factor, bound = divisions.right[j], divisions.left[j], divisions.bound[j]
+            lowest, highest = divisions.least[j], divisions.most[j]
             for i in range(first, stop):
                 i &= POSITIVE
                 value = values[i]
                 product = np.uint64(value) * inverse + offset
-                product = product >> right | product << left
-                found[j, i] = (product <= bound) & (value >= least) & (value <= most)
+                product = product >> right | product << left_factor
+                matching[j, i] = (product <= bound) & (value >= lowest) & (value <= highest)

@@ -53,7 +53,7 @@ def eight_bytes(data, b):
 
 
 @kernel
-def equal_texts(begin, end, offset, data, words, masks, sizes, block, found):
+def equal_texts(begin, end, offset, data, words, masks, sizes, block, equal):
     """Find which of some texts are one of a few, as fast however they are mixed.
 
     Parameters
@@ -69,7 +69,7 @@ def equal_texts(begin, end, offset, data, words, masks, sizes, block, found):
         The bytes of each.
     block : (BLOCK,) uint64
         Overwritten.
-    found : (t, n) bool
+    equal : (t, n) bool
         Overwritten for these texts: whether they are text j.
 
     Notes
@@ -88,7 +88,7 @@ def equal_texts(begin, end, offset, data, words, masks, sizes, block, found):
             if size == sizes[j]:
                 while n < size and data[place + n] == words[n // WORD, j] >> np.uint64(n % WORD * 8) & _BYTE:
                     n += 1
-            found[j, i] = size == sizes[j] and n == size
+            equal[j, i] = size == sizes[j] and n == size
     for k in range(words.shape[0]):
         for first in range(begin, safe, BLOCK):
             stop = min(first + BLOCK, safe)
@@ -105,4 +105,4 @@ def equal_texts(begin, end, offset, data, words, masks, sizes, block, found):
                     i &= POSITIVE
                     has_size = offset[i + 1] - offset[i] == size
                     is_equal = ((block[(i - first) & POSITIVE] & mask) == word) & has_size
-                    found[j, i] = is_equal if k == 0 else is_equal & found[j, i]
+                    equal[j, i] = is_equal if k == 0 else is_equal & equal[j, i]

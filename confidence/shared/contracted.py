@@ -100,10 +100,10 @@ def _certain(one: Node, other: Node) -> bool:
 
 def reversed_nodes(nodes: Sequence[Node]) -> list[Node]:
     """Return the events of a match where time runs backward."""
-    least = [1, *(node.least for node in nodes[:0:-1])]
+    distances = [1, *(node.least for node in nodes[:0:-1])]
     return [
         node._replace(first=-node.last, law=node.law[::-1], least=step, backward=True)
-        for node, step in zip(nodes[::-1], least, strict=True)
+        for node, step in zip(nodes[::-1], distances, strict=True)
     ]
 
 
@@ -161,18 +161,18 @@ def contracted(
     linked, until = _links(nodes, pairs)
     if by is not None:
         until[by] = len(nodes)
-    found, axes = nodes[0].law, [0]
+    table, axes = nodes[0].law, [0]
     for j in range(1, len(nodes)):
         node, before = nodes[j], nodes[j - 1]
         ticks = np.arange(len(node.law)) + (node.first - before.first)
         if until[j - 1] >= j:
-            _allow(found.size * len(ticks), most)
-            found = found[..., None] * (ticks - np.arange(len(before.law))[:, None] >= node.least)
+            _allow(table.size * len(ticks), most)
+            table = table[..., None] * (ticks - np.arange(len(before.law))[:, None] >= node.least)
             axes.append(j)
         else:
-            sums = np.cumsum(found, axis=-1)
+            sums = np.cumsum(table, axis=-1)
             sums = np.concatenate((np.zeros((*sums.shape[:-1], 1)), sums), axis=-1)
-            found = sums[..., np.clip(ticks - node.least + 1, 0, len(before.law))]
+            table = sums[..., np.clip(ticks - node.least + 1, 0, len(before.law))]
             axes[-1] = j
         if j in linked:
             other = nodes[linked[j]]
@@ -180,20 +180,20 @@ def contracted(
             _allow(node.records.size**2, most)
             shape = [1] * len(axes)
             shape[axes.index(linked[j])], shape[-1] = len(other.law), len(node.law)
-            found = found * _step(other, node).reshape(shape)
+            table = table * _step(other, node).reshape(shape)
         else:
-            found = found * node.law
+            table = table * node.law
         for pair in pairs:
             if pair.other == j:
                 shape = [1] * len(axes)
                 shape[axes.index(pair.one)], shape[-1] = len(nodes[pair.one].law), len(node.law)
-                found = found * _is_apart(pair, nodes[pair.one], node).reshape(shape)
+                table = table * _is_apart(pair, nodes[pair.one], node).reshape(shape)
         over = tuple(place for place, axis in enumerate(axes[:-1]) if until[axis] <= j)
-        found = found.sum(axis=over)
+        table = table.sum(axis=over)
         axes = [axis for place, axis in enumerate(axes) if place not in over]
         if possible:
-            found = (found > 0.0).astype(np.float64)
-    return found.sum(axis=-1) if len(axes) > 1 else found
+            table = (table > 0.0).astype(np.float64)
+    return table.sum(axis=-1) if len(axes) > 1 else table
 
 
 def step_between(one: Node, other: Node) -> Float64:
@@ -207,9 +207,9 @@ def _step(other: Node, node: Node) -> Float64:
     assert node.records is not None
     if not node.backward:
         return step_between(other, node)
-    found = _between(node.records, node, other, -node.last, -other.last)
+    step = _between(node.records, node, other, -node.last, -other.last)
     # Only whether it can be is asked of times that run backward.
-    return ((found[::-1, ::-1].T > 0.0) & (node.law > 0.0)).astype(np.float64)
+    return ((step[::-1, ::-1].T > 0.0) & (node.law > 0.0)).astype(np.float64)
 
 
 def _between(records: Records, one: Node, other: Node, first: int, begin: int) -> Float64:
@@ -219,6 +219,6 @@ def _between(records: Records, one: Node, other: Node, first: int, begin: int) -
     return step[rows : rows + len(one.law), columns : columns + len(other.law)]
 
 
-def _allow(cells: int, most: int) -> None:
-    if cells > most:
+def _allow(cells: int, limit: int) -> None:
+    if cells > limit:
         raise TooManyCellsError(cells)

@@ -148,24 +148,24 @@ def tight_range(low, high, held, first, last, window):
     """
     length, clocks = low.shape[0], first.shape[0]
     origin = length + clocks
-    least = np.empty((origin + 1, origin + 1), np.int64)
+    differences = np.empty((origin + 1, origin + 1), np.int64)
     for a in range(origin + 1):
         for b in range(origin + 1):
-            least[a, b] = NOTHING
-        least[a, a] = 0
+            differences[a, b] = NOTHING
+        differences[a, a] = 0
     for c in range(clocks):
-        least[origin, length + c] = first[c]
-        least[length + c, origin] = -last[c]
+        differences[origin, length + c] = first[c]
+        differences[length + c, origin] = -last[c]
     for j in range(length):
         clock = origin if held[j] < 0 else length + held[j]
-        least[clock, j] = low[j]
-        least[j, clock] = -high[j]
+        differences[clock, j] = low[j]
+        differences[j, clock] = -high[j]
         if j > 0:
-            least[j - 1, j] = 1
-    least[length - 1, 0] = max(least[length - 1, 0], 1 - window)
-    if not close(least):
+            differences[j - 1, j] = 1
+    differences[length - 1, 0] = max(differences[length - 1, 0], 1 - window)
+    if not close(differences):
         return False, 1, 0
-    return True, least[origin, 0], -least[length - 1, origin]
+    return True, differences[origin, 0], -differences[length - 1, origin]
 
 
 @kernel
@@ -277,7 +277,7 @@ def _laws(events, n, own, clocks, values, held, low, high, offset, kinks):
             room += size + clocks.upper[clock] - clocks.lower[clock]
         elif own.offset[row] >= 0:
             room += size
-    found = np.empty(room)
+    breakpoints = np.empty(room)
     used = 0
     smooth = True
     degree = 0
@@ -294,7 +294,9 @@ def _laws(events, n, own, clocks, values, held, low, high, offset, kinks):
             degree += 1
             if size > 1 or law >= 0:
                 offset[j] = used
-                used += law_of_sum(low[j], high[j], own.offset[row], first, last, law, values, used, found)
+                used += law_of_sum(
+                    low[j], high[j], own.offset[row], first, last, law, values, used, breakpoints
+                )
             shorter, longer = min(size, last - first + 1), max(size, last - first + 1)
             low[j] += first
             high[j] += last
@@ -302,12 +304,12 @@ def _laws(events, n, own, clocks, values, held, low, high, offset, kinks):
             smooth = False
             offset[j] = used
             for k in range(size):
-                found[used + k] = values[own.offset[row] + k]
+                breakpoints[used + k] = values[own.offset[row] + k]
             used += size
         kinks[j, 0], kinks[j, 3] = low[j], high[j]
         kinks[j, 1] = low[j] + shorter - 1
         kinks[j, 2] = low[j] + longer - 1
-    return found, smooth, degree
+    return breakpoints, smooth, degree
 
 
 @kernel(allocates=True)
@@ -414,13 +416,13 @@ def weigh_held(events, own, clocks, values, window, wanted, limits, begin, lower
                 if one <= other:
                     go, stop = _feasible(work[4], work[5], moves, w, go, stop)
                 if one <= other and go <= stop:
-                    many = _breakpoints(work[4], work[5], moved_kinks, moves, w, go, stop, points, 0)
+                    point_count = _breakpoints(work[4], work[5], moved_kinks, moves, w, go, stop, points, 0)
                     if together:
                         for bound in (first[size - 1], last[size - 1]):
-                            many = add_point(points, many, bound - one, go, stop)
-                            many = add_point(points, many, bound - other, go, stop)
-                    points[many] = stop + 1
-                    for p in range(many + 1):
+                            point_count = add_point(points, point_count, bound - one, go, stop)
+                            point_count = add_point(points, point_count, bound - other, go, stop)
+                    points[point_count] = stop + 1
+                    for p in range(point_count + 1):
                         nodes, h = node_weights(points[p] - go, degree, weight)
                         value = go
                         index = 0

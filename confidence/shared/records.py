@@ -44,11 +44,11 @@ class Records:
 
     def time(self, place: int) -> Float64:
         """Return the law of the tick of a record, (size,) float64."""
-        found = self._times.get(place)
-        if found is None:
-            found = _normal(self._ahead(place) + self._behind(place))
-            _remember(self._times, place, found)
-        return found
+        law = self._times.get(place)
+        if law is None:
+            law = _normal(self._ahead(place) + self._behind(place))
+            _remember(self._times, place, law)
+        return law
 
     def step(self, place: int, later: int) -> Float64:
         """Return the law of the tick of a later record given that of an earlier one, (size, size) float64.
@@ -57,20 +57,20 @@ class Records:
         records between.
         """
         key = place, later
-        known = self._steps.get(key)
-        if known is None:
+        remembered = self._steps.get(key)
+        if remembered is None:
             ticks = np.arange(self.size)
             ahead = ticks - ticks[:, None]
             if self.laws is None:
                 ways = np.append(_log_choices(self.size, later - place - 1), -np.inf)
-                found = ways[np.where(ahead >= 0, ahead, self.size)]
+                logarithms = ways[np.where(ahead >= 0, ahead, self.size)]
             else:
-                found = np.where(ahead >= 0, self._alone(place + 1), -np.inf)
+                logarithms = np.where(ahead >= 0, self._alone(place + 1), -np.inf)
                 for between in range(place + 2, later + 1):
-                    found = np.logaddexp.accumulate(found, axis=1) + self._alone(between)
-            known = _normal(found + self._behind(later))
-            _remember(self._steps, key, known)
-        return known
+                    logarithms = np.logaddexp.accumulate(logarithms, axis=1) + self._alone(between)
+            remembered = _normal(logarithms + self._behind(later))
+            _remember(self._steps, key, remembered)
+        return remembered
 
     def _ahead(self, place: int) -> Float64:
         """Return the logarithm of the ways of all records up to one, by its tick."""
@@ -101,16 +101,16 @@ class Records:
     def _alone(self, place: int) -> Float64:
         assert self.laws is not None
         first, law = self.laws[place]
-        found = np.full(self.size, -np.inf)
-        found[first : first + len(law)] = np.log(law, out=np.full(len(law), -np.inf), where=law > 0.0)
-        return found
+        alone = np.full(self.size, -np.inf)
+        alone[first : first + len(law)] = np.log(law, out=np.full(len(law), -np.inf), where=law > 0.0)
+        return alone
 
 
-def _remember(known: dict[KeyT, Float64], key: KeyT, found: Float64) -> None:
+def _remember(laws: dict[KeyT, Float64], key: KeyT, law: Float64) -> None:
     """Keep an array; threads may do so at once, so that nothing is taken out by itself."""
-    if (len(known) + 1) * found.size > _MOST_REMEMBERED:
-        known.clear()
-    known[key] = found
+    if (len(laws) + 1) * law.size > _MOST_REMEMBERED:
+        laws.clear()
+    laws[key] = law
 
 
 def _log_choices(size: int, among: int) -> Float64:
@@ -120,8 +120,8 @@ def _log_choices(size: int, among: int) -> Float64:
 
 def _normal(logarithms: Float64) -> Float64:
     """Return probabilities by logarithms, each row in proportion; a row of nothing stays so."""
-    most = logarithms.max(axis=-1, keepdims=True)
-    found = np.exp(logarithms - np.where(np.isfinite(most), most, 0.0))
-    total = found.sum(axis=-1, keepdims=True)
-    normal: Float64 = found / np.where(total > 0.0, total, 1.0)
+    largest = logarithms.max(axis=-1, keepdims=True)
+    shares = np.exp(logarithms - np.where(np.isfinite(largest), largest, 0.0))
+    total = shares.sum(axis=-1, keepdims=True)
+    normal: Float64 = shares / np.where(total > 0.0, total, 1.0)
     return normal

@@ -29,7 +29,7 @@ NOTHING: Final = -(2**60)
 
 
 @kernel
-def conditions(reading, source, step, window, lower, upper, least):
+def conditions(reading, source, step, window, lower, upper, differences):
     """Write what order, window and bounds ask of each difference of offsets; return whether it can be.
 
     Parameters
@@ -44,39 +44,40 @@ def conditions(reading, source, step, window, lower, upper, least):
         WITHIN, ticks.
     lower, upper : (s,) int64
         Bounds of the offsets, ticks, inclusive.
-    least : (s + 1, s + 1) int64
-        Overwritten: ``x_b - x_a >= least[a, b]``, tight; node s stands for 0. Of no meaning if it cannot be.
+    differences : (s + 1, s + 1) int64
+        Overwritten: ``x_b - x_a >= differences[a, b]``, tight; node s stands for 0. Of no meaning if it
+        cannot be.
     """
     clocks = lower.shape[0]
     for a in range(clocks + 1):
         for b in range(clocks + 1):
-            least[a, b] = NOTHING
-        least[a, a] = 0
+            differences[a, b] = NOTHING
+        differences[a, a] = 0
     for a in range(clocks):
-        least[clocks, a] = lower[a]
-        least[a, clocks] = -upper[a]
+        differences[clocks, a] = lower[a]
+        differences[a, clocks] = -upper[a]
     last = reading.shape[0] - 1
     for j in range(1, last + 1):
         a, b = source[j - 1], source[j]
-        least[a, b] = max(least[a, b], reading[j - 1] - reading[j] + step[j])
+        differences[a, b] = max(differences[a, b], reading[j - 1] - reading[j] + step[j])
     a, b = source[last], source[0]
-    least[a, b] = max(least[a, b], reading[last] - reading[0] - window + 1)
-    return close(least)
+    differences[a, b] = max(differences[a, b], reading[last] - reading[0] - window + 1)
+    return close(differences)
 
 
 @kernel
-def close(least):
+def close(differences):
     """Replace conditions on differences by the tightest that follow; return whether they can hold. O(s^3)."""
-    nodes = least.shape[0]
+    nodes = differences.shape[0]
     # Without a branch: NOTHING is so little that no sum with it asks anything of times.
     for c in range(nodes):
         for a in range(nodes):
-            by = least[a, c]
+            by = differences[a, c]
             for b in range(nodes):
-                least[a, b] = max(least[a, b], by + least[c, b])
+                differences[a, b] = max(differences[a, b], by + differences[c, b])
     feasible = True
     for a in range(nodes):
-        feasible = feasible and least[a, a] <= 0
+        feasible = feasible and differences[a, a] <= 0
     return feasible
 
 
@@ -150,27 +151,27 @@ def _line(first, last, low_a, high_a, low_b, high_b):
 
 
 @kernel
-def pairs_within(low_a, high_a, low_b, high_b, least, most):
-    """Return how many a, b within bounds have ``least <= b - a <= most``.
+def pairs_within(low_a, high_a, low_b, high_b, lowest, highest):
+    """Return how many a, b within bounds have ``lowest <= b - a <= highest``.
 
     By how many there are of each difference, which is linear in it between two points. Nothing is subtracted.
     """
-    least, most = max(least, low_b - high_a), min(most, high_b - low_a)
+    lowest, highest = max(lowest, low_b - high_a), min(highest, high_b - low_a)
     one, other = low_b - low_a, high_b - high_a
     begin, end = min(one, other), max(one, other)
-    total = _line(least, min(most, begin), low_a, high_a, low_b, high_b)
-    total += _line(max(least, begin + 1), min(most, end), low_a, high_a, low_b, high_b)
-    return total + _line(max(least, end + 1, begin + 1), most, low_a, high_a, low_b, high_b)
+    total = _line(lowest, min(highest, begin), low_a, high_a, low_b, high_b)
+    total += _line(max(lowest, begin + 1), min(highest, end), low_a, high_a, low_b, high_b)
+    return total + _line(max(lowest, end + 1, begin + 1), highest, low_a, high_a, low_b, high_b)
 
 
 @kernel
-def _pairs_held(least, value):
+def _pairs_held(differences, value):
     """Return how many offsets of the first two of three clocks go with a value of the third's."""
-    low_a = max(least[3, 0], value + least[2, 0])
-    high_a = min(-least[0, 3], value - least[0, 2])
-    low_b = max(least[3, 1], value + least[2, 1])
-    high_b = min(-least[1, 3], value - least[1, 2])
-    return pairs_within(low_a, high_a, low_b, high_b, least[0, 1], -least[1, 0])
+    low_a = max(differences[3, 0], value + differences[2, 0])
+    high_a = min(-differences[0, 3], value - differences[0, 2])
+    low_b = max(differences[3, 1], value + differences[2, 1])
+    high_b = min(-differences[1, 3], value - differences[1, 2])
+    return pairs_within(low_a, high_a, low_b, high_b, differences[0, 1], -differences[1, 0])
 
 
 @kernel(inline=True)
@@ -204,7 +205,7 @@ def _sorted_within(points, count, low, high):
 
 
 @kernel
-def _three(least, points):
+def _three(differences, points):
     """Return the number of offsets of three clocks that meet closed conditions; O(1).
 
     The number of pairs of the first two is quadratic in the third between the points at which one of their
@@ -213,47 +214,47 @@ def _three(least, points):
     count = 0
     for a in range(2):
         b = 1 - a
-        points[count] = least[3, a] - least[2, a]
-        points[count + 1] = least[a, 2] - least[a, 3]
-        points[count + 2] = least[3, b] + least[a, 2] - least[a, b]
-        points[count + 3] = least[a, b] - least[a, 3] - least[2, b]
+        points[count] = differences[3, a] - differences[2, a]
+        points[count + 1] = differences[a, 2] - differences[a, 3]
+        points[count + 2] = differences[3, b] + differences[a, 2] - differences[a, b]
+        points[count + 3] = differences[a, b] - differences[a, 3] - differences[2, b]
         count += 4
-    begin = least[3, 2]
+    begin = differences[3, 2]
     total = 0.0
-    for i in range(_sorted_within(points, count, begin, -least[2, 3])):
+    for i in range(_sorted_within(points, count, begin, -differences[2, 3])):
         half = (points[i] - begin - 1) // 2
         if (points[i] - begin) % 2 == 0:
-            total += _pairs_held(least, points[i] - 1)
-        ends = _pairs_held(least, begin)
+            total += _pairs_held(differences, points[i] - 1)
+        ends = _pairs_held(differences, begin)
         if half == 0:
             total += ends
         else:
-            ends += _pairs_held(least, begin + 2 * half)
-            total += _sum_of_piece(half, ends, _pairs_held(least, begin + half))
+            ends += _pairs_held(differences, begin + 2 * half)
+            total += _sum_of_piece(half, ends, _pairs_held(differences, begin + half))
         begin = points[i]
     return total
 
 
 @kernel
-def _three_held(least, value, work, points):
+def _three_held(differences, value, work, points):
     """Return how many offsets of the first three clocks go with a value of the fourth's."""
     for a in range(3):
-        work[3, a] = max(least[4, a], value + least[3, a])
-        work[a, 3] = max(least[a, 4], least[a, 3] - value)
+        work[3, a] = max(differences[4, a], value + differences[3, a])
+        work[a, 3] = max(differences[a, 4], differences[a, 3] - value)
     for a in range(3):
         for b in range(3):
-            work[a, b] = max(least[a, b], work[a, 3] + work[3, b])
+            work[a, b] = max(differences[a, b], work[a, 3] + work[3, b])
     return _three(work, points)
 
 
 @kernel
-def _way(least, a, b, backwards):
+def _way(differences, a, b, backwards):
     """Return the difference of two offsets at which a condition on it holds with equality."""
-    return -least[b, a] if backwards else least[a, b]
+    return -differences[b, a] if backwards else differences[a, b]
 
 
 @kernel
-def _four(least, work, points, ends_of_pieces):
+def _four(differences, work, points, ends_of_pieces):
     """Return the number of offsets of four clocks that meet closed conditions.
 
     That of the others is cubic in the fourth between the values that it has where conditions along a path
@@ -262,7 +263,7 @@ def _four(least, work, points, ends_of_pieces):
     count = 0
     for bits in range(16):
         for a in range(4):
-            first = _way(least, 4, a, bits & 1)
+            first = _way(differences, 4, a, bits & 1)
             if a == 3:
                 ends_of_pieces[count] = first
                 count += 1
@@ -270,40 +271,42 @@ def _four(least, work, points, ends_of_pieces):
             for b in range(4):
                 if b == a:
                     continue
-                second = first + _way(least, a, b, bits & 2)
+                second = first + _way(differences, a, b, bits & 2)
                 if b == 3:
                     ends_of_pieces[count] = second
                     count += 1
                     continue
-                third = second + _way(least, b, 3, bits & 4)
+                third = second + _way(differences, b, 3, bits & 4)
                 c = 3 - a - b
                 ends_of_pieces[count] = third
-                ends_of_pieces[count + 1] = second + _way(least, b, c, bits & 4) + _way(least, c, 3, bits & 8)
+                ends_of_pieces[count + 1] = (
+                    second + _way(differences, b, c, bits & 4) + _way(differences, c, 3, bits & 8)
+                )
                 count += 2
-    begin = least[4, 3]
+    begin = differences[4, 3]
     total = 0.0
-    for i in range(_sorted_within(ends_of_pieces, count, begin, -least[3, 4])):
+    for i in range(_sorted_within(ends_of_pieces, count, begin, -differences[3, 4])):
         half = (ends_of_pieces[i] - begin - 1) // 2
         if (ends_of_pieces[i] - begin) % 2 == 0:
-            total += _three_held(least, ends_of_pieces[i] - 1, work, points)
-        ends = _three_held(least, begin, work, points)
+            total += _three_held(differences, ends_of_pieces[i] - 1, work, points)
+        ends = _three_held(differences, begin, work, points)
         if half == 0:
             total += ends
         else:
-            ends += _three_held(least, begin + 2 * half, work, points)
-            middle = _three_held(least, begin + half, work, points)
+            ends += _three_held(differences, begin + 2 * half, work, points)
+            middle = _three_held(differences, begin + half, work, points)
             total += _sum_of_piece(half, ends, middle)
         begin = ends_of_pieces[i]
     return total
 
 
 @kernel
-def rigid_count(least, work, points, ends_of_pieces):
+def rigid_count(differences, work, points, ends_of_pieces):
     """Return the number of choices of offsets that meet closed conditions; NaN of more than 4 clocks.
 
     Parameters
     ----------
-    least : (s + 1, s + 1) int64
+    differences : (s + 1, s + 1) int64
         As `conditions` writes it, where it can be.
     work : (4, 4) int64; points : (9,) int64; ends_of_pieces : (337,) int64
         Work arrays.
@@ -313,11 +316,18 @@ def rigid_count(least, work, points, ends_of_pieces):
     float64
         Over the product of the clocks' widths it is the confidence.
     """
-    clocks = least.shape[0] - 1
+    clocks = differences.shape[0] - 1
     if clocks == 1:
-        return float(-least[0, 1] - least[1, 0] + 1)
+        return float(-differences[0, 1] - differences[1, 0] + 1)
     if clocks == 2:
-        return pairs_within(least[2, 0], -least[0, 2], least[2, 1], -least[1, 2], least[0, 1], -least[1, 0])
+        return pairs_within(
+            differences[2, 0],
+            -differences[0, 2],
+            differences[2, 1],
+            -differences[1, 2],
+            differences[0, 1],
+            -differences[1, 0],
+        )
     if clocks == 3:
-        return _three(least, points)
-    return _four(least, work, points, ends_of_pieces) if clocks == 4 else np.nan
+        return _three(differences, points)
+    return _four(differences, work, points, ends_of_pieces) if clocks == 4 else np.nan

@@ -104,7 +104,7 @@ class TwoClocks(NamedTuple):
 
     events: Float64
     """(3 l, k) float64, k being at least ROOM. The columns of each event in turns."""
-    found: Float64
+    weighed: Float64
     """(3, k) float64. The first and the last tick, and the confidence; NaN: not of two clocks."""
     chains: Chains
     """Room for the others."""
@@ -121,12 +121,13 @@ def room_for(length: int, window: int) -> TwoClocks | None:
 
 
 @kernel
-def gather(length, matches, stride, names, lower, width, begin, size, events):
+def gather(length, matches, stride, events, begin, size, columns):
     """Write the columns of the matches from ``begin`` on."""
+    names, lower, width = events.names, events.lower, events.width
     for j in range(length):
         rows = matches[begin + j * stride : begin + j * stride + size]
         at = COLUMNS * j
-        clocks, lows, widths = events[at], events[at + 1], events[at + 2]
+        clocks, lows, widths = columns[at], columns[at + 1], columns[at + 2]
         for n in range(size):
             row = rows[n] & POSITIVE
             clocks[n], lows[n], widths[n] = names[row], lower[row], width[row]
@@ -137,40 +138,40 @@ def line(first, last, width_0, width_1):
     """Return how many pairs have a difference from first to last, see :mod:`confidence.shared.rigid`."""
     ends = min(width_1, width_0 + first) - max(0.0, first)
     ends += min(width_1, width_0 + last) - max(0.0, last)
-    found = 0.5 * (ends + 2.0) * (last - first + 1.0)
-    return found if first <= last else 0.0
+    pairs = 0.5 * (ends + 2.0) * (last - first + 1.0)
+    return pairs if first <= last else 0.0
 
 
 @kernel
-def write(begin, end, found, origin, rest, left, first, last, confidence):
-    """Write what was found for matches of two clocks, and which are left; return how many these are."""
-    begins, ends, values = found[0], found[1], found[2]
-    firsts, lasts, confidences = first[begin:end], last[begin:end], confidence[begin:end]
+def write(begin, end, weighed, origin, waiting, waits, out):
+    """Write what was computed for matches of two clocks, and which still wait; return how many these are."""
+    begins, ends, values = weighed[0], weighed[1], weighed[2]
+    firsts, lasts, confidences = out[0][begin:end], out[1][begin:end], out[2][begin:end]
     # One loop for each that is written, so that the compiler makes vectors of them instead of branches.
     for n in range(end - begin):
-        known, tick = firsts[n], origin + np.int64(begins[n])
-        firsts[n] = known if math.isnan(values[n]) else tick
+        before, tick = firsts[n], origin + np.int64(begins[n])
+        firsts[n] = before if math.isnan(values[n]) else tick
     for n in range(end - begin):
-        known, tick = lasts[n], origin + np.int64(ends[n])
-        lasts[n] = known if math.isnan(values[n]) else tick
+        before, tick = lasts[n], origin + np.int64(ends[n])
+        lasts[n] = before if math.isnan(values[n]) else tick
     for n in range(end - begin):
-        known, value = confidences[n], values[n]
-        confidences[n] = known if math.isnan(value) else value
+        sure, value = confidences[n], values[n]
+        confidences[n] = sure if math.isnan(value) else value
     for n in range(end - begin):
-        rest[left & POSITIVE] = begin + n
-        left += math.isnan(values[n])
-    return left
+        waiting[waits & POSITIVE] = begin + n
+        waits += math.isnan(values[n])
+    return waits
 
 
 @kernel
-def part_tied(length, columns, begin, rest, before, left, place):
+def part_tied(length, columns, begin, waiting, before, waits, place):
     """Leave only matches two of whose events are of one clock, and write the numbers of others to ``place``.
 
-    Return how many others there are, and how many are left.
+    Return how many others there are, and how many still wait.
     """
     alone, tied = 0, before
-    for k in range(before, left):
-        n = (rest[k] - begin) & POSITIVE
+    for k in range(before, waits):
+        n = (waiting[k] - begin) & POSITIVE
         is_tied = False
         # Among up to three events that are not of two clocks, there are none of one.
         if length > 3:
@@ -178,8 +179,8 @@ def part_tied(length, columns, begin, rest, before, left, place):
                 name = columns[COLUMNS * j, n]
                 for i in range(j):
                     is_tied |= columns[COLUMNS * i, n] == name
-        number = rest[k]
-        rest[tied & POSITIVE], place[alone & POSITIVE] = number, number
+        number = waiting[k]
+        waiting[tied & POSITIVE], place[alone & POSITIVE] = number, number
         tied += is_tied
         alone += not is_tied
     return alone, tied

@@ -85,30 +85,30 @@ def _one(readings, window, low, high):
 def _two(readings, source, window, lows, highs):
     """Return range and confidence of a match of two clocks: a strip of the offsets' rectangle. O(l)."""
     last = readings.shape[0] - 1
-    least, most = lows[1] - highs[0], highs[1] - lows[0]
+    lowest, highest = lows[1] - highs[0], highs[1] - lows[0]
     for j in range(1, last + 1):
         ahead = readings[j - 1] - readings[j] + 1
         if source[j] == source[j - 1]:
             if ahead > 0:
                 return 1, 0, 0.0
         elif source[j] == 1:
-            least = max(least, ahead)
+            lowest = max(lowest, ahead)
         else:
-            most = min(most, -ahead)
+            highest = min(highest, -ahead)
     back = readings[last] - readings[0] - window + 1
     if source[last] == source[0]:
         if back > 0:
             return 1, 0, 0.0
     elif source[last] == 1:
-        most = min(most, -back)
+        highest = min(highest, -back)
     else:
-        least = max(least, back)
-    if least > most:
+        lowest = max(lowest, back)
+    if lowest > highest:
         return 1, 0, 0.0
     # The first event is of clock 0.
-    first = max(lows[0], lows[1] - most) + readings[0]
-    end = min(highs[0], highs[1] - least) if source[last] == 0 else min(highs[1], highs[0] + most)
-    count = pairs_within(lows[0], highs[0], lows[1], highs[1], least, most)
+    first = max(lows[0], lows[1] - highest) + readings[0]
+    end = min(highs[0], highs[1] - lowest) if source[last] == 0 else min(highs[1], highs[0] + highest)
+    count = pairs_within(lows[0], highs[0], lows[1], highs[1], lowest, highest)
     sizes = float(highs[0] - lows[0] + 1) * float(highs[1] - lows[1] + 1)
     return first, end + readings[last], count / sizes
 
@@ -138,7 +138,7 @@ class _Work(NamedTuple):
 
     rows: Int64
     """(13, l) int64."""
-    least: Int64
+    differences: Int64
     """(l + 1, l + 1) int64, see :func:`confidence.shared.rigid.conditions`."""
     bounds: Int64
     floats: NDArray[np.float64]
@@ -150,10 +150,10 @@ class _Work(NamedTuple):
 
 
 @kernel
-def _weigh_each(
-    length, matches, stride, clock, lower, upper, window, wanted, which, work, first, last, confidence
-):
+def _weigh_each(length, matches, stride, events, window, with_confidence, which, work, out):
     """Do what `_weigh_tied` says. Apart from what makes arrays, slices cost nothing."""
+    clock, lower, upper = events
+    first, last, confidence = out
     row, bounds, floats = work.rows, work.bounds, work.floats
     source, step, readings, clocks, seen = row[0], row[1], row[2], row[3], row[4]
     lows, highs, chain_low, chain_high = row[5], row[6], row[7], row[8]
@@ -191,7 +191,7 @@ def _weigh_each(
                 last[n] = b[0] + readings[length - 1] - readings[0]
             else:
                 last[n] = b[chain - 1] + window - 1 - w
-            if wanted:
+            if with_confidence:
                 confidence[n] = _chain(
                     chain_low[:chain], chain_high[:chain], w, a[:chain], b[:chain], bounds[:, :chain], floats
                 )
@@ -199,23 +199,23 @@ def _weigh_each(
                     chain = -1
             if chain > 0:
                 continue
-        least = work.least[: size + 1, : size + 1]
-        if not conditions(readings, source, step, window, lows[:size], highs[:size], least):
+        differences = work.differences[: size + 1, : size + 1]
+        if not conditions(readings, source, step, window, lows[:size], highs[:size], differences):
             first[n], last[n], confidence[n] = 1, 0, 0.0
             continue
-        first[n] = least[size, source[0]] + readings[0]
-        last[n] = readings[length - 1] - least[source[length - 1], size]
-        if wanted:
-            found = rigid_count(least, work.three, work.points, work.ends)
+        first[n] = differences[size, source[0]] + readings[0]
+        last[n] = readings[length - 1] - differences[source[length - 1], size]
+        if with_confidence:
+            pairs = rigid_count(differences, work.three, work.points, work.ends)
             for k in range(size):
-                found /= float(highs[k] - lows[k] + 1)
-            confidence[n] = found
-            lost += math.isnan(found)
+                pairs /= float(highs[k] - lows[k] + 1)
+            confidence[n] = pairs
+            lost += math.isnan(pairs)
     return lost
 
 
 @kernel(allocates=True)
-def _weigh_tied(length, matches, stride, clock, lower, upper, window, wanted, which, first, last, confidence):
+def _weigh_tied(length, matches, stride, events, window, with_confidence, which, out):
     """Fill ranges and confidences of some matches, one by one; return how many confidences are NaN.
 
     ``which`` are their numbers, (k,) int64. Those without two events of one clock stay as they are.
@@ -225,9 +225,7 @@ def _weigh_tied(length, matches, stride, clock, lower, upper, window, wanted, wh
         np.empty((4, length), np.int64), np.empty((4, 2 * length + 1)), np.empty((4, 4), np.int64),
         np.empty(9, np.int64), np.empty(337, np.int64),
     )  # fmt: skip
-    return _weigh_each(
-        length, matches, stride, clock, lower, upper, window, wanted, which, work, first, last, confidence
-    )
+    return _weigh_each(length, matches, stride, events, window, with_confidence, which, work, out)
 
 
 @kernel(allocates=True)
@@ -285,7 +283,7 @@ class RigidMatches:
         self, matches: Int64, window: int, events: RigidEvents, first: Int64, last: Int64, confidence: Float64
     ) -> None:
         self._length, count = matches.shape
-        self._window, self._events, self._found = window, events, (first, last, confidence)
+        self._window, self._events, self._out = window, events, (first, last, confidence)
         if matches.strides[1] != matches.itemsize:
             matches = np.ascontiguousarray(matches)
         self._matches = matches
@@ -295,7 +293,7 @@ class RigidMatches:
         flat = np.lib.stride_tricks.as_strided(matches, (size,), (matches.itemsize,))
         self._flat = self._length, flat, stride
         self._room = room_for(self._length, window)
-        self._rest = np.empty(0, np.int64)
+        self._waiting = np.empty(0, np.int64)
         self.kept = 0
 
     def weigh(self, part: tuple[int, int], wanted: bool) -> bool:
@@ -318,7 +316,7 @@ class RigidMatches:
         O(l) for each match of at most two clocks, see :mod:`confidence.shared.two_clocks`; of more as
         :mod:`confidence.shared.rigid` says, or :mod:`confidence.chain.uniform` where each event has its own.
         """
-        events, confidence = self._events, self._found[2][slice(*part)]
+        events, confidence = self._events, self._out[2][slice(*part)]
         if self._length == 1:
             confidence[:] = 1.0
             return False
@@ -326,15 +324,15 @@ class RigidMatches:
             which, lost = np.arange(*part), len(confidence)
             confidence[:] = np.nan
         else:
-            if len(self._rest) < len(confidence):
-                self._rest = np.empty(len(confidence), np.int64)
-            left, lost = _TWO_CLOCKS[self._length](
-                *self._flat[1:], *events.columns, float(self._window - 1), wanted, part, self._room,
-                self._rest, *self._found,
+            if len(self._waiting) < len(confidence):
+                self._waiting = np.empty(len(confidence), np.int64)
+            waits, lost = _TWO_CLOCKS[self._length](
+                *self._flat[1:], events.columns, float(self._window - 1), wanted, part, self._room,
+                self._waiting, self._out,
             )  # fmt: skip
-            which = self._rest[:left]
+            which = self._waiting[:waits]
         if len(which):
-            lost += _weigh_tied(*self._flat, *events.arrays, self._window, wanted, which, *self._found)
+            lost += _weigh_tied(*self._flat, events.arrays, self._window, wanted, which, self._out)
         return wanted and bool(lost) and self._redo(part[0] + np.flatnonzero(np.isnan(confidence)))
 
     def _redo(self, which: Int64) -> bool:
@@ -342,7 +340,7 @@ class RigidMatches:
 
         Return whether there are others.
         """
-        confidence, events = self._found[2], self._events
+        confidence, events = self._out[2], self._events
         is_tied = share_a_clock(events.clock[self._matches[:, which]])
         which = which[~is_tied]
         _weigh_alone(*self._flat, *events.arrays[1:], self._window, which, confidence)
@@ -361,10 +359,10 @@ class RigidMatches:
 
         ``ids``, (n,) int64, or (0,), is what to write for each row: the row itself without any.
         """
-        self.kept = _keep_possible(*self._flat, ids, part, self.kept, *self._found)
+        self.kept = _keep_possible(*self._flat, ids, part, self.kept, *self._out)
 
     def columns(self) -> tuple[Int64, Int64, Int64, Float64]:
         """Return events, ranges and confidences of the matches that are kept."""
-        first, last, confidence = self._found
+        first, last, confidence = self._out
         kept = slice(0, self.kept)
         return self._matches[:, kept], first[kept], last[kept], confidence[kept]

@@ -43,25 +43,23 @@ def _weigh_{length}(columns, window, size, begins, ends, values):
 
 
 @kernel
-def two_clocks_of_{length}(
-    matches, stride, names, lower, width, origin, window, wanted, part, room, rest, first, last, confidence
-):
+def two_clocks_of_{length}(matches, stride, events, window, with_confidence, part, room, waiting, out):
     """Weigh matches of {length} events; see :mod:`confidence.shared.two_clocks`."""
-    columns, found = room.events, room.found
-    left = lost = 0
+    columns, weighed, chains = room.events, room.weighed, room.chains
+    confidence = out[2]
+    waits = lost = 0
     for begin in range(part[0], part[1], ROOM):
         end = min(begin + ROOM, part[1])
-        gather({length}, matches, stride, names, lower, width, begin, end - begin, columns)
-        _weigh_{length}(columns, window, end - begin, found[0], found[1], found[2])
-        before = left
-        left = write(begin, end, found, origin, rest, left, first, last, confidence)
-        chains = room.chains
-        alone, left = part_tied({length}, columns, begin, rest, before, left, chains.place)
-        if wanted:
+        gather({length}, matches, stride, events, begin, end - begin, columns)
+        _weigh_{length}(columns, window, end - begin, weighed[0], weighed[1], weighed[2])
+        before = waits
+        waits = write(begin, end, weighed, events.origin, waiting, waits, out)
+        alone, waits = part_tied({length}, columns, begin, waiting, before, waits, chains.place)
+        if with_confidence:
             lay_out({length}, columns, begin, alone, chains)
             w = window - {last}
             lost += chains_of_{length}(chains.bounds, w, alone, chains.place, chains.values, confidence)
-    return left, lost
+    return waits, lost
 '''
 
 
@@ -82,26 +80,26 @@ def _statements(length: int) -> Iterator[str]:
         if j < length - 1:
             yield f"other = c{j} if o{j} != 0.0 else other"
     # Which of the conditions of two neighbours is one depends on their clocks.
-    yield from ("least, most = -w0, wide", "ahead = l0 - l1 + 1.0")
-    yield from ("late = ahead if o1 == 0.0 else 0.0", "least = max(least, ahead if o1 != 0.0 else least)")
+    yield from ("lowest, highest = -w0, wide", "ahead = l0 - l1 + 1.0")
+    yield from ("late = ahead if o1 == 0.0 else 0.0", "lowest = max(lowest, ahead if o1 != 0.0 else lowest)")
     for j in range(2, length):
         yield f"ahead, change = l{j - 1} - l{j} + 1.0, o{j} - o{j - 1}"
         yield "late = max(late, ahead if change == 0.0 else 0.0)"
-        yield "least = max(least, ahead if change > 0.0 else least)"
-        yield "most = min(most, -ahead if change < 0.0 else most)"
+        yield "lowest = max(lowest, ahead if change > 0.0 else lowest)"
+        yield "highest = min(highest, -ahead if change < 0.0 else highest)"
     last = length - 1
     yield f"ahead = l{last} - l0 - window"
     yield f"late = max(late, ahead if o{last} == 0.0 else 0.0)"
-    yield f"most = min(most, -ahead if o{last} != 0.0 else most)"
+    yield f"highest = min(highest, -ahead if o{last} != 0.0 else highest)"
     yield "near, far = min(0.0, wide - w0), max(0.0, wide - w0)"
-    yield "count = line(least, min(most, near), w0, wide)"
-    yield "count += line(max(least, near + 1.0), min(most, far), w0, wide)"
-    yield "count += line(max(least, far + 1.0), most, w0, wide)"
-    yield "can_be = (late <= 0.0) & (least <= most)"
+    yield "count = line(lowest, min(highest, near), w0, wide)"
+    yield "count += line(max(lowest, near + 1.0), min(highest, far), w0, wide)"
+    yield "count += line(max(lowest, far + 1.0), highest, w0, wide)"
+    yield "can_be = (late <= 0.0) & (lowest <= highest)"
     yield "value = count / ((w0 + 1.0) * (wide + 1.0)) if can_be else 0.0"
     yield "values[n] = np.nan if is_more else value"
-    yield "begins[n] = max(l0, l0 - most)"
-    yield f"bound = min(w0, wide - least) if o{last} == 0.0 else min(wide, w0 + most)"
+    yield "begins[n] = max(l0, l0 - highest)"
+    yield f"bound = min(w0, wide - lowest) if o{last} == 0.0 else min(wide, w0 + highest)"
     yield f"ends[n] = l{last} + bound if can_be else float(-8 * EXACT)"
 
 

@@ -38,10 +38,10 @@ def _shifted(lower, upper, size, g, window, integers, floats):
         integers[6, j] = lower[j] - behind
         integers[7, j] = upper[j] - behind
         share *= float(upper[j] - lower[j] + 1) / size[j]
-    found = chain_confidence(
+    chance = chain_confidence(
         integers[6], integers[7], window - 1 - behind, integers[4], integers[5], integers[:4], floats
     )
-    return found * share
+    return chance * share
 
 
 @kernel
@@ -63,17 +63,17 @@ def _by_exclusion(lower, upper, size, g, h, window, binding, integers, floats):
                 j = integers[8, n]
                 integers[9, j] = h[j] + 1
                 sign = -sign
-        found = _shifted(lower, upper, size, integers[9], window, integers, floats)
-        if math.isnan(found):
+        chance = _shifted(lower, upper, size, integers[9], window, integers, floats)
+        if math.isnan(chance):
             return math.nan
-        total += sign * found
-        magnitude += found
+        total += sign * chance
+        magnitude += chance
     # Each term has a relative error of its own, which the sum must not raise beyond what is promised.
     return total if total * WORST_EXCLUSION >= magnitude else math.nan
 
 
 @kernel
-def describe_bounded(lower, upper, size, g, h, window, wanted, integers, floats, work, out):
+def describe_bounded(lower, upper, size, g, h, window, with_confidence, integers, floats, work, out):
     """Fill range and confidence of matches of l events each.
 
     Parameters
@@ -87,7 +87,7 @@ def describe_bounded(lower, upper, size, g, h, window, wanted, integers, floats,
         column is not looked at. One row is of all matches.
     window : (k,) or (1,) int64
         W, ticks.
-    wanted : bool
+    with_confidence : bool
         Whether confidences are.
     integers : (10, l) int64, floats : (4, 2 l + 1) float64
         Work arrays.
@@ -106,7 +106,7 @@ def describe_bounded(lower, upper, size, g, h, window, wanted, integers, floats,
         out_lower[n] = a[0] if feasible else 0
         out_upper[n] = b[length - 1] if feasible else -1
         out_confidence[n] = 0.0
-        if not feasible or not wanted:
+        if not feasible or not with_confidence:
             continue
         binding = 0
         share = 1.0
@@ -115,12 +115,12 @@ def describe_bounded(lower, upper, size, g, h, window, wanted, integers, floats,
                 integers[8, binding] = j
                 binding += 1
                 share *= float(h[m, j] - g[m, j] + 1) / float(b[j] - a[j - 1] - g[m, j] + 1)
-        found = math.nan
+        chance = math.nan
         # Where bounds leave little of the differences, the sum cancels. Where the window binds as well, one
         # time would have to be held, and a sum that cancels has cost little beside that.
         worth_trying = b[length - 1] - a[0] >= window[m] or share * WORST_EXCLUSION >= 1.0
         if binding <= _MOST_EXCLUDED and worth_trying:
-            found = _by_exclusion(a, b, size[n], g[m], h[m], window[m], binding, integers, floats)
-        if math.isnan(found):
-            found = bounded_probability(lower[n], upper[n], size[n], g[m], h[m], window[m], work)
-        out_confidence[n] = found
+            chance = _by_exclusion(a, b, size[n], g[m], h[m], window[m], binding, integers, floats)
+        if math.isnan(chance):
+            chance = bounded_probability(lower[n], upper[n], size[n], g[m], h[m], window[m], work)
+        out_confidence[n] = chance

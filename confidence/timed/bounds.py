@@ -43,11 +43,11 @@ def tightened(lower: Int64, upper: Int64, bounds: Bounds) -> tuple[Int64, Int64]
     for _ in range(len(a) + 2):
         changed = False
         for i, j, low, high in between:
-            for k, least, most in ((i, a[j] + low, b[j] + high), (j, a[i] - high, b[i] - low)):
-                if least > a[k]:
-                    a[k], changed = least, True
-                if most < b[k]:
-                    b[k], changed = most, True
+            for k, lowest, highest in ((i, a[j] + low, b[j] + high), (j, a[i] - high, b[i] - low)):
+                if lowest > a[k]:
+                    a[k], changed = lowest, True
+                if highest < b[k]:
+                    b[k], changed = highest, True
         if any(first > last for first, last in zip(a, b, strict=True)):
             return None
         if not changed:

@@ -104,12 +104,12 @@ def tighten(lower, upper, g, h, window, a, b):
     if a[0] > b[0] or not _pass(a, b, g, h):
         return False
     feasible = True
-    least = 0
+    span = 0
     for j in range(1, length):
         feasible = feasible and g[j] <= h[j]
-        least += g[j]
+        span += g[j]
     # Else the differences alone are a cycle that no world meets.
-    return feasible and least < window
+    return feasible and span < window
 
 
 @kernel
@@ -132,17 +132,17 @@ def _held(k, value, g, h, size, window, work):
             elif j == 0:
                 path[1, n] = min(path[1, n], value)
         if n == length - 2:
-            least = g[k] if k > 0 else 1 - window
-            most = h[k] if k > 0 else UNBOUND
-            path[1, n] = min(path[1, n], value - least)
-            if most < UNBOUND:
-                path[0, n] = max(path[0, n], value - most)
+            shortest = g[k] if k > 0 else 1 - window
+            longest = h[k] if k > 0 else UNBOUND
+            path[1, n] = min(path[1, n], value - shortest)
+            if longest < UNBOUND:
+                path[0, n] = max(path[0, n], value - longest)
     n = length - 1
     return path_probability(path[0, :n], path[1, :n], work.size[:n], path[2, :n], path[3, :n], work.pieces)
 
 
 @kernel
-def _from_one_side(k, step, g, h, window, found, work):
+def _from_one_side(k, step, g, h, window, points, work):
     """Add the bounds of other times, moved along the cycle to time k; return the number of breakpoints."""
     a, b = work.bounds[0], work.bounds[1]
     length = a.shape[0]
@@ -156,20 +156,20 @@ def _from_one_side(k, step, g, h, window, found, work):
         j = (i + 1) % length if step > 0 else i
         i = (i + step) % length
         before = (j - 1) % length
-        least = g[j] if j > 0 else 1 - window
-        most = h[j] if j > 0 else UNBOUND
-        low_binds = a[j] - b[before] < least
-        high_binds = most < UNBOUND and b[j] - a[before] > most
+        shortest = g[j] if j > 0 else 1 - window
+        longest = h[j] if j > 0 else UNBOUND
+        low_binds = a[j] - b[before] < shortest
+        high_binds = longest < UNBOUND and b[j] - a[before] > longest
         following = 0
         for n in range(count):
             for upper in range(2):
                 if (upper == 0 and low_binds) or (upper == 1 and high_binds):
-                    move = most if upper == 1 else least
+                    move = longest if upper == 1 else shortest
                     total = sums[side, n] + (-move if step > 0 else move)
-                    known = False
+                    is_known = False
                     for m in range(following):
-                        known = known or sums[1 - side, m] == total
-                    if not known:
+                        is_known = is_known or sums[1 - side, m] == total
+                    if not is_known:
                         if following == _MOST_BREAKS:
                             return -1
                         sums[1 - side, following] = total
@@ -179,10 +179,10 @@ def _from_one_side(k, step, g, h, window, found, work):
         for n in range(count):
             for bound in range(2):
                 value = work.bounds[bound, i] + sums[side, n]
-                if found == _MOST_BREAKS:
+                if points == _MOST_BREAKS:
                     return -1
-                found = add_point(breaks, found, value, a[k], b[k])
-    return found
+                points = add_point(breaks, points, value, a[k], b[k])
+    return points
 
 
 @kernel
@@ -235,12 +235,12 @@ def bounded_probability(lower, upper, size, g, h, window, work):
         return np.nan
     breaks = work.breaks
     breaks[0] = a[k]
-    found = _from_one_side(k, 1, g, h, window, 1, work)
-    if found >= 0:
-        found = _from_one_side(k, -1, g, h, window, found, work)
-    if found < 0:
+    points = _from_one_side(k, 1, g, h, window, 1, work)
+    if points >= 0:
+        points = _from_one_side(k, -1, g, h, window, points, work)
+    if points < 0:
         return np.nan
-    for n in range(found):
-        last = breaks[n + 1] - 1 if n + 1 < found else b[k]
+    for n in range(points):
+        last = breaks[n + 1] - 1 if n + 1 < points else b[k]
         total += _sum_of_piece(breaks[n], last, k, length - 1, g, h, size, window, work)
     return total / size[k]

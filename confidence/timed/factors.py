@@ -74,27 +74,27 @@ def law_of(kept: Sequence[int], sizes: Sequence[int], factors: Sequence[Factor],
     alike: dict[tuple[int, ...], Float64] = {}
     for found in factors:
         alike[found.axes] = found.values * alike[found.axes] if found.axes in alike else found.values
-    left = [Factor(axes, values) for axes, values in alike.items()]
-    others = set(range(len(sizes))).difference(kept)
-    while others:
+    remaining = [Factor(axes, values) for axes, values in alike.items()]
+    summed = set(range(len(sizes))).difference(kept)
+    while summed:
         scopes = {
-            other: sorted({axis for found in left if other in found.axes for axis in found.axes})
-            for other in others
+            other: sorted({axis for found in remaining if other in found.axes for axis in found.axes})
+            for other in summed
         }
-        following = min(others, key=lambda other: prod(sizes[axis] for axis in scopes[other]))
-        others.remove(following)
+        following = min(summed, key=lambda other: prod(sizes[axis] for axis in scopes[other]))
+        summed.remove(following)
         scope = scopes[following]
-        own = [found for found in left if following in found.axes]
-        left = [found for found in left if following not in found.axes]
+        own = [found for found in remaining if following in found.axes]
+        remaining = [found for found in remaining if following not in found.axes]
         cells.take([sizes[axis] for axis in scope])
         while len(own) > _MOST_FACTORS:
             axes = sorted({axis for found in own[:_MOST_FACTORS] for axis in found.axes})
             cells.take([sizes[axis] for axis in axes])
             own = [*own[_MOST_FACTORS:], _product(own[:_MOST_FACTORS], axes)]
-        left.append(_product(own, [axis for axis in scope if axis != following]))
+        remaining.append(_product(own, [axis for axis in scope if axis != following]))
     cells.take([sizes[time] for time in kept])
     law = Factor(tuple(kept), np.ones([sizes[time] for time in kept]))
-    for found in left:
+    for found in remaining:
         law = _product([law, found], kept)
     return law.values
 

@@ -107,49 +107,49 @@ def spans(most: int, constraints: int, times: int) -> Spans:
 
 
 @kernel
-def _take(others, k, first, size, low, high, r, spans):
+def _take(forbidden, k, first, size, low, high, r, spans):
     """Take the constraints of a rule that can bind as span r; return whether it can hold the event.
 
     An end of the span that another one is always within is left out, and so is what holds in any case.
     """
-    rule = others.rule[k]
+    rule = forbidden.rule[k]
     earliest, latest = low, high
     spans.ends[r, 0], spans.ends[r, 1] = low, high
     count = 0
-    for c in range(others.constraints[rule]):
-        i, j = others.sides[rule, c, 0], others.sides[rule, c, 1]
-        least, most = others.low[k, c], others.high[k, c]
-        if least > most:
+    for c in range(forbidden.constraints[rule]):
+        i, j = forbidden.sides[rule, c, 0], forbidden.sides[rule, c, 1]
+        lowest, highest = forbidden.low[k, c], forbidden.high[k, c]
+        if lowest > highest:
             return False
         if i != OTHER and j == OTHER:
             i, j = j, i
-            least, most = -most, -least
+            lowest, highest = -highest, -lowest
         if i == j:
-            if least > 0 or most < 0:
+            if lowest > 0 or highest < 0:
                 return False
             continue
         early = first[j] if j >= 0 else 0
         late = early + size[j] - 1 if j >= 0 else 0
         if i == OTHER:
-            if least > -UNBOUND:
-                earliest = max(earliest, early + least)
-            if most < UNBOUND:
-                latest = min(latest, late + most)
+            if lowest > -UNBOUND:
+                earliest = max(earliest, early + lowest)
+            if highest < UNBOUND:
+                latest = min(latest, late + highest)
             if early == late:
-                if least > -UNBOUND:
-                    spans.ends[r, 0] = max(spans.ends[r, 0], early + least)
-                if most < UNBOUND:
-                    spans.ends[r, 1] = min(spans.ends[r, 1], early + most)
+                if lowest > -UNBOUND:
+                    spans.ends[r, 0] = max(spans.ends[r, 0], early + lowest)
+                if highest < UNBOUND:
+                    spans.ends[r, 1] = min(spans.ends[r, 1], early + highest)
                 continue
         else:
             smallest = first[i] - late
             largest = first[i] + size[i] - 1 - early
-            if smallest > most or largest < least:
+            if smallest > highest or largest < lowest:
                 return False
-            if least <= smallest and largest <= most:
+            if lowest <= smallest and largest <= highest:
                 continue
         spans.limits[r, count, 0], spans.limits[r, count, 1] = i, j
-        spans.limits[r, count, 2], spans.limits[r, count, 3] = least, most
+        spans.limits[r, count, 2], spans.limits[r, count, 3] = lowest, highest
         count += 1
     if earliest > latest:
         return False
@@ -165,16 +165,16 @@ def _take(others, k, first, size, low, high, r, spans):
     kept = 0
     for c in range(count):
         i, j = spans.limits[r, c, 0], spans.limits[r, c, 1]
-        least, most = spans.limits[r, c, 2], spans.limits[r, c, 3]
+        lowest, highest = spans.limits[r, c, 2], spans.limits[r, c, 3]
         if i == OTHER:
-            if least > -UNBOUND and first[j] + size[j] - 1 + least <= begin:
-                least = -UNBOUND
-            if most < UNBOUND and first[j] + most >= stop:
-                most = UNBOUND
-            if least == -UNBOUND and most == UNBOUND:
+            if lowest > -UNBOUND and first[j] + size[j] - 1 + lowest <= begin:
+                lowest = -UNBOUND
+            if highest < UNBOUND and first[j] + highest >= stop:
+                highest = UNBOUND
+            if lowest == -UNBOUND and highest == UNBOUND:
                 continue
         spans.limits[r, kept, 0], spans.limits[r, kept, 1] = i, j
-        spans.limits[r, kept, 2], spans.limits[r, kept, 3] = least, most
+        spans.limits[r, kept, 2], spans.limits[r, kept, 3] = lowest, highest
         kept += 1
     spans.kept[r] = kept
     return True
@@ -219,24 +219,24 @@ def _fix(spans, r, first, inner):
     ends[r, 6], ends[r, 7] = -UNBOUND, UNBOUND
     for c in range(spans.kept[r]):
         i, j = spans.limits[r, c, 0], spans.limits[r, c, 1]
-        least, most = spans.limits[r, c, 2], spans.limits[r, c, 3]
+        lowest, highest = spans.limits[r, c, 2], spans.limits[r, c, 3]
         if i == OTHER and j == inner:
-            ends[r, 4], ends[r, 5] = max(ends[r, 4], least), min(ends[r, 5], most)
+            ends[r, 4], ends[r, 5] = max(ends[r, 4], lowest), min(ends[r, 5], highest)
         elif i == OTHER:
             at = _at(first, ticks, j)
-            if least > -UNBOUND:
-                ends[r, 2] = max(ends[r, 2], at + least)
-            if most < UNBOUND:
-                ends[r, 3] = min(ends[r, 3], at + most)
+            if lowest > -UNBOUND:
+                ends[r, 2] = max(ends[r, 2], at + lowest)
+            if highest < UNBOUND:
+                ends[r, 3] = min(ends[r, 3], at + highest)
         elif i == inner:
             at = _at(first, ticks, j)
-            ends[r, 6], ends[r, 7] = max(ends[r, 6], at + least), min(ends[r, 7], at + most)
+            ends[r, 6], ends[r, 7] = max(ends[r, 6], at + lowest), min(ends[r, 7], at + highest)
         elif j == inner:
             at = _at(first, ticks, i)
-            ends[r, 6], ends[r, 7] = max(ends[r, 6], at - most), min(ends[r, 7], at - least)
+            ends[r, 6], ends[r, 7] = max(ends[r, 6], at - highest), min(ends[r, 7], at - lowest)
         else:
             difference = _at(first, ticks, i) - _at(first, ticks, j)
-            if difference < least or difference > most:
+            if difference < lowest or difference > highest:
                 ends[r, 7] = -UNBOUND
     if ends[r, 2] > ends[r, 3]:
         ends[r, 7] = -UNBOUND
@@ -255,13 +255,13 @@ def _free(low, high, offset, pmfs, found, count):
 
 
 @kernel
-def _insert(found, count, begin, stop):
+def _insert(spans_found, count, begin, stop):
     """Put a span among those found, by its first tick; return how many there are now."""
     k = count
-    while k > 0 and found[0, k - 1] > begin:
-        found[0, k], found[1, k] = found[0, k - 1], found[1, k - 1]
+    while k > 0 and spans_found[0, k - 1] > begin:
+        spans_found[0, k], spans_found[1, k] = spans_found[0, k - 1], spans_found[1, k - 1]
         k -= 1
-    found[0, k], found[1, k] = begin, stop
+    spans_found[0, k], spans_found[1, k] = begin, stop
     return count + 1
 
 
@@ -277,26 +277,26 @@ def _weigh_row(cells, at, start, width, low, high, offset, pmfs, spans, count):
         happened = 1.0 if offset == -1 else pmfs.values[DOUBTFUL - offset]
         # Whole numbers of ticks, so that what is 0 is exactly 0.
         ticks = float(high - low + 1)
-        scale, rest = happened / ticks, 1.0 - happened
+        scale, remainder = happened / ticks, 1.0 - happened
         early, late = float(ends[0, 2] - low), float(ends[0, 3] - low)
         if begin <= stop:
             moved_early, moved_late = float(begin + ends[0, 4] - low), float(begin + ends[0, 5] - low)
             to = at + begin - start
             for k in range(stop - begin + 1):
                 common = min(late, moved_late + float(k)) - max(early, moved_early + float(k)) + 1.0
-                cells[to + k] *= rest + scale * (ticks - max(common, 0.0))
+                cells[to + k] *= remainder + scale * (ticks - max(common, 0.0))
         return
     for k in range(width):
         tick = start + k
-        found = 0
+        span_count = 0
         for r in range(count):
             if ends[r, 6] <= tick <= ends[r, 7]:
                 begin = max(ends[r, 2], tick + ends[r, 4])
                 stop = min(ends[r, 3], tick + ends[r, 5])
                 if begin <= stop:
-                    found = _insert(spans.found, found, begin, stop)
-        if found > 0:
-            cells[at + k] *= _free(low, high, offset, pmfs, spans.found, found)
+                    span_count = _insert(spans.found, span_count, begin, stop)
+        if span_count > 0:
+            cells[at + k] *= _free(low, high, offset, pmfs, spans.found, span_count)
 
 
 @kernel

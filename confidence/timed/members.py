@@ -77,22 +77,24 @@ def members_of(
     TooManyCellsError
         If that takes too many cells.
     """
-    some, sets, elements = np.zeros((3, *grid.shape(axes)))
+    one_or_more, sets, elements = np.zeros((3, *grid.shape(axes)))
     present, ends = [], []
     for event in events:
         cells.take([*grid.shape(axes), 1 if event.pmf is None else len(event.pmf)])
         chance, first, last = _chance(event, grid, axes)
         chance = event.probability * chance
-        some += (1.0 - some) * chance
+        one_or_more += (1.0 - one_or_more) * chance
         sets += (1.0 + sets) * chance
         elements += chance
         met = (chance > 0.0) & (weight > 0.0)
         present.append(bool(met.any()))
         if present[-1]:
             ends.append((int(first[met].min()), int(last[met].max())))
-    sums = tuple(float((weight * values).sum()) for values in (np.ones_like(some), some, sets, elements))
+    sums = tuple(
+        float((weight * values).sum()) for values in (np.ones_like(one_or_more), one_or_more, sets, elements)
+    )
     firsts, lasts = zip(*ends, strict=True) if ends else ((0,), (-1,))
-    return Members((sums[0], sums[1], sums[2], sums[3]), some, present, min(firsts), max(lasts))
+    return Members((sums[0], sums[1], sums[2], sums[3]), one_or_more, present, min(firsts), max(lasts))
 
 
 def _chance(event: Member, grid: Grid, axes: Sequence[int]) -> tuple[Float64, Int64, Int64]:

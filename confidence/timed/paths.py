@@ -65,16 +65,16 @@ def _choose(n, k):
 
 
 @kernel
-def _add(table, value, left, i, right, j, most):
+def _add(table, value, ahead, i, right, j, highest):
     """Add ``value C(x - u, i) C(v - x, j)`` to a table of such products on a part of [u, v].
 
-    The part starts ``left`` ticks behind u and ends ``right`` before v; what is of a degree above ``most``
-    vanishes there.
+    The part starts ``ahead`` ticks behind u and ends ``right`` before v; what is of a degree above
+    ``highest`` vanishes there.
     """
-    for a in range(min(i, most) + 1):
-        part = value * _choose(left, i - a)
+    for a in range(min(i, highest) + 1):
+        part = value * _choose(ahead, i - a)
         if part > 0.0:
-            for b in range(min(j, most - a) + 1):
+            for b in range(min(j, highest - a) + 1):
                 table[a, b] += part * _choose(right, j - b)
 
 
@@ -94,7 +94,7 @@ def _breaks(work, side, pieces, low, high, g, h):
     other = 1 - side
     start = work.start
     start[other, 0] = low
-    found = 1
+    count = 1
     p = 0
     q = 0
     while p <= pieces or q <= pieces:
@@ -110,12 +110,12 @@ def _breaks(work, side, pieces, low, high, g, h):
         if q <= pieces and h < UNBOUND and start[side, q] + h == following:
             q += 1
         if following > low:
-            if found == _MOST_PIECES:
+            if count == _MOST_PIECES:
                 return -1
-            start[other, found] = following
-            found += 1
-    start[other, found] = high + 1
-    return found
+            start[other, count] = following
+            count += 1
+    start[other, count] = high + 1
+    return count
 
 
 @kernel
@@ -126,18 +126,18 @@ def _fill_table(work, side, pieces, i, k, r, s, g, h, inner):
     -1 if before all. ``inner`` is the sum of the pieces in between.
     """
     start, degree, coefficient, table = work
-    most = 0
+    highest = 0
     if i < pieces:
-        most = degree[side, i] + 1
+        highest = degree[side, i] + 1
     if k >= 0:
-        most = max(most, degree[side, k] + 1)
-    most = min(most, s - r)
-    for a in range(most + 1):
-        for b in range(most + 1 - a):
+        highest = max(highest, degree[side, k] + 1)
+    highest = min(highest, s - r)
+    for a in range(highest + 1):
+        for b in range(highest + 1 - a):
             table[a, b] = 0.0
     if i == k:
         d = degree[side, i]
-        left = r - h - start[side, i]
+        offset = r - h - start[side, i]
         right = start[side, i + 1] - 1 - (s - g)
         for a in range(d + 1):
             total = 0.0
@@ -145,38 +145,38 @@ def _fill_table(work, side, pieces, i, k, r, s, g, h, inner):
                 # The sum of the coefficients a .. d - b.
                 if d - b >= a:
                     total += coefficient[side, i, d - b]
-                    _add(table, total * _choose(h - g + 1, d + 1 - a - b), left, a, right, b, most)
-        return most
+                    _add(table, total * _choose(h - g + 1, d + 1 - a - b), offset, a, right, b, highest)
+        return highest
     table[0, 0] = inner
     if i < pieces:
         d = degree[side, i]
-        left = r - g + 1 - start[side, i]
+        offset = r - g + 1 - start[side, i]
         right = start[side, i + 1] - 1 - (s - g)
         total = 0.0
         for q in range(1, d + 2):
             total += coefficient[side, i, q - 1]
-            _add(table, total, left, q, right, d + 1 - q, most)
+            _add(table, total, offset, q, right, d + 1 - q, highest)
     if k >= 0:
         d = degree[side, k]
-        left = r - h - start[side, k]
+        offset = r - h - start[side, k]
         right = start[side, k + 1] - (s - h)
         total = 0.0
         for q in range(d, -1, -1):
             total += coefficient[side, k, q]
-            _add(table, total, left, q, right, d + 1 - q, most)
-    return most
+            _add(table, total, offset, q, right, d + 1 - q, highest)
+    return highest
 
 
 @kernel
 def _next_pieces(work, side, pieces, low, high, g, h, size):
     """Write the pieces of the next time, which is in low..high; return their number, or -1."""
-    found = _breaks(work, side, pieces, low, high, g, h)
+    break_count = _breaks(work, side, pieces, low, high, g, h)
     start, degree, coefficient, table = work
     other = 1 - side
     i = 0
     k = -1
     inner = 0.0
-    for n in range(found):
+    for n in range(break_count):
         r = start[other, n]
         s = start[other, n + 1] - 1
         # Pieces that the last term has left behind are in between, until the first term comes to them.
@@ -187,18 +187,18 @@ def _next_pieces(work, side, pieces, low, high, g, h, size):
         inner = 0.0
         for m in range(k + 1, i):
             inner += _whole(work, side, m)
-        most = _fill_table(work, side, pieces, i, k, r, s, g, h, inner)
+        highest = _fill_table(work, side, pieces, i, k, r, s, g, h, inner)
         # All terms in the basis of one degree.
-        for e in range(most):
+        for e in range(highest):
             share = 1.0 / float(s - r - e)
             for a in range(e + 1):
                 value = table[a, e - a] * share
                 table[a + 1, e - a] += value * float(a + 1)
                 table[a, e - a + 1] += value * float(e - a + 1)
-        degree[other, n] = most
-        for a in range(most + 1):
-            coefficient[other, n, a] = table[a, most - a] / size
-    return found
+        degree[other, n] = highest
+        for a in range(highest + 1):
+            coefficient[other, n, a] = table[a, highest - a] / size
+    return break_count
 
 
 @kernel

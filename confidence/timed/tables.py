@@ -183,25 +183,25 @@ def make_table(tables, axes, depth, value):
     if total > tables.limits[MOST] or tables.limits[LEFT] < 0.0:
         tables.limits[PRICE] = total
         return TOO_MANY
-    found, begin, place = used[COUNT], used[CELLS], used[PLACES]
+    number, begin, place = used[COUNT], used[CELLS], used[PLACES]
     cells = int(total)
     if begin + cells > tables.cells.shape[0] or place + max(depth, 1) > tables.axis.shape[0]:
         tables.limits[PRICE] = float(begin) + total
         return FULL
-    tables.start[found], tables.place[found], tables.depth[found] = begin, place, depth
+    tables.start[number], tables.place[number], tables.depth[number] = begin, place, depth
     step = 1
     for d in range(depth - 1, -1, -1):
         v = axes[d]
         tables.axis[place + d], tables.step[place + d] = v, step
         step *= tables.size[v]
-        _put_in_list(tables, v, place + d, found)
+        _put_in_list(tables, v, place + d, number)
         tables.uses[v] += 1
     if depth == 0:
-        _put_in_list(tables, tables.size.shape[0], place, found)
+        _put_in_list(tables, tables.size.shape[0], place, number)
     for k in range(begin, begin + cells):
         tables.cells[k] = value
-    used[COUNT], used[CELLS], used[PLACES] = found + 1, begin + cells, place + max(depth, 1)
-    return found
+    used[COUNT], used[CELLS], used[PLACES] = number + 1, begin + cells, place + max(depth, 1)
+    return number
 
 
 @kernel

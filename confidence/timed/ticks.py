@@ -71,14 +71,14 @@ def _windows(prefix, suffix, size, block, x, y, weight, out, count):
                 part[k] = weight * source[k]
         else:
             middle = max(min(stop, size - block + 1 - x), n)
-            many = middle - n
-            part, source, others = out[n:middle], suffix[at : at + many], prefix[at + block - 1 :]
-            for k in range(many):
+            width = middle - n
+            part, source, others = out[n:middle], suffix[at : at + width], prefix[at + block - 1 :]
+            for k in range(width):
                 part[k] = weight * (source[k] + others[k])
-            rest = prefix[size - 1]
-            part, source = out[middle:stop], suffix[at + many : at + stop - n]
+            total = prefix[size - 1]
+            part, source = out[middle:stop], suffix[at + width : at + stop - n]
             for k in range(part.shape[0]):
-                part[k] = weight * (source[k] + rest)
+                part[k] = weight * (source[k] + total)
         n = stop
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import statistics
+import time
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -51,7 +54,24 @@ def measure(options: Options) -> Results:
     pairs = _pairs(1_000)
     matches = "PATTERN SEQ(A a, B b) WITHIN 100"
     _compare("1,000 groups of one match", pairs, matches, "a", options, results, at_most(1.2))
+    results.add("too dear, stopped after", _seconds_to_stop(options), "s", at_most(2.0))
     return results
+
+
+def _seconds_to_stop(options: Options) -> float:
+    """Return how long it takes to say that a group of 900 matches, all tied, takes too long."""
+    lower = 3 * np.arange(60)
+    tied = pa.table(
+        {"type": ["A"] * 30 + ["B"] * 30, "id": np.arange(60), "lower": lower, "upper": lower + 200}
+    )
+    read = time.perf_counter if options.clock == "wall" else time.process_time
+    seconds = []
+    for _ in range(options.rounds):
+        started = read()
+        with contextlib.suppress(uc.ConfidenceCostError):
+            uc.match(tied, "PATTERN SEQ(A a, B b) WITHIN 2000 RETURN PROBABILITY", threads=_THREADS)
+        seconds.append(read() - started)
+    return statistics.median(seconds)
 
 
 def _compare(

@@ -21,6 +21,7 @@ from confidence.config import FEWEST_DRAWS
 from confidence.groups.counting import COSTLY, ROOM, probabilities_of_worlds
 from confidence.groups.problems import Groups
 from confidence.groups.weighing_groups import workspace_of
+from confidence.kernel import always_compiled
 
 __all__ = ["Estimate", "estimated"]
 
@@ -128,8 +129,9 @@ def _matches_of_worlds(groups: Groups, ticks: Int64) -> Int64:
     is_box = np.ones(terms, dtype=np.bool_)
     is_box[groups.term_start[:-1]] = False
     match = np.logical_and.reduceat(term != is_box[:, None], groups.term_start[:-1], axis=0)
-    first = np.flatnonzero(np.diff(groups.signature, prepend=-1))
-    matches: Int64 = np.logical_or.reduceat(match, first, axis=0).sum(axis=0)
+    by_signature = np.argsort(groups.signature, kind="stable")
+    first = np.flatnonzero(np.diff(groups.signature[by_signature], prepend=-1))
+    matches: Int64 = np.logical_or.reduceat(match[by_signature], first, axis=0).sum(axis=0)
     return matches
 
 
@@ -149,9 +151,11 @@ def _held(
         begin = 0
         while begin < len(shares):
             checkpoint()
-            done, status, taken = kernel(
-                groups, shares, begin, most_steps - steps, steps_per_call(), work, weight
-            )
+            # A group that is estimated has cost too much already.
+            with always_compiled():
+                done, status, taken = kernel(
+                    groups, shares, begin, most_steps - steps, steps_per_call(), work, weight
+                )
             steps += taken
             if status == ROOM:
                 factor *= 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from confidence.budget import checkpoint, steps_per_call
 from confidence.groups.counting import ROOM
 from confidence.groups.known_variables import MEAN, SQUARE, SURE, resolved_groups
 from confidence.groups.problems import Groups
-from confidence.groups.weighing_groups import workspace_of
+from confidence.groups.weighing_groups import in_steps, workspace_of
 
 __all__ = ["ResolvedVariables", "resolve_variables"]
 
@@ -57,6 +58,10 @@ def resolve_variables(groups: Groups, at_least: int, most_steps: int) -> Resolve
     Exact up to rounding, by few ticks of each piece on which the probability is a polynomial; the cost does
     not depend on the length of intervals, but for the own time of an event by a clock with a law.
     """
+    return in_steps(partial(_resolved, groups, at_least), most_steps)
+
+
+def _resolved(groups: Groups, at_least: int, most_steps: int) -> ResolvedVariables:
     count = len(groups.lower)
     group = np.repeat(np.arange(len(groups.match_start) - 1), np.diff(groups.variable_start))
     resolved = np.zeros((count, 3))

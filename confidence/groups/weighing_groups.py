@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +12,19 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint, steps_per_call
 from confidence.groups.counting import ROOM, probabilities_of_groups
 from confidence.groups.problems import Groups, Sizes, Workspace, workspace_for
+from confidence.kernel import always_compiled, runs_plain
 
-__all__ = ["WeighedGroups", "weigh_groups", "workspace_of"]
+__all__ = ["WeighedGroups", "in_steps", "weigh_groups", "workspace_of"]
+
+
+class _Exact(Protocol):
+    """Probabilities of which some may have taken too many steps."""
+
+    @property
+    def is_exact(self) -> NDArray[np.bool_]: ...
+
+
+ResultT = TypeVar("ResultT", bound=_Exact)
 
 
 class WeighedGroups(NamedTuple):
@@ -49,6 +62,24 @@ def weigh_groups(groups: Groups, at_least: int, most_steps: int) -> WeighedGroup
     be exponential in the number of matches of a group that share variables. Memory is that of the largest
     group, times the depth of what is held of it.
     """
+    return in_steps(partial(_weighed, groups, at_least), most_steps)
+
+
+def in_steps(evaluated: Callable[[int], ResultT], most_steps: int) -> ResultT:
+    """Evaluate within so many steps, in compiled code unless few steps do.
+
+    As plain Python a group that is too dear would take a minute before it is given up.
+    """
+    if runs_plain():
+        few_steps = min(most_steps, steps_per_call())
+        result = evaluated(few_steps)
+        if few_steps == most_steps or result.is_exact.all():
+            return result
+    with always_compiled():
+        return evaluated(most_steps)
+
+
+def _weighed(groups: Groups, at_least: int, most_steps: int) -> WeighedGroups:
     count = len(groups.match_start) - 1
     probability = np.zeros((count, at_least + 1))
     status, steps = np.zeros((2, count), dtype=np.int64)

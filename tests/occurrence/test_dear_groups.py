@@ -13,14 +13,19 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from confidence.groups import bounding
+from confidence.budget import steps_per_call
+from confidence.groups import bounding, weighing_groups
+from confidence.groups.counting import probabilities_of_groups
+from confidence.kernel import plain_for, runs_plain, seconds_plain
 from tests.cases.existence import doubtful
 from tests.cases.grouped import Grouping, groupings
 from tests.cases.language import language_cases
 from tests.cases.sampling import FEWER
 from uncertain_cep.cli import main
 from uncertain_cep.errors import ConfidenceCostError, OptionError
+from uncertain_cep.executor import execute
 from uncertain_cep.occurrence import answers
+from uncertain_cep.plan import MatchOptions, make_plan
 
 EVENTS = pa.table(
     {
@@ -47,6 +52,32 @@ def rows_of(clauses: str, **options: Any) -> list[dict[str, Any]]:
 
 
 EXACT = {row["host"]: row["probability"] for row in rows_of("RETURN PROBABILITY BY host")}
+
+
+@pytest.mark.compiled
+def test_a_dear_group_is_no_work_for_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain Python takes few steps of it: to give up 900 matches, all tied, it would take 40 s."""
+    calls = []
+    kernel = probabilities_of_groups
+
+    def called(*arguments: Any) -> Any:
+        calls.append((runs_plain(), arguments[2], steps_per_call()))
+        return kernel(*arguments)
+
+    monkeypatch.setattr(weighing_groups, "probabilities_of_groups", called)
+    tied = pa.table(
+        {
+            "type": ["A"] * 30 + ["B"] * 30,
+            "id": range(60),
+            "lower": [3 * place for place in range(60)],
+            "upper": [3 * place + 200 for place in range(60)],
+        }
+    )
+    query = "PATTERN SEQ(A a, B b) WITHIN 2000 RETURN PROBABILITY"
+    with plain_for(seconds_plain() + 1_000), pytest.raises(ConfidenceCostError):
+        list(execute(make_plan(uc.parse(query), tied.schema, MatchOptions()), tied))
+    assert [is_plain for is_plain, _, _ in calls][-1] is False
+    assert all(steps <= few for is_plain, steps, few in calls if is_plain)
 
 
 def test_columns() -> None:

@@ -21,20 +21,17 @@ LISTS: Final = 4
 
 
 @kernel(allocates=True)
-def compressed_matches(
-    matches, first_match, candidates, window, gap, pools, rules, conditions, pmfs, most_steps, scratch,
-    gathered, work, out,
-):  # fmt: skip
+def compressed_matches(matches, first_match, window, gap, events, rules, pmfs, most_steps, work, out):
     """Find the events that may be in one gap of matches of the other components, and sum up over them.
 
     Parameters
     ----------
-    matches, first_match, candidates, window, pmfs, scratch, gathered, work
+    matches, first_match, window, pmfs, work
         See :func:`eventbased.gaps.gap_confidences.gap_confidences`; the matches are those of the other
         components.
     gap : int64
         See :func:`confidence.gaps.between.events_between`.
-    pools, rules, conditions
+    events, rules
         With the Kleene component as the only negated one.
     most_steps : float64
         Most multiplications to spend on one match.
@@ -49,7 +46,7 @@ def compressed_matches(
         As :func:`eventbased.gaps.gap_confidences.gap_confidences`; LISTS if there is no room for the events.
     """
     out_lower, out_upper, out_sums, list_start, list_rows = out
-    forbidden = gathered.forbidden
+    scratch, forbidden = events.scratch, events.gathered.forbidden
     count = matches.start.shape[0] - 1
     sums = np.zeros(3)
     chance = np.empty(forbidden.event.shape[0])
@@ -63,11 +60,9 @@ def compressed_matches(
             return n, SPACE, (size, 0, 0, 0)
         match = Intervals(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
         bounds = np.empty((4, size), np.int64)
-        take_match(matches, n, candidates, conditions, scratch, gathered, match)
-        _, listed = forbidden_in(
-            pools, rules, conditions, matches, n, match, bounds, window, scratch, gathered
-        )
-        unmark(matches, n, candidates, listed, gathered)
+        take_match(matches, n, events, match)
+        _, listed = forbidden_in(events, rules, matches, n, match, bounds, window)
+        unmark(matches, n, events, listed)
         if listed < 0:
             return n, SPACE, (size, 0, 0, forbidden.event.shape[0] + 1)
         status, steps, first, last = events_between(

@@ -32,6 +32,7 @@ from eventbased.config import LEAST_TABLED
 from eventbased.gaps.free_matches import describe_free, forbids
 from eventbased.gaps.gap_events import (
     ForbiddenEvents,
+    GapEvents,
     GapRules,
     Gathered,
     HeldOffsets,
@@ -55,9 +56,8 @@ _Input = tuple[Placed, Int64, ForbiddenEvents, GapRules, Conditions, Pmfs, bool,
 
 @kernel(allocates=True)
 def gap_confidences(
-    matches, first_match, candidates, window, pools, rules, conditions, pmfs, limits, with_confidence,
-    scratch, gathered, tables, work, out,
-):  # fmt: skip
+    matches, first_match, window, events, rules, pmfs, limits, with_confidence, tables, work, out
+):
     """Fill range and confidence of matches whose gaps must stay free.
 
     Parameters
@@ -65,18 +65,14 @@ def gap_confidences(
     matches : MatchEvents
     first_match : int64
         The match to begin with.
-    candidates : Placed
     window : int64
         W, ticks.
-    pools : ForbiddenEvents
+    events : GapEvents
     rules : GapRules
-    conditions : Conditions
     pmfs : Pmfs
     limits : Limits
     with_confidence : bool
         Whether a confidence is needed where no event is in the way.
-    scratch : Scratch
-    gathered : Gathered
     tables : PoolTables
         Of an earlier call with the same pools, or new; without rows where :func:`_can_share` does not hold.
     work : Workspace
@@ -95,6 +91,7 @@ def gap_confidences(
         For SPACE the events of a match, edges, ticks and forbidden events needed; for COSTLY the steps.
     """
     out_lower, out_upper, out_confidence, out_error = out
+    scratch, gathered = events.scratch, events.gathered
     forbidden = gathered.forbidden
     count = matches.start.shape[0] - 1
     scratch.steps[0] = 0
@@ -108,19 +105,17 @@ def gap_confidences(
             return n, SPACE, (size + 1, 0, 0, 0)
         match = Intervals(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
         bounds = np.empty((4, size), np.int64)
-        share = take_match(matches, n, candidates, conditions, scratch, gathered, match)
+        share = take_match(matches, n, events, match)
         feasible, listed = False, 0
         if share > 0.0:
-            feasible, listed = forbidden_in(
-                pools, rules, conditions, matches, n, match, bounds, window, scratch, gathered
-            )
+            feasible, listed = forbidden_in(events, rules, matches, n, match, bounds, window)
         tabled = False
         if tables.key.shape[0] and feasible and listed > 0:
             tabled = tabled_edges(
-                bounds[2:], window, listed, forbidden, pools, rules, matches.place[matches.start[n]],
+                bounds[2:], window, listed, forbidden, events.pools, rules, matches.place[matches.start[n]],
                 scratch.start, gathered.mark, pmfs, tables, work,
             )  # fmt: skip
-        unmark(matches, n, candidates, listed, gathered)
+        unmark(matches, n, events, listed)
         if listed < 0:
             return n, SPACE, (size, 0, 0, forbidden.event.shape[0] + 1)
         out_error[n] = 0.0
@@ -233,10 +228,11 @@ class GapConfidences:
         space.work.begin()
 
         def call(done: int) -> Described:
+            gathered = Gathered(self._mark, offsets, space.forbidden, held)
+            events = GapEvents(candidates, pools, conditions, scratch, gathered)
             described: Described = kernel(
-                matches, done, candidates, self._window, pools, rules, conditions, pmfs, self._limits, wanted,
-                scratch, Gathered(self._mark, offsets, space.forbidden, held), tables, space.work.go_on(),
-                out,
+                matches, done, self._window, events, rules, pmfs, self._limits, wanted, tables,
+                space.work.go_on(), out,
             )  # fmt: skip
             return described
 

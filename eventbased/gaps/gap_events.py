@@ -19,7 +19,7 @@ from confidence.chain.uniform import tight_bounds
 from confidence.flat_lists import taken
 from confidence.gaps import chains
 from confidence.kernel import kernel
-from confidence.predicates.conditions import accumulate, all_hold
+from confidence.predicates.conditions import Conditions, Scratch, accumulate, all_hold
 from confidence.shared.held import OwnTimes
 from eventbased.galloping import first_above
 
@@ -28,6 +28,7 @@ __all__ = [
     "NO_BOXES",
     "NO_OFFSETS",
     "ForbiddenEvents",
+    "GapEvents",
     "GapRules",
     "Gathered",
     "HeldOffsets",
@@ -269,6 +270,30 @@ def contiguity_limits(upper, group, lower_in_pool, upper_in_pool, group_start, o
                 out[i] = smallest[x]
 
 
+class GapEvents(NamedTuple):
+    """The inputs of a search for the events that gaps forbid: the same for all matches of a call.
+
+    Attributes
+    ----------
+    candidates : Placed
+        What matches are chosen from.
+    pools : ForbiddenEvents
+        What their gaps may forbid.
+    conditions : Conditions
+        What a forbidden event has to meet.
+    scratch : Scratch
+        Overwritten.
+    gathered : Gathered
+        Overwritten: the forbidden events of one match.
+    """
+
+    candidates: Placed
+    pools: ForbiddenEvents
+    conditions: Conditions
+    scratch: Scratch
+    gathered: Gathered
+
+
 @kernel
 def _pool_range(events, pool, first, above, until):
     """Return the events of a pool that may end after ``above`` and start before ``until``."""
@@ -292,18 +317,15 @@ def _given(held, row, low, high, offset):
 
 
 @kernel
-def take_match(matches, n, candidates, conditions, scratch, gathered, match):
+def take_match(matches, n, events, match):
     """Put match n where conditions and confidences read it, and mark its events. O(l).
 
     Parameters
     ----------
     matches : MatchEvents
     n : int64
-    candidates : Placed
-    conditions : Conditions
-    scratch : Scratch
-        Overwritten: its events, where each component's begin and end, and the accumulators.
-    gathered : Gathered
+    events : GapEvents
+        In its scratch: the match's events, where each component's begin and end, and the accumulators.
     match : Intervals
         Overwritten, cut to the boxes of the events.
 
@@ -312,6 +334,7 @@ def take_match(matches, n, candidates, conditions, scratch, gathered, match):
     float64
         The share of uniform intervals that lies in the boxes; 0 if one does not reach into its own.
     """
+    candidates, _, conditions, scratch, gathered = events
     own = gathered.mark.shape[0]
     begin = matches.start[n]
     held = gathered.held
@@ -349,40 +372,39 @@ def take_match(matches, n, candidates, conditions, scratch, gathered, match):
 
 
 @kernel
-def unmark(matches, n, candidates, listed, gathered):
-    """Take off the marks of a match and of the events found for it; -1: of all there is room for."""
+def unmark(matches, n, events, listed):
+    """Take off the marks of a match and of the events listed for it; -1: of all there is room for."""
+    candidates, _, _, _, gathered = events
     held = gathered.held
     if held.start.shape[0]:
         for i in range(held.start[n], held.start[n + 1]):
             held.now[held.clock[i]] = NOT_HELD
     for k in range(matches.start[n], matches.start[n + 1]):
         gathered.mark[candidates.row[matches.place[k]]] = -1
-    events = gathered.forbidden.event
-    for x in range(events.shape[0] if listed < 0 else listed):
-        gathered.mark[events[x]] = -1
+    forbidden = gathered.forbidden.event
+    for x in range(forbidden.shape[0] if listed < 0 else listed):
+        gathered.mark[forbidden[x]] = -1
 
 
 @kernel
-def collect(pools, pool, first, above, until, gap, conditions, scratch, question, listed, gathered):
-    """Add the events of a pool that are forbidden in a gap to those found; return their number, or -1.
+def collect(events, pool, first, above, until, gap, question, listed):
+    """Add the events of a pool that are forbidden in a gap to those listed; return their number, or -1.
 
     Parameters
     ----------
-    pools : ForbiddenEvents
+    events : GapEvents
     pool : int64
     first : int64
         The first candidate of the match.
     above, until : int64
         Only events that end after the one and start before the other, ticks.
     gap : int64
-    conditions : Conditions
-    scratch : Scratch
     question : tuple of 4 int64
         The place in ``scratch.element`` of the event asked about, -1 if nothing is asked, and what
         :func:`confidence.predicates.conditions.all_hold` takes: begin, end, newest.
     listed : int64
-    gathered : Gathered
     """
+    _, pools, conditions, scratch, gathered = events
     slot, begin, end, newest = question
     mark, forbidden, held = gathered.mark, gathered.forbidden, gathered.held
     x, stop = _pool_range(pools, pool, first, above, until)
@@ -421,14 +443,13 @@ def collect(pools, pool, first, above, until, gap, conditions, scratch, question
 
 
 @kernel
-def forbidden_in(pools, rules, conditions, matches, n, match, bounds, window, scratch, gathered):
+def forbidden_in(events, rules, matches, n, match, bounds, window):
     """List the events that are forbidden in the gaps of a match.
 
     Parameters
     ----------
-    pools : ForbiddenEvents
+    events : GapEvents
     rules : GapRules
-    conditions : Conditions
     matches : MatchEvents
     n : int64
         A match that :func:`take_match` has taken.
@@ -437,8 +458,6 @@ def forbidden_in(pools, rules, conditions, matches, n, match, bounds, window, sc
     bounds : (4, l) int64
         Overwritten: the last two rows are its tight bounds, ticks.
     window : int64
-    scratch : Scratch
-    gathered : Gathered
 
     Returns
     -------
@@ -447,6 +466,7 @@ def forbidden_in(pools, rules, conditions, matches, n, match, bounds, window, sc
     listed : int64
         The number of events; -1 without room.
     """
+    conditions, scratch = events.conditions, events.scratch
     count = match.lower.shape[0]
     for k in range(count):
         bounds[0, k] = match.lower[k] - k
@@ -474,9 +494,7 @@ def forbidden_in(pools, rules, conditions, matches, n, match, bounds, window, sc
             pool = rules.between
         else:
             continue
-        listed = collect(
-            pools, pool, first, a[d - 1], b[d], d, conditions, scratch, question, listed, gathered
-        )  # fmt: skip
+        listed = collect(events, pool, first, a[d - 1], b[d], d, question, listed)
         scratch.stop[j] = stop
         if listed < 0:
             return True, listed
@@ -490,9 +508,7 @@ def forbidden_in(pools, rules, conditions, matches, n, match, bounds, window, sc
             gap = scratch.start[after]
             above, until = a[gap - 1], b[gap]
         question = (scratch.start[length + k], conditions.negated[k], conditions.negated[k + 1], -1)
-        listed = collect(
-            pools, rules.negated[k], first, above, until, gap, conditions, scratch, question, listed, gathered
-        )
+        listed = collect(events, rules.negated[k], first, above, until, gap, question, listed)
         if listed < 0:
             return True, listed
     return True, listed

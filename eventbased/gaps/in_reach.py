@@ -16,6 +16,7 @@ from confidence.predicates.conditions import Conditions, Scratch
 from confidence.shared.held import OwnTimes
 from eventbased.gaps.gap_events import (
     ForbiddenEvents,
+    GapEvents,
     GapRules,
     Gathered,
     MatchEvents,
@@ -88,15 +89,12 @@ def _only_gap(gaps, event, size, is_set):
 
 
 @kernel(allocates=True)
-def _list_in_reach(
-    matches, first_match, candidates, window, pools, rules, is_set, conditions, scratch, gathered, own,
-    counts, most, budget, reach,
-):  # fmt: skip
+def _list_in_reach(matches, first_match, window, events, rules, is_set, own, counts, most, budget, reach):
     """List the events that decide on each match, and the clocks that several of them name.
 
     Parameters
     ----------
-    matches, candidates, window, pools, rules, conditions, scratch, gathered
+    matches, window, events, rules
         As for :func:`eventbased.gaps.gap_confidences.gap_confidences`; no offsets are held.
     first_match : int64
         The match to begin with.
@@ -121,7 +119,8 @@ def _list_in_reach(
         nothing is missing.
     """
     count = matches.start.shape[0] - 1
-    forbidden = gathered.forbidden
+    candidates, conditions, scratch = events.candidates, events.conditions, events.scratch
+    forbidden = events.gathered.forbidden
     scratch.steps[0] = 0
     for n in range(first_match, count):
         if reach.begin[n] >= most or scratch.steps[0] > budget:
@@ -131,7 +130,7 @@ def _list_in_reach(
             return n, size + 2, 0
         match = Intervals(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
         bounds = np.empty((4, size), np.int64)
-        take_match(matches, n, candidates, conditions, scratch, gathered, match)
+        take_match(matches, n, events, match)
         forbidden_count = 0
         if is_set:
             above, until = smallest(match.lower) - window, largest(match.upper) + window
@@ -139,15 +138,13 @@ def _list_in_reach(
             for k in range(rules.negated.shape[0]):
                 question = (scratch.start[length + k], conditions.negated[k], conditions.negated[k + 1], -1)
                 if forbidden_count >= 0:
+                    first = matches.place[matches.start[n]]
                     forbidden_count = collect(
-                        pools, rules.negated[k], matches.place[matches.start[n]], above, until, 0, conditions,
-                        scratch, question, forbidden_count, gathered,
-                    )  # fmt: skip
+                        events, rules.negated[k], first, above, until, 0, question, forbidden_count
+                    )
         else:
-            _, forbidden_count = forbidden_in(
-                pools, rules, conditions, matches, n, match, bounds, window, scratch, gathered
-            )
-        unmark(matches, n, candidates, forbidden_count, gathered)
+            _, forbidden_count = forbidden_in(events, rules, matches, n, match, bounds, window)
+        unmark(matches, n, events, forbidden_count)
         if forbidden_count < 0:
             return n, forbidden.event.shape[0] + 1, 0
         begin = reach.begin[n]
@@ -230,8 +227,8 @@ def in_reach(
     gathered = Gathered(mark, offsets, room_for(events, gaps))
     while done < found and begin[done] < most:
         done, more_events, more_listed = list_in_reach(
-            matches, done, candidates, window, pools, rules, is_set, conditions, scratch, gathered, own,
-            counts, most, steps_per_call(), reach,
+            matches, done, window, GapEvents(candidates, pools, conditions, scratch, gathered), rules, is_set,
+            own, counts, most, steps_per_call(), reach,
         )  # fmt: skip
         checkpoint()
         if more_events:

@@ -30,6 +30,7 @@ from confidence.partial_order.times import BETWEEN, LEADING, OrderWork
 from confidence.predicates.conditions import Conditions, Scratch
 from eventbased.gaps.gap_events import (
     ForbiddenEvents,
+    GapEvents,
     Gathered,
     HeldOffsets,
     MatchEvents,
@@ -47,8 +48,9 @@ Float64 = NDArray[np.float64]
 
 
 @kernel
-def _forbidden(pools, negated, order, conditions, a, b, window, first, scratch, gathered):
+def _forbidden(events, negated, order, a, b, window, first):
     """List what negations, rows of a pool and a gap, forbid a match; return the number, -1 without room."""
+    conditions, scratch = events.conditions, events.scratch
     length = conditions.stages.shape[0]
     listed = 0
     for n in range(negated.shape[0]):
@@ -68,9 +70,7 @@ def _forbidden(pools, negated, order, conditions, a, b, window, first, scratch, 
         else:
             until += window
         question = (scratch.start[length + n], conditions.negated[n], conditions.negated[n + 1], -1)
-        listed = collect(
-            pools, negated[n, 0], first, above, until, g, conditions, scratch, question, listed, gathered
-        )
+        listed = collect(events, negated[n, 0], first, above, until, g, question, listed)
         if listed < 0:
             return listed
     return listed
@@ -78,11 +78,11 @@ def _forbidden(pools, negated, order, conditions, a, b, window, first, scratch, 
 
 @kernel(allocates=True)
 def _set_confidences(
-    chosen, matches, candidates, window, order, pools, negated, conditions, pmfs, most_steps, wanted,
-    scratch, gathered, work, out,
-):  # fmt: skip
+    chosen, matches, window, order, negated, events, pmfs, most_steps, with_confidence, work, out
+):
     """Fill range and confidence of the chosen matches, which are of one order; as ``gap_confidences``."""
     out_lower, out_upper, out_confidence = out
+    scratch, gathered = events.scratch, events.gathered
     count = order.before.shape[0]
     match = Intervals(np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64))
     a = np.empty(count, np.int64)
@@ -93,19 +93,19 @@ def _set_confidences(
             return q, PAUSED, (0, 0, 0, 0)
         work.progress[SPENT] += 1.0
         n = chosen[q]
-        share = take_match(matches, n, candidates, conditions, scratch, gathered, match)
+        share = take_match(matches, n, events, match)
         listed = 0
         fits = share > 0.0 and tight_order_bounds(match.lower, match.upper, order.before, window, a, b)
         if fits:
             first = matches.place[matches.start[n]]
-            listed = _forbidden(pools, negated, order, conditions, a, b, window, first, scratch, gathered)
-        unmark(matches, n, candidates, listed, gathered)
+            listed = _forbidden(events, negated, order, a, b, window, first)
+        unmark(matches, n, events, listed)
         if listed < 0:
             return q, SPACE, (0, 0, 0, gathered.forbidden.event.shape[0] + 1)
         if not fits:
             out_lower[n], out_upper[n], out_confidence[n] = 0, -1, 0.0
             continue
-        if listed == 0 and not wanted and largest(match.offset) < 0:
+        if listed == 0 and not with_confidence and largest(match.offset) < 0:
             out_lower[n] = smallest(a)
             out_upper[n] = largest(b)
             continue
@@ -211,10 +211,11 @@ class SetConfidences:
             def call(
                 done: int, chosen: Int64 = chosen, order: Order = order, work: OrderWork = work
             ) -> Described:
+                gathered = Gathered(self._mark, offsets, self._room, held)
                 more, reason, need = kernel(
-                    chosen[done:], matches, candidates, self._window, order, pools, negations, conditions,
-                    pmfs, self._most_steps, wanted, scratch,
-                    Gathered(self._mark, offsets, self._room, held), work.go_on(), out,
+                    chosen[done:], matches, self._window, order, negations,
+                    GapEvents(candidates, pools, conditions, scratch, gathered), pmfs, self._most_steps,
+                    wanted, work.go_on(), out,
                 )  # fmt: skip
                 return done + more, reason, need
 
@@ -222,37 +223,6 @@ class SetConfidences:
                 declined[int(chosen[n])] = steps
 
             describe_each(call, self._grow, decline)
-
-    def forbidden(
-        self,
-        matches: MatchEvents,
-        n: int,
-        match: Intervals,
-        pools: ForbiddenEvents,
-        negated: Int64,
-        conditions: Conditions,
-        scratch: Scratch,
-        gathered: Gathered,
-    ) -> int:
-        """List what may be in a gap of a match and forbids it; return the number, -1 without room.
-
-        ``match`` is match n as :func:`eventbased.gaps.gap_events.take_match` leaves it; nothing is listed if
-        its order is too large for a confidence.
-        """
-        events = slice(int(matches.start[n]), int(matches.start[n + 1]))
-        order = self._order(
-            tuple(np.bincount(matches.component[events], minlength=len(self._before)).tolist())
-        )
-        a, b = np.empty((2, len(match.lower)), dtype=np.int64)
-        if order is None or not tight_order_bounds(
-            match.lower, match.upper, order.before, self._window, a, b
-        ):
-            return 0
-        listed = _forbidden(
-            pools, np.column_stack((negated, self._gap_of)), order, conditions, a, b, self._window,
-            matches.place[events.start], scratch, gathered,
-        )  # fmt: skip
-        return int(listed)
 
     def _grow(self, need: Sequence[int]) -> None:
         self._room = room_for(2 * need[3], len(self._gaps))

@@ -70,27 +70,21 @@ class FoundEvents(NamedTuple):
 
 
 @kernel
-def forbidden_by_rule(
-    pools, matches, n, candidates, rule_rows, conditions, scratch, gathered, match, budget, progress
-):  # fmt: skip
+def forbidden_by_rule(matches, n, events, rule_rows, match, budget, progress):
     """List the events that some rules forbid a match; return their number, NO_ROOM or NOT_DONE.
 
     Parameters
     ----------
-    pools : eventbased.gaps.gap_events.ForbiddenEvents
     matches : eventbased.gaps.gap_events.MatchEvents
     n : int64
         The match.
-    candidates : eventbased.gaps.gap_events.Placed
+    events : eventbased.gaps.gap_events.GapEvents
+        Between two calls for one match nothing else may write to its scratch. The gaps of the events that are
+        gathered are the rules.
     rule_rows : (k, 9) int64
         For each rule: the pool; the ticks that events end after and start before; what
         :func:`confidence.predicates.conditions.all_hold` evaluates: the place of the event, begin, end and
         newest; and the component whose events end before a place, or -1, and that place.
-    conditions : confidence.predicates.conditions.Conditions
-    scratch : confidence.predicates.conditions.Scratch
-        Between two calls for one match nothing else may write to it.
-    gathered : eventbased.gaps.gap_events.Gathered
-        The gaps of its events are the rules.
     match : confidence.chain.distribution.Intervals
         Overwritten.
     budget : int64
@@ -98,9 +92,10 @@ def forbidden_by_rule(
     progress : (2,) int64
         Rules that are done, and events that they forbid: zeros at first, and again at the end. Overwritten.
     """
+    scratch = events.scratch
     k, listed = progress[0], progress[1]
     if k == 0:
-        take_match(matches, n, candidates, conditions, scratch, gathered, match)
+        take_match(matches, n, events, match)
     begin = k
     first = matches.place[matches.start[n]]
     while k < rule_rows.shape[0] and listed >= 0:
@@ -112,15 +107,15 @@ def forbidden_by_rule(
         stop = scratch.stop[max(component, 0)]
         if component >= 0:
             scratch.stop[component] = rule_rows[k, 8]
+        question = rule_rows[k, 3], rule_rows[k, 4], rule_rows[k, 5], rule_rows[k, 6]
         listed = collect(
-            pools, rule_rows[k, 0], first, rule_rows[k, 1], rule_rows[k, 2], k, conditions, scratch,
-            (rule_rows[k, 3], rule_rows[k, 4], rule_rows[k, 5], rule_rows[k, 6]), listed, gathered,
-        )  # fmt: skip
+            events, rule_rows[k, 0], first, rule_rows[k, 1], rule_rows[k, 2], k, question, listed
+        )
         if component >= 0:
             scratch.stop[component] = stop
         k += 1
     progress[0], progress[1] = 0, 0
-    unmark(matches, n, candidates, listed, gathered)
+    unmark(matches, n, events, listed)
     return listed
 
 
@@ -162,15 +157,12 @@ def _write(forbidden, listed, x, count, may_stop, budget, scratch, out):
 
 
 @kernel
-def forbidden_of_all(
-    pools, matches, chosen, progress, candidates, first, last, rules, conditions, scratch, gathered, match,
-    budget, out,
-):  # fmt: skip
+def forbidden_of_all(matches, chosen, progress, events, first, last, rules, match, budget, out):
     """List the events that rules forbid some matches, from one on; return why it ends.
 
     Parameters
     ----------
-    pools, matches, candidates, conditions, scratch, gathered, match
+    matches, events, match
         See :func:`forbidden_by_rule`.
     chosen : (k,) int64
         The matches.
@@ -189,14 +181,15 @@ def forbidden_of_all(
     Returns
     -------
     int64
-        DONE, NOT_DONE if the budget is spent, NO_ROOM if ``gathered`` is too small for a match, or NO_PLACE
-        if ``out`` is.
+        DONE, NOT_DONE if the budget is spent, NO_ROOM if ``events.gathered`` is too small for a match, or
+        NO_PLACE if ``out`` is.
     """
+    scratch = events.scratch
     out.start[0] = 0
     out.rule_start[0] = 0
     scratch.steps[0] = 0
     begin = progress[0]
-    rule_rows, forbidden = rules.rule_rows, gathered.forbidden
+    rule_rows, forbidden = rules.rule_rows, events.gathered.forbidden
     for c in range(begin, chosen.shape[0]):
         progress[0] = c
         if c > begin and scratch.steps[0] > budget:
@@ -207,9 +200,8 @@ def forbidden_of_all(
                 if progress[1] == 0:
                     _limit_rules(rules, first[c], last[c])
                 listed = forbidden_by_rule(
-                    pools, matches, chosen[c], candidates, rule_rows, conditions, scratch, gathered, match,
-                    budget, progress[1:3],
-                )  # fmt: skip
+                    matches, chosen[c], events, rule_rows, match, budget, progress[1:3]
+                )
                 if listed < 0:
                     return listed
                 progress[2], progress[3] = listed, 1

@@ -14,7 +14,7 @@ from confidence.budget import checkpoint
 from confidence.gaps.describing import PAUSED, Described, Space, describe_each
 from confidence.predicates.conditions import Scratch
 from eventbased.gaps.compressed import LISTS, compressed_matches
-from eventbased.gaps.gap_events import NO_OFFSETS, Gathered, HeldOffsets, MatchEvents
+from eventbased.gaps.gap_events import NO_OFFSETS, GapEvents, Gathered, HeldOffsets, MatchEvents
 from eventbased.search.state import FoundMatches
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.operators.backtracking import BacktrackingSearch, searched
@@ -140,10 +140,11 @@ class _CompressedSearch(BacktrackingSearch):
 
         def call(done: int) -> Described:
             nonlocal rows
+            gathered = Gathered(mark, self._offset, space.forbidden, held)
             found: Described = kernel(
-                matches, done, self._placed, self._window, self._plan.negations[0].after, forbidden.events,
-                forbidden.rules, self._conditions, self._pmfs, float(MOST_CONFIDENCE_STEPS), work,
-                Gathered(mark, self._offset, space.forbidden, held), space.work.go_on(),
+                matches, done, self._window, self._plan.negations[0].after,
+                GapEvents(self._placed, forbidden.events, self._conditions, work, gathered),
+                forbidden.rules, self._pmfs, float(MOST_CONFIDENCE_STEPS), space.work.go_on(),
                 (*out, list_start, rows),
             )  # fmt: skip
             done, reason, need = found

@@ -17,7 +17,7 @@ from confidence.gaps.chains import room_for
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.forbidden_tables import Others
 from confidence.timed.summed_matches import SummedTimes, tighten_all
-from eventbased.gaps.gap_events import Gathered, by_counts, intervals_given
+from eventbased.gaps.gap_events import GapEvents, Gathered, by_counts, intervals_given
 from eventbased.gaps.shape_rules import DONE, NO_PLACE, NO_ROOM, NOT_DONE, FoundEvents, forbidden_of_all
 from uncertain_cep.candidates.tie_breaks import TieBreaks
 from uncertain_cep.weighers.pattern import ChosenEvents
@@ -329,7 +329,9 @@ def _break_ties(
 
 def gathered(model: ChosenEvents, shape: Shape, which: Int64, first: Int64, last: Int64) -> FoundEvents:
     """Return the events that rules may forbid matches of one shape, whose events have these ticks, (k, l)."""
+    assert model.pools is not None
     assert model.scratch is not None
+    assert model.pattern.conditions is not None
     kernel: Any = forbidden_of_all
     rules = shape.shape_rules
     rule_rows = rules.rule_rows.copy()
@@ -349,10 +351,10 @@ def gathered(model: ChosenEvents, shape: Shape, which: Int64, first: Int64, last
     while state != DONE:
         checkpoint()
         gathered = Gathered(model.pattern.mark, model.offsets, room, model.held)
+        events = GapEvents(model.candidates, model.pools, model.pattern.conditions, model.scratch, gathered)
         state = kernel(
-            model.pools, model.matches, which, progress, model.candidates, first, last, rules,
-            model.pattern.conditions, model.scratch, gathered, match, steps_per_call(), rows,
-        )  # fmt: skip
+            model.matches, which, progress, events, first, last, rules, match, steps_per_call(), rows
+        )
         done = int(progress[0])
         if done > begin:
             parts.append(_filled(rows, done - begin))

@@ -35,7 +35,7 @@ BUILDS: Final[dict[str, Any]] = {
 
 
 @st.composite
-def _any_cases(draw: st.DrawFn) -> PatternCase:
+def any_cases(draw: st.DrawFn) -> PatternCase:
     """Draw a case with any constructs: strategies, sets, times, existence, clocks."""
     cases: list[st.SearchStrategy[Any]] = [
         language_cases(),
@@ -55,7 +55,7 @@ def _any_cases(draw: st.DrawFn) -> PatternCase:
 
 @pytest.mark.parametrize("name", BUILDS)
 @FEWER
-@given(case=_any_cases())
+@given(case=any_cases())
 def test_a_forced_weigher_is_the_oracle(name: str, case: PatternCase) -> None:
     note(case.text())
     with forced(BUILDS[name]):
@@ -64,7 +64,7 @@ def test_a_forced_weigher_is_the_oracle(name: str, case: PatternCase) -> None:
 
 @FEWER
 @given(
-    case=_any_cases(),
+    case=any_cases(),
     steps=st.sampled_from([1, 3, 7]),
     of_one=st.sampled_from([1, 2, 64]),
     of_all=st.sampled_from([1, 3, 1 << 14]),

@@ -7,6 +7,7 @@ first, so that a world is in one order alone (the linear extensions of a natural
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from uncertain_cep.weighers.pattern import Columns, MatchPattern
 from uncertain_cep.weighers.shapes import Shape
 from uncertain_cep.weighers.weigher import CANNOT, WRITTEN_OUT, Declined
 
-__all__ = ["BoundedChains", "total_order"]
+__all__ = ["BoundedChains"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -53,7 +54,7 @@ class BoundedChains:
 
     def __init__(self, most_steps: float) -> None:
         self._most_steps = most_steps
-        self._known: tuple[MatchModel, list[list[_Chains]]] | None = None
+        self._known: tuple[MatchModel, list[_InOneWay]] | None = None
 
     @classmethod
     def of(cls, pattern: MatchPattern) -> BoundedChains:
@@ -63,9 +64,7 @@ class BoundedChains:
     def price(self, model: MatchModel) -> Float64:
         """Return about how many multiplications each match takes, (k,) float64."""
         found = np.full(model.count, CANNOT)
-        for part, chains in zip(model.explicit, self._chains(model), strict=True):
-            if not chains:
-                continue
+        for part, chains in self._ordered(model):
             each: float | Float64 = len(chains) * _EACH_EVENT * part.shape.times
             takes = part.spoilers == 0
             for one in chains:
@@ -80,28 +79,19 @@ class BoundedChains:
         return found
 
     def weigh(self, model: MatchModel, out: Columns) -> Declined:
-        """Fill the answers of matches; return those whose sums cancel, or take too many pieces.
-
-        Fewer matches can have another order than those that were priced together, one that does not fit.
-        """
-        takes = self.price(model) < CANNOT
-        declined: Declined = dict.fromkeys(np.flatnonzero(~takes).tolist(), (CANNOT, CANNOT))
-        for part, chains in zip(model.explicit, self._chains(model), strict=True):
+        """Fill the answers of matches; return those whose sums cancel, or take too many pieces."""
+        declined = np.ones(model.count, dtype=np.bool_)
+        for part, chains in self._ordered(model):
             for which in _kinds(part):
-                which = which[takes[part.which[which]]]
-                if not len(which):
-                    continue
                 answers = _added([one.weighed(part, which, model.wanted) for one in chains])
-                own = part.which[which]
-                out.put(own, answers)
-                left = own[np.isnan(answers.confidence)].tolist()
-                declined.update(dict.fromkeys(left, (CANNOT, CANNOT)))
-        return declined
+                out.put(part.which[which], answers)
+                declined[part.which[which]] = np.isnan(answers.confidence)
+        return dict.fromkeys(np.flatnonzero(declined).tolist(), (CANNOT, CANNOT))
 
-    def _chains(self, model: MatchModel) -> list[list[_Chains]]:
-        """Return the chains of each part of a model, one for each order of its times, made once."""
+    def _ordered(self, model: MatchModel) -> list[_InOneWay]:
+        """Return the matches whose times are in few orders, by these, and their chains, made once."""
         if self._known is None or self._known[0] is not model:
-            self._known = model, [_chains_of(part) for part in model.explicit]
+            self._known = model, [one for part in model.explicit for one in _by_orders(part)]
         return self._known[1]
 
 
@@ -121,16 +111,22 @@ def _added(answers: list[Columns]) -> Columns:
     return found
 
 
-def _chains_of(part: ExplicitMatches) -> list[_Chains]:
-    """Return the chains of a batch, one for each order of its times; none if there are too many orders."""
-    order = total_order(part)
-    if order is not None:
-        return [_Chains.of(part.times, part.shape, order)]
-    behind = _behind(part)
-    if behind is None or len(behind) > _MOST_TIMES:
-        return []
-    orders = _orders(behind)
-    return [_in_order(part, behind, order) for order in orders]
+def _by_orders(part: ExplicitMatches) -> Iterator[_InOneWay]:
+    """Yield the matches of a batch whose times are in few orders, with a chain for each.
+
+    Matches are apart by the times that are behind others, so that none depends on its neighbours.
+    """
+    if part.shape.is_chain:
+        yield part, [_Chains.of(part.times, part.shape, np.arange(part.shape.times))]
+        return
+    for behind, which in _behind(part):
+        some = part.some(which)
+        if (behind | behind.T | np.eye(len(behind), dtype=np.bool_)).all():
+            yield some, [_Chains.of(some.times, some.shape, np.argsort(behind.sum(axis=1), kind="stable"))]
+        elif len(behind) <= _MOST_TIMES:
+            chains = [_in_order(some, behind, order) for order in _orders(behind)]
+            if chains:
+                yield some, chains
 
 
 def _orders(behind: Mask) -> list[Int64]:
@@ -182,39 +178,39 @@ def _is_uniform(part: ExplicitMatches) -> Mask:
     return found
 
 
-def total_order(part: ExplicitMatches) -> Int64 | None:
-    """Return the events in the order that the literals give all matches of a batch; None if they do not.
+def _behind(part: ExplicitMatches) -> Iterator[tuple[Mask, Int64]]:
+    """Yield masks of the times behind others, (l, l) bool, and the matches for which they hold.
 
     A time is behind another one if the literals imply ``t_y - t_x >= 0``, through others or directly: the
-    longest paths decide. O(l^3) for sets, which take few events; the literals of a sequence are in order.
+    longest paths decide, O(l^3) for each match, or once where literals are the same for all. Matches whose
+    literals cannot be met are left out.
     """
-    if part.shape.is_chain:
-        return np.arange(part.shape.times)
-    behind = _behind(part)
-    if behind is None or not (behind | behind.T | np.eye(len(behind), dtype=np.bool_)).all():
-        return None
-    return np.argsort(behind.sum(axis=1), kind="stable")
-
-
-def _behind(part: ExplicitMatches) -> Mask | None:
-    """Return a mask of the times behind others, (l, l) bool; None if literals cannot be met."""
     times, count = part.times, part.shape.times
     # Far below any path of bounds, and far enough above the end of int64.
     most = UNBOUND // (count + 1)
-    least = np.full((count, count), -most)
-    np.fill_diagonal(least, 0)
-    for (i, j), low, high in zip(times.sides.tolist(), times.low.T, times.high.T, strict=True):
-        least[i, j] = max(least[i, j], min(int(low.min()), most))
-        least[j, i] = max(least[j, i], min(-int(high.max()), most))
-    for k in range(count):
-        np.maximum(least, least[:, k, None] + least[None, k, :], out=least)
-    # Literals that cannot be met put a time behind itself.
-    if (np.diag(least) > 0).any():
-        return None
-    behind = least >= 0
-    # Of times that are always equal any may come first.
-    behind &= ~(behind.T & (np.arange(count)[:, None] <= np.arange(count)))
-    return np.asarray(behind)
+    each = len(times.low)
+    for piece in pieces(np.full(each, float(count**3))):
+        low, high = times.low[piece], times.high[piece]
+        least = np.full((len(low), count, count), -most)
+        least[:, np.arange(count), np.arange(count)] = 0
+        for n, (i, j) in enumerate(times.sides.tolist()):
+            least[:, i, j] = np.maximum(least[:, i, j], np.minimum(low[:, n], most))
+            least[:, j, i] = np.maximum(least[:, j, i], np.minimum(-high[:, n], most))
+        for k in range(count):
+            np.maximum(least, least[:, :, k, None] + least[:, None, k, :], out=least)
+            np.minimum(least, most, out=least)
+        behind = least >= 0
+        # Of times that are always equal any may come first.
+        behind &= ~(behind.transpose(0, 2, 1) & (np.arange(count)[:, None] <= np.arange(count)))
+        # Literals that cannot be met put a time behind itself.
+        possible = np.flatnonzero((np.diagonal(least, axis1=1, axis2=2) <= 0).all(axis=1))
+        _, first, kind = np.unique(
+            np.packbits(behind[possible].reshape(-1, count * count), axis=1), axis=0, return_index=True,
+            return_inverse=True,
+        )  # fmt: skip
+        for number, n in enumerate(possible[first].tolist()):
+            which = piece.start + possible[kind.ravel() == number]
+            yield behind[n], which if each > 1 else np.arange(len(part.which))
 
 
 class _Chains(NamedTuple):
@@ -243,13 +239,11 @@ class _Chains(NamedTuple):
     @classmethod
     def of(cls, times: SummedTimes, shape: Shape, order: Int64) -> _Chains:
         """Return the chains of a batch whose times are in an order."""
-        length = shape.times
-        each = len(times.low)
+        each, length = len(times.low), shape.times
         # Literals say of neighbours whether they may share a tick.
         g = np.zeros((each, length), dtype=np.int64)
         h = np.full((each, length), UNBOUND)
-        # Beyond all ticks a window means nothing, and sums with it have to stay within int64.
-        window = np.full(each, int(times.last.max()) - int(times.first.min()) + 1)
+        window = np.full(each, UNBOUND)
         place = np.argsort(order)
         others = []
         for (i, j), low, high in zip(times.sides.tolist(), times.low.T, times.high.T, strict=True):
@@ -319,3 +313,7 @@ class _Chains(NamedTuple):
             )  # fmt: skip
         answers.put(np.flatnonzero(impossible), Columns(*np.array([[0], [-1]]), *np.zeros((2, 1))))
         return answers
+
+
+_InOneWay = tuple[ExplicitMatches, list[_Chains]]
+"""Matches whose times have the same orders, and their chains, one for each order."""

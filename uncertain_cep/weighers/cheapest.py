@@ -167,7 +167,7 @@ class _Prices:
                 chosen = np.where(dear, k, chosen)
                 break
             price = self._prices_of(k, model, numbers)
-            better = price < best
+            better = dear & (price < best)
             best, chosen = np.where(better, price, best), np.where(better, k, chosen)
         if (chosen < 0).any():
             n = int(np.argmax(chosen < 0))

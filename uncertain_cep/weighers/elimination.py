@@ -27,6 +27,9 @@ Float64 = NDArray[np.float64]
 _FIRST_CELLS: Final = 1 << 14
 """Cells of tables that there is room for at first."""
 
+_ALIKE: Final = 4.0
+"""Ticks of a time over those of another one up to which prices take both for as long."""
+
 
 class Elimination:
     """Sums over the ticks of one time after the other; takes every match, if its tables are small enough."""
@@ -74,14 +77,15 @@ def _cells(part: ExplicitMatches) -> Float64:
     for scope, count in zip(scopes, uses.T, strict=True):
         if len(scope) > 1:
             cells += count * sizes[:, sorted(scope)].prod(axis=1)
-    kinds, kind = np.unique(uses > 0, axis=0, return_inverse=True)
-    for number, used in enumerate(kinds):
-        which = np.flatnonzero(kind == number)
-        own = sizes[which]
-        some = {scope for scope, is_used in zip(scopes, used.tolist(), strict=True) if is_used}
-        for clique in _cliques(some, own.mean(axis=0)):
+    # Which time is summed over next is decided by sizes up to a factor, so that many matches share it.
+    alike = np.round(np.log(sizes) / np.log(_ALIKE))
+    kinds, kind = np.unique(np.concatenate((uses > 0, alike), axis=1), axis=0, return_inverse=True)
+    for number, own in enumerate(kinds):
+        which = np.flatnonzero(kind.ravel() == number)
+        some = {scope for scope, is_used in zip(scopes, own.tolist(), strict=False) if is_used}
+        for clique in _cliques(some, _ALIKE ** own[len(scopes) :]):
             checkpoint()
-            cells[which] += own[:, sorted(clique)].prod(axis=1)
+            cells[which] += sizes[which][:, sorted(clique)].prod(axis=1)
     return cells
 
 

@@ -16,9 +16,10 @@ from confidence.predicates.conditions import scratch
 from eventbased.gaps.gap_events import GapRules, MatchEvents, Placed
 from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.selection import select
+from uncertain_cep.candidates.sequenced import SequencedEvents
 from uncertain_cep.occurrence.row_matches import BranchMatches
 from uncertain_cep.operators.backtracking import BacktrackingSearch
-from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.operators.context import ExecutionContext, TiedEvents
 from uncertain_cep.weighers.explicit import ExplicitMatches, TooManySpoilersError, written_out
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import MatchPattern
@@ -73,12 +74,15 @@ class NumberedPart:
     number: Int64
 
 
-def explicit_matches(matches: BranchMatches, ticks: TableTicks) -> Iterator[NumberedPart]:
+def explicit_matches(
+    matches: BranchMatches, ticks: TableTicks, order: SequencedEvents | None
+) -> Iterator[NumberedPart]:
     """Yield some matches with their literals and forbidden events; one of several readings once for each.
 
-    What has a law of its own is taken as uniform: it is for those who know the laws of rows.
+    What has a law of its own is taken as uniform: it is for those who know the laws of rows. By the ``order``
+    of the events of the table, sequences break ties.
     """
-    for models, which in _models(matches, ticks):
+    for models, which in _models(matches, ticks, order):
         for begin in range(0, len(which), _AT_ONCE):
             yield from _written(models, which[begin : begin + _AT_ONCE], matches.number)
 
@@ -99,25 +103,29 @@ def _written(models: Models, which: Int64, number: Int64) -> Iterator[NumberedPa
     yield from parts
 
 
-def _models(matches: BranchMatches, ticks: TableTicks) -> Iterator[tuple[Models, Int64]]:
+def _models(
+    matches: BranchMatches, ticks: TableTicks, order: SequencedEvents | None
+) -> Iterator[tuple[Models, Int64]]:
     """Yield functions that make models of matches, each with the matches that it takes."""
     plan, table = matches.plan, ticks.table
     if not plan.forbids:
         yield _Unspoiled(matches, ticks).models, np.arange(len(matches.number))
         return
     selection = select(plan, table, ticks.lower, ticks.upper, ticks.given_lower, None)
-    context = ExecutionContext(plan, table, selection, (ticks.lower, ticks.upper), None, None, True, _AT_ONCE)
+    ties = None if order is None else TiedEvents(order, plan)
+    bounds = ticks.lower, ticks.upper
+    context = ExecutionContext(plan, table, selection, bounds, None, None, True, _AT_ONCE, ties=ties)
     window = context.span
     for part, candidates, rows in laid_out(selection, window + 2, step=0):
         places = np.full(len(matches.row), -1)
         for j in range(len(plan.components)):
             span_of_component = slice(int(candidates.first[j]), int(candidates.first[j + 1]))
-            order = span_of_component.start + np.argsort(rows[span_of_component], kind="stable")
+            by_row = span_of_component.start + np.argsort(rows[span_of_component], kind="stable")
             taken_for = np.flatnonzero(matches.component == j)
             if span_of_component.stop > span_of_component.start:
-                at = np.minimum(np.searchsorted(rows[order], matches.row[taken_for]), len(order) - 1)
-                here = rows[order[at]] == matches.row[taken_for]
-                places[taken_for[here]] = order[at[here]]
+                at = np.minimum(np.searchsorted(rows[by_row], matches.row[taken_for]), len(by_row) - 1)
+                here = rows[by_row[at]] == matches.row[taken_for]
+                places[taken_for[here]] = by_row[at[here]]
         which = np.flatnonzero(places[matches.start[:-1]] >= 0)
         if len(which):
             search = _ListedSearch(replace(context, candidates=part), candidates, rows, window)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.candidates.own_times import OffsetBounds
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
 from uncertain_cep.occurrence.explicit_matches import TableTicks, explicit_matches
 from uncertain_cep.occurrence.groups_of_matches import NumberedGroups, by_group, in_buckets
 from uncertain_cep.occurrence.literals import MatchLiterals, joined_literals, literals_of
@@ -75,6 +76,8 @@ class DescribedMatches:
         Which of two events at one tick is before the other; None: neither.
     offsets : OffsetBounds or None
         Of the clocks of these events.
+    order : SequencedEvents or None
+        The order by sequences of events that can spoil matches; None: there is none, or nothing can.
     """
 
     matches: RowMatches
@@ -82,6 +85,7 @@ class DescribedMatches:
     times: TimeVariables
     ties: SequenceTies | None
     offsets: OffsetBounds | None
+    order: SequencedEvents | None
 
     @classmethod
     def of(
@@ -99,7 +103,10 @@ class DescribedMatches:
         ``offsets`` are of the clocks of all events, ``pmfs`` of their times, by their clocks where there are
         any. ``every_clock`` is for matches that meet those of other tables.
         """
-        if not any(part.forbids for part in plan.or_free):
+        order = None
+        if any(part.forbids for part in plan.or_free):
+            order = sequenced(plan.or_free[0], ticks.table, pmfs, ticks.lower, ticks.upper)
+        else:
             # Nothing depends on other events.
             matches, used = matches.among_own_rows()
             ticks = ticks.some(used)
@@ -108,7 +115,7 @@ class DescribedMatches:
         times = TimeVariables.of(
             plan, ticks.table, offsets, pmfs, ticks.lower, ticks.upper, every_clock=every_clock
         )
-        return cls(matches, ticks, times, SequenceTies.of(plan, ticks.table, offsets), offsets)
+        return cls(matches, ticks, times, SequenceTies.of(plan, ticks.table, offsets), offsets, order)
 
     @property
     def table(self) -> pa.Table:
@@ -139,7 +146,7 @@ class DescribedMatches:
         parts = [
             literals_of(part.matches, part.templates, part.number, self.times, self.ties)
             for branch in self.matches.by_branch(is_chosen)
-            for part in explicit_matches(branch, self.ticks)
+            for part in explicit_matches(branch, self.ticks, self.order)
         ]
         return joined_literals(parts)
 

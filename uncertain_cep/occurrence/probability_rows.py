@@ -175,11 +175,6 @@ def _rows_of_groups(
     return pa.RecordBatch.from_arrays(rows.columns, schema=plan.output_schema)
 
 
-def _forbids(plan: EvaluationPlan) -> bool:
-    """Return whether events beside a match can spoil it."""
-    return any(part.forbids for part in plan.or_free)
-
-
 def refusal_of(
     plan: EvaluationPlan, ticks: TableTicks, pmfs: ExplicitPmfs | None, matches: RowMatches
 ) -> str:
@@ -187,14 +182,14 @@ def refusal_of(
     order = sequenced(plan.or_free[0], ticks.table, pmfs, ticks.lower, ticks.upper)
     if order is None:
         return ""
-    what = ""
-    if _forbids(plan):
-        what = "what forbids events, of sources whose events can share a tick,"
-    elif (order.cluster[matches.among_own_rows()[1]] >= 0).any():
-        what = "events of an ordered source whose times overlap"
-    return what and (
-        f"RETURN PROBABILITY does not support {what} yet, where a group has several matches: rename or leave "
-        "out the column of sequences, or take times as independent, sources=False"
+    # Any event may spoil a match.
+    rows = slice(None) if any(part.forbids for part in plan.or_free) else matches.among_own_rows()[1]
+    if not (order.cluster[rows] >= 0).any():
+        return ""
+    return (
+        "RETURN PROBABILITY does not support events of an ordered source whose times overlap, where a group "
+        "has several matches: rename or leave out the column of sequences, or take times as independent, "
+        "sources=False"
     )
 
 

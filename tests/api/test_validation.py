@@ -224,7 +224,7 @@ def test_both_rows_of_a_fault_are_those_of_their_files(tmp_path: Path) -> None:
     pq.write_table(offsets.slice(0, 2), one)
     pq.write_table(offsets.slice(2), other)
     (fault,) = uc.validate([one, other])
-    assert f"{other}, row 1, column 'source', value s: the clock has other bounds in row 1 of {one}" in str(
+    assert f"{other}, row 1, column 'source', value 's': the clock has other bounds in row 1 of {one}" in str(
         fault
     )
 

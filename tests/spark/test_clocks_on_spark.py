@@ -157,7 +157,7 @@ def test_events_of_clocks_arrive(spark: SparkSession, tmp_path: Path) -> None:
         ({"offset_upper": [3, None]}, "this bound of its offset is missing"),
         ({"offset_upper": [3, 4], "upper": [6, 7]}, "the clock has other bounds in other rows"),
         ({"offset_upper": [9, 9]}, "no time by the clock is left"),
-        ({"offset_pmf": [[0.5, 0.5, 0, 0], None]}, "the clock has other bounds in other rows"),
+        ({"offset_pmf": [[0.5, 0.5, 0, 0], None]}, "the clock has another pmf in other rows"),
         ({"offset_lower": ["0", "0"]}, "its type is string: an offset is a duration, or int64 ticks"),
     ],
     ids=str,
@@ -245,7 +245,7 @@ def test_when_records_happened(spark: SparkSession) -> None:
     [
         ({"ordered": [True, None]}, "ordered by some of its rows"),
         ({"sequence": [1, 1]}, "has this sequence"),
-        ({"lower": [6, 0], "upper": [9, 5]}, "comes later whose time leaves none"),
+        ({"lower": [6, 0], "upper": [9, 5]}, "comes later, and its time leaves none"),
     ],
     ids=str,
 )

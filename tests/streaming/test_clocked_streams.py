@@ -111,6 +111,21 @@ def test_a_clock_with_other_bounds_is_told_when_its_events_meet() -> None:
         batches.take(notice(table.schema, CLOSE))
 
 
+def test_a_clock_with_another_pmf_is_told_when_its_events_meet() -> None:
+    laws = {"A": [0.5, 0.5, 0.0, 0.0], "B": [0.25] * 4}
+    rows = [
+        {"type": type, "id": id, "lower": 5, "upper": 8, "source": "h", "offset_lower": 0, "offset_upper": 3,
+         "offset_pmf": laws[type]}
+        for id, type in enumerate(laws)
+    ]  # fmt: skip
+    table = pa.Table.from_pylist(rows)
+    matcher = uc.IncrementalMatcher("PATTERN SEQ(A a, B b) WITHIN 9", table.schema, largest_interval=10)
+    with pytest.raises(
+        uc.TraceError, match=r"column 'offset_pmf', value 'h': the clock has another pmf in other"
+    ):
+        (matcher.push(table.slice(0, 1)), matcher.push(table.slice(1)), matcher.close())
+
+
 def test_what_extends_runs_takes_times_as_independent() -> None:
     schema = table_of([]).schema
     query = "PATTERN SEQ(A a, B b) WITHIN 9"

@@ -29,7 +29,7 @@ from uncertain_cep.query.typed import (
     kind_of,
     parse_time,
 )
-from uncertain_cep.timeline.domain import Names
+from uncertain_cep.timeline.domain import Names, type_text
 from uncertain_cep.timeline.zones import moments_of
 
 __all__ = ["NUMBERS", "Kinds", "as_text", "remedy", "shown", "text_columns", "time_between"]
@@ -106,7 +106,9 @@ class Kinds:
         kind = kind_of(type_)
         if kind is None:
             usable = "numbers, strings, true/false and times"
-            self.refuse(f"attribute {name} is of type {type_}: only {usable} can be used", position)
+            self.refuse(
+                f"attribute {name} is of type {type_text(type_)}: only {usable} can be used", position
+            )
             return None
         return name, kind
 

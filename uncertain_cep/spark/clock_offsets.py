@@ -10,7 +10,7 @@ from pyspark.sql import types as t
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.dataframes import column
-from uncertain_cep.traces.checks import OTHER_BOUNDS, check_clocks
+from uncertain_cep.traces.checks import OTHER_BOUNDS, OTHER_PMF, check_clocks
 from uncertain_cep.traces.faulty_rows import shown
 
 __all__ = ["check_clock_columns", "check_offsets_agree", "knows_clock"]
@@ -63,23 +63,24 @@ def check_offsets_agree(frame: DataFrame, plan: EvaluationPlan) -> None:
     if (clock := plan.clock_names.source) is None:
         return
     source = column(clock)
-    values = [column(name) for name in _bounds(plan)]
-    if plan.names.offset_pmf in plan.required_columns:
-        values.append(
-            f.coalesce(column(plan.names.offset_pmf).cast("array<double>"), f.array().cast("array<double>"))
-        )
-    if not values:
+    laws = [(column(name), OTHER_BOUNDS, clock) for name in _bounds(plan)]
+    pmf = plan.names.offset_pmf
+    if pmf in plan.required_columns:
+        lists = f.coalesce(column(pmf).cast("array<double>"), f.array().cast("array<double>"))
+        laws.append((lists, OTHER_PMF, pmf))
+    if not laws:
         return
     extremes = [
-        take(each).alias(f"{name}{number}")
-        for number, each in enumerate(values)
+        take(law).alias(f"{name}{number}")
+        for number, (law, _, _) in enumerate(laws)
         for name, take in (("least", f.min), ("most", f.max))
     ]
     bounds = frame.filter(source.isNotNull()).groupBy(source.alias("source")).agg(*extremes)
-    agrees = f.lit(True)
-    for number in range(len(values)):
-        agrees &= f.col(f"least{number}") == f.col(f"most{number}")
-    differs = bounds.filter(~agrees).select("source")
-    for row in differs.limit(1).collect():
-        fault = TraceFault(OTHER_BOUNDS, column=clock, value=shown(row["source"]))
-        raise TraceError(fault)
+    differs = f.lit(None).cast("int")
+    for number in reversed(range(len(laws))):
+        agrees = f.col(f"least{number}") == f.col(f"most{number}")
+        differs = f.when(~agrees, f.lit(number)).otherwise(differs)
+    wrong = bounds.select("source", differs.alias("law")).filter(f.col("law").isNotNull())
+    for row in wrong.orderBy("law").limit(1).collect():
+        _, message, name = laws[row["law"]]
+        raise TraceError(TraceFault(message, column=name, value=shown(row["source"])))

@@ -24,6 +24,7 @@ from uncertain_cep.spark.file_worker import Counts, FileWork
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.jobs import count_cores, errors_of_workers
 from uncertain_cep.spark.largest_amounts import merged, roundable_columns, warn_of_rounded
+from uncertain_cep.spark.spoiled_values import naming_spoiled_values
 from uncertain_cep.spark.unique_ids import check_unique_ids
 
 __all__ = ["columns_read", "describe_reading", "file_work", "run_on_files", "task_numbers"]
@@ -53,7 +54,8 @@ def file_work(
 def describe_reading(frame: DataFrame, query: Query, options: MatchOptions) -> str:
     """Return in words who reads the events of a frame, and why."""
     schema = noted_schema(whole_numbers(frame, options.names), options.names)
-    plan = make_plan(query, schema, options)
+    with naming_spoiled_values(frame):
+        plan = make_plan(query, schema, options)
     if why := _why_together(plan):
         return f"Spark reads and shuffles the events: {why}"
     files, tasks = _files_and_tasks(frame, plan, schema, None)

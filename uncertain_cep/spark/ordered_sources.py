@@ -18,7 +18,7 @@ from uncertain_cep.spark.dataframes import arrow_schema, column, in_ticks
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.spark.worker import unused_name
 from uncertain_cep.traces.faulty_rows import shown
-from uncertain_cep.traces.source_order import ORDERED_IN_PART, SEQUENCE_AGAIN
+from uncertain_cep.traces.source_order import ORDERED_IN_PART, SEQUENCE_AGAIN, no_time_left_by
 
 __all__ = ["Clusters", "check_orders", "clustered"]
 
@@ -96,14 +96,17 @@ def check_orders(frame: DataFrame, plan: EvaluationPlan) -> None:
     record, lower, upper = _records(plan, frame)
     source, sequence = column(names.source), column(names.sequence)
     is_ordered = f.coalesce(column(ordered), f.lit(False)).cast("boolean")
-    place = f.when(record, sequence)
+    held_place = f.when(record, sequence)
     each = frame.filter(source.isNotNull()).groupBy(source.alias("source"))
     in_part = (f.max(is_ordered) != f.min(is_ordered)).alias("in_part")
-    again = (f.count(place) > f.count_distinct(place)).alias("again")
+    again = (f.count(held_place) > f.count_distinct(held_place)).alias("again")
     wrong = each.agg(in_part, again).filter(f.col("in_part") | f.col("again"))
     for row in wrong.limit(1).collect():
-        name, message = (ordered, ORDERED_IN_PART) if row["in_part"] else (names.sequence, SEQUENCE_AGAIN)
-        raise TraceError(TraceFault(message, column=name, value=shown(row["source"])))
+        if row["in_part"]:
+            raise TraceError(TraceFault(ORDERED_IN_PART, column=ordered, value=shown(row["source"])))
+        of_source = frame.filter(record & (source == row["source"])).groupBy(sequence.alias("place")).count()
+        place = of_source.filter(f.col("count") > 1).agg(f.min("place")).collect()[0][0]
+        raise TraceError(TraceFault(SEQUENCE_AGAIN, column=names.sequence, value=shown(place)))
     by_place = Window.partitionBy(source).orderBy(sequence).rowsBetween(Window.unboundedPreceding, 0)
     backward = Window.partitionBy(source).orderBy(sequence.desc())
     bounds = frame.filter(record).select(
@@ -112,7 +115,7 @@ def check_orders(frame: DataFrame, plan: EvaluationPlan) -> None:
         f.min(upper).over(backward.rowsBetween(Window.unboundedPreceding, 0)).alias("most"),
     )
     for row in bounds.filter(f.col("least") > f.col("most")).limit(1).collect():
-        message = "by the order of the source an event comes later whose time leaves none for one before it"
+        message = no_time_left_by("another event")
         raise TraceError(TraceFault(message, column=names.sequence, value=shown(row["source"])))
 
 

@@ -26,6 +26,7 @@ from uncertain_cep.spark.largest_amounts import roundable_columns, warn_of_round
 from uncertain_cep.spark.ordered_sources import check_orders, clustered
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
+from uncertain_cep.spark.spoiled_values import naming_spoiled_values
 from uncertain_cep.spark.task_diagnostics import Evaluate
 from uncertain_cep.spark.undecided_counts import Undecided, can_be_undecided, counted, last_tick_of_files
 from uncertain_cep.spark.unique_ids import check_unique_ids
@@ -104,7 +105,8 @@ def prepare(
     parsed = query_of(query, options.parameters)
     original, frame = frame, whole_numbers(frame, model)
     schema = noted_schema(frame, model)
-    plan = make_plan(parsed, schema, options)
+    with naming_spoiled_values(frame):
+        plan = make_plan(parsed, schema, options)
     plan.refuse_unbounded("Spark")
     check_clock_columns(plan, schema)
     if plan.domain.per_unit != 1:

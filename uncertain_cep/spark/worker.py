@@ -16,6 +16,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.order import non_overlapping
 from uncertain_cep.results.ranking import ranked
 from uncertain_cep.spark.task_diagnostics import TaskDiagnostics
+from uncertain_cep.traces.held_rows import naming_no_rows
 
 __all__ = [
     "match_partition",
@@ -52,7 +53,8 @@ def match_partition(
     received.clear()
     if table.schema != schema:
         table = table.cast(schema)
-    yield from execute(plan, table, slicing=slicing, diagnostics=diagnostics)
+    with naming_no_rows(plan.names, plan.partition_attributes):
+        yield from execute(plan, table, slicing=slicing, diagnostics=diagnostics)
 
 
 def non_overlapping_in_partition(

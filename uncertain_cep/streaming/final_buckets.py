@@ -12,6 +12,7 @@ from uncertain_cep.executor import execute
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.streaming.micro_batches import EventsInReach, SlicedEvaluation
 from uncertain_cep.streaming.single_events import Held
+from uncertain_cep.traces.held_rows import naming_no_rows
 
 __all__ = ["BucketedEvaluation"]
 
@@ -71,7 +72,8 @@ class BucketedEvaluation(SlicedEvaluation):
                 events.lower <= min(end, EVER - self._reach) + self._reach
             )
             table = events.table.filter(pa.array(near))
-            yield from execute(self._plan, table, buckets=(begin, end))
+            with naming_no_rows(self._plan.names, self._plan.partition_attributes):
+                yield from execute(self._plan, table, buckets=(begin, end))
 
     def _keep_from(self, events: EventsInReach, end: int) -> None:
         """Keep the events in reach of buckets from a tick on."""

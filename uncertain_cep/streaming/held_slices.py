@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.config import CUT_AT_ONCE
-from uncertain_cep.errors import TraceError
 from uncertain_cep.executor import Slicing, execute, ticks_of
 from uncertain_cep.files.blobs import packed, unpacked
 from uncertain_cep.results.order import finished
@@ -28,7 +27,7 @@ from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, BatchClock, News
 from uncertain_cep.streaming.cutting import CLOCK, EVENTS, IDS
 from uncertain_cep.streaming.held_ids import BlobStore, HeldIds
 from uncertain_cep.streaming.stream_layout import KIND, LATE_ID, LATE_TYPE, StreamLayout, check_fingerprint
-from uncertain_cep.traces.checks import OTHER_BOUNDS, used_again
+from uncertain_cep.traces.held_rows import naming_no_rows
 
 __all__ = ["COUNTED", "Report", "Store", "pass_time", "take"]
 
@@ -252,7 +251,7 @@ def _evaluated(
     plan = layout.plan
     if layout.drops:
         slices = {number: _without_copies(layout, number, table, counts) for number, table in slices.items()}
-    try:
+    with naming_no_rows(plan.names, plan.partition_attributes):
         if plan.counts:
             for number, table in slices.items():
                 counts_of_buckets = finished(plan, execute(plan, table))
@@ -270,15 +269,6 @@ def _evaluated(
             for number, table in slices.items()
         ]
         yield from execute(plan, pa.concat_tables(numbered), slicing=Slicing(column, 0, layout.length))
-    except TraceError as error:
-        # All but ids and clocks has been checked. A row number would be that of a held table.
-        again = used_again(plan.partition_attributes)
-        raise TraceError(
-            [
-                replace(fault, row=None, message=OTHER_BOUNDS if fault.column == plan.names.source else again)
-                for fault in error.faults
-            ]
-        ) from None
 
 
 def _without_copies(layout: StreamLayout, number: int, table: pa.Table, counts: Counter[str]) -> pa.Table:

@@ -23,6 +23,7 @@ from uncertain_cep.optimizer.choice import planned, regret
 from uncertain_cep.optimizer.measuring import measure
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree, format_tree
+from uncertain_cep.traces.held_rows import naming_no_rows
 
 __all__ = ["Replanning", "UsedPlan"]
 
@@ -97,6 +98,10 @@ class Replanning:
 
     def execute(self, table: pa.Table, owned: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
         """Yield the matches of a slice: a table of events, ``owned`` those that matches may begin with."""
+        with naming_no_rows(self._plan.names, self._plan.partition_attributes):
+            yield from self._executed(table, owned)
+
+    def _executed(self, table: pa.Table, owned: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
         plan = self._plan
         if plan.by_row is not None:
             # Its matches are those of another plan.

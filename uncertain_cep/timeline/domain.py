@@ -32,6 +32,7 @@ __all__ = [
     "is_text",
     "lengths_in_ticks",
     "tick_column",
+    "type_text",
     "with_noted_tick",
 ]
 
@@ -149,6 +150,13 @@ def advice_on_floats(dtype: pa.DataType, name: str) -> str:
         return ""
     keep = f'frame[{name!r}].astype("Int64")'
     return f". Where a value is missing, pandas makes floats of whole numbers: {keep} keeps them whole"
+
+
+def type_text(dtype: pa.DataType) -> str:
+    """Return a type as messages name it: lists alike, whoever made them."""
+    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
+        return f"list of {type_text(dtype.value_type)}"
+    return str(dtype)
 
 
 def is_text(dtype: pa.DataType) -> bool:

@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 from uncertain_cep.config import EXPRESSION_ROWS, FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
 from uncertain_cep.errors import TraceFault, absent_columns
 from uncertain_cep.expressions.codes import codes_of, paired
-from uncertain_cep.timeline.domain import Names, TimeDomain, advice_on_floats, as_int64, is_text
-from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
+from uncertain_cep.timeline.domain import Names, TimeDomain, advice_on_floats, as_int64, is_text, type_text
+from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults, shown
 from uncertain_cep.traces.source_order import check_orders, check_sequences
 
 __all__ = [
     "OTHER_BOUNDS",
+    "OTHER_PMF",
     "RowOrigin",
     "check_clocks",
     "check_columns",
@@ -128,17 +129,20 @@ def check_columns(schema: pa.Schema, names: Names) -> list[TraceFault]:
             continue
         dtype = schema.field(name).type
         if name == names.type and not is_text(dtype):
-            faults.append(TraceFault(f"its type is {dtype}: the type of an event is text", column=name))
+            faults.append(
+                TraceFault(f"its type is {type_text(dtype)}: the type of an event is text", column=name)
+            )
         if name == names.id and not (pa.types.is_integer(dtype) or is_text(dtype)):
-            message = f"its type is {dtype}: an id is a whole number or text{advice_on_floats(dtype, name)}"
-            faults.append(TraceFault(message, column=name))
+            message = f"its type is {type_text(dtype)}: an id is a whole number or text"
+            faults.append(TraceFault(message + advice_on_floats(dtype, name), column=name))
     if names.pmf in schema.names and not _is_list_of_numbers(schema.field(names.pmf).type):
-        message = f"its type is {schema.field(names.pmf).type}: a pmf is a list of numbers, one for each tick"
+        dtype = schema.field(names.pmf).type
+        message = f"its type is {type_text(dtype)}: a pmf is a list of numbers, one for each tick"
         faults.append(TraceFault(message, column=names.pmf))
     if names.probability in schema.names and not _is_number(schema.field(names.probability).type):
         message = (
-            f"its type is {schema.field(names.probability).type}: the probability that an event happened is "
-            f"a number from 0 to 1. {_OTHERWISE}"
+            f"its type is {type_text(schema.field(names.probability).type)}: the probability that an event "
+            f"happened is a number from 0 to 1. {_OTHERWISE}"
         )
         faults.append(TraceFault(message, column=names.probability))
     return faults
@@ -290,6 +294,7 @@ def check_pmfs(
 _FOR_ALL: Final = "an offset counts for all events of a source, so an epoch of a clock is a source of its own"
 
 OTHER_BOUNDS: Final = f"the clock has other bounds in other rows: {_FOR_ALL}"
+OTHER_PMF: Final = f"the clock has another pmf in other rows: {_FOR_ALL}"
 
 
 def _is_valid(column: pa.ChunkedArray) -> BoolArray:
@@ -318,7 +323,7 @@ def check_clocks(
         column = table.column(name)
         dtype = column.type
         if not (pa.types.is_integer(dtype) or pa.types.is_duration(dtype) or pa.types.is_null(dtype)):
-            message = f"its type is {dtype}: an offset is a duration, or int64 ticks"
+            message = f"its type is {type_text(dtype)}: an offset is a duration, or int64 ticks"
             faults.append(TraceFault(message + advice_on_floats(dtype, name), column=name))
         absent = named & ~_is_valid(column)
         message = "the event names a clock, and this bound of its offset is missing"
@@ -334,7 +339,7 @@ def check_clocks(
         model = _first_alike(codes)
         at = int(np.argmax(named & ((low != low[model]) | (high != high[model]))))
         message = f"the clock has other bounds in row {model[at] + 1}: {_FOR_ALL}"
-        return [TraceFault(message, row=at + 1, column=names.source, value=str(source[at]))]
+        return [TraceFault(message, row=at + 1, column=names.source, value=shown(source[at]))]
     lower, upper = (domain.ticks(table.column(name)) for name in (names.lower, names.upper))
     width, offset = upper - lower, high - low
     reversed_ = named & (offset < 0)
@@ -363,7 +368,7 @@ def _check_offset_pmfs(
         return []
     column, source = table.column(names.offset_pmf), table.column(names.source)
     if not _is_list_of_numbers(column.type):
-        message = f"its type is {column.type}: the pmf of an offset is a list of numbers, one for each tick"
+        message = f"its type is {type_text(column.type)}: the pmf of an offset is a list of numbers"
         return [TraceFault(message, column=names.offset_pmf)]
     if column.null_count == len(column):
         return []
@@ -385,7 +390,7 @@ def _check_offset_pmfs(
     differs[row[unlike]] = True
     for at in np.flatnonzero(differs)[:1].tolist():
         message = f"the clock has another pmf in row {model[at] + 1}: {_FOR_ALL}"
-        return [TraceFault(message, row=at + 1, column=names.offset_pmf, value=str(source[at]))]
+        return [TraceFault(message, row=at + 1, column=names.offset_pmf, value=shown(source[at]))]
     return []
 
 

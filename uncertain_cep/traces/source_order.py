@@ -21,6 +21,7 @@ __all__ = [
     "check_orders",
     "check_sequences",
     "no_time_left",
+    "no_time_left_by",
     "warn_of_clocks_set_back",
 ]
 
@@ -75,7 +76,11 @@ def check_sequences(table: pa.Table, names: Names, codes: IntArray, limit: int) 
     np.logical_or.at(any_, codes, is_ordered)
     np.logical_and.at(all_, codes, is_ordered)
     faults = row_faults(
-        (any_ & ~all_)[codes] & is_ordered & (codes >= 0), ORDERED_IN_PART, column=names.ordered, limit=1
+        (any_ & ~all_)[codes] & is_ordered & (codes >= 0),
+        ORDERED_IN_PART,
+        column=names.ordered,
+        values=table.column(names.source),
+        limit=1,
     )
     rows = np.flatnonzero(is_ordered & (codes >= 0) & _has_place(sequence))
     value = _places(sequence)
@@ -102,9 +107,8 @@ def check_orders(
         if len(faults) == limit:
             break
         if (pair := out_of_order(lower[rows_of_source], upper[rows_of_source])) is not None:
-            faults.append(
-                no_time_left(int(rows_of_source[pair[0]]), int(rows_of_source[pair[1]]), names.sequence)
-            )
+            one, other = (int(rows_of_source[place]) for place in pair)
+            faults.append(no_time_left(one, other, names.sequence))
     return faults
 
 
@@ -120,8 +124,12 @@ def out_of_order(lower: IntArray, upper: IntArray) -> tuple[int, int] | None:
 
 def no_time_left(one: int, other: int, column: str) -> TraceFault:
     """Return the fault of two rows, counted from 0, that cannot be in the order of their source."""
-    message = f"by the order of the source row {other + 1} comes later, and its time leaves none for that"
-    return TraceFault(message, row=one + 1, column=column)
+    return TraceFault(no_time_left_by(f"row {other + 1}"), row=one + 1, column=column)
+
+
+def no_time_left_by(later: str) -> str:
+    """Return the message for an event that cannot be before a later one of its source."""
+    return f"by the order of the source {later} comes later, and its time leaves none for that"
 
 
 class _SetBack(NamedTuple):

@@ -14,10 +14,10 @@ from uncertain_cep.errors import Fault, QueryError, TraceFault
 from uncertain_cep.expressions.masks import mask_of
 from uncertain_cep.plurals import shortened
 
-__all__ = ["Spoiled", "naming_spoiled_rows", "spoiled_rows"]
+__all__ = ["NUMBER", "Spoiled", "naming_spoiled", "naming_spoiled_rows", "spoiled_of", "spoiled_rows"]
 
 _LONGEST: Final = 40
-_NUMBER: Final = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+NUMBER: Final = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 
 _MOSTLY_NUMBERS: Final = 0.5
 """Share of the values of a column of text that are numbers, from which on the others are taken for faults."""
@@ -40,12 +40,30 @@ def naming_spoiled_rows(
     -----
     O(rows) for each column of text that a query takes for one of numbers, and nothing without an error.
     """
+
+    def message(name: str) -> str | None:
+        spoiled = (
+            spoiled_rows(table.column(name)) if table is not None and name in table.column_names else None
+        )
+        if spoiled is None:
+            return None
+        fault = TraceFault(spoiled.value, row=spoiled.row + 1)
+        return spoiled.message(name, "the first: ", str(fault if placed is None else placed(fault)))
+
+    with naming_spoiled(message):
+        yield
+
+
+@contextmanager
+def naming_spoiled(message: Callable[[str], str | None]) -> Iterator[None]:
+    """Have a `QueryError` say what keeps a column from being one of numbers.
+
+    ``message`` returns what a fault says of a column of text instead, if values of it are at fault.
+    """
     try:
         yield
     except QueryError as error:
-        if table is None:
-            raise
-        faults = [_naming_a_row(fault, table, placed) for fault in error.faults]
+        faults = [_naming_a_row(fault, message) for fault in error.faults]
         if faults == list(error.faults):
             raise
         raise QueryError(faults, text=error.text) from None
@@ -69,32 +87,34 @@ class Spoiled(NamedTuple):
         these = "them" if self.further else "it"
         return f"mend {these}, or leave {these} empty"
 
+    def message(self, column: str, one_of: str, first: str) -> str:
+        """Return the message; ``one_of`` says which of several rows is named as ``first``."""
+        rows = f"{self.further + 1:,} rows hold no number ({one_of}{first})"
+        if not self.further:
+            rows = f"one row holds no number ({first})"
+        return f"{column} is text, as {rows}, while {self.numbers:,} do: {self.advice}"
+
+
+def spoiled_of(row: int, value: str, texts: int, numbers: int) -> Spoiled | None:
+    """Return the rows at fault of so many that hold numbers and ``texts``, if most hold numbers."""
+    if not texts or numbers < _MOSTLY_NUMBERS * (numbers + texts):
+        return None
+    return Spoiled(row, repr(shortened(value, _LONGEST)), texts - 1, numbers)
+
 
 def spoiled_rows(column: pa.ChunkedArray) -> Spoiled | None:
     """Return the rows of a column of text that hold no number, if there are any and most hold one. O(n)."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    is_number = mask_of(pc.match_substring_regex(column, _NUMBER))
+    is_number = mask_of(pc.match_substring_regex(column, NUMBER))
     is_other = mask_of(column.is_valid()) & ~is_number
     numbers, other_rows = int(np.count_nonzero(is_number)), int(np.count_nonzero(is_other))
-    if not other_rows or numbers < _MOSTLY_NUMBERS * (numbers + other_rows):
-        return None
-    row = int(np.argmax(is_other))
-    return Spoiled(row, repr(shortened(column[row].as_py(), _LONGEST)), other_rows - 1, numbers)
+    row = int(np.argmax(is_other)) if other_rows else 0
+    return spoiled_of(row, column[row].as_py() or "", other_rows, numbers) if len(column) else None
 
 
-def _naming_a_row(fault: Fault, table: pa.Table, placed: Callable[[TraceFault], TraceFault] | None) -> Fault:
+def _naming_a_row(fault: Fault, message: Callable[[str], str | None]) -> Fault:
     for name in fault.text_columns:
-        spoiled = spoiled_rows(table.column(name)) if name in table.column_names else None
-        if spoiled is not None:
-            return Fault(_message(name, spoiled, placed), fault.line, fault.column)
+        if (text := message(name)) is not None:
+            return Fault(text, fault.line, fault.column)
     return fault
-
-
-def _message(name: str, spoiled: Spoiled, placed: Callable[[TraceFault], TraceFault] | None) -> str:
-    fault = TraceFault(spoiled.value, row=spoiled.row + 1)
-    first = str(fault if placed is None else placed(fault))
-    rows = f"{spoiled.further + 1:,} rows hold no number (the first: {first})"
-    if not spoiled.further:
-        rows = f"one row holds no number ({first})"
-    return f"{name} is text, as {rows}, while {spoiled.numbers:,} do: {spoiled.advice}"

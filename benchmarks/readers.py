@@ -83,7 +83,13 @@ TABLES: Final[dict[str, tuple[str, str]]] = {
 KEYS: Final = {"csv, latin-1": 'encoding = "latin-1"', "csv, skip_rows": "skip_rows = 2"}
 """What a schema says of a table before anything else."""
 
-TARGETS: Final = {"csv": 1.0, "jsonl": 1.0} | dict.fromkeys(LOGS, 1.0)
+TARGETS: Final = {
+    "csv": 1.0,
+    "jsonl": 1.0,
+    "spark-eventlog": 0.55,
+    "hadoop-jhist": 0.55,
+    "otlp": 0.55,
+} | dict.fromkeys(LOGS, 1.0)
 """Millions of events a second of one core; of the others .3."""
 BEATEN: Final = dict.fromkeys((*LOGS, "csv"), ("DuckDB",))
 """The peers to be at least as fast as; of the others all."""

@@ -51,6 +51,7 @@ from uncertain_cep.traces.readers import (
     read_events,
     recognised,
 )
+from uncertain_cep.traces.readers.json_columns import compile_trees
 from uncertain_cep.traces.readers.rolled_logs import superseded
 from uncertain_cep.traces.standard_input import spooled
 from uncertain_cep.traces.text_lines import CONTINUATION, LINE, record_blocks
@@ -500,6 +501,7 @@ def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
 
 
 def compile_reading() -> None:
-    """Read a line of a log, and one of JSON, by the kernels that read many."""
+    """Read a line of a log, and JSON flat and nested, by the kernels that read many."""
     with_extracted(pa.table({LINE: ["1 a"]}), [(LINE, "^(?P<number>[0-9]+) ")], "")
     json_table(b'{"a":1,"b":"c"}\n', [])
+    compile_trees()

@@ -13,7 +13,7 @@ import pyarrow as pa
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.readers.source import Source
 
-__all__ = ["TIMES", "batch_of", "chunks", "in_batches", "pivoted"]
+__all__ = ["TIMES", "batch_of", "chunks", "guessed", "in_batches", "pivoted", "wanted_names"]
 
 TIMES: Final = pa.schema(
     [("type", pa.string()), ("id", pa.string()), ("lower", pa.int64()), ("upper", pa.int64())]
@@ -54,18 +54,27 @@ def _typed(values: Any, field: pa.Field) -> pa.Array:
 
 def pivoted(attributes: Sequence[Mapping[str, Any]], columns: Collection[str] | None) -> dict[str, pa.Array]:
     """Return further attributes, a mapping a row, as columns: those asked for (None: all), by their names."""
-    names: set[str] = set().union(*filter(None, attributes))
+    names = wanted_names(set().union(*filter(None, attributes)), columns)
+    return {name: guessed([row.get(name) for row in attributes]) for name in names}
+
+
+def wanted_names(names: Collection[str], columns: Collection[str] | None) -> list[str]:
+    """Return the names of further attributes that are asked for (None: all), sorted.
+
+    A TraceError says that they are too many.
+    """
     if columns is not None:
-        names = {name for name in names if name in columns or f"{name}_" in columns}
+        names = [name for name in names if name in columns or f"{name}_" in columns]
     if len(names) > _MOST_FURTHER:
         message = (
             f"its events have more than {_MOST_FURTHER:,} different attributes: say in a schema which to read"
         )
         raise TraceError(message)
-    return {name: _guessed([row.get(name) for row in attributes]) for name in sorted(names)}
+    return sorted(names)
 
 
-def _guessed(values: Sequence[Any]) -> pa.Array:
+def guessed(values: Sequence[Any]) -> pa.Array:
+    """Return values of one type, or as texts."""
     try:
         return pa.array(values)
     except MemoryError:

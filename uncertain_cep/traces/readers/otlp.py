@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
+from io import BytesIO
+from itertools import chain
 from typing import Annotated, Any, Final
 
 import msgspec
 import pyarrow as pa
 from msgspec import Meta, Struct
 
+from uncertain_cep.errors import TraceError
+from uncertain_cep.running.in_order import in_order
+from uncertain_cep.traces.cells import reading_threads
+from uncertain_cep.traces.readers import otlp_columns
+from uncertain_cep.traces.readers.otlp_columns import SPAN_KINDS
 from uncertain_cep.traces.readers.source import Source
-from uncertain_cep.traces.readers.spans import ATTRIBUTES, span_batches
+from uncertain_cep.traces.readers.spans import ATTRIBUTES, span_batch, span_batches
 
 __all__ = ["ATTRIBUTES", "events"]
 
@@ -58,16 +66,16 @@ class _ResourceSpans(Struct, rename="camel"):
 class _Request(Struct, rename="camel"):
     resource_spans: list[_ResourceSpans] | None = None
     # Metrics and logs may be in the same file.
-    resource_metrics: msgspec.Raw | None = None
-    resource_logs: msgspec.Raw | None = None
+    resource_metrics: msgspec.Raw = msgspec.Raw()
+    resource_logs: msgspec.Raw = msgspec.Raw()
 
     def __post_init__(self) -> None:
-        if self.resource_spans is None and self.resource_metrics is None and self.resource_logs is None:
+        further = (self.resource_metrics, self.resource_logs)
+        if self.resource_spans is None and all(bytes(raw) in (b"", b"null") for raw in further):
             raise ValueError("Object missing required field `resourceSpans`")
 
 
 _DECODER: Final = msgspec.json.Decoder(_Request, strict=False)
-_KINDS: Final = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
 
 
 def events(source: Source) -> Iterator[pa.RecordBatch]:
@@ -75,11 +83,63 @@ def events(source: Source) -> Iterator[pa.RecordBatch]:
 
     Further attributes are those of the span, and those of the resource with ``resource.`` before.
     """
-    yield from span_batches(source, _spans(source))
+    pieces = in_order(reading_threads(), source.pieces(), partial(_read, source.further))
+    before = 0
+    for piece, count, batch in pieces:
+        if count is None:
+            try:
+                requests = list(_requests(piece, before))
+            except TraceError:
+                # An object may go on in the next piece.
+                behind = chain([piece], (text for text, *_ in pieces))
+                stream: Any = _Joined(behind)
+                requests_behind = Source(stream, source.path).values(_DECODER, before)
+                yield from span_batches(source, _spans(request for _, request, _ in requests_behind))
+                return
+            yield from span_batches(source, _spans(requests))
+            before += len(requests)
+        else:
+            before += count
+            if batch is not None:
+                yield batch
 
 
-def _spans(source: Source) -> Iterator[tuple[Any, ...]]:
-    for _, request, _ in source.values(_DECODER):
+class _Joined:
+    """A stream of pieces of a file."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, at most ``size``; none at the end."""
+        if not self._rest:
+            self._rest = memoryview(next(self._pieces, b""))
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return bytes(data)
+
+
+def _requests(piece: bytes, before: int) -> Iterator[_Request]:
+    """Yield the requests of a piece, behind the number of those before."""
+    stream: Any = BytesIO(piece)
+    for _, request, _ in Source(stream, "").values(_DECODER, before):
+        yield request
+
+
+def _read(further: frozenset[str] | None, piece: bytes) -> tuple[bytes, int | None, pa.RecordBatch | None]:
+    """Return a piece, how many requests it has, and their events if there are any.
+
+    There is no number if its requests have to be read one by one.
+    """
+    tree = otlp_columns.PATHS.read(piece, breaks=True)
+    columns = None if tree is None else otlp_columns.spans_of(tree, further, _plain)
+    if tree is None or columns is None:
+        return piece, None, None
+    return piece, tree.count(), span_batch(*columns) if tree.count("span") else None
+
+
+def _spans(requests: Iterable[_Request]) -> Iterator[tuple[Any, ...]]:
+    for request in requests:
         for resource in request.resource_spans or ():
             about = {f"resource.{pair.key}": _plain(pair.value) for pair in resource.resource.attributes}
             service = about.get("resource.service.name")
@@ -88,7 +148,7 @@ def _spans(source: Source) -> Iterator[tuple[Any, ...]]:
                 for span in scope.spans:
                     kind = span.kind
                     if isinstance(kind, int):
-                        kind = _KINDS[kind] if 0 <= kind < len(_KINDS) else str(kind)
+                        kind = SPAN_KINDS[kind] if 0 <= kind < len(SPAN_KINDS) else str(kind)
                     yield (
                         *(span.trace_id, span.span_id, span.parent_span_id or None, service, span.name),
                         *(kind and kind.removeprefix("SPAN_KIND_"), span.start_time_unix_nano),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import re
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any, BinaryIO, Final
 import pyarrow as pa
 
 from uncertain_cep.errors import TraceError
+from uncertain_cep.running.compiling import compiled_for_reading, spent_reading
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import parse_duration
 from uncertain_cep.traces.readers.event_columns import TIMES
@@ -46,6 +48,8 @@ class Reader:
     """Length of a tick, unless another is named."""
     begins: str
     """What a file of this format alone begins with, as a regular expression."""
+    by_columns: bool = False
+    """Whether kernels make columns of many records."""
 
 
 _COMMENTS: Final = r"(?>(?:<!--.*?-->\s*)*)"
@@ -54,10 +58,13 @@ _RUMEN: Final = r'\{\s*"priority"\s*:\s*"\w+"\s*,\s*"jobID"\s*:'
 
 READERS: Final[dict[str, Reader]] = {
     "spark-eventlog": Reader(
-        "Spark event log", "spark_eventlog", "ms", "1ms", r'\{"Event":"(?:org\.apache\.spark\.|SparkListener)'
+        "Spark event log", "spark_eventlog", "ms", "1ms",
+        r'\{"Event":"(?:org\.apache\.spark\.|SparkListener)',
+        by_columns=True,
     ),
     "hadoop-jhist": Reader(
-        "Hadoop job history, .jhist", "hadoop_jhist", "ms", "1ms", r"Avro-(?:Json|Binary)\r?\n"
+        "Hadoop job history, .jhist", "hadoop_jhist", "ms", "1ms", r"Avro-(?:Json|Binary)\r?\n",
+        by_columns=True,
     ),
     "hadoop-rumen": Reader("Rumen trace", "hadoop_rumen", "ms", "1ms", _RUMEN),
     "hadoop-history": Reader(
@@ -77,7 +84,9 @@ READERS: Final[dict[str, Reader]] = {
         "JSON of AWS CloudWatch", "cloudwatch", "s", "1s",
         r'\{\s*"(?:MetricDataResults"\s*:|Label"\s*:\s*"[^"]*"\s*,\s*"Datapoints"\s*:|Datapoints"\s*:)',
     ),
-    "otlp": Reader("spans of OpenTelemetry as JSON", "otlp", "ns", "1us", r'\{\s*"resourceSpans"\s*:'),
+    "otlp": Reader(
+        "spans of OpenTelemetry as JSON", "otlp", "ns", "1us", r'\{\s*"resourceSpans"\s*:', by_columns=True
+    ),
     "jaeger": Reader(
         "spans of Jaeger as JSON", "jaeger", "us", "1us", r'\{\s*"data"\s*:\s*\[\s*\{\s*"traceID"\s*:'
     ),
@@ -138,8 +147,11 @@ def event_blocks(
     nothing = True
     batches = module.events(Source(buffered, path, further_columns))
     while True:
+        begun = time.perf_counter()
         with _collecting_no_garbage():
             batch = next(batches, None)
+        if reader.by_columns and not compiled_for_reading():
+            spent_reading(time.perf_counter() - begun)
         if batch is None:
             break
         event_columns = [

@@ -109,6 +109,22 @@ class Source:
         if held:
             yield before, b"".join(parts)
 
+    def pieces(self) -> Iterator[bytes]:
+        """Yield all bytes, as whole lines unless these are longer than can be."""
+        parts: list[bytes] = []
+        held = 0
+        while data := self.stream.read(_BLOCK):
+            end = data.rfind(b"\n") + 1
+            held += len(data)
+            if end or held > MOST_BYTES:
+                end = end or len(data)
+                yield b"".join((*parts, memoryview(data)[:end]))
+                data = data[end:]
+                parts, held = [], len(data)
+            parts.append(data)
+        if held:
+            yield b"".join(parts)
+
     def records(
         self,
         decoder: msgspec.json.Decoder[ValueT],
@@ -122,20 +138,33 @@ class Source:
         number of lines that were read already.
         """
         for begin, block in self.blocks(before):
-            try:
-                values: list[Any] = decoder.decode_lines(block)
-                raws = _ANY.decode_lines(block) if self.further else []
-                yield Block(values, raws, block, begin)
-            except _UNREADABLE:
-                kept = []
-                values, raws = [], []
-                for number, line in numbered_lines(block, begin):
-                    value = decoded(decoder, line, number) if one_by_one is None else one_by_one(line, number)
-                    if value is not None:
-                        kept.append(line)
-                        values.append(value)
-                        raws += [decoded(_ANY, line, number)] if self.further else []
-                yield Block(values, raws, b"\n".join(kept), begin)
+            yield self.decoded_block(begin, block, decoder, one_by_one)
+
+    def decoded_block(
+        self,
+        begin: int,
+        block: bytes,
+        decoder: msgspec.json.Decoder[ValueT],
+        one_by_one: Callable[[bytes, int], ValueT | None] | None = None,
+    ) -> Block[ValueT]:
+        """Return the values of some lines, before which ``begin`` lines stand; see `records`."""
+        try:
+            values: list[Any] = decoder.decode_lines(block)
+            breaks = block.count(b"\n") + (not block.endswith(b"\n"))
+            # Beside blank lines, the decoder takes several objects in a line, and one in several lines.
+            if len(values) != breaks and len(values) != sum(1 for _ in numbered_lines(block, begin)):
+                raise msgspec.DecodeError
+            return Block(values, _ANY.decode_lines(block) if self.further else [], block, begin)
+        except _UNREADABLE:
+            kept = []
+            values, raws = [], []
+            for number, line in numbered_lines(block, begin):
+                value = decoded(decoder, line, number) if one_by_one is None else one_by_one(line, number)
+                if value is not None:
+                    kept.append(line)
+                    values.append(value)
+                    raws += [decoded(_ANY, line, number)] if self.further else []
+            return Block(values, raws, b"\n".join(kept), begin)
 
     def document(self) -> bytes:
         """Return all bytes of the file, at most ``MOST_DOCUMENT``."""
@@ -144,9 +173,14 @@ class Source:
             raise TraceError(f"the document is longer than {MOST_DOCUMENT:,} bytes, the most that is read")
         return text.removeprefix(b"\xef\xbb\xbf")
 
-    def values(self, decoder: msgspec.json.Decoder[ValueT]) -> Iterator[tuple[int, ValueT, bytes]]:
-        """Yield JSON objects that stand one after another: the number of each, from 1, it, and its text."""
-        buffer, begin, searched, number = b"", 0, 0, 0
+    def values(
+        self, decoder: msgspec.json.Decoder[ValueT], before: int = 0
+    ) -> Iterator[tuple[int, ValueT, bytes]]:
+        """Yield JSON objects that stand one after another: the number of each, it, and its text.
+
+        Numbers begin behind those of the objects ``before``.
+        """
+        buffer, begin, searched, number = b"", 0, 0, before
         while block := self.stream.read(_more(len(buffer) - begin)):
             # A border may stand on both sides of where a block ends.
             buffer, searched, begin = buffer[begin:] + block, max(searched, len(buffer) - 64) - begin, 0

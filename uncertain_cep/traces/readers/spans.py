@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from uncertain_cep.traces.readers.event_columns import batch_of, chunks, pivoted
 from uncertain_cep.traces.readers.source import Source
 
-__all__ = ["ATTRIBUTES", "span_batches"]
+__all__ = ["ATTRIBUTES", "Within", "span_batch", "span_batches"]
 
 ATTRIBUTES: Final = pa.schema(
     [
@@ -37,39 +37,72 @@ def span_batches(source: Source, spans: Iterable[tuple[Any, ...]]) -> Iterator[p
     within it, what tells it from spans of the same id (else ""), and a dict of further attributes.
     """
     for *columns, starts, ends, within, apart, further_attributes in chunks(spans, _OWN + 5):
-        count = len(starts)
         inner = [
             (row, place, *one)
             for row, inner_events in enumerate(within)
             for place, one in enumerate(inner_events)
         ]
-        inside = np.array([row for row, *_ in inner], np.int64)
-        begin, end = np.array(starts, np.int64), np.array(ends, np.int64)
-        begun, ended = np.flatnonzero(begin >= 0), np.flatnonzero(end >= 0)
-        rows = np.concatenate([begun, inside, ended])
-        order = np.argsort(rows, kind="stable")
-        rows = rows[order]
-        phases = np.repeat([0, 1, 2], [len(begun), len(inner), len(ended)])[order]
-        middle = np.array([time for _, _, time, _ in inner], np.int64)
-        times = np.concatenate([begin[begun], middle, end[ended]])[order]
-        suffixes = [":start", *(f":event:{place}" for _, place, _, _ in inner), ":end"]
-        places = [np.zeros(len(begun), np.int64), np.arange(1, len(inner) + 1)]
-        at = np.concatenate([*places, np.full(len(ended), len(inner) + 1)])[order]
-        attributes = [pa.array(column, pa.string()) for column in columns]
-        names = pc.binary_join_element_wise(attributes[0], attributes[1], ":")
-        if any(apart):
-            names = pc.binary_join_element_wise(names, pa.array(apart, pa.string()), "")
-        said = pa.array([None, *(event for *_, event in inner), None], pa.string())
-        taken = pa.array(rows if len(rows) else np.zeros(0, np.int64))
-        further = pivoted(further_attributes, source.further) if count else {}
-        yield batch_of(
-            ATTRIBUTES,
-            [
-                _TYPES.take(pa.array(phases)),
-                pc.binary_join_element_wise(names.take(taken), pa.array(suffixes).take(pa.array(at)), ""),
-                *(times, times),
-                *(column.take(taken) for column in attributes),
-                said.take(pa.array(at)),
-            ],
-            {key: column.take(taken) for key, column in further.items()},
+        inside = Within(
+            np.array([row for row, *_ in inner], np.int64),
+            np.array([place for _, place, _, _ in inner], np.int64),
+            np.array([time for _, _, time, _ in inner], np.int64),
+            pa.array([event for *_, event in inner], pa.string()),
         )
+        yield span_batch(
+            [pa.array(column, pa.string()) for column in columns],
+            np.array(starts, np.int64),
+            np.array(ends, np.int64),
+            inside,
+            pivoted(further_attributes, source.further) if starts else {},
+            pa.array(apart, pa.string()) if any(apart) else None,
+        )
+
+
+class Within(NamedTuple):
+    """The events of spans, in the order of the spans."""
+
+    spans: Any
+    """(k,) int64: the span of each."""
+    places: Any
+    """(k,) int64: which of its span's it is."""
+    times: Any
+    """(k,) int64"""
+    names: pa.Array
+
+
+def span_batch(
+    attributes: Sequence[pa.Array],
+    begin: Any,
+    end: Any,
+    inside: Within,
+    further: Mapping[str, pa.Array],
+    apart: pa.Array | None = None,
+) -> pa.RecordBatch:
+    """Return the start of each span, what happened within it, and its end; see `span_batches`."""
+    begun, ended = np.flatnonzero(begin >= 0), np.flatnonzero(end >= 0)
+    count = len(inside.spans)
+    rows = np.concatenate([begun, inside.spans, ended])
+    order = np.argsort(rows, kind="stable")
+    rows = rows[order]
+    phases = np.repeat([0, 1, 2], [len(begun), count, len(ended)])[order]
+    times = np.concatenate([begin[begun], inside.times, end[ended]])[order]
+    suffixes = [":start", *(f":event:{place}" for place in inside.places.tolist()), ":end"]
+    places = [np.zeros(len(begun), np.int64), np.arange(1, count + 1)]
+    at = pa.array(np.concatenate([*places, np.full(len(ended), count + 1)])[order])
+    names = pc.binary_join_element_wise(attributes[0], attributes[1], ":")
+    if apart is not None:
+        names = pc.binary_join_element_wise(names, apart, "")
+    nothing = pa.nulls(1, pa.string())
+    said = pa.concat_arrays([nothing, inside.names, nothing])
+    taken = pa.array(rows if len(rows) else np.zeros(0, np.int64))
+    return batch_of(
+        ATTRIBUTES,
+        [
+            _TYPES.take(pa.array(phases)),
+            pc.binary_join_element_wise(names.take(taken), pa.array(suffixes).take(at), ""),
+            *(times, times),
+            *(column.take(taken) for column in attributes),
+            said.take(at),
+        ],
+        {key: column.take(taken) for key, column in further.items()},
+    )

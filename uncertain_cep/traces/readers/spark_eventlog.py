@@ -4,21 +4,45 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from copy import deepcopy
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec import Meta, Struct, field
 
 from uncertain_cep.errors import TraceError, TraceFault, ignoring
+from uncertain_cep.running.in_order import in_order
+from uncertain_cep.traces.cells import reading_threads
 from uncertain_cep.traces.readers.event_columns import TIMES, batch_of, pivoted
+from uncertain_cep.traces.readers.json_columns import Tree
 from uncertain_cep.traces.readers.rolled_logs import app_of, rolled_files
 from uncertain_cep.traces.readers.source import Block, Source, decoded, shown_text, values_at
+from uncertain_cep.traces.readers.spark_records import (
+    DECODER,
+    OTHERS,
+    TASK_END,
+    TASK_START,
+    TASKS,
+    Executor,
+    JobEnd,
+    JobStart,
+    Line,
+    Result,
+    Stage,
+)
+from uncertain_cep.traces.readers.spark_tasks import (
+    Tasks,
+    phases_of,
+    tasks_of_lines,
+    tasks_of_tree,
+    tree_of,
+)
 from uncertain_cep.traces.unpacking import unpacked
 
 __all__ = ["ATTRIBUTES", "events"]
@@ -41,116 +65,6 @@ ATTRIBUTES: Final = pa.schema(
 )
 
 _KIND: Final = re.compile(rb'\{\s*"Event"\s*:\s*"(\w*)')
-Stamp = Annotated[int, Meta(ge=0, le=2**62)]
-Length = Annotated[int, Meta(ge=0, le=2**60)]
-Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-
-
-class _Application(Struct, gc=False):
-    time: Stamp = field(name="Timestamp")
-    app: str | None = field(name="App ID", default=None)
-    name: str | None = field(name="App Name", default=None)
-
-
-class _Result(Struct, gc=False):
-    result: str = field(name="Result")
-
-
-class _JobStart(Struct):
-    job: Number = field(name="Job ID")
-    time: Stamp = field(name="Submission Time")
-    stages: list[Number] = field(name="Stage IDs", default_factory=list)
-
-
-class _JobEnd(Struct):
-    job: Number = field(name="Job ID")
-    time: Stamp = field(name="Completion Time")
-    result: _Result = field(name="Job Result")
-
-
-class _StageInfo(Struct, gc=False):
-    stage: Number = field(name="Stage ID")
-    attempt: Number = field(name="Stage Attempt ID", default=0)
-    name: str | None = field(name="Stage Name", default=None)
-    submitted: Stamp | None = field(name="Submission Time", default=None)
-    completed: Stamp | None = field(name="Completion Time", default=None)
-    failure: str | None = field(name="Failure Reason", default=None)
-
-
-class _Stage(Struct):
-    info: _StageInfo = field(name="Stage Info")
-
-
-class _ExecutorInfo(Struct, gc=False):
-    host: str | None = field(name="Host", default=None)
-
-
-class _Executor(Struct):
-    time: Stamp = field(name="Timestamp")
-    executor: str = field(name="Executor ID")
-    info: _ExecutorInfo = field(name="Executor Info", default_factory=_ExecutorInfo)
-    reason: str | None = field(name="Removed Reason", default=None)
-
-
-class _TaskInfo(Struct, gc=False, kw_only=True):
-    """In the order in which Spark writes it, which is read faster."""
-
-    task: Number = field(name="Task ID")
-    index: Number | None = field(name="Index", default=None)
-    attempt: Number | None = field(name="Attempt", default=None)
-    launch: Stamp = field(name="Launch Time")
-    executor: str | None = field(name="Executor ID", default=None)
-    host: str | None = field(name="Host", default=None)
-    finish: Stamp = field(name="Finish Time", default=0)
-    failed: bool = field(name="Failed", default=False)
-
-
-class _Metrics(Struct, gc=False):
-    deserialize: Length = field(name="Executor Deserialize Time", default=0)
-    run: Length = field(name="Executor Run Time", default=0)
-    serialize: Length = field(name="Result Serialization Time", default=0)
-
-
-class _Reason(Struct, gc=False):
-    reason: str = field(name="Reason")
-
-
-_NO_METRICS: Final = _Metrics()
-
-
-class _Line(Struct, gc=False):
-    """Any line; only of tasks it says all that is of use."""
-
-    event: str = field(name="Event")
-    stage: Number | None = field(name="Stage ID", default=None)
-    stage_attempt: Number = field(name="Stage Attempt ID", default=0)
-    reason: _Reason | None = field(name="Task End Reason", default=None)
-    task: _TaskInfo | None = field(name="Task Info", default=None)
-    metrics: _Metrics | None = field(name="Task Metrics", default=None)
-
-
-class _Task(_Line):
-    """The same of a task, which needs both."""
-
-    def __post_init__(self) -> None:
-        for name, value in (("Stage ID", self.stage), ("Task Info", self.task)):
-            if value is None:
-                raise ValueError(f"Object missing required field `{name}`")
-
-
-_DECODER: Final = msgspec.json.Decoder(_Line)
-_TASK_START: Final = "SparkListenerTaskStart"
-_TASK_END: Final = "SparkListenerTaskEnd"
-_OTHERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
-    f"SparkListener{name}": msgspec.json.Decoder(record)
-    for name, record in {
-        "ApplicationStart": _Application, "ApplicationEnd": _Application,
-        "JobStart": _JobStart, "JobEnd": _JobEnd,
-        "StageSubmitted": _Stage, "StageCompleted": _Stage,
-        "ExecutorAdded": _Executor, "ExecutorRemoved": _Executor,
-    }.items()
-}  # fmt: skip
-_TASKS: Final = msgspec.json.Decoder(_Task)
 _TASK_TYPES: Final = pa.array([None, "TaskStart", "TaskEnd"])
 _SUFFIXES: Final = pa.array(["", ":start", ":end"])
 """Of the identifiers of starts and ends of tasks, and of other events."""
@@ -171,14 +85,32 @@ def events(source: Source) -> Iterator[pa.RecordBatch]:
     log = _Log(source.fields)
     if rolled:
         log = _log_before(place, rolled, source)
-    lines = _Lines(unfinished=source.path.endswith(".inprogress"))
-    for block in source.records(_DECODER, lines.read):
-        lines.check()
-        yield from log.batches(block)
+    yield from chain.from_iterable(in_order(reading_threads(), _steps(source, log), _called))
     if not rolled or place == rolled[-1]:
         yield from log.unfinished()
     else:
         _remember(place, log)
+
+
+def _called(step: Callable[[], list[pa.RecordBatch]]) -> list[pa.RecordBatch]:
+    return step()
+
+
+def _steps(source: Source, log: _Log) -> Iterator[Callable[[], list[pa.RecordBatch]]]:
+    """Yield, for each block of lines that a log follows, a function that makes its events."""
+    lines = _Lines(unfinished=source.path.endswith(".inprogress"))
+
+    def read(block: tuple[int, bytes]) -> tuple[int, bytes, Tree | None]:
+        return *block, None if source.fields else tree_of(block[1])
+
+    for before, block, tree in in_order(reading_threads(), source.blocks(), read):
+        if tree is None:
+            decoded_block = source.decoded_block(before, block, DECODER, lines.read)
+            lines.check()
+            yield log.step(decoded_block)
+        else:
+            lines.check()
+            yield log.step_of_tree(tree, before)
 
 
 _AFTER: Final[dict[Path, tuple[tuple[int, int], _Log]]] = {}
@@ -205,7 +137,7 @@ def _log_before(place: Path, rolled: list[Path], source: Source) -> _Log:
         # What is wrong there is told when it is read itself.
         with ignoring(TraceError, OSError, pa.ArrowException), unpacked(path) as stream:
             buffered: Any = io.BufferedReader(stream, 1 << 20)
-            for block in Source(buffered, str(path), source.further).records(_DECODER):
+            for block in Source(buffered, str(path), source.further).records(DECODER):
                 log.follow(block)
     return log
 
@@ -224,7 +156,7 @@ class _Lines:
             raise self._cut
         self._last = self._cut is not None
 
-    def read(self, line: bytes, row: int) -> _Line | None:
+    def read(self, line: bytes, row: int) -> Line | None:
         """Return a line that may tell of an event."""
         if self._cut is not None:
             raise self._cut
@@ -233,12 +165,12 @@ class _Lines:
             if match is not None and not line.endswith(b"}"):
                 raise TraceError(TraceFault("the line is cut off", row=row, value=shown_text(line)))
             kind = "" if match is None else match[1].decode()
-            if kind in (_TASK_START, _TASK_END):
-                return decoded(_TASKS, line, row)
-            if kind in _OTHERS:
-                decoded(_OTHERS[kind], line, row)
-                return _Line(kind)
-            return None if kind else decoded(_DECODER, line, row)
+            if kind in (TASK_START, TASK_END):
+                return decoded(TASKS, line, row)
+            if kind in OTHERS:
+                decoded(OTHERS[kind], line, row)
+                return Line(kind)
+            return None if kind else decoded(DECODER, line, row)
         except TraceError as error:
             if not self._unfinished:
                 raise
@@ -254,63 +186,62 @@ class _Log:
         self._app = app
         self._jobs: dict[int | None, int] = {}
         self._hosts: dict[str, str | None] = {}
-        self._running: dict[int, tuple[_Line, Any]] = {}
+        self._running: dict[int, tuple[Line, Any]] = {}
         self._latest = 0
 
-    def batches(self, block: Block[_Line]) -> Iterator[pa.RecordBatch]:
-        """Yield the events of some lines."""
+    def step(self, block: Block[Line]) -> Callable[[], list[pa.RecordBatch]]:
+        """Follow some lines, and return a function that makes their events."""
         rows, ended = self.follow(block)
-        if not rows and not ended:
-            return
-        parts = [batch_of(ATTRIBUTES, list(zip(*rows.values(), strict=True)))] if rows else []
-        ends = np.zeros((2, 0), np.int64)
-        if ended:
-            tasks, ends = self._tasks([block.values[place] for place in ended])
-            parts.append(tasks)
-        whole = parts[0]
-        if len(parts) > 1:
-            whole = pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
-        places = np.array([*rows, *ended, *ended], np.int64)
-        order = np.argsort(places, kind="stable")
-        starts, both = len(rows), len(rows) + len(ended)
-        rows_of = np.concatenate([np.arange(both), np.arange(starts, both)])[order]
-        taken = whole.take(pa.array(rows_of)).columns
-        phase = pa.array(np.repeat([0, 1, 2], [starts, len(ended), len(ended)])[order])
-        begin = pa.array(["", *[f"{self._app}:task:"] * 2])
-        names = pc.binary_join_element_wise(begin.take(phase), taken[1], _SUFFIXES.take(phase), "")
-        kinds = pc.coalesce(taken[0], _TASK_TYPES.take(phase)) if rows else _TASK_TYPES.take(phase)
-        lower, upper = (
-            np.concatenate([np.asarray(whole.column(2 + number)), ends[number]])[order] for number in (0, 1)
-        )
-        further_fields = (
-            [values_at(block.raws[place], self.fields) for place in places] if self.fields else []
-        )
-        further = {
-            name: column.take(pa.array(order)) for name, column in pivoted(further_fields, None).items()
-        }
-        yield batch_of(ATTRIBUTES, [kinds, names, lower, upper, *taken[len(TIMES) :]], further)
+        tasks = tasks_of_lines([block.values[place] for place in ended])
+        jobs = list(map(self._jobs.get, tasks.stages))
+        self._end(tasks)
+        fields = self.fields
+        raws = block.raws
 
-    def follow(self, block: Block[_Line]) -> tuple[dict[int, tuple[Any, ...]], list[int]]:
+        def further(places: Any) -> list[dict[str, Any]]:
+            return [values_at(raws[place], fields) for place in places] if fields else []
+
+        return partial(_batches, self._app, rows, ended, tasks, jobs, further)
+
+    def step_of_tree(self, tree: Tree, before: int) -> Callable[[], list[pa.RecordBatch]]:
+        """Follow some lines, behind ``before`` more, and return a function that makes their events."""
+        starts, ends = phases_of(tree)
+        rows = {}
+        between = np.flatnonzero(~(starts | ends))
+        for place, kind in zip(between.tolist(), tree.texts("event", between).to_pylist(), strict=True):
+            if kind in OTHERS:
+                row = self._row(self._decoded(kind, tree, place, before), kind[13:])
+                if row is not None:
+                    rows[place] = row
+        started, ended = np.flatnonzero(starts), np.flatnonzero(ends)
+        self._follow_tree(tree, started, ended)
+        tasks = tasks_of_tree(tree, ended)
+        stages, inverse = np.unique(tree.wholes("stage", ended), return_inverse=True)
+        jobs = pa.array(list(map(self._jobs.get, stages.tolist())), pa.int64()).take(pa.array(inverse))
+        self._end(tasks)
+        return partial(_batches, self._app, rows, ended, tasks, jobs, _nothing_further)
+
+    def follow(self, block: Block[Line]) -> tuple[dict[int, tuple[Any, ...]], list[int]]:
         """Note what some lines tell.
 
         Returns the events of those that tell of no task by their places, and the places of tasks' ends.
         """
         kinds = [line.event for line in block.values]
-        started = [place for place, kind in enumerate(kinds) if kind == _TASK_START]
-        ended = [place for place, kind in enumerate(kinds) if kind == _TASK_END]
+        started = [place for place, kind in enumerate(kinds) if kind == TASK_START]
+        ended = [place for place, kind in enumerate(kinds) if kind == TASK_END]
         rows = {}
         if len(started) + len(ended) < len(kinds):
             lines = block.lines()
             for place, kind in enumerate(kinds):
-                if kind in _OTHERS:
+                if kind in OTHERS:
                     number, text = lines[place]
-                    row = self._row(decoded(_OTHERS[kind], text, number), kind[13:])
+                    row = self._row(decoded(OTHERS[kind], text, number), kind[13:])
                     if row is not None:
                         rows[place] = row
         self._follow_tasks(block, started, ended)
         return rows, ended
 
-    def _follow_tasks(self, block: Block[_Line], started: list[int], ended: list[int]) -> None:
+    def _follow_tasks(self, block: Block[Line], started: list[int], ended: list[int]) -> None:
         """Note which tasks run, after those of some lines."""
         lines = [block.values[place] for place in (*started, *ended)]
         tasks: list[Any] = [line.task for line in lines]
@@ -318,7 +249,7 @@ class _Log:
             # The first that lacks its task or its stage is an error.
             texts = block.lines()
             for place in sorted((*started, *ended)):
-                decoded(_TASKS, texts[place][1], texts[place][0])
+                decoded(TASKS, texts[place][1], texts[place][0])
         begun = {task.task: place for task, place in zip(tasks, started, strict=False)}
         done = {task.task: place for task, place in zip(tasks[len(started) :], ended, strict=True)}
         for number in done.keys() & self._running.keys():
@@ -328,46 +259,46 @@ class _Log:
                 self._running[number] = block.values[place], block.raws[place] if self.fields else None
         self._latest = max([self._latest, *(task.launch for task in tasks[: len(started)])])
 
-    def _tasks(self, lines: Sequence[_Line]) -> tuple[pa.RecordBatch, Any]:
-        """Return the starts of tasks that have ended, and the bounds of their ends, (2, n) int64.
+    def _follow_tree(self, tree: Tree, started: Any, ended: Any) -> None:
+        """Note which tasks run, after those of some lines; see `_follow_tasks`."""
+        numbers = tree.wholes("task")
+        done, last_done = _last_of(numbers[ended], ended)
+        if self._running and len(done):
+            running = np.array(list(self._running), np.int64)
+            for number in running[np.isin(running, done)].tolist():
+                del self._running[number]
+        if not len(started):
+            return
+        begun, last_begun = _last_of(numbers[started], started)
+        _, first_begun = np.unique(numbers[started], return_index=True)
+        last = np.full(len(begun), -1, np.int64)
+        if len(done):
+            place = np.minimum(np.searchsorted(done, begun), len(done) - 1)
+            last = np.where(done[place] == begun, last_done[place], -1)
+        by_first = np.argsort(first_begun)
+        for row in last_begun[by_first][(last < last_begun)[by_first]].tolist():
+            self._running[int(numbers[row])] = DECODER.decode(tree.text(row)), None
+        self._latest = max(self._latest, int(tree.wholes("launch", started).max()))
 
-        There are no types yet, and identifiers are the numbers of the tasks.
-        """
-        tasks: list[Any] = [line.task for line in lines]
-        launch = np.asarray(pa.array([task.launch for task in tasks], pa.int64()))
-        finish = np.asarray(pa.array([task.finish for task in tasks], pa.int64()))
-        worked = [line.metrics or _NO_METRICS for line in lines]
-        busy = pa.array([each.deserialize + each.run + each.serialize for each in worked], pa.int64())
-        slack = np.maximum(finish - launch - np.asarray(busy), 0)
-        finish = np.maximum(finish, launch)
-        self._latest = max(self._latest, int(finish.max()))
-        numbers = pa.array([task.task for task in tasks], pa.int64())
-        stages = [line.stage for line in lines]
-        columns = [
-            pa.nulls(len(tasks), pa.string()),
-            numbers.cast(pa.string()),
-            *(launch, launch + slack),
-            pa.repeat(pa.scalar(self._app, pa.string()), len(tasks)),
-            list(map(self._jobs.get, stages)),
-            stages,
-            [line.stage_attempt for line in lines],
-            numbers,
-            [task.index for task in tasks],
-            [task.attempt for task in tasks],
-            [task.executor for task in tasks],
-            [task.host for task in tasks],
-            [task.failed for task in tasks],
-            [None if line.reason is None else line.reason.reason for line in lines],
-            pa.nulls(len(tasks), pa.string()),
-        ]
-        return batch_of(ATTRIBUTES, columns), np.stack([finish - slack, finish])
+    def _end(self, tasks: Tasks) -> None:
+        """Note when tasks have ended."""
+        for times in (tasks.launches, tasks.finishes):
+            self._latest = max(self._latest, int(times.max(initial=0)))
+
+    @staticmethod
+    def _decoded(kind: str, tree: Tree, place: int, before: int) -> Any:
+        text = tree.text(place)
+        try:
+            return OTHERS[kind].decode(text)
+        except msgspec.MsgspecError:
+            return decoded(OTHERS[kind], text, before + 1 + tree.breaks_before(place))
 
     def _row(self, line: Any, kind: str) -> tuple[Any, ...] | None:
         """Return the event of a line that tells of no task, if it tells of one."""
         app = self._app
         start = kind.endswith(("Start", "Submitted", "Added"))
         match line:
-            case _Stage(info=stage):
+            case Stage(info=stage):
                 time = stage.submitted if start else stage.completed
                 # Spark says of a stage that it skips that it was submitted, without a time.
                 if time is None:
@@ -378,17 +309,17 @@ class _Log:
                     *(app, self._jobs.get(stage.stage), stage.stage, stage.attempt, *_NOTHING * 5),
                     *(None if start else stage.failure is not None, stage.failure, stage.name),
                 )
-            case _JobStart(job=job, time=time):
+            case JobStart(job=job, time=time):
                 for stage_id in line.stages:
                     self._jobs.setdefault(stage_id, job)
                 return *_named("Job", f"{app}:job:{job}", start, time), app, job, *_NOTHING * 10
-            case _JobEnd(job=job, time=time, result=_Result(result=result)):
+            case JobEnd(job=job, time=time, result=Result(result=result)):
                 self._latest = max(self._latest, time)
                 return (
                     *_named("Job", f"{app}:job:{job}", start, time),
                     *(app, job, *_NOTHING * 7, result != "JobSucceeded", result, None),
                 )
-            case _Executor(executor=executor, time=time):
+            case Executor(executor=executor, time=time):
                 host = line.info.host if start else self._hosts.get(executor)
                 self._hosts[executor] = host
                 return (
@@ -416,6 +347,74 @@ class _Log:
             )
             further_fields.append(values_at(raw, self.fields) if self.fields else {})
         yield batch_of(ATTRIBUTES, list(zip(*rows, strict=True)), pivoted(further_fields, None))
+
+
+def _last_of(numbers: Any, places: Any) -> tuple[Any, Any]:
+    """Return different numbers, sorted, and the last place of each."""
+    different, last = np.unique(numbers[::-1], return_index=True)
+    return different, places[::-1][last]
+
+
+def _nothing_further(_: Any) -> list[dict[str, Any]]:
+    return []
+
+
+def _batches(
+    app: str | None,
+    rows: dict[int, tuple[Any, ...]],
+    ended: Any,
+    tasks: Tasks,
+    jobs: Any,
+    further: Callable[[Any], list[dict[str, Any]]],
+) -> list[pa.RecordBatch]:
+    """Return the events of some lines: of others, by their places, and of those that tell of tasks' ends."""
+    if not rows and not len(ended):
+        return []
+    parts = [batch_of(ATTRIBUTES, list(zip(*rows.values(), strict=True)))] if rows else []
+    bounds = np.zeros((2, 0), np.int64)
+    if len(ended):
+        of_tasks, bounds = _starts_of(app, tasks, jobs)
+        parts.append(of_tasks)
+    whole = parts[0]
+    if len(parts) > 1:
+        whole = pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
+    places = np.array([*rows, *ended, *ended], np.int64)
+    order = np.argsort(places, kind="stable")
+    starts, both = len(rows), len(rows) + len(ended)
+    rows_of = np.concatenate([np.arange(both), np.arange(starts, both)])[order]
+    taken = whole.take(pa.array(rows_of)).columns
+    phase = pa.array(np.repeat([0, 1, 2], [starts, len(ended), len(ended)])[order])
+    begin = pa.array(["", *[f"{app}:task:"] * 2])
+    names = pc.binary_join_element_wise(begin.take(phase), taken[1], _SUFFIXES.take(phase), "")
+    kinds = pc.coalesce(taken[0], _TASK_TYPES.take(phase)) if rows else _TASK_TYPES.take(phase)
+    lower, upper = (
+        np.concatenate([np.asarray(whole.column(2 + number)), bounds[number]])[order] for number in (0, 1)
+    )
+    fields = pivoted(further(places), None)
+    columns = {name: column.take(pa.array(order)) for name, column in fields.items()}
+    return [batch_of(ATTRIBUTES, [kinds, names, lower, upper, *taken[len(TIMES) :]], columns)]
+
+
+def _starts_of(app: str | None, tasks: Tasks, jobs: Any) -> tuple[pa.RecordBatch, Any]:
+    """Return the starts of tasks that have ended, and the bounds of their ends, (2, n) int64.
+
+    There are no types yet, and identifiers are the numbers of the tasks.
+    """
+    launch = tasks.launches
+    slack = np.maximum(tasks.finishes - launch - tasks.busy, 0)
+    finish = np.maximum(tasks.finishes, launch)
+    count = len(launch)
+    columns = [
+        pa.nulls(count, pa.string()),
+        tasks.numbers.cast(pa.string()),
+        *(launch, launch + slack),
+        pa.repeat(pa.scalar(app, pa.string()), count),
+        jobs,
+        *(tasks.stages, tasks.stage_attempts, tasks.numbers, tasks.indices, tasks.attempts),
+        *(tasks.executors, tasks.hosts, tasks.failed, tasks.reasons),
+        pa.nulls(count, pa.string()),
+    ]
+    return batch_of(ATTRIBUTES, columns), np.stack([finish - slack, finish])
 
 
 def _named(what: str, name: str, start: bool, time: int) -> tuple[str, str, int, int]:

@@ -106,7 +106,7 @@ class Group(NamedTuple):
     matches: int
     expected: float
     happened: Bounds | None = None
-    """How likely there is a match with this value; None where that was not weighed, as on Spark."""
+    """How likely there is a match with this value; None where that was not weighed."""
 
 
 class Kind(NamedTuple):

@@ -23,7 +23,16 @@ from uncertain_cep.results.matched_events import matched_events
 from uncertain_cep.results.order import finished
 from uncertain_cep.results.projection import taken
 
-__all__ = ["Bounds", "Occurrences", "bounds_by", "bounds_of_matches", "occurrences", "plan_of_matches"]
+__all__ = [
+    "Bounds",
+    "Occurrences",
+    "bounds_by",
+    "bounds_of_matches",
+    "bounds_of_values",
+    "occurrences",
+    "plan_of_matches",
+    "query_by",
+]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -176,15 +185,27 @@ def bounds_by(
     -----
     All matches count, also those that HAVING and LIMIT leave out: many unlikely ones may be a certain alarm.
     """
-    by = _group_name(plan, name)
-    if by is None or _too_many(plan, table, matches, options):
+    query = query_by(plan, name)
+    if query is None or _too_many(plan, table, matches, options):
         return None
-    query = replace(of_matches(plan.query), probability=Probability(1, "probability", (by,), None, _HERE))
     try:
         rows = _groups(query, table, options)[1]
     except (OptionError, QueryError):
         # What groups do not support, such as lists.
         return None
+    return bounds_of_values(rows, values)
+
+
+def query_by(plan: EvaluationPlan, name: str) -> Query | None:
+    """Return the query that says how likely matches with each value of a column are there; None of lists."""
+    by = _group_name(plan, name)
+    if by is None:
+        return None
+    return replace(of_matches(plan.query), probability=Probability(1, "probability", (by,), None, _HERE))
+
+
+def bounds_of_values(rows: pa.Table, values: pa.Array) -> list[Bounds] | None:
+    """Return the bounds of some values among the answer of :func:`query_by`; None if it lacks one."""
     column = rows.column_names[0]
     codes = codes_of_keys((rows.select([column]), pa.table({column: values})), [column])
     place = np.full(int(codes.max(initial=-1)) + 1, -1)

@@ -18,8 +18,8 @@ from pyspark.sql import functions as f
 
 from confidence.flat_lists import starts_of
 from uncertain_cep.candidates.diagnostics import Diagnostics
-from uncertain_cep.config import CERTAIN, COMPARED_MATCHES, SHOWN_MATCHES
-from uncertain_cep.errors import OptionError
+from uncertain_cep.config import CERTAIN, COMPARED_MATCHES, SHOWN_MATCHES, WEIGHED_GROUPS
+from uncertain_cep.errors import OptionError, QueryError
 from uncertain_cep.explanation.facts import plan_facts
 from uncertain_cep.explanation.text import explain_plan
 from uncertain_cep.plan import EvaluationPlan
@@ -43,6 +43,7 @@ from uncertain_cep.reporting.gathered import (
     report_plan,
     totals_of,
 )
+from uncertain_cep.reporting.occurrences import Bounds, bounds_of_matches, bounds_of_values, query_by
 from uncertain_cep.results.matched_events import OWN_COLUMNS
 from uncertain_cep.results.pictures import Pictures, pictures_of
 from uncertain_cep.results.ranking import least_passing
@@ -151,7 +152,7 @@ def gathered_on_spark(request: ReportRequest, frame: DataFrame) -> Answer:
             totals=totals,
             histogram=histogram,
             moments=moments,
-            groups=_groups(plan, matches, int(totals["matches"])),
+            groups=_groups(held, reported, matches, int(totals["matches"])),
             trace=_trace_facts(reported),
             table=table,
             parts=[(name, rows, pictures[name]) for name, rows in {"found": shown, **tables}.items()],
@@ -217,17 +218,58 @@ def _summed(plan: EvaluationPlan, frame: DataFrame) -> tuple[dict[str, float], l
     return totals, histogram, moments
 
 
-def _groups(plan: EvaluationPlan, rows: DataFrame, matches: int) -> list[tuple[str, int, Sequence[Group]]]:
+def _groups(
+    held: ExitStack, reported: _Reported, rows: DataFrame, matches: int
+) -> list[tuple[str, int, Sequence[Group]]]:
+    """Return the values of columns with the most matches, and how likely each has a match at all."""
+    plan = reported.plan
     groups: list[tuple[str, int, Sequence[Group]]] = []
     for name in grouped_by(plan) if matches else ():
+        confidence = column("confidence")
         each = rows.groupBy(column(name).alias("value")).agg(
-            f.count("*").alias("count"), f.sum(column("confidence")).alias("expected")
+            f.count("*").alias("count"),
+            f.sum(confidence).alias("confidence_sum"),
+            f.max(confidence).alias("confidence_max"),
         )
         ((distinct, values),) = each.agg(f.count("*"), f.count("value")).collect()
-        if is_group(values, matches):
-            best = each.orderBy(f.col("count").desc(), f.col("value").asc_nulls_last()).limit(TOP)
-            groups.append((name, distinct, [Group(*row.values()) for row in best.toArrow().to_pylist()]))
+        if not is_group(values, matches):
+            continue
+        best = each.orderBy(f.col("count").desc(), f.col("value").asc_nulls_last()).limit(TOP).toArrow()
+        bounds = None
+        if distinct <= WEIGHED_GROUPS and matches <= COMPARED_MATCHES:
+            bounds = _bounds_by(held, reported, name, best.column("value").combine_chunks())
+        counted = best.to_pylist()
+        happened = bounds or bounds_of_matches(plan, counted)
+        groups.append(
+            (
+                name,
+                distinct,
+                [
+                    Group(row["value"], row["count"], row["confidence_sum"], one)
+                    for row, one in zip(counted, happened, strict=True)
+                ],
+            )
+        )
     return groups
+
+
+def _bounds_by(held: ExitStack, reported: _Reported, name: str, values: pa.Array) -> list[Bounds] | None:
+    """Return how likely matches with values of a column are there at all; None where that is not known."""
+    plan, options = reported.plan, replace(reported.request.options, undecided="bounds", max_matches=None)
+    query, without = query_by(plan, name), unchosen(plan.query)
+    if query is None:
+        return None
+    if without != plan.query:
+        # All matches count, also those that HAVING and LIMIT leave out.
+        unweighed = replace(options, undecided="error", confidence=False, sources=False)
+        if _few(held, matches_frame(reported.events, without, unweighed)) is None:
+            return None
+    try:
+        rows = matches_frame(reported.events, query, options).toArrow()
+    except (OptionError, QueryError):
+        # What groups do not support, such as lists.
+        return None
+    return bounds_of_values(rows, values)
 
 
 def _trace_facts(reported: _Reported) -> TraceFacts:

@@ -103,7 +103,6 @@ class HappenedEvents:
     """Events as if all had happened, but for those that forbid: that those of a match did is a factor."""
 
     existence: Existence
-    compressed: bool
 
     @classmethod
     def forward(cls, problem: Problem) -> Problem:
@@ -117,11 +116,11 @@ class HappenedEvents:
         if counts_candidates(plan):
             # Expected counts are of what happened, whether matches are enumerated or not.
             return rewritten
-        return rewritten.but(cls(exists, plan.compressed).backward, reads_rows=True)
+        return rewritten.but(cls(exists).backward, reads_rows=True)
 
     def backward(self, chunk: MatchBatch) -> MatchBatch:
         """Return matches whose events can have happened, with the probability that they did as a factor."""
-        return happened(chunk, self.existence.probability, self.compressed)
+        return happened(chunk, self.existence.probability)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,9 +125,11 @@ def _taken(column: NDArray[NumberT], chosen: Int64) -> NDArray[NumberT]:
 
 
 def chances(
-    chunk: MatchBatch, probability: NDArray[np.float64], compressed: bool = False
+    chunk: MatchBatch, probability: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the probability that the events of each match happened, and whether they can have, both (k,).
+
+    The confidences of compressed matches know of the events of series already.
 
     Parameters
     ----------
@@ -135,27 +137,25 @@ def chances(
         Its events are rows.
     probability : (n,) float64
         That of each row to have happened.
-    compressed : bool
-        Whether the confidences know of the events of series already.
     """
     chance, possible = np.ones(len(chunk.lower)), np.ones(len(chunk.lower), dtype=np.bool_)
     for events, series in chunk.of_components:
         if series is None:
             chance *= probability[events]
             possible &= probability[events] > 0.0
-        elif not compressed:
+        elif chunk.expected is None:
             each = probability[series.events]
             chance *= np.multiply.reduceat(each, series.start[:-1])
             possible &= np.minimum.reduceat(each, series.start[:-1]) > 0.0
     return chance, possible
 
 
-def happened(chunk: MatchBatch, probability: NDArray[np.float64], compressed: bool = False) -> MatchBatch:
+def happened(chunk: MatchBatch, probability: NDArray[np.float64]) -> MatchBatch:
     """Return matches with the probability that their events happened as a factor of their confidences.
 
     A match of an event that never did is left out. For the parameters see :func:`chances`.
     """
-    chance, possible = chances(chunk, probability, compressed)
+    chance, possible = chances(chunk, probability)
     confidence = None if chunk.confidence is None else chunk.confidence * chance
     error = None if chunk.std_error is None else chunk.std_error * chance
     found = replace(chunk, confidence=confidence, std_error=error, at_least=0.0)

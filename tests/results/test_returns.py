@@ -140,3 +140,12 @@ def test_a_percentage_is_the_decimal_number(percent: str, decimal: str) -> None:
     assert row["r"] == row["s"]
     expected = Decimal(decimal).quantize(Decimal("0.1"), ROUND_HALF_UP)
     assert row["r"] == float(expected)
+
+
+@pytest.mark.parametrize("upper", [2, 4])
+def test_a_confidence_that_is_not_shown_takes_no_column(upper: int) -> None:
+    """It was returned in place of an id of another name, where HAVING asks for it."""
+    events = pa.table({"type": ["A", "B"], "id": [17, 18], "lower": [0, 3], "upper": [upper, 9]})
+    query = "PATTERN SEQ(A a, B b) WITHIN 20 HAVING CONFIDENCE >= 0.1 RETURN a AS first"
+    (row,) = uc.match(events, query, confidence=False).to_pylist()
+    assert row == {"a": 17, "b": 18, "first": 17, "range_lower": 0, "range_upper": 9}

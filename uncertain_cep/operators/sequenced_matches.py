@@ -66,7 +66,6 @@ def sequence_weigher(
         The events.
     """
     weigh = SequenceWeigher.of(events, plan, table)
-    wanted = plan.needs_confidence
 
     def weighed(chunk: MatchBatch) -> MatchBatch:
         many = len(chunk.lower)
@@ -83,7 +82,7 @@ def sequence_weigher(
             chunk,
             lower=lower,
             upper=upper,
-            confidence=confidence if wanted else None,
+            confidence=confidence,
             std_error=error,
             at_most_one=False,
             at_least=0.0,

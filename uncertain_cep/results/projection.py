@@ -146,7 +146,7 @@ def to_batch(
     exact values of the columns that are float64, since a whole number of them has left int64.
     """
     schema = plan.batch_schema
-    confidence = chunk.confidence
+    confidence = chunk.confidence if schema.get_field_index("confidence") >= 0 else None
     # A copy for all would cost page faults.
     if confidence is not None and not chunk.at_most_one and confidence.max(initial=0.0) > 1.0:
         confidence = np.minimum(confidence, 1.0)

@@ -523,16 +523,11 @@ class IncrementalMatcher:
         matches = Matches.joined(list(parts), len(self.plan.components))
         if not len(matches.lower):
             return self._batch(None)
-        confidence = self._confidence(matches.confidence)
         events, are_ids = self._retained.named(matches.events)
-        chunk = MatchBatch(events, matches.lower, matches.upper, confidence, matches.std_error)
+        chunk = MatchBatch(events, matches.lower, matches.upper, matches.confidence, matches.std_error)
         if are_ids:
             return self._batch(chunk, None)
         return self._batch(residual(self.plan, chunk, self._retained.table), self._retained.table)
-
-    def _confidence(self, values: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-        """Return confidences as batches hold them: none if none are needed."""
-        return values if self.plan.needs_confidence else None
 
     def _ids(self, numbers: Int64) -> list[Any]:
         rows = pa.array(self._retained.rows(numbers))
@@ -544,8 +539,7 @@ class IncrementalMatcher:
         if not self._possible:
             return self._batch(None)
         rows = selection.rows[0]
-        confidence = self._confidence(np.ones(len(rows)))
-        chunk = MatchBatch(rows[None, :], selection.lower[0], selection.upper[0], confidence)
+        chunk = MatchBatch(rows[None, :], selection.lower[0], selection.upper[0], np.ones(len(rows)))
         return self._batch(residual(self.plan, chunk, table), table)
 
     def _batch(self, chunk: MatchBatch | None, table: pa.Table | None = None) -> pa.RecordBatch:

@@ -20,7 +20,7 @@ from benchmarks.machine import facts
 from benchmarks.paper_options import FIGURES, PaperOptions
 from benchmarks.report import show, write_json
 from benchmarks.weighed_cells import KINDS
-from uncertain_cep import config
+from uncertain_cep.config import tuning
 
 __all__ = ["main"]
 
@@ -71,7 +71,7 @@ def main() -> None:
 def _measure(module: str, options: Options, *arguments: object) -> Results:
     if module not in _AS_USERS_CALL:
         # Rounds of few events measure compiled kernels, too.
-        config.FEW_EVENTS = 0
+        tuning.FEW_EVENTS = 0
     results: Results = import_module(f"benchmarks.{module}").measure(options, *arguments)
     return results
 

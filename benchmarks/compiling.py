@@ -15,7 +15,7 @@ from benchmarks.figures import Options, Results
 from benchmarks.isolated import ONE_THREAD, IsolatedError, run_isolated
 from benchmarks.workload import KEYED, THREE, WINDOW, Stream, sequence_query
 from confidence.kernel_cache import PACKAGES
-from uncertain_cep import config
+from uncertain_cep.config import tuning
 
 __all__ = ["measure"]
 
@@ -76,7 +76,7 @@ def _compiled(name: str) -> tuple[float, list[_Compiled]]:
     register: Any = event.register
     register("numba:compile", compiles)
     query, options = _QUERIES[name]
-    config.FEW_EVENTS = 0
+    tuning.FEW_EVENTS = 0
     started = time.process_time()
     uc.match(events, query, **options)
     return time.process_time() - started, compiles.done

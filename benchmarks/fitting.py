@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import uncertain_cep as uc
 from benchmarks.figures import Options, Results
 from benchmarks.timing import pin_to_one_core, take_turns
-from uncertain_cep.config import FINE_SAMPLE, PIVOT_PRICES, TREE_PRICES, Prices
+from uncertain_cep.config.tuning import FINE_SAMPLE, PIVOT_PRICES, TREE_PRICES, Prices
 from uncertain_cep.executor import candidates, execute
 from uncertain_cep.optimizer.cost_model import CostModel
 from uncertain_cep.optimizer.memory import fingerprint, remembered

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import uncertain_cep as uc
 from benchmarks.figures import Options, Results, at_most
 from benchmarks.workload import THREE, Stream, sequence_query
-from uncertain_cep import config
+from uncertain_cep.config import tuning
 
 __all__ = ["measure"]
 
@@ -106,7 +106,7 @@ def measure(options: Options) -> Results:
         rounds = [_timed(command, 1, options.clock) for _ in range(options.rounds)]
     results.add_median(f"uncertain-cep match, {_EVENTS} events", rounds, "s", at_most(0.8))
     # As in a process that has gone over to compiled kernels by itself.
-    config.FEW_EVENTS = 0
+    tuning.FEW_EVENTS = 0
     uc.match(events, query)
     rounds = [
         1e3 * _timed(lambda: uc.match(events, query), _CALLS, options.clock) for _ in range(options.rounds)

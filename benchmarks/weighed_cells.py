@@ -198,10 +198,10 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer requests until there are no more."""
-    from uncertain_cep import config
+    from uncertain_cep.config import tuning
 
     # Compiled kernels, however few the events are.
-    config.FEW_EVENTS = 0
+    tuning.FEW_EVENTS = 0
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         print(json.dumps(_answer(json.loads(line))), flush=True)

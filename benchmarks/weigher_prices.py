@@ -16,7 +16,7 @@ from benchmarks.figures import Options, Results
 from benchmarks.fitting import fitted
 from benchmarks.timing import pin_to_one_core
 from benchmarks.weighed_cells import Cell, events_of, query_of
-from uncertain_cep import config
+from uncertain_cep.config import tuning
 from uncertain_cep.weighers import cheapest
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
@@ -106,7 +106,7 @@ def measure(options: Options) -> Results:
     """Fit what a match and a multiplication of each weigher take, and show each run."""
     pin_to_one_core(options.core)
     # Compiled kernels, however few the events are.
-    config.FEW_EVENTS = 0
+    tuning.FEW_EVENTS = 0
     results = Results()
     rows = results.breakdowns.setdefault("weighers, by cell", [])
     runs: dict[str, list[list[float]]] = {}

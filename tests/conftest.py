@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 
 from tests.needs import check_needs, is_gate, lacking
-from uncertain_cep import config as config_of_engine
+from uncertain_cep.config import tuning
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -117,7 +117,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # An explicit --hypothesis-profile goes on to win: its plugin loads it after this.
     hypothesis.settings.load_profile(_profile(config))
     # Kernels as plain Python have tests of their own.
-    config_of_engine.FEW_EVENTS = 0
+    tuning.FEW_EVENTS = 0
     # What Java compiles well for Spark takes longer than the tests would without.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
     if (folder := config.getoption("--share")) is not None:

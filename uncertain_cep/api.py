@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from uncertain_cep.boundary import guarded, public
 from uncertain_cep.candidates.diagnostics import Diagnostics
-from uncertain_cep.config import BATCH_ROWS, MAX_MATCHES, MOST_BATCH_ROWS
+from uncertain_cep.config.limits import BATCH_ROWS, MAX_MATCHES, MOST_BATCH_ROWS
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.as_json import plan_dict, query_dict
@@ -23,8 +23,8 @@ from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.results.order import finished
 from uncertain_cep.rule_sets.named_rules import Rules
-from uncertain_cep.running.limits import looked_at
 from uncertain_cep.running.meter import metered
+from uncertain_cep.running.resource_limits import looked_at
 from uncertain_cep.streaming.stream_layout import StreamOptions
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration

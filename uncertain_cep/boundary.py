@@ -176,7 +176,7 @@ def _out_of_memory(error: BaseException) -> UncertainCepError:
     held = 0
     # There may be too little for this, too.
     with suppress(MemoryError, ImportError, OptionError):
-        from uncertain_cep.running.limits import held_memory
+        from uncertain_cep.running.resource_limits import held_memory
 
         held = held_memory()
     return MemoryLimitError(None, held, reason=_said(error))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from uncertain_cep.boundary import public
-from uncertain_cep.config import PMF_TICKS
+from uncertain_cep.config.limits import PMF_TICKS
 from uncertain_cep.errors import OptionError
 from uncertain_cep.files.atomic_output import written_aside
 from uncertain_cep.files.special_files import check_written_here
@@ -20,7 +20,7 @@ from uncertain_cep.plan.options import is_whole
 from uncertain_cep.query import Query, parse, query_of, values_of
 from uncertain_cep.results.display import MatchTable, match_table
 from uncertain_cep.results.matched_events import events_table
-from uncertain_cep.running.limits import Limits, looked_at
+from uncertain_cep.running.resource_limits import Limits, looked_at
 from uncertain_cep.timeline.domain import STAMP_METADATA, Names
 from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import as_arrow, event_table, library_of, like

@@ -16,7 +16,7 @@ from confidence.kernel import always_compiled
 from confidence.kernel_cache import is_marked, mark
 from uncertain_cep.api import match
 from uncertain_cep.boundary import public
-from uncertain_cep.config import WORTH_A_LOOK
+from uncertain_cep.config.tuning import WORTH_A_LOOK
 from uncertain_cep.errors import OptionError, UncertainCepWarning
 from uncertain_cep.streaming.matcher import IncrementalMatcher
 from uncertain_cep.traces.formats import compile_reading
@@ -123,7 +123,7 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
     ),
     _READING: (),
 }
-"""Group, see :data:`uncertain_cep.config.KERNELS` -> queries that need its kernels, and their options."""
+"""Group, see :data:`~uncertain_cep.config.tuning.KERNELS` -> queries that need its kernels, and options."""
 
 
 @cache

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from uncertain_cep import cli
 from uncertain_cep.cli import arguments
-from uncertain_cep.config import MAX_MATCHES
+from uncertain_cep.config.limits import MAX_MATCHES
 from uncertain_cep.plan import EVALUATIONS, PLANNERS, MatchOptions, make_plan
-from uncertain_cep.running.limits import Limits
+from uncertain_cep.running.resource_limits import Limits
 from uncertain_cep.spark import match as match_on_spark
 from uncertain_cep.spark import match_to_parquet
 from uncertain_cep.timeline.domain import Names

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from uncertain_cep.candidates import parts
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import EVEN_PARTS_PER_THREAD, PARTS_PER_THREAD
+from uncertain_cep.config.tuning import EVEN_PARTS_PER_THREAD, PARTS_PER_THREAD
 from uncertain_cep.executor import candidates
 from uncertain_cep.plan import make_plan
 

@@ -22,7 +22,7 @@ from eventbased.rows_of_masks import pack_masks, take_rows
 from uncertain_cep.candidates import candidate_rows, selection
 from uncertain_cep.candidates.candidate_rows import CandidateRows, Spread
 from uncertain_cep.candidates.selection import ScanCache, Selection, rows_taken, select, type_mask
-from uncertain_cep.config import MAX_TICK
+from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.executor import sound_tables
 from uncertain_cep.expressions import kernel_calls
 from uncertain_cep.expressions.vectorised import column_values

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from confidence import kernel
 from confidence.kernel import Kernel
-from uncertain_cep import config
+from uncertain_cep.config import tuning
 
 __all__ = ["WAYS", "running"]
 
@@ -35,9 +35,9 @@ def running(way: str, seed: int = 0) -> Iterator[None]:
     with ExitStack() as patches:
         change = patches.enter_context
         change(patch.object(Kernel, "__call__", _called))
-        change(patch.object(config, "FEW_EVENTS", 10**9))
-        change(patch.object(config, "PLAIN_SECONDS", 1e9))
-        change(patch.object(config, "PLAIN_SECONDS_UNCOMPILED", 1e9))
+        change(patch.object(tuning, "FEW_EVENTS", 10**9))
+        change(patch.object(tuning, "PLAIN_SECONDS", 1e9))
+        change(patch.object(tuning, "PLAIN_SECONDS_UNCOMPILED", 1e9))
         change(patch("uncertain_cep.running.compiling.is_marked", lambda _: True))
         if way == "either":
             change(patch.object(kernel, "runs_plain", lambda: draw.random() < 0.5))

@@ -14,7 +14,7 @@ import pytest
 from confidence.compiled import PrivateParts
 from tests.cli.conftest import Invoke
 from uncertain_cep.cli import doctor
-from uncertain_cep.config import KERNELS
+from uncertain_cep.config.tuning import KERNELS
 from uncertain_cep.running import installation
 
 PATCH = pytest.MonkeyPatch

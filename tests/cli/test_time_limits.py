@@ -16,8 +16,8 @@ import pytest
 import uncertain_cep as uc
 from tests.cases.budgets import budget
 from tests.cli.conftest import Invoke
-from uncertain_cep.running import limits
-from uncertain_cep.running.limits import Limits, within
+from uncertain_cep.running import resource_limits
+from uncertain_cep.running.resource_limits import Limits, within
 
 NOTHING = "PATTERN SEQ(A a, B b, C c, D d, A e) WHERE a.x + b.x + c.x + d.x + e.x < -1 WITHIN 1000"
 MANY = "PATTERN SEQ(A a, B b, C c, D d) WITHIN 1000"
@@ -114,7 +114,7 @@ def test_a_limit_that_is_long_enough_changes_nothing(events: pa.Table) -> None:
 
 def test_time_between_batches_counts_and_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(resource_limits, "time", SimpleNamespace(monotonic=lambda: now))
 
     def batches() -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"a": [1, 2]})

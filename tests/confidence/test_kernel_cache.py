@@ -45,9 +45,9 @@ print(state[0], compiles.count)
 
 
 ANNOUNCED = """
-from uncertain_cep import config
+from uncertain_cep.config import tuning
 from uncertain_cep.running.compiling import announce_compilation
-config.BETWEEN_WORDS = 1e9
+tuning.BETWEEN_WORDS = 1e9
 announce_compilation()
 """
 

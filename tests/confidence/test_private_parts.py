@@ -17,7 +17,7 @@ import uncertain_cep as uc
 from confidence.compiled import PRIVATE, NjitKernel, private_parts
 from confidence.kernel import NEVER_COMPILED
 from confidence.kernel_cache import WITHOUT
-from uncertain_cep import config
+from uncertain_cep.config import tuning
 
 pytestmark = pytest.mark.skipif(NEVER_COMPILED, reason="nothing is compiled")
 
@@ -69,11 +69,11 @@ def answer() -> list[dict[str, Any]]:
         "upper": [tick + 3 for tick in lower],
         "k": [0, 1] * 4,
     }
-    few, config.FEW_EVENTS = config.FEW_EVENTS, 0
+    few, tuning.FEW_EVENTS = tuning.FEW_EVENTS, 0
     try:
         matches: list[dict[str, Any]] = uc.match(pa.table(events), QUERY).to_pylist()
     finally:
-        config.FEW_EVENTS = few
+        tuning.FEW_EVENTS = few
     return matches
 
 

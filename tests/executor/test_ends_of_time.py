@@ -27,7 +27,7 @@ from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.sampling import FEWER
 from tests.streaming.arrivals import arrivals
 from tests.streaming.test_incremental import streamed
-from uncertain_cep.config import MAX_TICK
+from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.query.binder import MAX_WINDOW
 from uncertain_cep.testing.model import Event, Strategy
 

@@ -24,7 +24,7 @@ import uncertain_cep as uc
 from benchmarks.resident import address_space, forget_peak, peak, resident
 from confidence.kernel import always_compiled
 from uncertain_cep.errors import InternalError, UncertainCepError
-from uncertain_cep.running import limits
+from uncertain_cep.running import resource_limits
 
 __all__ = ["BOMBS", "Bomb", "Ending", "exploded", "main"]
 
@@ -443,7 +443,7 @@ def exploded(name: str, bomb: Bomb) -> Iterator[Ending]:
 def main(names: list[str], bombs: Mapping[str, Bomb]) -> None:
     """Let bombs explode one after the other, on a clock that stands still while other processes run."""
     resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
-    limits.time = SimpleNamespace(monotonic=time.process_time)  # type: ignore[attr-defined, assignment]
+    resource_limits.time = SimpleNamespace(monotonic=time.process_time)  # type: ignore[attr-defined, assignment]
     for name in names or bombs:
         for ending in exploded(name, bombs[name]):
             print(json.dumps(asdict(ending)), flush=True)

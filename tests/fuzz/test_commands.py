@@ -23,8 +23,8 @@ COMMAND: Final = """
 import time
 from types import SimpleNamespace
 from uncertain_cep.cli import arguments, main
-from uncertain_cep.running import limits
-arguments.time = limits.time = SimpleNamespace(monotonic=time.process_time)
+from uncertain_cep.running import resource_limits
+arguments.time = resource_limits.time = SimpleNamespace(monotonic=time.process_time)
 main(prog_name="uncertain-cep")
 """
 """The command on a clock that stands still while other processes run."""

@@ -26,8 +26,8 @@ import pyarrow.parquet as pq
 import uncertain_cep as uc
 from confidence.budget import looking_at
 from confidence.kernel import Kernel
-from uncertain_cep import config
 from uncertain_cep.cli import main
+from uncertain_cep.config import tuning
 
 EVENTS: Final = 200_000
 FEW: Final = 40
@@ -249,7 +249,7 @@ def interrupted(call: Callable[[pa.Table], object], events: pa.Table) -> tuple[s
 def run(folder: Path, names: list[str]) -> None:
     """Make all calls, or those that are wanted."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.FEW_EVENTS = 0
+    tuning.FEW_EVENTS = 0
     for name, call, made in calls(folder):
         if names and name not in names:
             continue

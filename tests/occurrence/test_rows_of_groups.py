@@ -20,8 +20,8 @@ from tests.cases.cases import Trace
 from tests.cases.grouped import Grouping, groupings, rows_of
 from tests.cases.language import language_cases
 from tests.cases.sampling import FEWER
-from uncertain_cep import config
 from uncertain_cep.cli import main
+from uncertain_cep.config import tuning
 from uncertain_cep.errors import ConfidenceCostError, MatchLimitError
 from uncertain_cep.occurrence import answers
 
@@ -151,7 +151,7 @@ def test_neither_rows_nor_threads_nor_parts_matter(case: Any, data: st.DataObjec
     expected = rows_of(uc.match(case.trace.table(), text, threads=1), grouping)
     shuffled = Trace(tuple(data.draw(st.permutations(case.trace.events))), case.trace.types)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answers, "GROUPED_AT_ONCE", data.draw(st.sampled_from([1, 2, config.GROUPED_AT_ONCE])))
+        patch.setattr(answers, "GROUPED_AT_ONCE", data.draw(st.sampled_from([1, 2, tuning.GROUPED_AT_ONCE])))
         rows = rows_of(uc.match(shuffled.table(), text, threads=data.draw(st.sampled_from([1, 3]))), grouping)
     assert rows.keys() == expected.keys()
     for key, value in expected.items():

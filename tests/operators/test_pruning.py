@@ -17,7 +17,7 @@ from eventbased.time_differences import in_order, near
 from tests.cases.comparison import assert_same
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
-from uncertain_cep.config import CONFIDENCE_TOLERANCE
+from uncertain_cep.config.tolerances import CONFIDENCE_TOLERANCE
 from uncertain_cep.executor import execute
 from uncertain_cep.operators import backtracking
 from uncertain_cep.operators.counters import Counters

@@ -14,7 +14,7 @@ import pytest
 from tests.optimizer.literal import Partial
 from tests.optimizer.traces import Selected, selected, skewed
 from tests.optimizer.trees import estimated_nodes, random_order, random_tree
-from uncertain_cep.config import FINE_SAMPLE, PIVOT_PRICES, TREE_PRICES
+from uncertain_cep.config.tuning import FINE_SAMPLE, PIVOT_PRICES, TREE_PRICES
 from uncertain_cep.executor import execute
 from uncertain_cep.operators.counters import Counters, Node
 from uncertain_cep.optimizer.cardinality import mask_of

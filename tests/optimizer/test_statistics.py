@@ -18,7 +18,7 @@ import uncertain_cep as uc
 from tests.cases.cases import Case, cases
 from tests.optimizer.literal import Partial
 from tests.optimizer.traces import Selected, selected, skewed
-from uncertain_cep.config import FINE_SAMPLE
+from uncertain_cep.config.tuning import FINE_SAMPLE
 from uncertain_cep.executor import candidates
 from uncertain_cep.optimizer.choice import CHOICES, choose, estimated
 from uncertain_cep.optimizer.cost_model import CostModel

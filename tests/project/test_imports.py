@@ -127,8 +127,8 @@ def test_matching_little_loads_no_compiler_and_no_pandas(tmp_path: Path) -> None
     ]
     # Of seconds there are many, so that a busy machine changes nothing.
     statement = (
-        "from uncertain_cep import config\n"
-        "config.SOON_SECONDS = config.PLAIN_SECONDS = config.PLAIN_SECONDS_UNCOMPILED = 1e9\n"
+        "from uncertain_cep.config import tuning\n"
+        "tuning.SOON_SECONDS = tuning.PLAIN_SECONDS = tuning.PLAIN_SECONDS_UNCOMPILED = 1e9\n"
         f"from uncertain_cep.cli import main\ntry:\n    main({arguments!r})\nexcept SystemExit:\n    pass"
     )
     assert loaded_by(statement, ("pyspark", "pandas", "polars", "numba", "duckdb")) == ""

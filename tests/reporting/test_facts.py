@@ -15,7 +15,7 @@ from hypothesis import given, note, settings
 import uncertain_cep as uc
 from tests.cases.nested import NestedCase, nested_cases
 from tests.reporting.pages import data_of, values
-from uncertain_cep.config import SHOWN_MATCHES
+from uncertain_cep.config.limits import SHOWN_MATCHES
 from uncertain_cep.errors import OptionError, TimeLimitError
 from uncertain_cep.reporting.gathered import MOMENTS, PARTS
 

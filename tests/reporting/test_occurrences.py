@@ -16,7 +16,7 @@ from tests.cases.language import language_cases
 from tests.cases.options import option_cases
 from tests.cases.sampling import FEWER
 from tests.reporting.pages import data_of, values
-from uncertain_cep import config
+from uncertain_cep.config import limits
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan.grouping import of_matches
 from uncertain_cep.reporting import gathered
@@ -103,7 +103,7 @@ def test_of_more_values_bounds_by_confidences_are_shown(monkeypatch: pytest.Monk
     }
     (host,) = data_of(uc.report(EVENTS, f"{QUERY} HAVING CONFIDENCE >= 0.1"))["groups"]
     assert [one["happened"] for one in host["values"]] == [None, None]
-    assert config.WEIGHED_GROUPS > 1
+    assert limits.WEIGHED_GROUPS > 1
 
 
 def test_groups_that_having_drops_have_no_matches_on_the_page() -> None:

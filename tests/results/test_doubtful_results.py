@@ -23,7 +23,7 @@ from tests.cases.strategies import answer_of, text_of
 from tests.oracle.outputs import by_falling_confidence, having
 from tests.results.test_counts_and_overlaps import assert_counts, clause_of, disjoint_cases, groups
 from tests.results.test_posteriors import check
-from uncertain_cep.config import CONFIDENCE_TOLERANCE
+from uncertain_cep.config.tolerances import CONFIDENCE_TOLERANCE
 from uncertain_cep.testing.model import Strategy
 
 _ANY = st.one_of(doubtful(language_cases()), doubtful(nested_cases("AOS")))

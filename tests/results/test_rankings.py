@@ -19,7 +19,7 @@ from tests.cases.comparison import assert_answer, rows_of, significant
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.oracle.outputs import by_falling_confidence, having, is_clear, non_overlapping
-from uncertain_cep.config import CONFIDENCE_TOLERANCE
+from uncertain_cep.config.tolerances import CONFIDENCE_TOLERANCE
 from uncertain_cep.results.ranking import least_passing, least_ranked_as, passing, ranked
 from uncertain_cep.testing.model import Match
 

@@ -12,7 +12,7 @@ import pytest
 
 import uncertain_cep as uc
 from tests.reporting.pages import data_of
-from uncertain_cep.config import CERTAIN
+from uncertain_cep.config.tolerances import CERTAIN
 from uncertain_cep.results.display import percent, shown_rows
 
 

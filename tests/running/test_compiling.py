@@ -11,7 +11,7 @@ import pytest
 
 import uncertain_cep as uc
 from confidence.kernel import NEVER_COMPILED, always_compiled
-from uncertain_cep import config
+from uncertain_cep.config import tuning
 from uncertain_cep.operators.table import OPERATORS
 from uncertain_cep.running import compiling
 from uncertain_cep.warming import GROUPS
@@ -22,7 +22,7 @@ EVENTS = """
 import sys
 import pyarrow as pa
 import uncertain_cep as uc
-from uncertain_cep import config
+from uncertain_cep.config import tuning
 n = int(sys.argv[1])
 events = pa.table({
     "type": ["A", "B", "C", "D"] * (n // 4), "id": range(n), "lower": range(n), "upper": range(2, n + 2),
@@ -34,7 +34,7 @@ ANNOUNCED = """
 import numpy as np
 from confidence.gaps.monte_carlo import _stir
 from uncertain_cep.running.compiling import announce_compilation, plain_seconds
-config.BETWEEN_WORDS = 1e9
+tuning.BETWEEN_WORDS = 1e9
 announce_compilation()
 announce_compilation()
 plain_seconds(10**9, ("joins",))
@@ -44,16 +44,16 @@ _stir(np.array([1], dtype=np.uint64), 5)
 
 # Of seconds there are many, so that a busy machine changes nothing.
 LITTLE = """
-config.SOON_SECONDS = config.PLAIN_SECONDS = config.PLAIN_SECONDS_UNCOMPILED = 1e9
+tuning.SOON_SECONDS = tuning.PLAIN_SECONDS = tuning.PLAIN_SECONDS_UNCOMPILED = 1e9
 uc.match(events, query)
 print("numba" in sys.modules)
 """
 
 LONGER = """
-config.PLAIN_SECONDS = config.PLAIN_SECONDS_UNCOMPILED = 0.01
+tuning.PLAIN_SECONDS = tuning.PLAIN_SECONDS_UNCOMPILED = 0.01
 found = uc.match(events, query)
 print("numba" in sys.modules)
-config.FEW_EVENTS = 0
+tuning.FEW_EVENTS = 0
 print(found.num_rows == uc.match(events, query).num_rows > 0)
 """
 
@@ -63,7 +63,7 @@ import signal
 from confidence.kernel_cache import compiler_lock
 from uncertain_cep.running import compiling
 from uncertain_cep.running.compiling import _background_compiler
-config.PLAIN_SECONDS = config.PLAIN_SECONDS_UNCOMPILED = 1e9
+tuning.PLAIN_SECONDS = tuning.PLAIN_SECONDS_UNCOMPILED = 1e9
 
 class Stopped(compiling.subprocess.Popen):
     def __init__(self, *arguments, **options):
@@ -90,7 +90,7 @@ def run(script: str, events: int, cache: Path | None) -> subprocess.CompletedPro
 
 
 def test_what_compiles_is_said_with_how_far_it_is(tmp_path: Path) -> None:
-    said = f"kernels of joins (first use on this machine): 1 of at most {config.KERNELS['joins']}"
+    said = f"kernels of joins (first use on this machine): 1 of at most {tuning.KERNELS['joins']}"
     first, *further_lines = run(ANNOUNCED, 8, tmp_path).stderr.splitlines()
     assert first == "silent so far"
     assert len(further_lines) == 1
@@ -117,7 +117,7 @@ def test_work_that_is_longer_than_thought_goes_on_compiled() -> None:
 
 def test_every_operator_names_a_group_that_can_be_compiled_beforehand() -> None:
     assert {operator.kernels for operator in OPERATORS} - {None} <= GROUPS.keys()
-    assert GROUPS.keys() == config.KERNELS.keys()
+    assert GROUPS.keys() == tuning.KERNELS.keys()
 
 
 def test_groups_are_named() -> None:
@@ -136,7 +136,7 @@ def test_reading_takes_kernels_once_they_are_worth_it_and_waits_for_none(
     monkeypatch.setattr(compiling._background_compiler, "missing", lambda groups: missing)
     monkeypatch.setattr(compiling._background_compiler, "start", started.append)
     assert not compiling.compiled_for_reading()
-    compiling.spent_reading(config.PLAIN_SECONDS)
+    compiling.spent_reading(tuning.PLAIN_SECONDS)
     assert compiling.compiled_for_reading() == (not missing)
     assert started == ([missing] if missing else [])
     with always_compiled():

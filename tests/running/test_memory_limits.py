@@ -12,8 +12,8 @@ from click.testing import CliRunner
 import uncertain_cep as uc
 from confidence.budget import checkpoint, looking_at
 from uncertain_cep.cli import main
-from uncertain_cep.running import limits
-from uncertain_cep.running.limits import Limits, held_memory, parse_size, within
+from uncertain_cep.running import resource_limits
+from uncertain_cep.running.resource_limits import Limits, held_memory, parse_size, within
 
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 50"
 
@@ -65,7 +65,7 @@ def test_too_little_is_an_error() -> None:
 
 def test_it_is_looked_at_before_a_batch_and_before_what_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     held = 100
-    monkeypatch.setattr(limits, "held_memory", lambda: held)
+    monkeypatch.setattr(resource_limits, "held_memory", lambda: held)
     batch = pa.record_batch({"x": [1, 2]})
     batches = within(Limits(memory=150), iter([batch, batch]))
     assert next(batches).num_rows == 2

@@ -29,8 +29,8 @@ from tests.cases.nested import NestedCase, nested_cases
 from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.executor import candidates
 from uncertain_cep.plan import make_plan
-from uncertain_cep.running.limits import Limits, within
 from uncertain_cep.running.meter import Meter, metered
+from uncertain_cep.running.resource_limits import Limits, within
 from uncertain_cep.running.threads import MOST_AHEAD, available_cores, side_by_side, waited_for
 
 QUERY = "PATTERN SEQ(ANY a, ANY b, ANY c) WITHIN 60"

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
-from uncertain_cep.running.limits import Limits
+from uncertain_cep.running.resource_limits import Limits
 from uncertain_cep.spark.jobs import stopped_in_time, tasks_told
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import uncertain_cep as uc
-from uncertain_cep.config import LONGEST_PMF_CHAIN
+from uncertain_cep.config.limits import LONGEST_PMF_CHAIN
 from uncertain_cep.streaming.stream_methods import INCREMENTAL_EVALUATIONS
 
 SCHEMA = pa.schema(

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from uncertain_cep.config import MAX_TICK, PMF_TOLERANCE
+from uncertain_cep.config.limits import MAX_TICK
+from uncertain_cep.config.tolerances import PMF_TOLERANCE
 from uncertain_cep.errors import TraceFault
 from uncertain_cep.timeline.domain import Names, TimeDomain
 from uncertain_cep.traces.checks import (

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.candidates.selection import rows_taken
-from uncertain_cep.config import DIAGNOSED_ROWS, MOST_COMPARED_TYPES
+from uncertain_cep.config.limits import DIAGNOSED_ROWS, MOST_COMPARED_TYPES
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 
 __all__ = ["EventsLookedAt", "TableEvents"]

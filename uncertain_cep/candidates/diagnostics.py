@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from uncertain_cep.candidates.diagnosed_events import EventsLookedAt, TableEvents
 from uncertain_cep.candidates.selection import type_mask
-from uncertain_cep.config import MOST_COMPARED_TYPES
+from uncertain_cep.config.limits import MOST_COMPARED_TYPES
 from uncertain_cep.errors import warn
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.plan.derived import once_a_plan

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from uncertain_cep.config import PMF_TOLERANCE
+from uncertain_cep.config.tolerances import PMF_TOLERANCE
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.traces.checks import check_columns, check_nulls
 

@@ -12,7 +12,7 @@ from eventbased import partition_bases
 from eventbased.config import LONGEST_LINE
 from eventbased.match_windows import grouped, restricted, touching, union
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import WORTH_A_LOOK
+from uncertain_cep.config.tuning import WORTH_A_LOOK
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["feasible", "time_differences"]

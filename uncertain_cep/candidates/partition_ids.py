@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import FEW_HELD
+from uncertain_cep.config.tuning import FEW_HELD
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["PartitionNumbers"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import (
+from uncertain_cep.config.tuning import (
     EVEN_PARTS_PER_THREAD,
     LEAST_PART,
     MOST_IN_FEW_PARTS,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from eventbased import Concatenated
 from uncertain_cep.candidates.candidate_rows import CandidateRows, Spread
-from uncertain_cep.config import LEAST_GATHERED, LEAST_LOOKED_AT, LEAST_NUMBERS
+from uncertain_cep.config.tuning import LEAST_GATHERED, LEAST_LOOKED_AT, LEAST_NUMBERS
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.codes import codes_of, dense, nulls_as_key
 from uncertain_cep.expressions.rounded_numbers import warn_of_float_key

@@ -21,7 +21,7 @@ from uncertain_cep.candidates.own_times import offset_bounds, times_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import rows_taken
 from uncertain_cep.candidates.tie_breaks import TieBreaks
-from uncertain_cep.config import MAX_TICK, MOST_RECORD_CELLS
+from uncertain_cep.config.limits import MAX_TICK, MOST_RECORD_CELLS
 from uncertain_cep.errors import ConfidenceCostError, OptionError, TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.timeline.domain import Names

@@ -196,7 +196,7 @@ def _match_options(time_limit: float | None, memory_limit: str | None, **values:
     started = time.monotonic()
     with uncollected():
         from uncertain_cep.plan import MatchOptions
-        from uncertain_cep.running.limits import Limits
+        from uncertain_cep.running.resource_limits import Limits
 
     limits = Limits.of(time_limit, memory_limit)
     return MatchOptions(limit=limits and replace(limits, started=started), **values)

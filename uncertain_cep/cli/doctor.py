@@ -200,7 +200,7 @@ def _cache() -> Iterator[Finding]:
 
 def _kernels() -> Iterator[Finding]:
     from confidence.kernel_cache import is_marked
-    from uncertain_cep.config import KERNELS
+    from uncertain_cep.config.tuning import KERNELS
 
     compiled = [group for group in KERNELS if is_marked(group)]
     if compiled:

@@ -33,7 +33,7 @@ from uncertain_cep.cli.arguments import (
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.rules import alerts_of_rules, are_rules
 from uncertain_cep.cli.startup import uncollected
-from uncertain_cep.config import IN_PROCESS_BYTES, MAX_MATCHES
+from uncertain_cep.config.limits import IN_PROCESS_BYTES, MAX_MATCHES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.files.special_files import check_written_here
 from uncertain_cep.results.output_place import check_output_place

@@ -130,7 +130,7 @@ def _in_process(
 ) -> tuple[ReportRequest, Answer]:
     from uncertain_cep.cli.execution import plan_of
     from uncertain_cep.reporting.gathered import gathered
-    from uncertain_cep.running.limits import looked_at
+    from uncertain_cep.running.resource_limits import looked_at
     from uncertain_cep.traces.raw_stamps import with_raw_stamps
     from uncertain_cep.traces.reading import load_traces
 

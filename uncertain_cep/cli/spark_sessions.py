@@ -21,7 +21,7 @@ import click
 
 from uncertain_cep.cli.interrupts import ending_with
 from uncertain_cep.cli.progress import compiling_aside, working
-from uncertain_cep.config import END_SECONDS
+from uncertain_cep.config.limits import END_SECONDS
 from uncertain_cep.spark.session import kill_java, start_session
 
 if TYPE_CHECKING:

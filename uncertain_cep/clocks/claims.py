@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from confidence.flat_lists import end_to_end
-from uncertain_cep.config import MOST_PAIRS
+from uncertain_cep.config.limits import MOST_PAIRS
 from uncertain_cep.errors import OptionError, TraceError, absent_columns
 from uncertain_cep.expressions.beyond_int64 import as_int64_or_float64
 from uncertain_cep.expressions.codes import Values, codes_of, codes_of_values, paired, places_in

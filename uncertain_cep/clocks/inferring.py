@@ -19,7 +19,7 @@ from uncertain_cep.clocks.differences import (
     bounds_from_origin,
     first_contradiction,
 )
-from uncertain_cep.config import FAULT_LIMIT, MAX_TICK
+from uncertain_cep.config.limits import FAULT_LIMIT, MAX_TICK
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
 from uncertain_cep.expressions.codes import places_in
 from uncertain_cep.timeline.domain import Names, TimeDomain, lengths_in_ticks

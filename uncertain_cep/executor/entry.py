@@ -15,7 +15,7 @@ from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.own_times import with_coded_clocks
 from uncertain_cep.candidates.selection import ScanCache, Selection, Slicing
 from uncertain_cep.candidates.span_times import with_ends
-from uncertain_cep.config import BATCH_ROWS
+from uncertain_cep.config.limits import BATCH_ROWS
 from uncertain_cep.errors import MatchLimitError, OptionError
 from uncertain_cep.executor.branching import batches_of
 from uncertain_cep.executor.problem import Problem
@@ -27,7 +27,7 @@ from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
 from uncertain_cep.running.compiling import announce_compilation, plain_seconds
-from uncertain_cep.running.limits import within
+from uncertain_cep.running.resource_limits import within
 from uncertain_cep.running.threads import available_cores
 
 __all__ = ["candidates", "execute", "execute_within"]

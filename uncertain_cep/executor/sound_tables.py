@@ -10,7 +10,7 @@ import pyarrow as pa
 from uncertain_cep.candidates.event_times import EventTimes
 from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.selection import ScanCache
-from uncertain_cep.config import WORTH_A_KERNEL
+from uncertain_cep.config.tuning import WORTH_A_KERNEL
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.vectorised import constant_value
 from uncertain_cep.plan import EvaluationPlan

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from confidence.kernel import plainly
-from uncertain_cep.config import SAMPLED_FOR_NOTHING, SECONDS_FOR_NOTHING
+from uncertain_cep.config.limits import SAMPLED_FOR_NOTHING, SECONDS_FOR_NOTHING
 from uncertain_cep.errors import TimeLimitError, UncertainCepError
 from uncertain_cep.executor import execute, ticks_of
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
@@ -31,7 +31,7 @@ from uncertain_cep.query.syntax import (
     expressions_in,
 )
 from uncertain_cep.query.walks import components_of
-from uncertain_cep.running.limits import Limits, within
+from uncertain_cep.running.resource_limits import Limits, within
 
 __all__ = ["conditions_among", "conditions_that_leave_nothing", "sampled_types"]
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from confidence import Limits
 from eventbased.gaps.gap_events import GapRules
-from uncertain_cep.config import MOST_CONFIDENCE_STEPS
+from uncertain_cep.config.limits import MOST_CONFIDENCE_STEPS
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.optimizer.choice import time_text
 from uncertain_cep.plan import EvaluationPlan

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from confidence.kernel import compiles_always, compiles_now
-from uncertain_cep.config import WORTH_A_KERNEL
+from uncertain_cep.config.tuning import WORTH_A_KERNEL
 
 __all__ = ["is_worth_a_kernel", "read_only"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from confidence.large_arrays import empty
 from confidence.predicates.texts import BLOCK, equal_texts, words_of
-from uncertain_cep.config import EXPRESSION_ROWS
+from uncertain_cep.config.tuning import EXPRESSION_ROWS
 from uncertain_cep.expressions.kernel_calls import is_worth_a_kernel, read_only
 from uncertain_cep.expressions.masks import mask_of
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.large_arrays import empty
-from uncertain_cep.config import EXPRESSION_ROWS
+from uncertain_cep.config.tuning import EXPRESSION_ROWS
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.expressions.beyond_int64 import corrected, cut, is_beyond_int64, left_int64
 from uncertain_cep.expressions.choosing import NULL, both_valid, compared

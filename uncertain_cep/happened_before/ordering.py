@@ -15,7 +15,7 @@ from uncertain_cep.happened_before.ordered_events import OrderedEvents
 from uncertain_cep.happened_before.pair_probabilities import pair_probabilities
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.plan.lengths import ticks_in
-from uncertain_cep.running.limits import looked_at
+from uncertain_cep.running.resource_limits import looked_at
 from uncertain_cep.running.threads import available_cores
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration

@@ -31,7 +31,7 @@ from uncertain_cep.joining.two_sides import Part, TwoSides
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.plan.lengths import ticks_in
 from uncertain_cep.query.time_conditions import FAR
-from uncertain_cep.running.limits import looked_at
+from uncertain_cep.running.resource_limits import looked_at
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import like

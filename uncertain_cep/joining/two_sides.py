@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from uncertain_cep.config import GROUPED_AT_ONCE
+from uncertain_cep.config.tuning import GROUPED_AT_ONCE
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns
 from uncertain_cep.executor import execute
 from uncertain_cep.executor.checked_events import CheckedEvents, equal_values

@@ -29,7 +29,7 @@ from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.results.display import percent, plain_text
-from uncertain_cep.running.limits import Limits, looked_at
+from uncertain_cep.running.resource_limits import Limits, looked_at
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import event_table, library_of

@@ -18,7 +18,7 @@ from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.own_times import times_of
 from uncertain_cep.candidates.selection import select
 from uncertain_cep.candidates.sequenced import sequenced
-from uncertain_cep.config import BOXES_AT_ONCE
+from uncertain_cep.config.tuning import BOXES_AT_ONCE
 from uncertain_cep.executor import ticks_of
 from uncertain_cep.misses.choice_times import ChoiceTimes
 from uncertain_cep.misses.difference_bounds import Constraint, least_move, positive_cycle

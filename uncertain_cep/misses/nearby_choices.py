@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.selection import coded
-from uncertain_cep.config import MAX_TICK
+from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.expressions.vectorised import evaluate_mask
 from uncertain_cep.misses.choice_times import ChoiceTimes, EventTimes
 from uncertain_cep.misses.event_conditions import is_type_of

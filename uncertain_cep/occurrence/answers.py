@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.groups import certain_bounds, estimated, parts_of_groups, weigh_groups
-from uncertain_cep.config import GROUPED_AT_ONCE, MOST_CONFIDENCE_STEPS, MOST_GROUP_STEPS
+from uncertain_cep.config.limits import MOST_CONFIDENCE_STEPS, MOST_GROUP_STEPS
+from uncertain_cep.config.tuning import GROUPED_AT_ONCE
 from uncertain_cep.errors import ConfidenceCostError, OptionError
 from uncertain_cep.occurrence.counted_events import choices, counted_groups
 from uncertain_cep.occurrence.groups_of_matches import NumberedGroups

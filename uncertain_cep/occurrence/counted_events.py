@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from confidence.counts.at_least import Laws, TooManyTermsError, probability_of_at_least
 from confidence.flat_lists import starts_of, taken
-from uncertain_cep.config import MOST_CONFIDENCE_STEPS
+from uncertain_cep.config.limits import MOST_CONFIDENCE_STEPS
 from uncertain_cep.occurrence.literals import MatchLiterals
 from uncertain_cep.occurrence.match_groups import MatchGroups
 from uncertain_cep.occurrence.numbered_matches import GroupableMatches

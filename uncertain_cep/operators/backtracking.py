@@ -38,7 +38,7 @@ from eventbased.search.state import (
 )
 from uncertain_cep.candidates.forbidden import GapConstraints, forbidden_events, terms_of
 from uncertain_cep.candidates.layout import laid_out
-from uncertain_cep.config import MOST_BITS, MOST_CONFIDENCE_STEPS
+from uncertain_cep.config.limits import MOST_BITS, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.expressions.conditions import compile_conditions
 from uncertain_cep.expressions.vectorised import Values, loaded_from

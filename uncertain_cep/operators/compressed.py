@@ -16,7 +16,7 @@ from confidence.predicates.conditions import Scratch
 from eventbased.gaps.compressed import LISTS, compressed_matches
 from eventbased.gaps.gap_events import NO_OFFSETS, GapEvents, Gathered, HeldOffsets, MatchEvents
 from eventbased.search.state import FoundMatches
-from uncertain_cep.config import MOST_CONFIDENCE_STEPS
+from uncertain_cep.config.limits import MOST_CONFIDENCE_STEPS
 from uncertain_cep.operators.backtracking import BacktrackingSearch, searched
 from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.context import ExecutionContext

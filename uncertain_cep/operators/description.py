@@ -26,7 +26,7 @@ from eventbased import (
 from eventbased.joins.join_state import JoinBytecode
 from eventbased.thresholds import needed
 from uncertain_cep.candidates.layout import Layout
-from uncertain_cep.config import LONGEST_PMF_CHAIN
+from uncertain_cep.config.limits import LONGEST_PMF_CHAIN
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold

@@ -20,7 +20,7 @@ from eventbased.incremental.run_pool import MOST_COMPONENTS
 from eventbased.incremental.selectivity import Selectivity
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import LONGEST_PMF_CHAIN, MOST_CONFIDENCE_STEPS
+from uncertain_cep.config.limits import LONGEST_PMF_CHAIN, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import OptionError
 from uncertain_cep.expressions.run_bytecode import RunPredicates, Taken
 from uncertain_cep.expressions.vectorised import Values, loaded_from

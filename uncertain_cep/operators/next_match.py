@@ -20,7 +20,7 @@ from eventbased.layout import Candidates
 from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
-from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_CONFIDENCE_STEPS
+from uncertain_cep.config.limits import MOST_CELLS_IN_TABLE, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plurals import first_few, shortened

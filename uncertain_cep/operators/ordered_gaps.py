@@ -20,7 +20,7 @@ from confidence.shared.contracted import Node, step_between
 from confidence.timed.bounds import UNBOUND, Bounds, tightened
 from confidence.timed.factors import Cells, Factor, TooManyCellsError, law_of
 from confidence.timed.forbidden_spans import Grid, Span
-from uncertain_cep.config import MOST_CONFIDENCE_STEPS, MOST_RECORD_CELLS
+from uncertain_cep.config.limits import MOST_CONFIDENCE_STEPS, MOST_RECORD_CELLS
 from uncertain_cep.operators.context import InOrder
 from uncertain_cep.operators.sequenced_matches import SequenceWeigher
 from uncertain_cep.weighers.explicit import (

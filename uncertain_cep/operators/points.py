@@ -21,7 +21,7 @@ from pointbased import (
 from uncertain_cep.candidates.forbidden import GapConstraints, forbidden_events, terms_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import LONGEST_POINT_INTERVAL, MOST_CONFIDENCE_STEPS
+from uncertain_cep.config.limits import LONGEST_POINT_INTERVAL, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import OptionError
 from uncertain_cep.expressions.conditions import compile_conditions
 from uncertain_cep.expressions.point_formulas import formulas_of

@@ -34,7 +34,7 @@ from confidence.shared.held import Offsets, OwnTimes
 from uncertain_cep.candidates.own_times import SharedClocks, offset_bounds, shared_clocks
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.sequenced import SequencedEvents
-from uncertain_cep.config import MOST_OFFSETS, MOST_RECORD_CELLS
+from uncertain_cep.config.limits import MOST_OFFSETS, MOST_RECORD_CELLS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.shared_clocks import weigher

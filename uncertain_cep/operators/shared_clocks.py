@@ -21,7 +21,7 @@ from confidence.shared.weighing import RigidMatches
 from eventbased.thresholds import needed
 from eventbased.upper_bounds import bounds_by_clocks
 from uncertain_cep.candidates.own_times import SharedClocks
-from uncertain_cep.config import MOST_OFFSETS
+from uncertain_cep.config.limits import MOST_OFFSETS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import Threshold

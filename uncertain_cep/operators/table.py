@@ -32,7 +32,7 @@ class Operator:
     matches: Callable[[ExecutionContext], Iterator[MatchBatch]]
     """Yields the matches in chunks of at most ``batch_rows``, in no particular order."""
     kernels: str | None = None
-    """Its group in :data:`uncertain_cep.config.KERNELS`."""
+    """Its group in :data:`uncertain_cep.config.tuning.KERNELS`."""
     plans_joins: bool = False
     """Whether the optimizer chooses the tree of the context."""
     weighs: bool = False
@@ -198,7 +198,7 @@ def operator_of(plan: EvaluationPlan) -> Operator:
 
 @once_a_plan
 def kernels_of(plan: EvaluationPlan) -> tuple[str, ...]:
-    """Return the groups of kernels that a plan needs, see :data:`uncertain_cep.config.KERNELS`."""
+    """Return the groups of kernels that a plan needs, see :data:`uncertain_cep.config.tuning.KERNELS`."""
     groups = {operator_of(branch).kernels for branch in plan.or_free} | computed(plan)
     if "joins" in groups and plan.query.strategy == "skip_till_next_match":
         groups.add("joins with skip till next match")

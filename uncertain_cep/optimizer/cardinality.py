@@ -27,7 +27,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertain_cep.config import LARGEST_ESTIMATE
+from uncertain_cep.config.tolerances import LARGEST_ESTIMATE
 from uncertain_cep.optimizer.statistics import Statistics
 
 __all__ = ["Cardinalities", "mask_of"]

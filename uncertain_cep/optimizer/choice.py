@@ -11,13 +11,8 @@ from typing import Final
 import pyarrow as pa
 
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import (
-    COARSE_SAMPLE,
-    FEW_CHOICES,
-    FINE_SAMPLE,
-    LONG_EVALUATION,
-    MOST_BITS,
-)
+from uncertain_cep.config.limits import MOST_BITS
+from uncertain_cep.config.tuning import COARSE_SAMPLE, FEW_CHOICES, FINE_SAMPLE, LONG_EVALUATION
 from uncertain_cep.errors import OptionError
 from uncertain_cep.optimizer.cost_model import CostModel
 from uncertain_cep.optimizer.join_order import BY_NAME

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertain_cep.config import LARGEST_ESTIMATE, TREE_PRICES, Prices
+from uncertain_cep.config.tolerances import LARGEST_ESTIMATE
+from uncertain_cep.config.tuning import TREE_PRICES, Prices
 from uncertain_cep.optimizer.cardinality import Cardinalities, mask_of
 from uncertain_cep.optimizer.statistics import Statistics
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.reach import Sample
 from uncertain_cep.candidates.selection import Selection, type_mask
-from uncertain_cep.config import COARSE_SAMPLE, SAMPLED_EVENTS
+from uncertain_cep.config.tuning import COARSE_SAMPLE, SAMPLED_EVENTS
 from uncertain_cep.expressions.vectorised import evaluate_mask
 from uncertain_cep.optimizer.sampling import JointSample
 from uncertain_cep.optimizer.statistics import (

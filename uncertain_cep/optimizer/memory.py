@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import COARSE_SAMPLE
+from uncertain_cep.config.tuning import COARSE_SAMPLE
 from uncertain_cep.files.cache_folder import cache_folder
 from uncertain_cep.optimizer.measuring import measure
 from uncertain_cep.optimizer.statistics import Statistics

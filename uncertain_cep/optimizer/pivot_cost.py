@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertain_cep.config import LARGEST_ESTIMATE, PIVOT_PRICES, Prices
+from uncertain_cep.config.tolerances import LARGEST_ESTIMATE
+from uncertain_cep.config.tuning import PIVOT_PRICES, Prices
 from uncertain_cep.expressions.bytecode import binding_orders
 from uncertain_cep.optimizer.cost_model import CostModel
 

@@ -21,7 +21,7 @@ from uncertain_cep.candidates.reach import (
     lift,
     met_by_any,
 )
-from uncertain_cep.config import UNKNOWN_SELECTIVITY
+from uncertain_cep.config.tuning import UNKNOWN_SELECTIVITY
 from uncertain_cep.expressions.beyond_int64 import as_int64_or_float64
 from uncertain_cep.expressions.codes import codes_of_values, dense
 from uncertain_cep.expressions.vectorised import Values, evaluate, loaded_from

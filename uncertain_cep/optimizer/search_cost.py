@@ -16,7 +16,8 @@ from typing import Final
 import numpy as np
 
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import BACKTRACKING_PRICES, LARGEST_ESTIMATE, UNKNOWN_SELECTIVITY
+from uncertain_cep.config.tolerances import LARGEST_ESTIMATE
+from uncertain_cep.config.tuning import BACKTRACKING_PRICES, UNKNOWN_SELECTIVITY
 from uncertain_cep.optimizer.cardinality import mask_of
 from uncertain_cep.optimizer.cost_model import CostModel
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan

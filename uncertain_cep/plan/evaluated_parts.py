@@ -40,7 +40,7 @@ def moves_candidates(plan: EvaluationPlan) -> bool:
 
 
 def computed(plan: EvaluationPlan) -> frozenset[str]:
-    """Return the groups of :data:`uncertain_cep.config.KERNELS` that compute confidences and counts."""
+    """Return the groups of :data:`~uncertain_cep.config.tuning.KERNELS` for confidences and counts."""
     needed = {
         "expected counts": plan.counts,
         "probabilities of groups": plan.is_grouped,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from uncertain_cep.config import MAX_TICK
+from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.errors import OptionError
 from uncertain_cep.query import values_of
 from uncertain_cep.query.syntax import Instant

@@ -9,11 +9,11 @@ from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
 
-from uncertain_cep.config import BATCH_ROWS
+from uncertain_cep.config.limits import BATCH_ROWS
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan.known_until import known_end
 from uncertain_cep.query import Parameters, values_of
-from uncertain_cep.running.limits import Limits
+from uncertain_cep.running.resource_limits import Limits
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration, duration_text
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from uncertain_cep.config import CERTAIN
+from uncertain_cep.config.tolerances import CERTAIN
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.grouping import BOUND_COLUMNS
 from uncertain_cep.plan.known_until import shown_tick

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.existence import existence
-from uncertain_cep.config import CERTAIN, SHOWN_MATCHES, WEIGHED_GROUPS
+from uncertain_cep.config.limits import SHOWN_MATCHES, WEIGHED_GROUPS
+from uncertain_cep.config.tolerances import CERTAIN
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.facts import plan_facts

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from uncertain_cep.config import COMPARED_MATCHES
+from uncertain_cep.config.limits import COMPARED_MATCHES
 from uncertain_cep.errors import OptionError, QueryError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.existence import existence
-from uncertain_cep.config import CONFIDENCE_TOLERANCE
+from uncertain_cep.config.tolerances import CONFIDENCE_TOLERANCE
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan

@@ -15,7 +15,8 @@ from confidence.groups import resolve_variables
 from uncertain_cep.candidates.event_times import event_times
 from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.own_times import with_coded_clocks
-from uncertain_cep.config import GROUPED_AT_ONCE, MOST_GROUP_STEPS
+from uncertain_cep.config.limits import MOST_GROUP_STEPS
+from uncertain_cep.config.tuning import GROUPED_AT_ONCE
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.occurrence.explicit_matches import TableTicks
@@ -25,7 +26,7 @@ from uncertain_cep.occurrence.probability_rows import refusal_of
 from uncertain_cep.occurrence.row_matches import RowMatches
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
 from uncertain_cep.plan.grouping import ROW_FIELD
-from uncertain_cep.running.limits import looked_at
+from uncertain_cep.running.resource_limits import looked_at
 from uncertain_cep.running.threads import available_cores, side_by_side
 
 __all__ = ["CLOCK", "EXISTENCE", "TIME", "OpenAnswers", "open_answers"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.flat_lists import taken
-from uncertain_cep.config import BOXES_AT_ONCE
+from uncertain_cep.config.tuning import BOXES_AT_ONCE
 
 __all__ = ["Boxes", "Events", "pieces_of"]
 

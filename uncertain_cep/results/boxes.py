@@ -31,7 +31,8 @@ from uncertain_cep.candidates.own_times import SharedClocks, offset_bounds, shar
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
 from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
-from uncertain_cep.config import BOXES_AT_ONCE, LONGEST_PMF_CHAIN
+from uncertain_cep.config.limits import LONGEST_PMF_CHAIN
+from uncertain_cep.config.tuning import BOXES_AT_ONCE
 from uncertain_cep.operators.backtracking import BacktrackingSearch
 from uncertain_cep.operators.context import ExecutionContext, InOrder, TiedEvents
 from uncertain_cep.operators.description import long_chain

@@ -18,7 +18,7 @@ from confidence.budget import checkpoint
 from confidence.flat_lists import counting, taken
 from confidence.predicates.conditions import Scratch
 from eventbased.search.state import FAR, FoundMatches
-from uncertain_cep.config import COUNT_BATCH
+from uncertain_cep.config.tuning import COUNT_BATCH
 from uncertain_cep.operators.backtracking import BacktrackingSearch, kept, searched
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from uncertain_cep.config import CERTAIN
+from uncertain_cep.config.tolerances import CERTAIN
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query
 from uncertain_cep.query.syntax import Aggregate, AllAttributes, Attribute, expressions_in

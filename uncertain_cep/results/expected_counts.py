@@ -19,7 +19,8 @@ from eventbased.config import LONGEST_LINE, MATCH_CUBES
 from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import COUNT_BATCH, MOST_COVERED_TICKS, MOST_SHARING
+from uncertain_cep.config.limits import MOST_COVERED_TICKS, MOST_SHARING
+from uncertain_cep.config.tuning import COUNT_BATCH
 from uncertain_cep.operators.batch import MatchBatch, chances
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.projection import taken

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from uncertain_cep.config import CONFIDENCE_TOLERANCE
+from uncertain_cep.config.tolerances import CONFIDENCE_TOLERANCE
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate_mask
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.plan import EvaluationPlan

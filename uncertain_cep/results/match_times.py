@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.flat_lists import end_to_end, starts_of
-from uncertain_cep.config import MOST_TICKS_OF_A_LAW
+from uncertain_cep.config.limits import MOST_TICKS_OF_A_LAW
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.box_parts import Boxes, Events, pieces_of

@@ -20,7 +20,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.results.ranking import ranked
 from uncertain_cep.running.compiling import plain_seconds
-from uncertain_cep.running.limits import Limits, looked_at
+from uncertain_cep.running.resource_limits import Limits, looked_at
 from uncertain_cep.running.threads import waited_for
 
 __all__ = ["finished", "in_order", "non_overlapping", "signature_keys"]

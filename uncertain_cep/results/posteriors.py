@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.flat_lists import end_to_end, starts_of
-from uncertain_cep.config import CONFIDENCE_TOLERANCE
+from uncertain_cep.config.tolerances import CONFIDENCE_TOLERANCE
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.box_parts import Boxes, Events, pieces_of

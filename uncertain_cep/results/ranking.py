@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertain_cep.config import CONFIDENCE_TOLERANCE, RANKED_DIGITS
+from uncertain_cep.config.tolerances import CONFIDENCE_TOLERANCE, RANKED_DIGITS
 
 __all__ = ["least_passing", "least_ranked_as", "passing", "ranked"]
 

@@ -16,7 +16,8 @@ from confidence.budget import checkpoint, multiplications_per_call, pieces
 from confidence.flat_lists import starts_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import COUNT_BATCH, MOST_REPEATED_STEPS
+from uncertain_cep.config.limits import MOST_REPEATED_STEPS
+from uncertain_cep.config.tuning import COUNT_BATCH
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.buckets import summed
 

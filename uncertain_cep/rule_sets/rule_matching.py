@@ -26,7 +26,7 @@ from uncertain_cep.results.order import finished
 from uncertain_cep.rule_sets.named_rules import Rule, Rules
 from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, check_suppression, told_alerts
 from uncertain_cep.running.compiling import plain_seconds
-from uncertain_cep.running.limits import within
+from uncertain_cep.running.resource_limits import within
 from uncertain_cep.running.threads import available_cores, side_by_side
 from uncertain_cep.traces.frames import event_table
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows

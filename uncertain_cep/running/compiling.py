@@ -14,7 +14,7 @@ from typing import Final
 
 from confidence.kernel import NEVER_COMPILED, compiles_always, seconds_plain
 from confidence.kernel_cache import compiler_lock, is_marked, kept_by_group, when_compiling, why_not_kept
-from uncertain_cep import config
+from uncertain_cep.config import tuning
 from uncertain_cep.errors import warn
 
 __all__ = [
@@ -64,10 +64,10 @@ class _Announcer:
             return
         _background_compiler.end()
         now = time.monotonic()
-        if self._said is not None and now - self._said < config.BETWEEN_WORDS:
+        if self._said is not None and now - self._said < tuning.BETWEEN_WORDS:
             return
         first, self._said = self._said is None, now
-        total = max(sum(config.KERNELS[group] for group in self._groups), len(self._loaded))
+        total = max(sum(tuning.KERNELS[group] for group in self._groups), len(self._loaded))
         self.say(COMPILING.format(" and ".join(self._groups) or "a pattern", len(self._loaded), total))
         if first and (reason := why_not_kept()):
             self.say(NOT_KEPT.format(reason))
@@ -88,7 +88,7 @@ class _BackgroundCompiler:
         if self._compiled.issuperset(groups):
             return ()
         now = time.monotonic()
-        if now - self._looked > config.BETWEEN_WORDS or not set(groups) <= self._compiled.union(
+        if now - self._looked > tuning.BETWEEN_WORDS or not set(groups) <= self._compiled.union(
             self._missing
         ):
             self._looked = now
@@ -154,10 +154,10 @@ def compiled_for_reading() -> bool:
     """
     if NEVER_COMPILED or compiles_always():
         return not NEVER_COMPILED
-    if "confidence.compiled" not in sys.modules and _seconds_reading < config.PLAIN_SECONDS:
+    if "confidence.compiled" not in sys.modules and _seconds_reading < tuning.PLAIN_SECONDS:
         return False
     if missing := _background_compiler.missing(_READING):
-        if _seconds_reading >= config.PLAIN_SECONDS:
+        if _seconds_reading >= tuning.PLAIN_SECONDS:
             _background_compiler.start(missing)
         return False
     return True
@@ -179,15 +179,15 @@ def _warn_of_group() -> None:
 def plain_seconds(events: int, groups: Sequence[str]) -> float:
     """Return how long this process may run kernels as plain Python, all in all, if so much is to be done.
 
-    Where the kernels of some groups, see :data:`uncertain_cep.config.KERNELS`, were never compiled, it is
-    longer, and a process beside compiles them for calls to come.
+    Where the kernels of some groups, see :data:`uncertain_cep.config.tuning.KERNELS`, were never compiled, it
+    is longer, and a process beside compiles them for calls to come.
     """
     _announcer.about(groups)
-    if events >= config.FEW_EVENTS or NEVER_COMPILED or compiles_always():
+    if events >= tuning.FEW_EVENTS or NEVER_COMPILED or compiles_always():
         return 0.0
     missing = _background_compiler.missing(groups)
     if not missing:
-        return config.PLAIN_SECONDS
-    if events > config.TOO_FEW_EVENTS or seconds_plain() > config.SOON_SECONDS:
+        return tuning.PLAIN_SECONDS
+    if events > tuning.TOO_FEW_EVENTS or seconds_plain() > tuning.SOON_SECONDS:
         _background_compiler.start(missing)
-    return config.PLAIN_SECONDS_UNCOMPILED
+    return tuning.PLAIN_SECONDS_UNCOMPILED

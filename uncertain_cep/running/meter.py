@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 
-from uncertain_cep.config import BETWEEN_LINES
+from uncertain_cep.config.tuning import BETWEEN_LINES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plurals import counted
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from uncertain_cep.config import MAX_TICK
+from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.executor import check_table
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.matched_events import OWN_COLUMNS, check_columns_of

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from uncertain_cep.config import MOST_BITS
+from uncertain_cep.config.limits import MOST_BITS
 
 __all__ = ["COUNTED", "GROUPS", "GROUP_BITS", "counted_candidates"]
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from uncertain_cep.candidates.diagnostics import Diagnostics
-from uncertain_cep.config import DIAGNOSED_ROWS, MOST_COMPARED_TYPES
+from uncertain_cep.config.limits import DIAGNOSED_ROWS, MOST_COMPARED_TYPES
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.spark.dataframes import column
 from uncertain_cep.spark.filters import is_candidate

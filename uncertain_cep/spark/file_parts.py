@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from uncertain_cep.config import BATCH_ROWS
+from uncertain_cep.config.limits import BATCH_ROWS
 from uncertain_cep.errors import TraceError
 from uncertain_cep.spark.file_reading import Reading, raw_table, row_groups, step_events, with_types
 from uncertain_cep.timeline.domain import Names

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from uncertain_cep.config import BATCH_ROWS, MOST_COMPARED_TYPES
+from uncertain_cep.config.limits import BATCH_ROWS, MOST_COMPARED_TYPES
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, UncertainCepError, UncertainCepWarning
 from uncertain_cep.spark.task_remarks import TaskRemarks
 from uncertain_cep.spark.text_spans import lines_are_rows, zones_of

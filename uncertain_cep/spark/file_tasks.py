@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertain_cep.config import ROWS_WORTH_A_TASK
+from uncertain_cep.config.tuning import ROWS_WORTH_A_TASK
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plurals import counted
 from uncertain_cep.spark.file_parts import EventFiles

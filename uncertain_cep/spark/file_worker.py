@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from uncertain_cep.candidates.diagnostics import negated_parts
 from uncertain_cep.candidates.selection import looks_back, rows_taken, type_mask
-from uncertain_cep.config import MAX_TICK, ROWS_PER_PARTITION
+from uncertain_cep.config.limits import MAX_TICK
+from uncertain_cep.config.tuning import ROWS_PER_PARTITION
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.executor import check_table, execute, ticks_of
 from uncertain_cep.expressions.vectorised import Values

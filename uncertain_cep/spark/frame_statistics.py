@@ -14,7 +14,8 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, MOST_BITS, PMF_TOLERANCE
+from uncertain_cep.config.limits import FAULT_LIMIT, MAX_TICK, MOST_BITS
+from uncertain_cep.config.tolerances import PMF_TOLERANCE
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.table_faults import value_faults

@@ -14,7 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from uncertain_cep.config import BETWEEN_LINES, END_SECONDS
+from uncertain_cep.config.limits import END_SECONDS
+from uncertain_cep.config.tuning import BETWEEN_LINES
 from uncertain_cep.errors import (
     OptionError,
     RuntimeEnvironmentError,
@@ -22,7 +23,7 @@ from uncertain_cep.errors import (
     TraceError,
     UncertainCepError,
 )
-from uncertain_cep.running.limits import Limits
+from uncertain_cep.running.resource_limits import Limits
 from uncertain_cep.spark.remark_counts import say_remarks
 
 __all__ = [

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from uncertain_cep.config import KAFKA_ROWS
+from uncertain_cep.config.tuning import KAFKA_ROWS
 from uncertain_cep.errors import RuntimeEnvironmentError
 
 __all__ = ["COLUMNS", "KafkaMessages", "first_messages"]

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from uncertain_cep.config import KAFKA_ROWS
+from uncertain_cep.config.tuning import KAFKA_ROWS
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceError, TraceFault
 from uncertain_cep.running.installation import needed
 from uncertain_cep.spark.dataframes import from_arrow_schema, in_workers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from uncertain_cep.config import SAMPLED_FOR_NOTHING
+from uncertain_cep.config.limits import SAMPLED_FOR_NOTHING
 from uncertain_cep.explanation.nothing import conditions_among, sampled_types
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.query import Query

@@ -18,7 +18,8 @@ from pyspark.sql import functions as f
 
 from confidence.flat_lists import starts_of
 from uncertain_cep.candidates.diagnostics import Diagnostics
-from uncertain_cep.config import CERTAIN, COMPARED_MATCHES, SHOWN_MATCHES, WEIGHED_GROUPS
+from uncertain_cep.config.limits import COMPARED_MATCHES, SHOWN_MATCHES, WEIGHED_GROUPS
+from uncertain_cep.config.tolerances import CERTAIN
 from uncertain_cep.errors import OptionError, QueryError
 from uncertain_cep.explanation.facts import plan_facts
 from uncertain_cep.explanation.text import explain_plan

@@ -15,7 +15,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from uncertain_cep.config import MOST_BITS
+from uncertain_cep.config.limits import MOST_BITS
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.dataframes import column
 from uncertain_cep.spark.filters import CandidateFilters

@@ -16,7 +16,7 @@ from subprocess import Popen
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from uncertain_cep.boundary import public
-from uncertain_cep.config import BATCH_ROWS
+from uncertain_cep.config.limits import BATCH_ROWS
 from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.running.installation import needed
 from uncertain_cep.spark.java import ensure_java

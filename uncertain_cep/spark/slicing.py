@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from uncertain_cep.candidates.selection import looks_back
-from uncertain_cep.config import ROWS_PER_PARTITION, ROWS_WORTH_A_TASK
+from uncertain_cep.config.tuning import ROWS_PER_PARTITION, ROWS_WORTH_A_TASK
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.dataframes import column, in_ticks, quotient

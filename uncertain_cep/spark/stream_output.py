@@ -19,7 +19,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from uncertain_cep.config import END_SECONDS
+from uncertain_cep.config.limits import END_SECONDS
 from uncertain_cep.errors import OptionError
 from uncertain_cep.spark.dataframes import as_spark_path
 from uncertain_cep.spark.jobs import within_seconds

@@ -17,7 +17,7 @@ from confidence.config import EVER, NEVER
 from confidence.flat_lists import end_to_end
 from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.selection import rows_taken
-from uncertain_cep.config import CUT_AT_ONCE
+from uncertain_cep.config.tuning import CUT_AT_ONCE
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.executor import check_table, constants_hold, ticks_of
 from uncertain_cep.expressions.vectorised import Values

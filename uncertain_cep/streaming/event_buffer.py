@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.pools import grown
-from uncertain_cep.config import FEW_HELD
+from uncertain_cep.config.tuning import FEW_HELD
 from uncertain_cep.errors import TraceError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.projection import shows_ids_alone

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from uncertain_cep.config import CUT_AT_ONCE
+from uncertain_cep.config.tuning import CUT_AT_ONCE
 from uncertain_cep.executor import Slicing, execute, ticks_of
 from uncertain_cep.files.blobs import packed, unpacked
 from uncertain_cep.results.order import finished

@@ -38,7 +38,7 @@ from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.results.having import had
 from uncertain_cep.running.compiling import plain_seconds
 from uncertain_cep.running.installation import VERSION
-from uncertain_cep.running.limits import Limits
+from uncertain_cep.running.resource_limits import Limits
 from uncertain_cep.streaming.duplicate_ids import duplicate_error, duplicates_in
 from uncertain_cep.streaming.event_buffer import RetainedEvents
 from uncertain_cep.streaming.final_buckets import BucketedEvaluation

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from confidence.config import EVER
 from uncertain_cep.candidates.selection import looks_back, rows_taken, select
-from uncertain_cep.config import FEW_HELD, MAX_TICK
+from uncertain_cep.config.limits import MAX_TICK
+from uncertain_cep.config.tuning import FEW_HELD
 from uncertain_cep.executor import constants_hold
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.streaming.event_buffer import UniqueIds

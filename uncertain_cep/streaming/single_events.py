@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from uncertain_cep.config import MAX_TICK
+from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.expressions.scalar import INT64, Scalar, plain_attribute, scalar
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.timeline.domain import TimeDomain

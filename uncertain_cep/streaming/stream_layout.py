@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from uncertain_cep.candidates.selection import looks_back
-from uncertain_cep.config import MAX_TICK, MOST_STREAM_COPIES
+from uncertain_cep.config.limits import MAX_TICK, MOST_STREAM_COPIES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.options import is_whole

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from uncertain_cep.config import MAX_TICK
+from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.boundary import public
-from uncertain_cep.config import CERTAIN
+from uncertain_cep.config.tolerances import CERTAIN
 from uncertain_cep.errors import OptionError
 from uncertain_cep.results.display import percent, shown_rows
 from uncertain_cep.testing.model import Event, Query

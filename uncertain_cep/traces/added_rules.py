@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from uncertain_cep.config import MOST_TICKS_OF_READINGS
+from uncertain_cep.config.limits import MOST_TICKS_OF_READINGS
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.traces.faulty_rows import row_faults
 from uncertain_cep.traces.instants import Grid

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.config import MOST_TICKS_OF_READINGS
+from uncertain_cep.config.limits import MOST_TICKS_OF_READINGS
 from uncertain_cep.errors import TraceError
 from uncertain_cep.timeline.durations import format_duration
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults

@@ -14,7 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.config import EXPRESSION_ROWS, FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
+from uncertain_cep.config.limits import FAULT_LIMIT, MAX_TICK
+from uncertain_cep.config.tolerances import PMF_TOLERANCE
+from uncertain_cep.config.tuning import EXPRESSION_ROWS
 from uncertain_cep.errors import TraceFault, absent_columns
 from uncertain_cep.expressions.codes import codes_of, paired
 from uncertain_cep.timeline.domain import Names, TimeDomain, advice_on_floats, as_int64, is_text, type_text

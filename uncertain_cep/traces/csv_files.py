@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from uncertain_cep.config import FAULT_LIMIT
+from uncertain_cep.config.limits import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.bounded import CSV_BLOCKS, header_names, long_line_fault, straddles
 from uncertain_cep.traces.exact_numbers import WatchedStream, marked, with_exact_numbers

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from uncertain_cep.config import FAULT_LIMIT
+from uncertain_cep.config.limits import FAULT_LIMIT
 from uncertain_cep.errors import TraceFault
 
 __all__ = [

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 
-from uncertain_cep.config import FAULT_LIMIT
+from uncertain_cep.config.limits import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault, ignoring, warn
 from uncertain_cep.files.special_files import DOWNLOAD, is_url, special_kind
 from uncertain_cep.plurals import first_few

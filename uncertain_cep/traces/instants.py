@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.config import FAULT_LIMIT
+from uncertain_cep.config.limits import FAULT_LIMIT
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
 from uncertain_cep.timeline.domain import DEFAULT_TICK, coarsest_unit, is_text
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, format_duration, number_unit, parse_duration

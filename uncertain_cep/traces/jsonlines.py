@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from io import BytesIO
 from typing import Any, BinaryIO, Final, NoReturn
 
-from uncertain_cep.config import FAULT_LIMIT
+from uncertain_cep.config.limits import FAULT_LIMIT
 from uncertain_cep.errors import TraceFault
 from uncertain_cep.traces.bounded import LONGEST_LINE, MOST_LEVELS, levels_of
 from uncertain_cep.traces.nested import parts_of

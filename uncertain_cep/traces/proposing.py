@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from uncertain_cep.config import IN_PROCESS_BYTES
+from uncertain_cep.config.limits import IN_PROCESS_BYTES
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.timeline.domain import EVENT_COLUMNS, Names
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS

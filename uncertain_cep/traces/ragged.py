@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from uncertain_cep.config import FAULT_LIMIT
+from uncertain_cep.config.limits import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.bounded import LONGEST_LINE
 from uncertain_cep.traces.common_types import is_number

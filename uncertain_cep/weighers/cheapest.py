@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from confidence import CostlyMatchError
 from confidence.budget import checkpoint
 from eventbased.gaps.fewer_offsets import Clocks
-from uncertain_cep.config import WEIGHER_PRICES
+from uncertain_cep.config.tuning import WEIGHER_PRICES
 from uncertain_cep.weighers.bounded_chains import BoundedChains
 from uncertain_cep.weighers.elimination import Elimination
 from uncertain_cep.weighers.explicit import TooManySpoilersError

@@ -13,7 +13,7 @@ from confidence.gaps.describing import ALL, COSTLY, SPACE
 from confidence.timed.forbidden_tables import Others, spans
 from confidence.timed.summed_matches import describe_summed
 from confidence.timed.tables import tables
-from uncertain_cep.config import MOST_CELLS_IN_TABLE
+from uncertain_cep.config.limits import MOST_CELLS_IN_TABLE
 from uncertain_cep.weighers.explicit import ExplicitMatches
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern

@@ -16,7 +16,7 @@ from eventbased.gaps.fewer_offsets import Clocks
 from eventbased.gaps.gap_events import NO_OFFSETS, HeldOffsets, MatchEvents
 from eventbased.gaps.held_clocks import HeldConfidences
 from eventbased.gaps.in_reach import InReach
-from uncertain_cep.config import MOST_OFFSETS
+from uncertain_cep.config.limits import MOST_OFFSETS
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
 

@@ -13,7 +13,7 @@ from confidence.budget import checkpoint
 from confidence.timed.factors import Cells, Factor, TooManyCellsError, law_of
 from confidence.timed.forbidden_spans import Grid
 from confidence.timed.members import Member, members_of
-from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_CONFIDENCE_STEPS
+from uncertain_cep.config.limits import MOST_CELLS_IN_TABLE, MOST_CONFIDENCE_STEPS
 from uncertain_cep.weighers.explicit import ExplicitMatches, TooManySpoilersError
 from uncertain_cep.weighers.forbidden_events import differences, forbidden_events
 from uncertain_cep.weighers.match_model import MatchModel

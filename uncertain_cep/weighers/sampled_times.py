@@ -13,7 +13,7 @@ from confidence.config import FEWEST_DRAWS
 from confidence.timed.bounds import Bounds
 from confidence.timed.drawn_times import Drawn, sampled
 from confidence.timed.factors import Cells, TooManyCellsError
-from uncertain_cep.config import MOST_CONFIDENCE_STEPS
+from uncertain_cep.config.limits import MOST_CONFIDENCE_STEPS
 from uncertain_cep.weighers.explicit import ExplicitMatches
 from uncertain_cep.weighers.forbidden_events import differences, forbidden_events
 from uncertain_cep.weighers.match_model import MatchModel

@@ -46,7 +46,7 @@ class Weigher(Protocol):
     def price(self, model: MatchModel) -> Float64:
         """Return about how many multiplications each match takes, (k,) float64; CANNOT where it cannot.
 
-        :data:`uncertain_cep.config.WEIGHER_PRICES` says what these take; 1 ns each if it does not.
+        :data:`uncertain_cep.config.tuning.WEIGHER_PRICES` says what these take; 1 ns each if it does not.
         """
         ...
 

@@ -1,7 +1,7 @@
-"""The numeric thresholds and prices of the library, each named once, with what tells whether it still holds.
+"""Numbers and prices that only decide how long an answer takes, with the benchmark that tells.
 
-None of them changes an answer. ``--only topk`` stands for ``python -m benchmarks main --only topk``, before
-and after a change of the numbers below it. Those of kernels are in the ``config`` of their package.
+``--only topk`` stands for ``python -m benchmarks main --only topk``, before and after a change of the numbers
+below it. What one module reads stands beside its code.
 """
 
 from __future__ import annotations
@@ -9,45 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-# What is accepted as input, and what float64 is trusted with: tested at its edge, not measured.
-
-MAX_TICK: Final = 2**61
-"""Largest magnitude of a time in ticks: differences and window ends of such times stay within int64."""
-
-PMF_TOLERANCE: Final = 1e-9
-"""How far the sum of a probability mass function may be from 1."""
-
-CONFIDENCE_TOLERANCE: Final = 1e-9
-"""How far below a threshold, relative to it, a confidence still passes it: what rounding may take off."""
-
-CERTAIN: Final = 1.0 - CONFIDENCE_TOLERANCE
-"""Confidence from which a match counts as certain: what ``HAVING CONFIDENCE >= 1`` keeps."""
-
-RANKED_DIGITS: Final = 12
-"""Significant digits by which confidences are ranked and tie."""
-
-FAULT_LIMIT: Final = 20
-"""How many rows with the same fault are listed one by one; the others are counted."""
-
-MOST_TICKS_OF_READINGS: Final = 1 << 23
-"""Probabilities, in all, of the events of a file that have two possible times; 64 MiB of them."""
-
-MOST_BITS: Final = 62
-"""Components that fit into the bits of an int64."""
-
-MOST_PAIRS: Final = 100_000_000
-"""Most pairs of events that one constraint on clocks may compare: about 3 GB."""
-
 # Batches and memory: `python -m benchmarks main --only throughput --only memory`.
-
-BATCH_ROWS: Final = 131_072
-"""Rows of a batch unless the caller says otherwise."""
-
-MOST_BATCH_ROWS: Final = 1 << 24
-"""Rows of a batch at most, whatever the caller says: arrays of so many are made beforehand."""
-
-MAX_MATCHES: Final = 50_000_000
-"""Most matches that are collected in one table unless the caller says otherwise."""
 
 EXPRESSION_ROWS: Final = 1 << 19
 """Rows that are looked at together: so many that threads seldom wait for the interpreter, and an interrupt is
@@ -94,35 +56,8 @@ BETWEEN_LINES: Final = 0.2
 
 # What one answer may cost: `--only language --only points --only expected`.
 
-LONGEST_PMF_CHAIN: Final = 10_000_000
-"""Most ticks from the first to the last time of a match with an explicit pmf: its confidence walks them."""
-
 BOXES_AT_ONCE: Final = 1 << 16
 """Confidences with an event at a tick, or up to one, that are asked for at once, to see when it happened."""
-
-PMF_TICKS: Final = 10_000
-"""Ticks of an interval up to which posteriors list the probability of each."""
-
-MOST_TICKS_OF_A_LAW: Final = 100_000
-"""Most ticks of the time of a match that becomes an event: each has a confidence of its own."""
-
-SHOWN_MATCHES: Final = 10_000
-"""Most matches in the table of a report: the best ones."""
-
-WEIGHED_GROUPS: Final = 100
-"""Most values of a column for which a report weighs how likely a match is; one may take .4 s."""
-
-COMPARED_MATCHES: Final = 200_000
-"""Most matches of a report that are compared with those on raw stamps."""
-
-LONGEST_POINT_INTERVAL: Final = 1_000_000
-"""Most ticks of an interval that the point-based evaluation goes through one by one."""
-
-MOST_CONFIDENCE_STEPS: Final = 200_000_000
-"""Most multiplications spent on the confidence of one match, whatever weighs it: about a second."""
-
-MOST_GROUP_STEPS: Final = 20_000_000
-"""Most literals, or so, that are looked at for the probability of one group of matches: about 0.1 s."""
 
 GROUPED_AT_ONCE: Final = 1 << 15
 """Matches whose groups are weighed at once, about: a kilobyte each."""
@@ -135,51 +70,15 @@ WEIGHER_PRICES: Final = {
 }
 """ns of a match, and of each of its multiplications, by weighers: `python -m benchmarks fit-weighers`."""
 
-MOST_OFFSETS: Final = 1_000_000
-"""Most choices of offsets of shared clocks that are gone through for one match: about a second."""
-
-MOST_RECORD_CELLS: Final = 10_000_000
-"""Most cells of one array over the ticks of records whose order is known: some tenths of a second."""
-
-# Conditions on times.
-
-MOST_CELLS_IN_TABLE: Final = 1 << 24
-"""Most cells of one of these tables: 128 MiB."""
-
 # Expected counts: `--only expected`; the tests compare all ways with sums of confidences.
-
-MOST_COVERED_TICKS: Final = 2**24
-"""Most ticks of one partition over which expected counts are summed tick by tick: about 60 bytes each."""
 
 COUNT_BATCH: Final = 1 << 20
 """Expected counts that are held before those of one group and bucket are added up."""
-
-MOST_REPEATED_STEPS: Final = 2_000_000_000
-"""Most steps over pairs of ticks of events to take their uses with themselves off expected counts."""
-
-MOST_SHARING: Final = 5
-"""Components up to which what the uses of one event in several of them count is taken off again."""
-
-# The k best matches, and thresholds that rise: `--only topk`.
 
 # Match windows: `--only throughput --only plans`.
 
 WORTH_A_LOOK: Final = 1000
 """Fewer candidates are matched before it is known which of them to drop."""
-
-# What a call warns of: a look that takes next to nothing beside `--only throughput`.
-
-DIAGNOSED_ROWS: Final = 16_384
-"""Rows that tell how far the values of a column go."""
-
-SAMPLED_FOR_NOTHING: Final = 1024
-"""Events among which a query without matches is asked again without each of its conditions."""
-
-SECONDS_FOR_NOTHING: Final = 1.0
-"""How long that may take, all in all."""
-
-MOST_COMPARED_TYPES: Final = 2000
-"""Types among which names that are nearly the same are looked for."""
 
 # Statistics that planners choose by: `--only plans`, which also measures the time that planning takes;
 # tests/optimizer/test_statistics.py compares them with counts over everything.
@@ -195,9 +94,6 @@ FINE_SAMPLE: Final = 16_384
 
 UNKNOWN_SELECTIVITY: Final = 0.5
 """Of a predicate over several events of a Kleene component, which no pair of events can tell."""
-
-LARGEST_ESTIMATE: Final = 1e300
-"""What estimates are kept below, so that sums of products of them stay finite where it matters."""
 
 # How far planners look, and from when on a plan is worth while: `--only plans`, at most 50 ms a plan.
 
@@ -288,9 +184,6 @@ KERNELS: Final = {
 FEW_HELD: Final = 1024
 """Events, or partitions, below which it is not worth a pass to drop some."""
 
-MOST_STREAM_COPIES: Final = 100
-"""Slices that an event is kept in at most; with more, the slices are too short."""
-
 KAFKA_ROWS: Final = 10_000
 """Messages of Kafka that are handed on at a time."""
 
@@ -299,15 +192,8 @@ CUT_AT_ONCE: Final = 1_000_000
 
 # Spark, and when to start it: `--only spark`.
 
-IN_PROCESS_BYTES: Final = 512 * 2**20
-"""Files of up to this size in total, unpacked, are matched in process, unless an option says otherwise."""
-
 ROWS_PER_PARTITION: Final = 4_000_000
 """Candidates that a Python worker holds in memory at a time."""
 
 ROWS_WORTH_A_TASK: Final = 20_000
 """Fewer candidates are matched before another Python task has started."""
-
-END_SECONDS: Final = 5.0
-"""Seconds that Spark has to stop a stream, before it is asked again, and that Java has to end, before it is
-killed."""

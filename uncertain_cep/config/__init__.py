@@ -1,0 +1,1 @@
+"""Numbers of the engine: limits, tolerances, and what decides how fast it is."""

@@ -1,6 +1,6 @@
 """``python -m uncertain_cep``: the command line."""
 
-from uncertain_cep.cli import main
+from uncertain_cep.cli.command_process import run
 
 if __name__ == "__main__":
-    main(prog_name="uncertain-cep")
+    run()

@@ -213,3 +213,41 @@ def java_of(processes: Sequence[int]) -> int:
     commands = {one: Path(f"/proc/{one}/cmdline").read_text() for one in processes if is_alive(one)}
     (driver,) = (one for one, command in commands.items() if "org.apache.spark.deploy.SparkSubmit" in command)
     return driver
+
+
+ENDS = """
+import atexit, os, sys
+
+class Last:
+    def __del__(self):
+        os.write(2, b"taken down")
+
+last = Last()
+from uncertain_cep.cli import command_process
+
+def main(prog_name):
+    atexit.register(os.write, 1, b"at exit")
+    sys.stdout.write("flushed")
+    {end}
+
+command_process.main = main
+command_process.run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "taken_down"),
+    [
+        ("sys.exit(3)", 3, False),
+        ("sys.exit()", 0, False),
+        ("sys.exit('in words')", 1, True),
+        ("raise ValueError('a fault')", 1, True),
+    ],
+)
+def test_the_interpreter_is_not_taken_down_while_threads_run(end: str, code: int, taken_down: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS.format(end=end)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stderr
+    assert done.stderr.endswith("taken down") == taken_down
+    assert done.stdout == "flushedat exit"

@@ -93,7 +93,8 @@ def test_wheel_metadata(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         info = next(name for name in archive.namelist() if name.endswith("/METADATA")).rpartition("/")[0]
         written = archive.read(f"{info}/METADATA").decode()
-        assert "uncertain-cep = uncertain_cep.cli:main" in archive.read(f"{info}/entry_points.txt").decode()
+        commands = archive.read(f"{info}/entry_points.txt").decode()
+        assert "uncertain-cep = uncertain_cep.cli.command_process:run" in commands
         assert f"{info}/licenses/LICENSE" in archive.namelist()
     assert "License-Expression: Apache-2.0" in written
     assert "Requires-Python: >=3.11" in written

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
 from itertools import product
 
@@ -18,16 +20,18 @@ from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.executor.test_shared_clocks import table_of, text, traces
 from tests.oracle import Event, Query, one, seq
-from tests.results.test_posteriors import check, check_law
+from tests.results.test_posteriors import check, check_law, weighed_by_boxes
 from uncertain_cep.testing.worlds import times_given
 
 TYPES = st.sampled_from(["AB", "ABA", "AAB", "ABAB"])
 
 
-@given(TYPES, st.integers(2, 14), traces(weighed=True), st.booleans())
+@pytest.mark.parametrize("by", [nullcontext, weighed_by_boxes])
+@given(types=TYPES, window=st.integers(2, 14), events=traces(weighed=True), listed=st.booleans())
 def test_posteriors_are_those_of_the_worlds(
-    types: str, window: int, events: list[Event], listed: bool
+    by: Callable[[], AbstractContextManager[None]], types: str, window: int, events: list[Event], listed: bool
 ) -> None:
+    """By closed forms, and by weighers with a box more."""
     query = Query(seq(*(one(type, f"v{place}") for place, type in enumerate(types))), window)
     laws = {
         tuple(entry for _, entry in signature): law
@@ -35,7 +39,8 @@ def test_posteriors_are_those_of_the_worlds(
     }
     table = table_of(events)
     matches = uc.match(table, text(types, window), threads=1)
-    rows = uc.posteriors(matches, table, text(types, window), pmf_ticks=1000 if listed else 0).to_pylist()
+    with by():
+        rows = uc.posteriors(matches, table, text(types, window), pmf_ticks=1000 if listed else 0).to_pylist()
     lower = {event.id: event.lower for event in events}
     ids = [f"v{place}" for place in range(len(types))]
     for place, record in enumerate(matches.select(ids).to_pylist()):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -20,6 +23,7 @@ from tests.cases.cases import Case, cases
 from tests.cases.language import LanguageCase
 from tests.cases.nested import NestedCase, nested_cases, reading_cases
 from uncertain_cep.errors import OptionError, TimeLimitError
+from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results import box_parts, boxes
 from uncertain_cep.results.piecewise import chebyshev_sums
 from uncertain_cep.results.posteriors import QUANTILES
@@ -102,6 +106,20 @@ def test_posteriors_of_unions_of_readings(case: NestedCase, listed: bool) -> Non
 def test_posteriors_of_plain_sequences(case: Case, listed: bool) -> None:
     note(case.script())
     check(case, listed)
+
+
+@contextmanager
+def weighed_by_boxes() -> Iterator[None]:
+    """Let weighers answer for all boxes, whatever closed forms there are."""
+    with patch.object(EvaluationPlan, "asks_order_alone", False):
+        yield
+
+
+@given(cases(), st.booleans())
+def test_weighers_with_a_box_more_know_plain_sequences(case: Case, listed: bool) -> None:
+    note(case.script())
+    with weighed_by_boxes():
+        check(case, listed)
 
 
 def brute(bounds: list[tuple[int, int]], window: int) -> list[Law]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,10 @@ from confidence.budget import checkpoint
 from confidence.flat_lists import taken
 from uncertain_cep.config.tuning import BOXES_AT_ONCE
 
-__all__ = ["Boxes", "Events", "pieces_of"]
+__all__ = ["Boxes", "Confidences", "Events", "pieces_of"]
 
 Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
 
 
 class Events(NamedTuple):
@@ -47,6 +48,20 @@ class Boxes(NamedTuple):
     def part(self, chosen: slice) -> Boxes:
         """Return some of them."""
         return Boxes(*(column[chosen] for column in self))
+
+
+class Confidences(Protocol):
+    """P(match, and one of its events in a box)."""
+
+    def of(self, boxes: Boxes) -> Float64:
+        """Return it for each box, (n,) float64."""
+
+    def centres(self, match: Int64, event: Int64) -> Float64:
+        """Return P(match) times the mean of an event's time given the match, less its first tick, (n,)."""
+
+    def in_between(self, match: Int64) -> tuple[Int64, Int64]:
+        """Return the events that could spoil matches: the matches, and the rows, both (k,); here none."""
+        return match[:0], match[:0]
 
 
 def pieces_of(sizes: Int64) -> Iterator[slice]:

@@ -38,15 +38,15 @@ from uncertain_cep.operators.context import ExecutionContext, InOrder, TiedEvent
 from uncertain_cep.operators.description import long_chain
 from uncertain_cep.operators.sequenced_matches import SequenceWeigher
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.box_parts import Boxes, Events, pieces_of
+from uncertain_cep.results.box_parts import Boxes, Confidences, Events, pieces_of
 from uncertain_cep.results.clocked_boxes import ClockedChains, shared_and_held
 from uncertain_cep.results.matched_events import MatchedEvents, matched_events
 from uncertain_cep.results.piecewise import centres
-from uncertain_cep.results.sequenced_boxes import Confidences, MovedMatches, OrderedChains, SpoilersInOrder
+from uncertain_cep.results.sequenced_boxes import MovedMatches, OrderedChains, SpoilersInOrder
 from uncertain_cep.results.spoiling import spoilers
 from uncertain_cep.weighers.match_model import MatchModel
 
-__all__ = ["Confidences", "groups_in_order", "weighed_matches"]
+__all__ = ["groups_in_order", "weighed_matches"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -251,8 +251,12 @@ def _engines(
             yield some, Searched(search, events, places)
 
 
-class ChainMatches:
-    """Matches of as many events, which nothing but order and window ties together."""
+class ChainMatches(Confidences):
+    """Matches of as many events, which nothing but order and window ties together.
+
+    Beside the weighers posteriors of three events take x0.6 of the time at 10 ticks, x0.17 at 100, x0.11 at
+    2,000 and x0.02 at 20,000.
+    """
 
     def __init__(
         self, plan: EvaluationPlan, events: Events, size: int, values: Float64, explicit: NDArray[np.bool_]
@@ -338,10 +342,6 @@ class ChainMatches:
             found[n] = self._weighed(match[n : n + 1], j[n : n + 1], values)[0] * size
         return found
 
-    def in_between(self, match: Int64) -> tuple[Int64, Int64]:
-        """Return nothing: no event spoils these matches."""
-        return match[:0], match[:0]
-
 
 def _tilted(values: Float64, offset: int, size: int) -> Float64:
     """Return the probabilities of ticks 0 .. size times k / size: their sum is the mean over size."""
@@ -406,7 +406,7 @@ class BoxedSearch(BacktrackingSearch):
             self._pmfs, self._offset = pmfs, offset
 
 
-class Searched:
+class Searched(Confidences):
     """Matches whose gaps must stay free, or whose events are partially ordered."""
 
     def __init__(self, search: BoxedSearch, events: Events, places: Int64) -> None:

@@ -19,8 +19,8 @@ from confidence.flat_lists import end_to_end, starts_of
 from uncertain_cep.config.tolerances import CONFIDENCE_TOLERANCE
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.box_parts import Boxes, Events, pieces_of
-from uncertain_cep.results.boxes import Confidences, weighed_matches
+from uncertain_cep.results.box_parts import Boxes, Confidences, Events, pieces_of
+from uncertain_cep.results.boxes import weighed_matches
 from uncertain_cep.results.matched_events import MatchedEvents
 from uncertain_cep.results.projection import taken
 

@@ -1,14 +1,16 @@
 """P(match, and one of its events in a box), for matches some of whose events sequences put in order.
 
 With records of ordered sources, or where the order of all is known, the law of an event's time in its match
-is summed over. All other matches are those of moved events that know no sequences.
+is summed over: weighers of independent times do not know it. All other matches are those of moved events that
+know no sequences: posteriors of three events take x0.12 (1,000 ticks) to x0.72 (10 ticks) of the time that
+weighers with broken ties take.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +19,9 @@ from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.candidates.sequenced import SequencedEvents
 from uncertain_cep.operators.sequenced_matches import SequenceWeigher
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.box_parts import Boxes, Events
+from uncertain_cep.results.box_parts import Boxes, Confidences, Events
 
-__all__ = ["Confidences", "MovedMatches", "OrderedChains", "SpoilersInOrder"]
+__all__ = ["MovedMatches", "OrderedChains", "SpoilersInOrder"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -28,20 +30,7 @@ _LAWS_KEPT: Final = 4096
 """Laws of events in matches with records that are kept while quantiles are looked for."""
 
 
-class Confidences(Protocol):
-    """P(match, and one of its events in a box)."""
-
-    def of(self, boxes: Boxes) -> Float64:
-        """Return it for each box, (n,) float64."""
-
-    def centres(self, match: Int64, event: Int64) -> Float64:
-        """Return P(match) times the mean of an event's time given the match, less its first tick, (n,)."""
-
-    def in_between(self, match: Int64) -> tuple[Int64, Int64]:
-        """Return the events that could spoil matches: the matches, and the rows, both (k,)."""
-
-
-class OrderedChains:
+class OrderedChains(Confidences):
     """Matches with records of ordered sources, or of events whose order is known throughout.
 
     Each is one with the probability ``unspoiled``, (k,) float64, where it is in time.
@@ -95,10 +84,6 @@ class OrderedChains:
             found[n] = (law * (np.arange(len(law)) + (first - int(self._events.lower[own])))).sum()
         return found
 
-    def in_between(self, match: Int64) -> tuple[Int64, Int64]:
-        """Return nothing, see :class:`SpoilersInOrder`."""
-        return match[:0], match[:0]
-
 
 class SpoilersInOrder:
     """Events that could spoil matches in a known order, by their times.
@@ -128,7 +113,7 @@ class SpoilersInOrder:
         return _KnownSpoilers(confidences, self)
 
 
-class _KnownSpoilers:
+class _KnownSpoilers(Confidences):
     """Confidences of matches, and events that could spoil them."""
 
     def __init__(self, confidences: Confidences, spoilers: SpoilersInOrder) -> None:
@@ -187,7 +172,7 @@ class MovedMatches:
         return here, own, self._shift[own]
 
 
-class _Unshifted:
+class _Unshifted(Confidences):
     """Confidences of matches whose events were moved."""
 
     def __init__(self, confidences: Confidences, moved: MovedMatches) -> None:
@@ -199,6 +184,3 @@ class _Unshifted:
 
     def centres(self, match: Int64, event: Int64) -> Float64:
         return self._confidences.centres(*self._moved.moved(match, event)[:2])
-
-    def in_between(self, match: Int64) -> tuple[Int64, Int64]:
-        return match[:0], match[:0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -203,3 +204,27 @@ def test_json_is_read_alike_with_kernels_and_without(
         path.write_text("\n".join(lines), encoding="utf-8")
         compiled, plain = _both_ways(lambda: read_file(path, columns, options))
         assert compiled == plain
+
+
+@pytest.mark.parametrize("name", ["trace.csv", "trace.jsonl"])
+def test_threads_of_arrow_do_not_hold_the_last_reference_to_a_file(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would ask for the interpreter's lock, which ends a process that is about to end."""
+    files: list[weakref.ref[pa.PythonFile]] = []
+    made = pa.PythonFile
+
+    def noted(stream: Any, mode: str) -> pa.PythonFile:
+        file = made(stream, mode)
+        files.append(weakref.ref(file))
+        return file
+
+    monkeypatch.setattr(pa, "PythonFile", noted)
+    file = tmp_path / name
+    if name.endswith("csv"):
+        file.write_text("type,id,lower,upper\nA,1,2,3\n")
+    else:
+        file.write_text('{"type": "A", "id": 1, "more": {"x": [1]}}\n')
+    assert read_file(file).num_rows == 1
+    assert files
+    assert all(reference() is not None for reference in files[-8:])

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from uncertain_cep.config.limits import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.traces.arrow_files import python_file
 from uncertain_cep.traces.bounded import CSV_BLOCKS, header_names, long_line_fault, straddles
 from uncertain_cep.traces.exact_numbers import WatchedStream, marked, with_exact_numbers
 from uncertain_cep.traces.faulty_rows import shown
@@ -151,7 +152,7 @@ def _read_blocks(
             with (
                 opened() as stream,
                 pacsv.open_csv(
-                    stream, read_options=read, parse_options=parse, convert_options=convert
+                    python_file(stream), read_options=read, parse_options=parse, convert_options=convert
                 ) as reader,
             ):
                 types |= dict(zip(reader.schema.names, reader.schema.types, strict=True))
@@ -173,7 +174,8 @@ def _csv_table(opened: Callable[[], Any], parse: Any, convert: Any, names: list[
         read = pacsv.ReadOptions(block_size=block_size, column_names=names)
         try:
             with opened() as stream:
-                return pacsv.read_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
+                file = python_file(stream)
+                return pacsv.read_csv(file, read_options=read, parse_options=parse, convert_options=convert)
         except pa.ArrowInvalid as error:
             if block_size == CSV_BLOCKS[-1] or not straddles(error):
                 raise
@@ -213,7 +215,7 @@ def _broken_rows(path: Path, parse: Any, names: list[str] | None, options: FileO
     with opened_table(path, options) as stream:
         # Only a single thread can number the rows.
         read = pacsv.ReadOptions(use_threads=False, block_size=CSV_BLOCKS[-1], column_names=names)
-        pacsv.read_csv(stream, read_options=read, parse_options=parse)
+        pacsv.read_csv(python_file(stream), read_options=read, parse_options=parse)
     if broken > FAULT_LIMIT:
         more = broken - FAULT_LIMIT
         faults.append(TraceFault(f"{more:,} more rows are broken like these", file=str(path), count=more))

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.running.compiling import compiled_for_reading, spent_reading
+from uncertain_cep.traces.arrow_files import python_file
 from uncertain_cep.traces.bounded import (
     CSV_BLOCKS,
     LONGEST_LINE,
@@ -274,7 +275,7 @@ def _parsed_json(block: bytes, fields: Sequence[pa.Field], *, unexpected: str) -
 
     options = pajson.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior=unexpected)
     for block_size in CSV_BLOCKS:
-        guarded = pa.PythonFile(NestingGuard(io.BytesIO(block)), "r")
+        guarded = python_file(NestingGuard(io.BytesIO(block)))
         try:
             return pajson.read_json(guarded, pajson.ReadOptions(block_size=block_size), options)
         except pa.ArrowInvalid as error:

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.shared.records import Records
+from confidence.timed.factors import TooManyCellsError
 
 __all__ = [
     "Apart",
     "Node",
-    "TooManyCellsError",
     "contracted",
     "reversed_nodes",
     "step_between",
@@ -26,14 +26,6 @@ __all__ = [
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-
-class TooManyCellsError(ValueError):
-    """A probability is a sum over more ticks together than allowed."""
-
-    def __init__(self, cells: int) -> None:
-        self.cells = cells
-        super().__init__(f"{cells} cells")
 
 
 class Node(NamedTuple):

@@ -25,12 +25,12 @@ from confidence.flat_lists import starts_of
 from confidence.shared.contracted import (
     Apart,
     Node,
-    TooManyCellsError,
     contracted,
     reversed_nodes,
     without_implied,
 )
 from confidence.shared.held import Offsets, OwnTimes
+from confidence.timed.factors import TooManyCellsError
 from uncertain_cep.candidates.own_times import SharedClocks, offset_bounds, shared_clocks
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.sequenced import SequencedEvents

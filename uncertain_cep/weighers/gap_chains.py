@@ -9,7 +9,7 @@ from confidence import Limits
 from eventbased.gaps.gap_confidences import GapConfidences
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
-from uncertain_cep.weighers.weigher import CANNOT, Declined
+from uncertain_cep.weighers.weigher import Declined, price_of_sweeps
 
 __all__ = ["GapChains"]
 
@@ -38,19 +38,7 @@ class GapChains:
 
         That is the pairs of ticks of neighbours whose intervals overlap, and the ticks of others.
         """
-        if model.pools is None or model.scratch is None:
-            return np.full(model.count, CANNOT)
-        if len(model.held.start):
-            # For each choice of offsets anew; given these, times have few ticks.
-            return np.where(model.tied, CANNOT, 1.0)
-        matches = model.matches
-        lower, upper = model.bounds()
-        ticks = (upper - lower + 1).astype(np.float64)
-        pairs = ticks.copy()
-        pairs[1:] *= np.where(upper[:-1] >= lower[1:], ticks[:-1], 1.0)
-        pairs[matches.start[:-1]] = 0.0
-        found: Float64 = np.add.reduceat(pairs, matches.start[:-1]) if len(pairs) else np.zeros(0)
-        return np.where(model.tied, CANNOT, found)
+        return price_of_sweeps(model, overlaps=True)
 
     def weigh(self, model: MatchModel, out: Columns) -> Declined:
         """Fill the answers of matches; return those whose gaps are coupled by too many events."""

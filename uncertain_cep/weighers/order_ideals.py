@@ -13,7 +13,7 @@ from uncertain_cep.plan.event_order import InSets
 from uncertain_cep.query.branches import PartialOrder
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
-from uncertain_cep.weighers.weigher import CANNOT, Declined
+from uncertain_cep.weighers.weigher import Declined, price_of_sweeps
 
 __all__ = ["Ideals", "order_confidences"]
 
@@ -63,16 +63,7 @@ class Ideals:
 
     def price(self, model: MatchModel) -> Float64:
         """Return the ticks of all events, (k,) float64: what one step of a sweep costs, at least."""
-        if model.pools is None or model.scratch is None:
-            return np.full(model.count, CANNOT)
-        if len(model.held.start):
-            # For each choice of offsets anew; given these, times have few ticks.
-            return np.where(model.tied, CANNOT, 1.0)
-        matches = model.matches
-        lower, upper = model.bounds()
-        ticks = (upper - lower + 1).astype(np.float64)
-        found: Float64 = np.add.reduceat(ticks, matches.start[:-1]) if len(ticks) else np.zeros(0)
-        return np.where(model.tied, CANNOT, found)
+        return price_of_sweeps(model, overlaps=False)
 
     def weigh(self, model: MatchModel, out: Columns) -> Declined:
         """Fill the answers of matches; return those whose order has too many ideals, or takes too long."""

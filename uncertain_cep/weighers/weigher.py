@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns
 
-__all__ = ["CANNOT", "WRITTEN_OUT", "Declined", "Weigher"]
+__all__ = ["CANNOT", "WRITTEN_OUT", "Declined", "Weigher", "price_of_sweeps"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -23,6 +23,26 @@ WRITTEN_OUT: Final = 100_000.0
 
 Declined = dict[int, tuple[float, float]]
 """Matches that a weigher gives back while it weighs: about how many steps each takes, and the limit."""
+
+
+def price_of_sweeps(model: MatchModel, overlaps: bool) -> Float64:
+    """Return the ticks of all events of each match, (k,) float64; CANNOT where a sequence breaks a tie.
+
+    With ``overlaps``, the pairs of ticks of neighbours whose intervals overlap.
+    """
+    if model.pools is None or model.scratch is None:
+        return np.full(model.count, CANNOT)
+    if len(model.held.start):
+        # For each choice of offsets anew; given these, times have few ticks.
+        return np.where(model.tied, CANNOT, 1.0)
+    start = model.matches.start
+    lower, upper = model.bounds()
+    ticks = (upper - lower + 1).astype(np.float64)
+    if overlaps:
+        ticks[1:] *= np.where(upper[:-1] >= lower[1:], ticks[:-1], 1.0)
+        ticks[start[:-1]] = 0.0
+    summed: Float64 = np.add.reduceat(ticks, start[:-1]) if len(ticks) else np.zeros(0)
+    return np.where(model.tied, CANNOT, summed)
 
 
 class Weigher(Protocol):

@@ -67,6 +67,16 @@ def _contiguity_limits(events: ForbiddenEvents, upper: Int64, group: Int64) -> I
     return limit
 
 
+def _negated(plan: EvaluationPlan, table: pa.Table, starts: Int64) -> Iterator[tuple[Int64, _Pool]]:
+    """Yield the rows that each negated component takes, and their pool; ``starts``: rows of first events."""
+    gaps = plan.bound.gaps
+    for number, negation in enumerate(plan.negations):
+        rows = rows_taken(plan, table, negation.component)
+        is_tied = gaps is None or negation.component.variable not in gaps.untied
+        keys = plan.partitioning.of_negation(number) if is_tied else []
+        yield rows, _grouped(table, rows, np.arange(len(rows)), starts, keys)
+
+
 def forbidden_events(
     plan: EvaluationPlan,
     table: pa.Table,
@@ -107,16 +117,11 @@ def forbidden_events(
         everything = np.arange(table.num_rows)
         between = len(pools)
         pools.append(_grouped(table, everything, everything, rows, [(name, name) for name in names]))
-    negated = []
-    negated_rows = []
-    for number, negation in enumerate(plan.negations):
-        rows_negated = rows_taken(plan, table, negation.component)
-        gaps = plan.bound.gaps
-        is_tied = gaps is None or negation.component.variable not in gaps.untied
-        keys = plan.partitioning.of_negation(number) if is_tied else []
+    negated, negated_rows = [], []
+    for rows_negated, pool in _negated(plan, table, starts):
         negated.append(len(pools))
         negated_rows.append(rows_negated)
-        pools.append(_grouped(table, rows_negated, np.arange(len(rows_negated)), starts, keys))
+        pools.append(pool)
     rules = GapRules(
         taking,
         between,

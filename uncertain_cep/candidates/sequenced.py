@@ -178,6 +178,15 @@ def _refuse(events: SequencedEvents, what: str) -> None:
     )
 
 
+def _ranks(rows: Int64, sequence: Int64, source: Int64) -> Int64:
+    """Return for each event its rank among those with a sequence, -1 without; rows come in this order."""
+    rank = np.full(len(source), -1)
+    rank[rows] = np.cumsum(
+        (np.diff(sequence[rows], prepend=0) != 0) | (np.diff(source[rows], prepend=-1) != 0)
+    )
+    return rank
+
+
 def sequenced(
     plan: EvaluationPlan, table: pa.Table, pmfs: ExplicitPmfs | None, lower: Int64, upper: Int64
 ) -> SequencedEvents | None:
@@ -205,10 +214,7 @@ def sequenced(
     in_order = _is_ordered(table, names) & (source >= 0)
     rows = np.flatnonzero(has_sequence)
     rows = rows[np.lexsort((sequence[rows], source[rows]))]
-    rank = np.full(count, -1)
-    rank[rows] = np.cumsum(
-        (np.diff(sequence[rows], prepend=0) != 0) | (np.diff(source[rows], prepend=-1) != 0)
-    )
+    rank = _ranks(rows, sequence, source)
     bounds = own_lower.copy(), own_upper.copy()
     cluster, place = np.full((2, count), -1)
     clusters: list[tuple[Int64, Int64, Int64]] = []

@@ -96,6 +96,20 @@ def searched(kind: type[BacktrackingSearch], context: ExecutionContext) -> Itera
         yield from kind(inner, candidates, rows, window).chunks()
 
 
+def _laws(context: ExecutionContext, times: tuple[Int64, Int64]) -> tuple[Int64, Pmfs, Int64]:
+    """Return where each event has its law, (n,) int64, the laws, and where forbidden events have theirs."""
+    pmfs, clocks = context.pmfs, context.clocks
+    offset = np.full(context.table.num_rows, -1) if pmfs is None else pmfs.offset
+    laws = Pmfs.of(np.zeros(0) if pmfs is None else pmfs.values, *times, offset)
+    if clocks is not None:
+        offset, laws = clocks.laws(*times)
+    if context.existence is None:
+        return offset, laws, offset
+    by_clock = None if clocks is None else clocks.own.offset
+    laws, forbidding = context.existence.forbidding(laws, offset, slice(None), by_clock)
+    return offset, laws, forbidding
+
+
 class BacktrackingSearch:
     """The candidates of one layout, what is forbidden among them, and the conditions.
 
@@ -105,22 +119,14 @@ class BacktrackingSearch:
     """
 
     def __init__(self, context: ExecutionContext, laid: Candidates, rows: Int64, window: int) -> None:
-        plan, table, selection, pmfs = context.plan, context.table, context.candidates, context.pmfs
+        plan, table, selection = context.plan, context.table, context.candidates
         clocks, ties = context.clocks, context.ties
         times = context.ticks if ties is None else ties.events.times
         self._context, self._plan, self._table = context, plan, table
         self._laid, self._rows, self._window = laid, rows, window
         count = len(rows)
         self._base = laid.base[:count]
-        self._offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
-        values = np.zeros(0) if pmfs is None else pmfs.values
-        self._pmfs = Pmfs.of(values, *times, self._offset)
-        if clocks is not None:
-            self._offset, self._pmfs = clocks.laws(*times)
-        forbidding = self._offset
-        if context.existence is not None:
-            own = None if clocks is None else clocks.own.offset
-            self._pmfs, forbidding = context.existence.forbidding(self._pmfs, self._offset, slice(None), own)
+        self._offset, self._pmfs, forbidding = _laws(context, times)
         forbidden_at = partial(
             forbidden_events, plan, table, selection, first=laid.first, rows=rows, index=laid.source[:count],
             offset=forbidding,

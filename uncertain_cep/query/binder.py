@@ -183,33 +183,10 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     check(query)
     kleene = frozenset(component.variable for component in components_of(query.pattern) if component.kleene)
     binding = Binding(schema, names, kleene, zone=query.zone)
-    predicates: list[TypedExpression] = []
-    equivalences: dict[str, None] = {}
-    times: list[TimeCondition] = []
     counting = query.expected_count is not None or query.probability is not None
-    lasting = has_spans(schema.names)
-    for condition in query.where:
-        if any(isinstance(part, Time) for part in expressions_in(condition)):
-            ends = [
-                _bound_time_condition(
-                    difference, condition.position, domain, binding, counting=counting, lasting=lasting
-                )
-                for difference in differences_of(with_leaves(condition, _counted))
-            ]
-            # Times that cancel are mentioned, too.
-            spoken = [part for part in expressions_in(condition) if isinstance(part, Time)]
-            times += _as_one(
-                [end for end in ends if end is not None],
-                frozenset((part.variable, binding.element(part)) for part in spoken),
-            )
-        elif isinstance(condition, Equivalence):
-            column = binding.column(condition.name, condition.position)
-            if column is not None:
-                equivalences[column[0]] = None
-        else:
-            typed = binding.condition(condition)
-            if typed is not None:
-                predicates.append(typed)
+    predicates, equivalences, times = _bound_conditions(
+        query, domain, binding, counting=counting, lasting=has_spans(schema.names)
+    )
     for message in [] if counting else differences_of_bounds(query, names):
         warn(message)
     predicates += [bound for component in components_of(query.pattern) for bound in _bounds(component)]
@@ -252,6 +229,38 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
         times=tuple(times),
         keys=keys,
     )
+
+
+def _bound_conditions(
+    query: Query, domain: TimeDomain, binding: Binding, *, counting: bool, lasting: bool
+) -> tuple[list[TypedExpression], dict[str, None], list[TimeCondition]]:
+    """Return the predicates of WHERE, the attributes that it equates, and the conditions on times."""
+    predicates: list[TypedExpression] = []
+    equivalences: dict[str, None] = {}
+    times: list[TimeCondition] = []
+    for condition in query.where:
+        if any(isinstance(part, Time) for part in expressions_in(condition)):
+            ends = [
+                _bound_time_condition(
+                    difference, condition.position, domain, binding, counting=counting, lasting=lasting
+                )
+                for difference in differences_of(with_leaves(condition, _counted))
+            ]
+            # Times that cancel are mentioned, too.
+            spoken = [part for part in expressions_in(condition) if isinstance(part, Time)]
+            times += _as_one(
+                [end for end in ends if end is not None],
+                frozenset((part.variable, binding.element(part)) for part in spoken),
+            )
+        elif isinstance(condition, Equivalence):
+            column = binding.column(condition.name, condition.position)
+            if column is not None:
+                equivalences[column[0]] = None
+        else:
+            typed = binding.condition(condition)
+            if typed is not None:
+                predicates.append(typed)
+    return predicates, equivalences, times
 
 
 def _as_one(ends: Sequence[TimeCondition], times: frozenset[tuple[str, Element]]) -> list[TimeCondition]:
@@ -349,23 +358,8 @@ def _bound_time_condition(
             numbers.append((sign, typed))
         else:
             binding.refuse("a time is compared with times, lengths and numbers of ticks only", term.position)
-    is_moment = moment_count != 0
     if len(binding.faults) == faults_before:
-        if moments and domain.tick_nanoseconds is None:
-            message = (
-                "the times of this trace are plain ticks of unknown length: give the tick, such as tick='1ms'"
-            )
-            binding.refuse(message, position)
-        elif difference.earlier is not None and is_moment:
-            message = "the difference of two times is a length: compare it with a length, such as 5 seconds"
-            binding.refuse(message, position)
-        elif difference.earlier is None and domain.unit == "tick" and is_moment:
-            message = "the times of this trace are whole numbers: compare TIME with a whole number of ticks"
-            binding.refuse(message, position)
-        elif difference.earlier is None and domain.unit != "tick" and moment_count != 1:
-            shown = f"TIME({difference.later.variable})"
-            message = f"{shown} is a time: compare it with one, such as TIMESTAMP '2026-01-05 08:00:00'"
-            binding.refuse(message, position)
+        _refuse_kinds(difference, position, domain, binding, moment_count, has_moments=bool(moments))
     later = _reference(difference.later, binding, lasting)
     earlier = None if difference.earlier is None else _reference(difference.earlier, binding, lasting)
     if later == earlier:
@@ -382,6 +376,34 @@ def _bound_time_condition(
         _sum_of(numbers),
         tuple(moments),
     )
+
+
+def _refuse_kinds(
+    difference: Difference,
+    position: Position,
+    domain: TimeDomain,
+    binding: Binding,
+    moment_count: int,
+    *,
+    has_moments: bool,
+) -> None:
+    """Note as a fault what compares a time with a length, or the other way round."""
+    is_moment = moment_count != 0
+    if has_moments and domain.tick_nanoseconds is None:
+        message = (
+            "the times of this trace are plain ticks of unknown length: give the tick, such as tick='1ms'"
+        )
+        binding.refuse(message, position)
+    elif difference.earlier is not None and is_moment:
+        message = "the difference of two times is a length: compare it with a length, such as 5 seconds"
+        binding.refuse(message, position)
+    elif difference.earlier is None and domain.unit == "tick" and is_moment:
+        message = "the times of this trace are whole numbers: compare TIME with a whole number of ticks"
+        binding.refuse(message, position)
+    elif difference.earlier is None and domain.unit != "tick" and moment_count != 1:
+        shown = f"TIME({difference.later.variable})"
+        message = f"{shown} is a time: compare it with one, such as TIMESTAMP '2026-01-05 08:00:00'"
+        binding.refuse(message, position)
 
 
 def _reference(time: Time, binding: Binding, lasting: bool) -> TimeReference:

@@ -198,6 +198,26 @@ def _roles(table: pa.Table, layout: StreamLayout) -> _Roles:
     return roles
 
 
+def _unused_piece(
+    table: pa.Table, lower: Int64, upper: Int64, places: Int64, layout: StreamLayout
+) -> dict[str, Any]:
+    """Return the piece of events that no match or count uses, at some places of a table."""
+    names = layout.plan.names
+    events = table.select([names.type, names.id, names.lower, names.upper]).take(pa.array(places))
+    return {
+        "bucket": int(lower[places[0]] // layout.length % layout.buckets),
+        "kind": OTHERS,
+        "slice": 0,
+        "rows": len(places),
+        "own": len(places),
+        "lower": int(lower[places].min()),
+        # An event that is too long is late in any case.
+        "upper": int(np.where(upper - lower > layout.largest, NEVER, upper)[places].min()),
+        "owner_upper": NOTHING_KNOWN,
+        "blob": packed(events),
+    }
+
+
 def _cut(
     table: pa.Table,
     lower: Int64,
@@ -206,7 +226,7 @@ def _cut(
     roles: _Roles,
     layout: StreamLayout,
 ) -> Iterator[pa.RecordBatch]:
-    length, names = layout.length, layout.plan.names
+    length = layout.length
     first, later, used = roles
     first_slice = lower // length
     # A count belongs to a slice by any time within the interval, a match by the begin of the interval.
@@ -242,22 +262,7 @@ def _cut(
             }
         )
     if not kept.all():
-        places = np.flatnonzero(~kept)
-        unused_events = table.select([names.type, names.id, names.lower, names.upper]).take(pa.array(places))
-        pieces.append(
-            {
-                "bucket": int(first_slice[places[0]] % layout.buckets),
-                "kind": OTHERS,
-                "slice": 0,
-                "rows": len(places),
-                "own": len(places),
-                "lower": int(lower[places].min()),
-                # An event that is too long is late in any case.
-                "upper": int(np.where(upper - lower > layout.largest, NEVER, upper)[places].min()),
-                "owner_upper": NOTHING_KNOWN,
-                "blob": packed(unused_events),
-            }
-        )
+        pieces.append(_unused_piece(table, lower, upper, np.flatnonzero(~kept), layout))
     bounds_of_ids = {"lower": int(lower.min()), "upper": int(upper.min())}
     unused = dict.fromkeys(PIECES.names, 0) | bounds_of_ids | {"kind": IDS}
     pieces += [unused | piece for piece in id_pieces(table, end, used, layout)]

@@ -165,6 +165,10 @@ def _oddities(
         if kind.lengths[2] > 1000 * kind.lengths[1]:
             times = kind.lengths[2] // kind.lengths[1]
             yield f"an interval of {kind.type} is {times:,} times as long as the middle one"
+    yield from _odd_values(table, names, nulls)
+
+
+def _odd_values(table: pa.Table, names: tuple[str | None, ...], nulls: dict[str, float]) -> Iterator[str]:
     plain: dict[str, str] = {}
     for name in names:
         key = (name or "").strip().casefold()

@@ -64,7 +64,7 @@ from uncertain_cep.query.typed import (
     variables_of,
 )
 from uncertain_cep.query.walks import attributes_in, compares_with_null, components_of, patterns_in
-from uncertain_cep.timeline.domain import TimeDomain
+from uncertain_cep.timeline.domain import ZONE_METADATA, TimeDomain
 from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, has_spans
 from uncertain_cep.traces.checks import check_columns
 from uncertain_cep.traces.source_order import check_order_columns
@@ -108,7 +108,7 @@ def make_plan(
     """
     if changes:
         options = replace(options, **changes)
-    query = as_pairs(query)
+    query = as_pairs(_in_zone_of(query, schema))
     # What may spoil a match behind the known end, and ties that sequences break, are asked of the strategy.
     if options.known_until is None and not (options.sources and options.names.sequence in schema.names):
         query = fewest_events(next_as_any(query))
@@ -259,6 +259,12 @@ _what_matters: Final = attrgetter(
     *(field.name for field in fields(MatchOptions) if field.name not in ("limit", "parameters"))
 )
 _remembered: Final[dict[object, EvaluationPlan]] = {}
+
+
+def _in_zone_of(query: Query, schema: pa.Schema) -> Query:
+    """Return a query that counts hours and days in the zone of the events, unless it has one of its own."""
+    zone = (schema.metadata or {}).get(ZONE_METADATA)
+    return query if zone is None or query.zone is not None else replace(query, zone=zone.decode())
 
 
 def remembered_plan(query: Query | str, schema: pa.Schema, options: MatchOptions) -> EvaluationPlan:

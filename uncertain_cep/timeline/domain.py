@@ -21,6 +21,7 @@ __all__ = [
     "MODEL_COLUMNS",
     "STAMP_METADATA",
     "TICK_METADATA",
+    "ZONE_METADATA",
     "Names",
     "TimeDomain",
     "advice_on_floats",
@@ -41,6 +42,9 @@ TICK_METADATA = b"uncertain_cep.tick"
 
 STAMP_METADATA = b"uncertain_cep.stamp"
 """Key in an Arrow schema's metadata that holds the name of the column of raw stamps, if there is one."""
+
+ZONE_METADATA = b"uncertain_cep.zone"
+"""Key in an Arrow schema's metadata that holds the time zone in which queries count hours and days."""
 
 DEFAULT_TICK = UNIT_NANOSECONDS["us"]
 """Nanoseconds of a tick of timestamps for which none is given, whatever the unit of their column."""

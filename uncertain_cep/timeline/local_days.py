@@ -21,8 +21,8 @@ __all__ = ["Buckets", "LocalDays", "local_days"]
 Int64 = npt.NDArray[np.int64]
 
 _DAY: Final = UNIT_NANOSECONDS["d"]
-_LAST_DAY: Final = (date(2100, 1, 1) - date(1970, 1, 1)).days
-"""The common part of the lengths of days is looked for up to here."""
+_LAST_DAY: Final = (date(2037, 12, 31) - date(1970, 1, 1)).days
+"""The common part of the lengths of days is looked for up to here, as far as it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class LocalDays:
 
     @property
     def common_length(self) -> int:
-        """The longest length, in ticks, that divides all days of the zone from 1970 to 2100."""
+        """The longest length, in ticks, that divides all days of the zone from 1970 to 2037."""
         return max(_common_length(self.zone) // self.tick, 1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any, Final
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.errors import OptionError
+from uncertain_cep.errors import OptionError, warn
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 
 __all__ = ["check_zone", "known_zone", "moments_of", "part_begins", "shown_by_clocks"]
@@ -18,6 +19,9 @@ Int64 = npt.NDArray[np.int64]
 
 _OF_DAYS: Final = ("day", "week", "month", "quarter", "year")
 """Parts of time that are whole days."""
+
+
+_LAST_KNOWN: Final = (date(2038, 1, 1) - date(1970, 1, 1)).days * UNIT_NANOSECONDS["d"]
 
 
 def known_zone(zone: str) -> bool:
@@ -36,7 +40,15 @@ def check_zone(zone: Any) -> None:
 
 
 def shown_by_clocks(nanoseconds: Int64, zone: str) -> pa.Array:
-    """Return the local times of moments, nanoseconds since 1970, as timestamps without a zone."""
+    """Return the local times of moments, nanoseconds since 1970, as timestamps without a zone.
+
+    Arrow knows when clocks are set up to 2037, and warns of nothing: this does.
+    """
+    if len(nanoseconds) and nanoseconds.max() >= _LAST_KNOWN and not zone.startswith(("+", "-")):
+        warn(
+            f"when clocks of {zone} are set is known up to 2037, and there are later times: their hours and "
+            "days are those without summer time"
+        )
     return pc.local_timestamp(pa.array(nanoseconds).cast(pa.timestamp("ns", zone)))
 
 

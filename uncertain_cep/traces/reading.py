@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
-from uncertain_cep.timeline.domain import Names, TimeDomain
+from uncertain_cep.timeline.domain import ZONE_METADATA, Names, TimeDomain
 from uncertain_cep.timeline.durations import parse_duration
 from uncertain_cep.traces.checks import RowOrigin, check_columns, check_ids, check_values
 from uncertain_cep.traces.duplicates import duplicates_message, first_of_equal
@@ -222,6 +222,9 @@ def load_traces(
     if table is not None:
         model_faults, named = _model_faults(table, tick if schema is None else None)
         faults += [origin.placed(fault) for fault in model_faults]
+        if schema is not None and schema.zone is not None:
+            metadata = {**(table.schema.metadata or {}), ZONE_METADATA: schema.zone.encode()}
+            table = table.replace_schema_metadata(metadata)
     roundings = [part.events.rounding for part in kept if part.events.rounding is not None]
     return LoadedTrace(
         table,

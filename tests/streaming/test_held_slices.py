@@ -370,3 +370,36 @@ def test_counts_of_sets_whose_first_event_is_any_of_them() -> None:
         batches.matches.select(["bucket", "expected_count"]).to_pylist() == uc.match(table, query).to_pylist()
     )
     assert uc.match(table, query).to_pylist() == [{"bucket": 0, "expected_count": 1.0}]
+
+
+@given(
+    st.lists(st.integers(0, 30), min_size=1, max_size=5, unique=True),
+    st.integers(2, 12),
+    st.integers(0, 4),
+    st.none() | st.integers(1, 40),
+)
+def test_an_absence_is_told_with_its_slice(
+    orders: list[int], window: int, largest: int, length: int | None
+) -> None:
+    """It is decided a window behind the order, and told with the last one of its slice."""
+    options = StreamOptions(largest, slice_length=length, buckets=1)
+    batches = Batches(f"PATTERN SEQ(A a, !B n) WITHIN {window}", SCHEMA, options, MatchOptions())
+    batches.take(events(*(("A", order, order, order) for order in orders)))
+    slices = batches.layout.length
+    assert slices == (4 * (window + largest) if length is None else length)
+    alerts: dict[int, int] = {}
+    for tick in range(max(orders), max(orders) + 2 * window + slices + 1):
+        batches.take(notice(SCHEMA, HEARTBEAT, tick))
+        for order in batches.matches.column("a").to_pylist():
+            alerts.setdefault(order, tick)
+    for order, tick in alerts.items():
+        last = max(other for other in orders if other // slices == order // slices)
+        end = (order // slices + 1) * slices
+        assert tick == max(last + window, end, max(orders))
+        # Never before it is decided, and less than a slice later.
+        assert order + window <= tick
+        assert tick < max(order + window + slices, max(orders) + 1)
+    assert sorted(alerts) == sorted(orders)
+    batches.take(notice(SCHEMA, CLOSE))
+    # None comes twice.
+    assert sorted(batches.matches.column("a").to_pylist()) == sorted(orders)

@@ -38,6 +38,7 @@ class Part:
     """The modules that it imports."""
     extra: str
     """The extra of the distribution that brings them."""
+    verb: str = "need"
 
     @property
     def command(self) -> str:
@@ -54,10 +55,13 @@ PARTS: Final[Mapping[str, Part]] = {
     "streams": Part("streams on Spark", ("google.protobuf",), "streams"),
     "kafka": Part("Kafka topics as streams", ("google.protobuf", "confluent_kafka"), "kafka"),
     "connect": Part(
-        "Spark Connect", ("grpc", "grpc_status", "google.rpc", "google.protobuf", "zstandard"), "connect"
+        "Spark Connect",
+        ("grpc", "grpc_status", "google.rpc", "google.protobuf", "zstandard"),
+        "connect",
+        "needs",
     ),
     "plot": Part("charts", ("altair",), "plot"),
-    "testing": Part("uc.testing.strategies", ("hypothesis",), "testing"),
+    "testing": Part("uc.testing.strategies", ("hypothesis",), "testing", "needs"),
 }
 
 
@@ -81,7 +85,7 @@ def needed(part: str) -> None:
     requirement = PARTS[part]
     if missing := requirement.missing:
         raise RuntimeEnvironmentError(
-            f"{requirement.what} need{'' if requirement.what.endswith('s') else 's'} packages that are not "
+            f"{requirement.what} {requirement.verb} packages that are not "
             f"installed ({', '.join(missing)}): {requirement.command}"
         )
 

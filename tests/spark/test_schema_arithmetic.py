@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
-from uncertain_cep.spark import read_traces
+from uncertain_cep.spark import file_reading, read_traces, text_spans
 
 RULES: list[Any] = [
     uc.columns("at - slack", "at + 2 * slack + 1 s"),
@@ -87,9 +90,52 @@ def test_days_and_hours_of_a_zone(spark: SparkSession) -> None:
     assert len(expected) == 3
 
 
-def test_ids_of_places_are_for_one_process(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("at\n2024-05-31 10:00:00\n")
+PLACES = """
+[[events]]
+type = "A"
+id = "place"
+time = "at"
+unit = "s"
+where = "k = 1"
+missing = "drop"
+uncertainty = { kind = "exact" }
+"""
+
+
+def test_ids_of_places_are_those_of_a_run_in_process(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long files are read in spans, and Parquet in row groups; paths are as the caller wrote them."""
+    monkeypatch.setattr(text_spans, "BYTES_PER_SPAN", 60)
+    monkeypatch.setattr(file_reading, "ROWS_PER_PART", 5)
+    monkeypatch.chdir(tmp_path)
+    rows = pa.table(
+        {"at": [None if n % 7 == 6 else n for n in range(40)], "k": [n % 3 % 2 for n in range(40)]}
+    )
+    Path("logs").mkdir()
+    pacsv.write_csv(rows, "logs/a.csv")
+    Path("b.jsonl").write_text("".join(f"{json.dumps(row)}\n\n" for row in rows.to_pylist()))
+    pq.write_table(rows, "c.parquet", row_group_size=5)
     schema = tmp_path / "schema.toml"
-    schema.write_text('[[events]]\ntype = "A"\nid = "place"\ntime = "at"\nuncertainty = { kind = "exact" }\n')
-    with pytest.raises(uc.OptionError, match="Spark reads files in parts that do not know their place"):
-        read_traces(spark, tmp_path / "a.csv", schema)
+    schema.write_text(PLACES)
+    paths = ["logs", "b.jsonl", str(tmp_path / "c.parquet")]
+    expected = uc.read_traces(paths, schema)
+    frame = read_traces(spark, paths, schema)
+    assert sorted(row.id for row in frame.select("id").collect()) == sorted(expected["id"].to_pylist())
+    assert {"logs/a.csv:2", f"{tmp_path}/c.parquet:38"} <= set(expected["id"].to_pylist())
+    query = "PATTERN SEQ(A a, A b) WITHIN 2 s"
+    pairs = [(row.a, row.b) for row in uc.match(frame, query).select("a", "b").collect()]
+    assert sorted(pairs) == sorted(
+        (row["a"], row["b"]) for row in uc.match(expected, query).select(["a", "b"]).to_pylist()
+    )
+
+
+def test_ids_of_places_of_several_tables(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("at\n100\n160\n")
+    schema = tmp_path / "schema.toml"
+    table = PLACES.replace('where = "k = 1"\n', "")
+    schema.write_text(table + table.replace('"A"', '"B"'))
+    expected = uc.read_traces(tmp_path / "a.csv", schema)["id"].to_pylist()
+    frame = read_traces(spark, tmp_path / "a.csv", schema)
+    assert sorted(row.id for row in frame.select("id").collect()) == sorted(expected)
+    assert f"{tmp_path}/a.csv:2:B" in expected

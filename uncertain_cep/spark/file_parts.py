@@ -123,7 +123,9 @@ class EventFiles:
         for place, step in enumerate(steps):
             first = self.firsts[part.file] + place * whole + skipped
             try:
-                events = step_events(raw, step, reading, days=self.days, first_id=first)
+                events = step_events(
+                    raw, step, reading, number=part.file, days=self.days, first_id=first, before=part.before
+                )
             except TraceError as error:
                 raise TraceError(
                     renumbered(error.faults, np.arange(part.before, part.before + raw.num_rows))

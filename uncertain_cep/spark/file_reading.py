@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from uncertain_cep.config.limits import BATCH_ROWS, MOST_COMPARED_TYPES
-from uncertain_cep.errors import OptionError, TraceError, TraceFault, UncertainCepError, UncertainCepWarning
+from uncertain_cep.errors import TraceError, TraceFault, UncertainCepError, UncertainCepWarning
 from uncertain_cep.spark.task_remarks import TaskRemarks
 from uncertain_cep.spark.text_spans import lines_are_rows, zones_of
 from uncertain_cep.timeline.domain import Names, is_text, with_noted_tick
@@ -29,7 +29,7 @@ from uncertain_cep.traces.formats import FileOptions, TraceFile
 from uncertain_cep.traces.intervals import IntervalOptions, merged_times
 from uncertain_cep.traces.raw_stamps import stamps_of_step
 from uncertain_cep.traces.reading_steps import Step, all_days, model_events, raw_tables
-from uncertain_cep.traces.rows import PLACE, Events, events_of_rows, id_source
+from uncertain_cep.traces.rows import Events, Place, events_of_rows, id_source
 from uncertain_cep.traces.stamp_remarks import collected_remarks
 
 __all__ = [
@@ -115,20 +115,36 @@ class Reading:
     """The attributes to read if the schema lists none; None: all."""
     stamp: str | None = None
     """The column of raw stamps to add, if one is."""
+    places: tuple[tuple[str, int], ...] = ()
+    """The path of each file as the caller wrote it, and the rows before a span; for ids that name places."""
 
 
 def step_events(
-    raw: pa.Table, step: Step, reading: Reading, *, days: bool = True, first_id: int = 1
+    raw: pa.Table,
+    step: Step,
+    reading: Reading,
+    *,
+    number: int,
+    days: bool = True,
+    first_id: int = 1,
+    before: int | None = None,
 ) -> Events:
-    """Return the events that a table of a schema makes of the rows of a file."""
+    """Return the events that a table of a schema makes of rows of the file, or span of one, of a number.
+
+    ``before`` is how many rows of the file stand before these (None: those before the span).
+    """
     if step.model:
         return model_events(raw, reading.tick)
-    if step.events.id == PLACE and PLACE not in raw.column_names:
-        raise OptionError(
-            f'{step.name}.id = "{PLACE}": Spark reads files in parts that do not know their place; write '
-            "--engine local, or read the files with uncertain_cep.read_traces"
+    place = None
+    if reading.places:
+        file, before_span = reading.places[number]
+        several = len(reading.work[number][1]) > 1
+        place = Place.of_step(
+            file, step.events, several=several, before=before_span if before is None else before
         )
-    events = events_of_rows(raw, step.events, step.rule, tick=reading.own_tick, days=days, first_id=first_id)
+    events = events_of_rows(
+        raw, step.events, step.rule, tick=reading.own_tick, days=days, first_id=first_id, place=place
+    )
     if reading.stamp is None:
         return events
     stamps = stamps_of_step(raw, step, events, reading.own_tick)
@@ -238,7 +254,7 @@ def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str |
     sound = True
     for step in steps:
         try:
-            events = step_events(raw, step, reading, days=days)
+            events = step_events(raw, step, reading, number=number, days=days)
             made.append(events)
             for extremes, (_, before, rows) in zip(parts, groups or (), strict=True):
                 extremes += _extremes(events, before, before + rows)
@@ -353,7 +369,7 @@ def events_of_files(
             first = firsts[number] + place * raw.num_rows
             try:
                 with quiet():
-                    events = step_events(raw, step, reading, days=days, first_id=first)
+                    events = step_events(raw, step, reading, number=number, days=days, first_id=first)
                 table = with_types(events.table, schema)
             except TraceError as error:
                 raise TraceError([replace(fault, file=str(file.path)) for fault in error.faults]) from None

@@ -157,14 +157,15 @@ def used_of_traces(
     asks_stamps = raw_stamps and told_stamps(schema) and not options.deduplicate
     stamp = "stamp" if asks_stamps else None
     reading = Reading(work, options, tick, tick or reader_tick(steps), used, stamp)
+    roots = dict(zip(places, path_list, strict=True))
+    reading = replace(reading, places=_places(work, roots, {}))
     descriptions = _told(spark, reading)
     if refused := files_to_read_whole(descriptions):
-        descriptions |= _told(
-            spark, replace(reading, work=tuple((file, tuple(steps[file])) for file in refused))
-        )
+        whole = tuple((file, tuple(steps[file])) for file in refused)
+        descriptions |= _told(spark, replace(reading, work=whole, places=_places(whole, roots, {})))
         spans |= {file: [file] for file in refused}
         work = _work(steps, spans)
-        reading = replace(reading, work=work)
+        reading = replace(reading, work=work, places=_places(work, roots, {}))
     if mixed := mixed_columns(_schema(row) for row in descriptions.values()):
         reading = replace(reading, options=replace(options, as_text=tuple(sorted(mixed))))
         descriptions = _told(spark, reading)
@@ -182,6 +183,7 @@ def used_of_traces(
     for message in dict.fromkeys(message for row in rows for message in row["said"]):
         warn(message)
     counts = {row["file"]: row["rows"] for row in rows}
+    reading = replace(reading, places=_places(work, roots, counts))
     # The types of a file without rows are a guess.
     empty = {
         row["file"]: _schema(row).empty_table() for row in rows if row["rows"] or not any(counts.values())
@@ -192,7 +194,7 @@ def used_of_traces(
     if merged:
         warn(merged_message(merged, reading.own_tick))
     parts_with_events = [
-        Part(str(file.path), step_events(table, step, reading, days=days))
+        Part(str(file.path), step_events(table, step, reading, number=number, days=days))
         for number, table in empty.items()
         for file, parts in [work[number]]
         for step in parts
@@ -280,6 +282,23 @@ def _schema(described: Mapping[str, Any]) -> pa.Schema:
 
 def _work(steps: Mapping[TraceFile, Sequence[Step]], spans: Mapping[TraceFile, list[TraceFile]]) -> FileWork:
     return tuple((span, tuple(parts)) for file, parts in steps.items() for span in spans[file])
+
+
+def _places(
+    work: FileWork, roots: Mapping[Any, str | Path], counts: Mapping[int, int]
+) -> tuple[tuple[str, int], ...]:
+    """Return the path of each file as the caller wrote it, and how many rows stand before a span of it.
+
+    ``roots`` has the paths that the caller wrote by absolute ones, ``counts`` the rows of files by number.
+    """
+    rows: dict[Path, int] = {}
+    places = []
+    for number, (file, _) in enumerate(work):
+        written = roots.get(file.root)
+        path = str(file.path) if written is None else str(Path(written, file.path.relative_to(file.root)))
+        places.append((path, rows.get(file.path, 0)))
+        rows[file.path] = rows.get(file.path, 0) + counts.get(number, 0)
+    return tuple(places)
 
 
 def _numbers(spark: SparkSession, reading: Reading) -> DataFrame:

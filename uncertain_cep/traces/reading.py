@@ -32,7 +32,7 @@ from uncertain_cep.traces.reading_steps import (
     reading_steps,
     unused_keys,
 )
-from uncertain_cep.traces.rows import Part, assembled, events_of_rows
+from uncertain_cep.traces.rows import Part, Place, assembled, events_of_rows
 from uncertain_cep.traces.schema import TraceSchema, given_schema
 from uncertain_cep.traces.source_order import check_order_columns
 from uncertain_cep.traces.time_formats import TimeFormat
@@ -176,7 +176,7 @@ def load_traces(
         rows += raw.num_rows
         several = len(plan[file]) > 1
         for step in plan[file]:
-            place = str(file.path), f":{step.events.type}" if several and step.events.type else ""
+            place = Place.of_step(str(file.path), step.events, several=several)
             stamps.setdefault(step.rule.stamps(step.events.time), raw.schema)
             try:
                 events = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,7 @@ __all__ = [
     "PLACE",
     "Events",
     "Part",
+    "Place",
     "assembled",
     "events_of_rows",
     "id_column",
@@ -48,6 +49,21 @@ _NAMES: Final = Names()
 PLACE: Final = "place"
 """As the id of events: the file and the row that each is of, unless that is a column of the rows."""
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]+)\}")
+
+
+class Place(NamedTuple):
+    """Where rows stand."""
+
+    file: str
+    suffix: str = ""
+    """The end of ids, behind the number of a row."""
+    before: int = 0
+    """The rows of the file before these."""
+
+    @classmethod
+    def of_step(cls, file: str, events: EventsSchema, *, several: bool, before: int = 0) -> Place:
+        """Return the place of rows of a file of which ``several`` tables of a schema may make events."""
+        return cls(file, f":{events.type}" if several and events.type else "", before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +123,13 @@ def events_of_rows(
     tick: str | None,
     days: bool = True,
     first_id: int = 1,
-    place: tuple[str, str] | None = None,
+    place: Place | None = None,
 ) -> Events:
     """Return the events of raw rows, which have all of `needed_columns`.
 
     Where neither the schema nor the rows have an id, row ``i`` gets ``first_id + i``. The default of ``tick``
-    is that of `intervals_of`; ``days`` tells whether it may be a day. Of ids that name the place of a row
-    ``place`` has the file, and what stands behind the number. Errors number the rows as in ``raw``.
+    is that of `intervals_of`; ``days`` tells whether it may be a day. ``place`` says where the rows stand,
+    for ids that name it. Errors number the rows as in ``raw``.
     """
     # The place of each row in ``raw``, and its number in the file; None: as they are.
     rows: IntArray | None = None
@@ -247,11 +263,10 @@ def id_column(
         raise TraceError(TraceFault(message, column=template)) from None
 
 
-def _places(place: tuple[str, str], rows: IntArray | None, count: int) -> pa.Array:
+def _places(place: Place, rows: IntArray | None, count: int) -> pa.Array:
     """Return the file and the number of each row, as messages about rows have them, with a suffix."""
-    file, suffix = place
-    numbers = pa.array((np.arange(count) if rows is None else rows) + 1).cast(pa.string())
-    return pc.binary_join_element_wise(f"{file}:", numbers, suffix, "")
+    numbers = pa.array((np.arange(count) if rows is None else rows) + place.before + 1).cast(pa.string())
+    return pc.binary_join_element_wise(f"{place.file}:", numbers, place.suffix, "")
 
 
 def _filled(raw: pa.Table, template: str) -> pa.ChunkedArray:

@@ -112,6 +112,30 @@ _ATTRIBUTES: Final[Mapping[str, st.SearchStrategy[Any]]] = {
 }
 
 
+def _drawn_pattern(
+    draw: st.DrawFn, types: Sequence[str], components: int
+) -> tuple[Pattern, list[Component], Strategy]:
+    """Draw a pattern; return it with its positive components and a strategy that it can have."""
+    names = iter("abcdefgh")
+    shape = draw(st.sampled_from(["SEQ", "SEQ", "SEQ", "AND", "OR"]))
+    count = draw(st.integers(1 if shape == "SEQ" else 2, max(components, 2)))
+    positive = [_component(draw, types, next(names)) for _ in range(count)]
+    pattern: Pattern
+    strategy: Strategy = "skip_till_any_match"
+    if shape == "AND":
+        pattern = And(tuple(positive))
+    elif shape == "OR":
+        pattern = Or(tuple(positive))
+    else:
+        items: list[Component] = list(positive)
+        if draw(st.booleans()):
+            negated = Component(next(names), (draw(st.sampled_from(types)),), negated=True)
+            items.insert(draw(st.integers(0, count)), negated)
+        pattern = Seq(tuple(items))
+        strategy = draw(st.sampled_from(STRATEGIES))
+    return pattern, positive, strategy
+
+
 @st.composite
 def queries(
     draw: st.DrawFn,
@@ -143,31 +167,16 @@ def queries(
     PATTERN SEQ(A a)
     WITHIN 1
     """
-    names = iter("abcdefgh")
-    shape = draw(st.sampled_from(["SEQ", "SEQ", "SEQ", "AND", "OR"]))
-    count = draw(st.integers(1 if shape == "SEQ" else 2, max(most, 2)))
-    positive = [_component(draw, types, next(names)) for _ in range(count)]
-    pattern: Pattern
-    strategy: Strategy = "skip_till_any_match"
-    if shape == "AND":
-        pattern = And(tuple(positive))
-    elif shape == "OR":
-        pattern = Or(tuple(positive))
-    else:
-        items: list[Component] = list(positive)
-        if draw(st.booleans()):
-            negated = Component(next(names), (draw(st.sampled_from(types)),), negated=True)
-            items.insert(draw(st.integers(0, count)), negated)
-        pattern = Seq(tuple(items))
-        strategy = draw(st.sampled_from(STRATEGIES))
+    pattern, positive, strategy = _drawn_pattern(draw, types, most)
+    count, is_or = len(positive), isinstance(pattern, Or)
     compared = [component.variable for component in positive if not component.kleene]
     conditions: list[tuple[str, Predicate]] = []
-    if len(compared) > 1 and shape != "OR" and draw(st.booleans()):
+    if len(compared) > 1 and not is_or and draw(st.booleans()):
         conditions.append(
             _comparison(compared[0], compared[1], value, draw(st.sampled_from(list(COMPARISONS))))
         )
     # What equates one component alone ties nothing together, and makes no partition.
-    agree = (key,) if count > 1 and shape != "OR" and draw(st.booleans()) else ()
+    agree = (key,) if count > 1 and not is_or and draw(st.booleans()) else ()
     window = draw(st.integers(1, longest))
     conditions_text = " AND ".join([*(f"[{name}]" for name in agree), *(text for text, _ in conditions)])
     variables = ", ".join(f"{c.variable}[]" if c.kleene else c.variable for c in positive)

@@ -19,6 +19,7 @@ from uncertain_cep.traces.cluster_simulation import (
     SECOND,
     Attempts,
     Fetches,
+    Metrics,
     measure,
     schedule_maps,
     schedule_reduces,
@@ -149,6 +150,20 @@ def _task_log(
     return table, true_time[order]
 
 
+def _metric_log(metrics: Metrics, order: Ints, node_names: list[str], first_id: int) -> pa.Table:
+    """Return the metrics as events, in an order, with ids from one on."""
+    names = np.unique(metrics.name)
+    return pa.table(
+        {
+            "type": _names(names.tolist(), np.searchsorted(names, metrics.name[order])),
+            "id": first_id + np.arange(len(order)),
+            "time": _times(metrics.time[order]),
+            "nodeId": _names(node_names, metrics.node[order]),
+            "value": metrics.value[order],
+        }
+    )
+
+
 def cluster_trace(minutes: int = 60, nodes: int = 10, seed: int = 2010) -> ClusterTrace:
     """Simulate a cluster that runs MapReduce jobs while it is monitored, after the paper's case study.
 
@@ -195,19 +210,9 @@ def cluster_trace(minutes: int = 60, nodes: int = 10, seed: int = 2010) -> Clust
     node_names = [f"node{number:0{max(2, len(str(nodes)))}d}" for number in range(1, nodes + 1)]
     tasks, task_times = _task_log(_logged(rng, maps, reduces, fetches), node_names, offset, duration)
     order = np.lexsort((metrics.node, metrics.name, metrics.time))
-    metric_ids = len(tasks) + np.arange(len(order))
-    metric_names = np.unique(metrics.name)
     return ClusterTrace(
         tasks=tasks,
-        metrics=pa.table(
-            {
-                "type": _names(metric_names.tolist(), np.searchsorted(metric_names, metrics.name[order])),
-                "id": metric_ids,
-                "time": _times(metrics.time[order]),
-                "nodeId": _names(node_names, metrics.node[order]),
-                "value": metrics.value[order],
-            }
-        ),
+        metrics=_metric_log(metrics, order, node_names, len(tasks)),
         clock_offsets=pa.table(
             {
                 "nodeId": pa.array(node_names, pa.string()),

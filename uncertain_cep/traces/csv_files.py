@@ -91,16 +91,40 @@ def read_csv(
     except pa.ArrowInvalid as error:
         if span is not None:
             raise
-        if straddles(error):
-            with opened_table(path, options) as stream:
-                raise TraceError(long_line_fault(io.BufferedReader(stream))) from None
-        # Arrow cannot hand on a broken row that is no text.
-        faults = _broken_text(path, options)
-        if not faults and "CSV parse" in str(error):
-            faults = _broken_rows(path, parse, named, options)
+        faults = _faults_of(error, path, parse, named, options)
         if not faults:
             raise
         raise TraceError(faults) from None
+    table = _with_texts(table, path, options)
+
+    def texts(names: list[str]) -> pa.Table:
+        as_text = pacsv.ConvertOptions(
+            include_columns=names,
+            column_types=dict.fromkeys(names, pa.string()),
+            null_values=["", *options.nulls],
+            strings_can_be_null=True,
+        )
+        return _csv_table(partial(opened_table, path, options, span), parse, as_text, named)
+
+    return with_exact_numbers(table, any(each.has_zero for each in watched), texts, str(path))
+
+
+def _faults_of(
+    error: pa.ArrowInvalid, path: Path, parse: Any, named: list[str] | None, options: FileOptions
+) -> list[TraceFault]:
+    """Return the faults of a file that Arrow refuses; none if it seems sound."""
+    if straddles(error):
+        with opened_table(path, options) as stream:
+            return [long_line_fault(io.BufferedReader(stream))]
+    # Arrow cannot hand on a broken row that is no text.
+    faults = _broken_text(path, options)
+    if not faults and "CSV parse" in str(error):
+        faults = _broken_rows(path, parse, named, options)
+    return faults
+
+
+def _with_texts(table: pa.Table, path: Path, options: FileOptions) -> pa.Table:
+    """Return a table with the columns as texts that have to be; a TraceError says that one is no UTF-8."""
     faults = [
         TraceFault(_NO_UTF8, file=str(path), column=field.name)
         for field in table.schema
@@ -113,17 +137,7 @@ def read_csv(
             table = table.set_column(
                 table.schema.get_field_index(name), marked(name), table.column(name).cast(pa.string())
             )
-
-    def texts(names: list[str]) -> pa.Table:
-        as_text = pacsv.ConvertOptions(
-            include_columns=names,
-            column_types=dict.fromkeys(names, pa.string()),
-            null_values=["", *options.nulls],
-            strings_can_be_null=True,
-        )
-        return _csv_table(partial(opened_table, path, options, span), parse, as_text, named)
-
-    return with_exact_numbers(table, any(each.has_zero for each in watched), texts, str(path))
+    return table
 
 
 def opened_table(path: Path, options: FileOptions, span: tuple[int, int] | None = None) -> Any:

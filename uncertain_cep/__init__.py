@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from uncertain_cep.misses import why_not as why_not
     from uncertain_cep.joining.asof_joins import join_asof as join_asof
     from uncertain_cep.joining.pair_joins import join as join
+    from uncertain_cep.joining.tied_spans import spans as spans
     from uncertain_cep.plan import Approximation as Approximation
     from uncertain_cep.query import Query as Query, parse as parse
     from uncertain_cep.results.composition import to_events as to_events, with_matches as with_matches
@@ -109,6 +110,7 @@ _MODULES: Final = {
     "uncertain_cep.misses": ("why_not",),
     "uncertain_cep.joining.asof_joins": ("join_asof",),
     "uncertain_cep.joining.pair_joins": ("join",),
+    "uncertain_cep.joining.tied_spans": ("spans",),
     "uncertain_cep.plan": ("Approximation",),
     "uncertain_cep.query": ("Query", "parse"),
     "uncertain_cep.timeline.domain": ("Names",),

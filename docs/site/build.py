@@ -45,6 +45,7 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
         "formats",
         "clocks",
         "existence",
+        "spans",
         "reports",
         "rules",
         "streams",

@@ -139,6 +139,8 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "when": ("overlaps", "before", "within 5", "within 5s", "near"),
     "how": ("inner", "left", "outer"),
     "direction": ("backward", "forward", "nearest"),
+    "begin": ("A", "B", "no type", ""),
+    "end": ("B", "A", "no type"),
     "ties": ("one", "all"),
     "tolerance": LENGTHS,
     **dict.fromkeys(("type", "id", "lower", "upper", "pmf", "probability", "time"), NAMES),

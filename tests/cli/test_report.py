@@ -92,3 +92,35 @@ def test_python_knows_the_raw_stamps_that_the_command_knows(invoke: Invoke, trac
     model.write_text("type,id,lower,upper\nA,1,1,2\n")
     with pytest.warns(uc.UncertainCepWarning, match="no raw stamps can be told"):
         assert "stamp" not in uc.read_traces(model, raw_stamps=True).column_names
+
+
+def test_few_and_likely_matches_as_of_the_query(invoke: Invoke, trace: Path) -> None:
+    schema, out = trace.parent / "schema.toml", trace.parent / "page.html"
+
+    def totals(query: str, *options: object) -> dict[str, object]:
+        arguments = [query, trace, "--schema", schema, "-o", out, "--overwrite", *options]
+        result = invoke("report", *arguments)
+        assert result.exit_code == 0, result.stderr
+        facts: dict[str, object] = data_of(out.read_text(encoding="utf-8"))
+        return {name: facts[name] for name in ("totals", "found_drawn")}
+
+    likely = totals(QUERY, "--min-confidence", 0.9)
+    assert likely == totals(f"{QUERY} HAVING CONFIDENCE >= 0.9")
+    best = totals(QUERY, "--top", 1)
+    assert best == totals(f"{QUERY} ORDER BY CONFIDENCE DESC LIMIT 1")
+    assert len(best["found_drawn"]) == len(likely["found_drawn"]) == 1  # type: ignore[arg-type]
+    assert totals(QUERY) != likely
+
+
+@pytest.mark.parametrize("returned", ["EXPECTED COUNT", "PROBABILITY"])
+@pytest.mark.parametrize("option", ["--top", "--min-confidence"])
+def test_counts_and_probabilities_have_no_best_matches(
+    invoke: Invoke, trace: Path, returned: str, option: str
+) -> None:
+    out = trace.parent / "page.html"
+    arguments = [f"{QUERY} RETURN {returned}", trace, "--schema", trace.parent / "schema.toml"]
+    by_match = invoke("match", *arguments, option, 1)
+    by_report = invoke("report", *arguments, option, 1, "-o", out)
+    assert by_match.exit_code == by_report.exit_code == 2
+    assert by_match.stderr.splitlines()[-1] == by_report.stderr.splitlines()[-1]
+    assert not out.exists()

@@ -44,6 +44,8 @@ __all__ = ["report", "write_report"]
 @out_option("The page, such as report.html.", required=True)
 @overwrite_option
 @click.option("--title", metavar="TEXT", help="Default: the comment that the query begins with.")
+@click.option("--min-confidence", type=click.FloatRange(0, 1), metavar="X", help="As HAVING CONFIDENCE >= X.")
+@click.option("--top", type=click.IntRange(min=1), metavar="K", help="As ORDER BY CONFIDENCE DESC LIMIT K.")
 @engine_option
 @master_option
 @parameter_option
@@ -56,6 +58,8 @@ def report(
     out: str,
     overwrite: bool,
     title: str | None,
+    min_confidence: float | None,
+    top: int | None,
     engine: Literal["auto", "local", "spark"],
     master: str | None,
     parameters: dict[str, str],
@@ -69,13 +73,14 @@ def report(
     QUERY is a file, or the text itself if it starts with PATTERN.
     """
     started = time.monotonic()
-    from uncertain_cep.cli.match import choose_engine, inputs_of
+    from uncertain_cep.cli.match import choose_engine, inputs_of, with_controls
     from uncertain_cep.cli.outputs import result_written_aside
     from uncertain_cep.optimizer.memory import keep_on_disk
 
     check_output_place(out, inputs_of((query,) if query_file(query) else (), traces, columns))
     keep_on_disk()
     parsed, options = read_query(query, parameters, columns.zone), replace(options, tick=columns.tick)
+    parsed = with_controls(parsed, min_confidence, top)
     chosen, reason = choose_engine(engine, traces, master)
     note(f"engine: {'Spark' if chosen == 'spark' else 'in process'} ({reason})")
     on_spark = None if chosen == "local" else master or "local[*]"

@@ -31,9 +31,9 @@ def describe_free(
     offsets: Int64,
     window: int,
     wanted: bool,
-    out: tuple[Int64, Int64, Float64, Float64],
+    out: tuple[Int64, Int64, Float64],
 ) -> Int64:
-    """Fill ranges, confidences and standard errors of matches that nothing forbids.
+    """Fill ranges and confidences of matches that nothing forbids.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def describe_free(
     -----
     O(l^3) a match.
     """
-    out_lower, out_upper, out_confidence, out_error = out
+    out_lower, out_upper, out_confidence = out
     sizes = np.diff(matches.start)
     is_left = np.zeros(len(sizes), dtype=np.bool_)
     for size in np.unique(sizes).tolist():
@@ -79,6 +79,5 @@ def describe_free(
         if wanted and size > 1:
             values[can_be] = np.minimum(confidences(low[:, can_be], high[:, can_be], window - size), 1.0)
         out_confidence[which] = values
-        out_error[which] = 0.0
         is_left[which] = (offsets[placed.row[places]] >= 0).any(axis=0) | np.isnan(values)
     return np.flatnonzero(is_left)

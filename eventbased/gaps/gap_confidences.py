@@ -14,7 +14,8 @@ from confidence.chain.distribution import DOUBTFUL, Intervals, Pmfs
 from confidence.chain.exact import redo_exactly
 from confidence.chain.tick_pairs import MOST_EDGES
 from confidence.gaps import chains
-from confidence.gaps.chains import BUDGET, DONE, INEXACT, NO_SPACE, SPENT, TOO_DEAR, Limits
+from confidence.gaps.chains import BUDGET, COUPLED, DONE, INEXACT, NO_SPACE, SPENT, TOO_DEAR, Limits
+from confidence.gaps.coupled import gap_confidence
 from confidence.gaps.describing import (
     ALL,
     COSTLY,
@@ -25,7 +26,6 @@ from confidence.gaps.describing import (
     describe_each,
 )
 from confidence.gaps.forbidden import forbidden_confidence
-from confidence.gaps.monte_carlo import weighed_gaps
 from confidence.kernel import kernel
 from confidence.predicates.conditions import Conditions, Scratch
 from eventbased.config import LEAST_TABLED
@@ -76,10 +76,9 @@ def gap_confidences(
     tables : PoolTables
         Of an earlier call with the same pools, or new; without rows where :func:`_can_share` does not hold.
     work : Workspace
-    out : tuple of (k,) int64 twice, float64 twice
-        Range, confidence and its standard error, overwritten. The range is empty where the confidence is 0,
-        the error 0 where it is exact, and the confidence NaN where :mod:`confidence.chain.exact` has to give
-        it.
+    out : tuple of (k,) int64 twice, float64
+        Range and confidence, overwritten. The range is empty where the confidence is 0, and the confidence
+        NaN where :mod:`confidence.chain.exact` has to give it.
 
     Returns
     -------
@@ -90,7 +89,7 @@ def gap_confidences(
     need : tuple of 4 int64
         For SPACE the events of a match, edges, ticks and forbidden events needed; for COSTLY the steps.
     """
-    out_lower, out_upper, out_confidence, out_error = out
+    out_lower, out_upper, out_confidence = out
     scratch, gathered = events.scratch, events.gathered
     forbidden = gathered.forbidden
     count = matches.start.shape[0] - 1
@@ -118,7 +117,6 @@ def gap_confidences(
         unmark(matches, n, events, listed)
         if listed < 0:
             return n, SPACE, (size, 0, 0, forbidden.event.shape[0] + 1)
-        out_error[n] = 0.0
         out_confidence[n] = 0.0
         out_lower[n] = 0
         out_upper[n] = -1
@@ -135,22 +133,20 @@ def gap_confidences(
             status, value, first, last = forbidden_confidence(
                 match, bounds[0], bounds[1], pmfs, window, 0, forbidden, True, limits, work
             )
-            error = 0.0
         if status == TOO_DEAR:
-            status, value, error, first, last = weighed_gaps(
-                match, pmfs, window, listed, forbidden, limits, work
+            status, value, first, last = gap_confidence(
+                match, pmfs, window, listed, forbidden, limits.most_steps, work
             )
         if status == NO_SPACE:
             return n, SPACE, (size, first, last, 0)
         if status == chains.PAUSED:
             return n, PAUSED, (0, 0, 0, 0)
-        if status == TOO_DEAR:
+        if status in (TOO_DEAR, COUPLED):
             return n, COSTLY, (int(min(value, float(MOST_EDGES))), 0, 0, 0)
         if status in (DONE, INEXACT):
             out_lower[n] = first
             out_upper[n] = last
             out_confidence[n] = value * share if status == DONE else np.nan
-            out_error[n] = error
     return count, ALL, (0, 0, 0, 0)
 
 
@@ -184,11 +180,11 @@ class GapConfidences:
         pmfs: Pmfs,
         wanted: bool,
         scratch: Scratch,
-        out: tuple[Int64, Int64, Float64, Float64],
+        out: tuple[Int64, Int64, Float64],
         held: HeldOffsets,
         declined: dict[int, float],
     ) -> None:
-        """Fill ranges, confidences and standard errors, see :func:`gap_confidences`.
+        """Fill ranges and confidences, see :func:`gap_confidences`.
 
         Matches that take too many steps are put into ``declined``, by how many.
         """
@@ -198,7 +194,7 @@ class GapConfidences:
             return
         left = describe_free(matches, candidates, offsets, self._window, wanted, out)
         if len(left):
-            columns = np.empty(len(left), np.int64), np.empty(len(left), np.int64), *np.empty((2, len(left)))
+            columns = np.empty(len(left), np.int64), np.empty(len(left), np.int64), np.empty(len(left))
             self._describe(
                 some_of(matches, left),
                 inputs,
@@ -213,7 +209,7 @@ class GapConfidences:
         self,
         matches: MatchEvents,
         inputs: _Input,
-        out: tuple[Int64, Int64, Float64, Float64],
+        out: tuple[Int64, Int64, Float64],
         held: HeldOffsets,
         declined: Callable[[int, float], None],
     ) -> None:

@@ -32,9 +32,9 @@ def _matches(chosen: list[list[int]]) -> MatchEvents:
 
 def _described(
     placed: Placed, chosen: list[list[int]], window: int, offsets: list[int], wanted: bool = True
-) -> tuple[list[int], list[tuple[int, int, float, float]]]:
+) -> tuple[list[int], list[tuple[int, int, float]]]:
     found = len(chosen)
-    out = np.full(found, 7), np.full(found, 7), np.full(found, 7.0), np.full(found, 7.0)
+    out = np.full(found, 7), np.full(found, 7), np.full(found, 7.0)
     left = describe_free(_matches(chosen), placed, np.array(offsets), window, wanted, out)
     return left.tolist(), list(zip(*(column.tolist() for column in out), strict=True))
 
@@ -67,7 +67,6 @@ def test_they_are_those_of_the_worlds(
             first, last, exact = _worlds(events, match, window)
             assert found[n][:2] == (first, last)
             assert found[n][2] == pytest.approx(float(exact), rel=1e-12, abs=0)
-            assert found[n][3] == 0.0
 
 
 @given(events=_INTERVALS, window=st.integers(1, 14))

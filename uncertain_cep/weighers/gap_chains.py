@@ -46,12 +46,11 @@ class GapChains:
         assert model.pools is not None
         assert model.scratch is not None
         assert self._pattern.conditions is not None
-        # Plain tuples: kernels are compiled for the types of their arguments.
-        lower, upper, confidence, error = out
+        out.std_error[:] = 0.0
         self._kernel.describe(
             model.matches, model.candidates, model.offsets, model.pools, self._pattern.rules,
             self._pattern.conditions, model.pmfs, model.wanted, model.scratch,
-            (lower, upper, confidence, error), model.held, declined,
+            out[:3], model.held, declined,
         )  # fmt: skip
         limit = self._pattern.limits.most_steps
         return {n: (steps, limit) for n, steps in declined.items()}

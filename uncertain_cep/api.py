@@ -395,8 +395,8 @@ def explained(
         schema, table = noted_schema(events, options.names), None
         spark = describe_reading(events, parsed, options)
     else:
-        table = event_table(events, options.names)
-        schema = table.schema
+        table = with_all_bounds(event_table(events, options.names), options.names.lower)
+        schema, options = table.schema, replace(options, takes_spans=True)
     with naming_spoiled_rows(table):
         plan = make_plan(parsed, schema, options)
     with looked_at(options.limit):

@@ -49,6 +49,29 @@ def test_engine_is_the_worlds(kind: str, data: st.DataObject) -> None:
     check(case)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@FEWER
+@given(data=st.data())
+def test_counts_are_sums_of_confidences(kind: str, data: st.DataObject) -> None:
+    case = data.draw(KINDS[kind])
+    note(f"{case.text()}\n{case.events}\n{case.clocks}")
+    expected = sum((probability for _, _, probability in case.answer().values()), Fraction(0))
+    (row,) = uc.match(case.table(), f"{case.text()} RETURN EXPECTED COUNT").to_pylist()
+    assert row["expected_count"] == pytest.approx(float(expected), rel=1e-9, abs=1e-12)
+
+
+def test_explain_knows_what_lasts() -> None:
+    tasks = pa.table(
+        {
+            "type": ["Task", "P"], "id": [1, 2], "lower": [0, 4], "upper": [7, 5], "begin_lower": [0, None],
+            "begin_upper": [4, None], "length_lower": [3, None], "length_upper": [3, None],
+        }
+    )  # fmt: skip
+    query = "PATTERN AND(Task t, P p) WHERE t CONTAINS p WITHIN 100"
+    assert "time condition   TIME(t.begin) - TIME(p.begin) <= 0" in uc.explain(query, tasks)
+    assert "took 1 match" in uc.explain(query, tasks, analyze=True)
+
+
 def span(type_: str, number: int, *bounds: tuple[int, int] | None, **more: Any) -> Lasting:
     """Return a span by the bounds of its begin, end and length."""
     named: dict[str, Any] = dict(zip(("begin", "end", "length"), bounds, strict=False))
@@ -184,7 +207,7 @@ _TWO: dict[str, list[int | None]] = {
         ("SEQ(A a, !A n, A b) WITHIN 20", "n is negated"),
         ("SEQ(A a, A b) WHERE skip_till_next_match(a, b) WITHIN 20", "skip_till_next_match"),
         ("SEQ(A a) WITHIN 20 RETURN PROBABILITY", "RETURN PROBABILITY"),
-        ("SEQ(A a) WITHIN 20 RETURN EXPECTED COUNT", "RETURN EXPECTED COUNT"),
+        ("SEQ(A a) WITHIN 20 RETURN EXPECTED COUNT EVERY 5 ticks", "RETURN EXPECTED COUNT EVERY"),
     ],
 )
 def test_what_is_not_supported_is_refused(query: str, message: str) -> None:

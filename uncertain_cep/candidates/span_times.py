@@ -235,5 +235,6 @@ def _without_ends(plan: EvaluationPlan) -> EvaluationPlan:
             replace(negation, component=taking_events(negation.component)) for negation in plan.negations
         ),
         branches=tuple(map(_without_ends, plan.branches)),
+        counted=None if plan.counted is None else _without_ends(plan.counted),
         required_columns=(*plan.required_columns, _IS_EVENT),
     )

@@ -26,7 +26,9 @@ def is_searched_by_slice(plan: EvaluationPlan) -> bool:
 @once_a_plan
 def counts_matches_found(plan: EvaluationPlan) -> bool:
     """Return whether an expected count without buckets is a sum over the matches of another evaluation."""
-    return plan.counts and plan.bound.every is None and (plan.clocks or not plan.is_plain)
+    return (
+        plan.counts and plan.bound.every is None and (plan.clocks or bool(plan.lasting) or not plan.is_plain)
+    )
 
 
 def counts_candidates(plan: EvaluationPlan) -> bool:

@@ -32,8 +32,8 @@ def refuse_lasting_events(schema: pa.Schema, query: Query, options: MatchOptions
         what = "anything but match and iter_matches in this process"
     elif query.probability is not None:
         what = "RETURN PROBABILITY"
-    elif query.expected_count is not None:
-        what = "RETURN EXPECTED COUNT"
+    elif query.expected_count is not None and query.expected_count.every is not None:
+        what = "RETURN EXPECTED COUNT EVERY"
     elif query.strategy != "skip_till_any_match":
         what = query.strategy
     elif query.gap_strategies:

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         granularity as granularity,
         histogram as histogram,
         load_schema as load_schema,
+        period as period,
         plus_minus as plus_minus,
         read_traces as read_traces,
         window as window,
@@ -116,7 +117,7 @@ _MODULES: Final = {
     "uncertain_cep.timeline.domain": ("Names",),
     "uncertain_cep.traces": (
         "all_before", "as_written", "by_value", "causal", "clock_offset", "columns", "encloses", "exact",
-        "granularity", "histogram", "load_schema", "plus_minus", "read_traces", "window",
+        "granularity", "histogram", "load_schema", "period", "plus_minus", "read_traces", "window",
     ),
     "uncertain_cep.validation": ("validate",),
     "uncertain_cep.warming": ("warm_up",),

@@ -16,6 +16,7 @@ from uncertain_cep.traces.faulty_rows import BoolArray
 from uncertain_cep.traces.frames import as_arrow, library_of
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import IntervalOptions, MissingChoice, warn_of_merged
+from uncertain_cep.traces.raw_spans import rule_of_ends
 from uncertain_cep.traces.schema import given_uncertainty
 from uncertain_cep.traces.time_formats import TimeFormat
 from uncertain_cep.traces.uncertain_stamps import Uncertainty
@@ -36,6 +37,9 @@ def to_intervals(
     missing: MissingChoice = "error",
     names: Names | Mapping[str, str] | None = None,
     time_zone: str | None = None,
+    begin: str | None = None,
+    end: str | None = None,
+    duration: str | None = None,
 ) -> FrameT:
     """Make interval events of raw stamps.
 
@@ -52,13 +56,19 @@ def to_intervals(
         Zone of the stamps that tell none, such as ``"Europe/Berlin"``. Default: UTC. Of an hour that its
         clocks showed twice an event has both times, each with half of the probability, unless the order of
         the rows tells which is meant, see docs/traces.md; rows on Spark have no order.
+    begin, end, duration : str, optional
+        In place of ``time``, for events that last: at least two of the column of the stamp of the begin, that
+        of the end, and one of exact lengths. ``uncertainty`` holds for both stamps. Both together with the
+        length say more than any two: stamps cut to a second, and lengths by the millisecond.
 
     Returns
     -------
     the same kind of frame
         With the columns ``lower`` and ``upper``, ``pmf`` for histograms and events of two possible times, and
         ``tick``, by which `match` and
-        others know how long a tick is, whatever happens to the frame in between.
+        others know how long a tick is, whatever happens to the frame in between. For events that last also
+        with ``begin_lower``, ``begin_upper``, ``end_lower``, ``end_upper``, ``length_lower`` and
+        ``length_upper``, as far as they are known.
 
     Warns
     -----
@@ -82,7 +92,7 @@ def to_intervals(
     >>> uc.to_intervals(raw, time="at", uncertainty=uc.plus_minus(5)).column("lower").to_pylist()
     [995, 1995]
     """
-    rule = given_uncertainty(uncertainty)
+    rule = rule_of_ends(given_uncertainty(uncertainty), time, begin, end, duration)
     ticks = duration_text(tick, what="tick")
     if time_zone is not None and not known_zone(time_zone):
         raise OptionError(

@@ -23,10 +23,12 @@ from uncertain_cep.spark.jobs import is_connect
 from uncertain_cep.spark.remark_counts import teller
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration, duration_text
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS
 from uncertain_cep.traces import intervals_of
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import IntervalOptions, MissingChoice
 from uncertain_cep.traces.local_times import repeats_hours
+from uncertain_cep.traces.raw_spans import rule_of_ends
 from uncertain_cep.traces.schema import given_uncertainty
 from uncertain_cep.traces.time_formats import TimeFormat
 from uncertain_cep.traces.uncertain_stamps import Uncertainty
@@ -45,6 +47,9 @@ def to_intervals(
     missing: MissingChoice = "error",
     names: Names | Mapping[str, str] | None = None,
     time_zone: str | None = None,
+    begin: str | None = None,
+    end: str | None = None,
+    duration: str | None = None,
 ) -> DataFrame:
     """Make interval events of raw stamps, as `uncertain_cep.to_intervals` does, with its options.
 
@@ -70,7 +75,8 @@ def to_intervals(
     OptionError
         If an option cannot be used, or the tick is shorter than a microsecond.
     """
-    rule, names = given_uncertainty(uncertainty), Names.of(names)
+    rule = rule_of_ends(given_uncertainty(uncertainty), time, begin, end, duration)
+    names = Names.of(names)
     options: dict[str, Any] = {
         "time": time,
         "uncertainty": rule,
@@ -87,7 +93,7 @@ def to_intervals(
     IntervalOptions(time, rule, unit=unit).warn_of_idle_unit(schema)
     if repeats_hours(time_zone) and names.pmf not in made.names:
         made = made.append(pa.field(names.pmf, pa.list_(pa.float64())))
-    model = (names.lower, names.upper, names.pmf, names.tick, *names.clocks)
+    model = (names.lower, names.upper, names.pmf, names.tick, *names.clocks, *SPAN_COLUMNS)
     added = [name for name in model if name in made.names]
     new = pa.schema([made.field(name) for name in added], made.metadata)
     fields = {field.name: field for field in frame.schema.fields}

@@ -6,6 +6,7 @@ from uncertain_cep.traces.constraints import all_before, causal, encloses
 from uncertain_cep.traces.events_schema import by_value
 from uncertain_cep.traces.intervals import intervals_of
 from uncertain_cep.traces.offsets import clock_offset
+from uncertain_cep.traces.raw_spans import period
 from uncertain_cep.traces.read_files import read_traces
 from uncertain_cep.traces.schema import TraceSchema, load_schema
 from uncertain_cep.traces.uncertainty import (
@@ -32,6 +33,7 @@ __all__ = [
     "histogram",
     "intervals_of",
     "load_schema",
+    "period",
     "plus_minus",
     "read_traces",
     "window",

@@ -51,7 +51,8 @@ class Added:
         lower = np.where(is_interval, made.lower + low, made.lower)
         upper = np.where(is_interval, made.upper + high, made.upper)
         pmf = None if made.pmf is None else _spread(made.pmf, high - low + 1, stamps.grid)
-        return replace(made, lower=lower, upper=upper, pmf=pmf)
+        spans = None if made.spans is None else made.spans.moved(low, high)
+        return replace(made, lower=lower, upper=upper, pmf=pmf, spans=spans)
 
     def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:
         """Return whether all lengths are whole ticks."""

@@ -18,12 +18,14 @@ from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces.added_rules import added, as_rule
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.offsets import clock_offset
+from uncertain_cep.traces.raw_spans import period, rule_of_ends
 from uncertain_cep.traces.time_formats import ISO, TimeFormat
 from uncertain_cep.traces.time_sums import columns_in
 from uncertain_cep.traces.uncertain_stamps import (
     Clocks,
     Intervals,
     Missing,
+    SpanBounds,
     Stamps,
     Uncertainty,
     check_column,
@@ -84,6 +86,7 @@ class ByValue:
         gaps: list[Missing] = []
         pieces: list[tuple[IntArray, pa.Array | None]] = []
         clocks: Clocks | None = None
+        spans: list[tuple[IntArray, SpanBounds]] = []
         choices: list[Uncertainty | None] = [*(rule for _, rule in self.rules), self.otherwise]
         together: dict[str, BoolArray] = {}
         for number, rule in zip((*range(len(self.rules)), -1), choices, strict=True):
@@ -111,8 +114,19 @@ class ByValue:
             if intervals.rests is not None:
                 rests[rows] = intervals.rests
             clocks = _with_clocks(clocks, rows, intervals.clocks, table.num_rows)
+            if intervals.spans is not None:
+                spans.append((rows, intervals.spans))
         found_rests = rests if rests.any() else None
-        return Intervals(lower, upper, tuple(gaps), _reassembled(pieces), found_rests, floored, clocks)
+        return Intervals(
+            lower,
+            upper,
+            tuple(gaps),
+            _reassembled(pieces),
+            found_rests,
+            floored,
+            clocks,
+            _spans_of_all(spans, table.num_rows),
+        )
 
     def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:
         """Return whether all lengths of all rules are whole ticks."""
@@ -140,6 +154,28 @@ def _with_clocks(clocks: Clocks | None, rows: IntArray, more: Clocks | None, cou
     return Clocks(
         pc.replace_with_mask(clocks.source, pa.array(mask), more.source), clocks.lower, clocks.upper
     )
+
+
+def _spans_of_all(pieces: Sequence[tuple[IntArray, SpanBounds]], count: int) -> SpanBounds | None:
+    """Return the ends of the events of a table's rows from those of some rows, all with the same pairs."""
+    if not pieces:
+        return None
+    lasting = np.zeros(count, np.bool_)
+
+    def placed(pairs: Sequence[tuple[IntArray, IntArray] | None]) -> tuple[IntArray, IntArray] | None:
+        bounds = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        for (rows, _), pair in zip(pieces, pairs, strict=True):
+            if pair is None:
+                return None
+            bounds[0][rows], bounds[1][rows] = pair
+        return bounds
+
+    for rows, spans in pieces:
+        lasting[rows] = spans.lasting
+    begin, end, length = (
+        placed([getattr(spans, name) for _, spans in pieces]) for name in ("begin", "end", "length")
+    )
+    return SpanBounds(begin, end, length, lasting)
 
 
 def _reassembled(pieces: Sequence[tuple[IntArray, pa.Array | None]]) -> pa.Array | None:
@@ -221,6 +257,7 @@ KINDS: Final[dict[str, Kind]] = {
         switches=("shared",),
         rules=("own",),
     ),
+    "period": Kind(period, ("length",), durations=("length",)),
     "as_written": Kind(as_written),
     "columns": Kind(columns, ("lower", "upper"), sums=("lower", "upper")),
     "histogram": Kind(histogram, ("pmf",), ("lower",), sums=("lower",)),
@@ -317,6 +354,13 @@ class EventsSchema:
     numbered: bool = False
     fixed_date: bool = False
     optional: bool = False
+    begin: str | None = None
+    end: str | None = None
+    duration: str | None = None
+
+    def rule(self, folders: Sequence[Path] = ()) -> Uncertainty:
+        """Return how uncertain the times are, or begin and end of events that last, see `UncertaintySpec`."""
+        return rule_of_ends(self.uncertainty.rule(folders), self.time, self.begin, self.end, self.duration)
 
     @property
     def format(self) -> TimeFormat | None:

@@ -19,7 +19,14 @@ from uncertain_cep.traces.frames import whole_numbers
 from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
 from uncertain_cep.traces.time_formats import TimeFormat
 from uncertain_cep.traces.time_sums import parse_sum
-from uncertain_cep.traces.uncertain_stamps import Clocks, Stamps, Uncertainty, Zones
+from uncertain_cep.traces.uncertain_stamps import (
+    Clocks,
+    Intervals,
+    SpanBounds,
+    Stamps,
+    Uncertainty,
+    Zones,
+)
 from uncertain_cep.traces.units import warn_of_idle_unit
 
 __all__ = [
@@ -110,6 +117,21 @@ class IntervalColumns:
     grid: Grid
     rounding: Rounding
     zones: Zones | None = None
+    spans: SpanBounds | None = None
+
+    def of_spans(self) -> dict[str, pa.Array]:
+        """Return the columns of events that last, if there are any; null for points."""
+        if self.spans is None:
+            return {}
+        used = self.spans.lasting if self.keep is None else self.spans.lasting & self.keep
+        unused = pa.array(~self.spans.lasting)
+        columns = {}
+        for name, bound in self.spans.by_name().items():
+            ticks = np.where(used, bound, 0)
+            is_length = name.startswith("length")
+            column = lengths_in_ticks(ticks, self.grid.tick) if is_length else self.grid.column(ticks, name)
+            columns[name] = pc.if_else(unused, None, column)
+        return columns
 
     def of_clocks(self, names: Names) -> dict[str, pa.Array]:
         """Return the columns of shared clocks, if there are any."""
@@ -202,9 +224,9 @@ class IntervalOptions:
         stamps = Stamps(table, self.time, self.unit, grid, self.format)
         intervals = self.uncertainty.intervals(stamps)
         if stamps.seen.twice:
-            intervals = of_both_readings(
-                intervals, self.uncertainty.intervals(replace(stamps, later=True)), grid
-            )
+            later = self.uncertainty.intervals(replace(stamps, later=True))
+            _check_once(intervals, later)
+            intervals = of_both_readings(intervals, later, grid)
         lower, upper, keep = intervals.lower, intervals.upper, None
         if any(gap.rows.any() for gap in intervals.missing):
             if self.missing == "error":
@@ -228,6 +250,7 @@ class IntervalOptions:
             grid,
             rounding,
             stamps.seen.zones,
+            intervals.spans,
         )
 
     def new_columns(self, added: IntervalColumns, present: Sequence[str]) -> dict[str, pa.Array]:
@@ -236,7 +259,7 @@ class IntervalOptions:
         new = {names.lower: added.lower, names.upper: added.upper}
         if added.pmf is not None:
             new[names.pmf] = added.pmf
-        new |= added.of_clocks(names)
+        new |= added.of_clocks(names) | added.of_spans()
         if added.grid.text is not None:
             new[names.tick] = tick_column(added.grid.text, len(added.lower))
         message = (
@@ -264,6 +287,21 @@ class IntervalOptions:
         if added.grid.text is not None:
             metadata[TICK_METADATA] = added.grid.text.encode()
         return result.replace_schema_metadata(metadata or None), added
+
+
+def _check_once(first: Intervals, second: Intervals) -> None:
+    """Refuse, by a TraceError, events that last and whose stamps stand for two times."""
+    if first.spans is None:
+        return
+    twice = first.spans.lasting & ((first.lower != second.lower) | (first.upper != second.upper))
+    for gap in first.missing:
+        twice &= ~gap.rows
+    if twice.any():
+        message = (
+            "it lasts, and clocks showed the hour of its stamp twice: give its stamps an offset, such as "
+            "+01:00"
+        )
+        raise TraceError(row_faults(twice, message))
 
 
 def intervals_of(table: pa.Table, **options: Any) -> pa.Table:

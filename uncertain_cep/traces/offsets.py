@@ -133,6 +133,7 @@ class ClockOffset:
             missing=(*intervals.missing, *self._unknown(has_offset)),
             floored=intervals.floored + int(uneven.sum()),
             clocks=Clocks(pa.array(names, pa.string()), low, high),
+            spans=None if intervals.spans is None else intervals.spans.moved(low, high),
         )
 
     def _clock_names(self) -> npt.NDArray[np.object_]:

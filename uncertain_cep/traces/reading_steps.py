@@ -66,7 +66,7 @@ def reading_steps(
     for number, events in enumerate(schema.events, 1):
         name = f"events[{number}]"
         try:
-            step = Step(name, events, events.uncertainty.rule(folders))
+            step = Step(name, events, events.rule(folders))
             needed_columns(step.events, step.rule)
         except TraceError as error:
             faults += [

@@ -177,7 +177,7 @@ def events_of_rows(
         columns[_NAMES.pmf] = intervals.pmf
     if events.probability is not None:
         columns[_NAMES.probability] = chosen.column(events.probability)
-    columns |= intervals.of_clocks(_NAMES)
+    columns |= intervals.of_clocks(_NAMES) | intervals.of_spans()
     if events.sequence is not None or events.ordered:
         if _NAMES.source not in columns:
             columns |= _sources(events, chosen, intervals.grid.tick)

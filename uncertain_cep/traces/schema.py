@@ -115,12 +115,16 @@ class TraceSchema:
     and others of docs/traces.md.
 
     Kinds of uncertainty: ``exact``; ``plus_minus`` (``by``); ``granularity`` (``of``); ``as_written``;
-    ``window`` (``length``, and ``source``, the column of a sampler of one phase); ``columns`` (``lower``,
+    ``window`` (``length``, and ``source``, the column of a sampler of one phase); ``period`` (``length``);
+    ``columns`` (``lower``,
     ``upper``: columns, or sums, ``"launch + slack"``); ``histogram`` (``pmf``, and ``lower`` unless ``time``
     is given); ``clock_offset`` (``table``, and if they differ from the default ``key``, ``host``, ``lower``,
     ``upper``, ``unit``, and ``epoch = ["from", "until"]`` where a host has several, ``shared = true``,
     ``own = { kind = "granularity", of = "1s" }``; see `clock_offset`). Lengths are texts such as ``"15s"``,
     or numbers of ticks.
+
+    Events that last have, in place of ``time``, at least two of ``begin``, ``end`` and ``duration``: columns
+    of the stamps of both ends, each as uncertain as ``uncertainty`` says, and of exact lengths, in ``unit``.
 
     Where the uncertainty depends on a column, such as the type or source, write instead of ``uncertainty``::
 

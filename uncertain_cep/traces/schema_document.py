@@ -36,10 +36,12 @@ _TOP: Final = (
     "explode", "file_column", "folder_column", "continuation", "deduplicate", "constraints", "record_begin",
     "templates", "encoding", "skip_rows",
 )  # fmt: skip
+_ENDS: Final = ("begin", "end", "duration")
+"""Keys of events that last."""
 _EVENTS: Final = (
     "files", "type", "type_column", "id", "time", "unit", "where", "attributes", "uncertainty",
     "uncertainty_by", "missing", "time_format", "year", "date", "time_zone", "value_columns", "types",
-    "probability", "sequence", "source", "ordered", "fixed_date", "optional",
+    "probability", "sequence", "source", "ordered", "fixed_date", "optional", *_ENDS,
 )  # fmt: skip
 _CONSTRAINTS: Final[dict[str, tuple[Callable[..., Constraint], int, tuple[str, ...]]]] = {
     "causal": (causal, 1, ("delay",)),
@@ -51,6 +53,8 @@ _CONSTRAINTS: Final[dict[str, tuple[Callable[..., Constraint], int, tuple[str, .
 _EXAMPLE: Final = 'such as { kind = "plus_minus", by = "500ms" }'
 
 
+_OF_ONE_TIME: Final = ("columns", "histogram", "period")
+"""Kinds that tell all of one time, or of one period."""
 _LENGTHS: Final = ("exact", "plus_minus", "granularity", "window")
 """Kinds of which any number add up."""
 
@@ -354,7 +358,7 @@ class SchemaReader(SchemaValues):
             table = _with_defaults(table)
         keys = (
             "files", "type", "type_column", "id", "unit", "where", "missing", "probability", "sequence",
-            "source",
+            "source", *_ENDS,
         )  # fmt: skip
         numbered = table.get("id") is False
         texts = {key: None if key == "id" and numbered else self.text(table, key, path) for key in keys}
@@ -382,7 +386,8 @@ class SchemaReader(SchemaValues):
             self.fault(joined_path(path, "value_columns"), "names nothing, and has no effect: leave it out")
         types = self.types(table.get("types", {}), joined_path(path, "types"))
         uncertainty = self._declared(table, path)
-        if uncertainty is not None and "time" not in table and _needs_time(uncertainty):
+        lasts = self._ends(table, uncertainty, path)
+        if uncertainty is not None and "time" not in table and not lasts and _needs_time(uncertainty):
             message = 'is missing: name the column of the stamps, such as time = "timestamp"'
             self.fault(joined_path(path, "time"), message)
         if len(self.faults) > before or uncertainty is None:
@@ -403,6 +408,26 @@ class SchemaReader(SchemaValues):
             numbered=numbered,
             **fields,
         )
+
+    def _ends(self, table: Mapping[str, Any], spec: UncertaintySpec | None, path: str) -> bool:
+        """Return whether events last; note what is wrong with the columns of their ends and lengths."""
+        keys = [key for key in _ENDS if table.get(key) is not None]
+        for key in keys:
+            if key != "duration" and isinstance(table[key], str):
+                self.sum(table[key], joined_path(path, key))
+        if len(keys) == 1:
+            lacking = " or ".join(key for key in _ENDS if key not in keys)
+            self.fault(
+                joined_path(path, keys[0]), f"tells too little: an event that lasts needs {lacking}, too"
+            )
+        if keys and "time" in table:
+            message = "an event that lasts has no single time: leave time out, or begin, end and duration"
+            self.fault(joined_path(path, "time"), message)
+        for kind in _OF_ONE_TIME if keys and spec is not None else ():
+            if spec is not None and kind in spec.kinds:
+                message = f"{kind} is for single stamps: say how uncertain the stamps of begin and end are"
+                self.fault(joined_path(path, "uncertainty"), message)
+        return bool(keys)
 
     def _time(self, table: Mapping[str, Any], path: str) -> tuple[str | None, tuple[str, ...]]:
         """Return the column of stamps, and the columns that it is put together of, if there are several."""
@@ -571,7 +596,7 @@ def _with_defaults(table: Mapping[str, Any]) -> Mapping[str, Any]:
     )
     if not table.keys() & {"time", "uncertainty", "uncertainty_by"}:
         defaults["uncertainty"] = {"kind": "columns", "lower": "lower", "upper": "upper"}
-    elif "time" not in table:
+    elif not table.keys() & {"time", *_ENDS}:
         defaults["time"] = "lower"
     return {**defaults, **table}
 

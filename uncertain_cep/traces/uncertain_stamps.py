@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.timeline.durations import format_duration, number_unit
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.instants import (
     Grid,
@@ -33,6 +34,7 @@ __all__ = [
     "Clocks",
     "Intervals",
     "Missing",
+    "SpanBounds",
     "Stamps",
     "Ticks",
     "Uncertainty",
@@ -128,6 +130,15 @@ class Stamps:
         if column not in self._read:
             self._read[column] = (self.format or ISO).read(self.table.column(column), column, cure_of)
         return self._read[column]
+
+    def lengths(self, column: str) -> tuple[IntArray, BoolArray]:
+        """Return a column of lengths, (n,) int64, and where there is one.
+
+        Nanoseconds, or ticks where these have no length. Numbers have the unit of the rows.
+        """
+        length, present = _shift_of(self, TimeSum("", ((1, column),)))
+        whole = np.asarray(length, np.int64)
+        return whole, np.ones(len(whole), np.bool_) if present is None else present
 
     def ticks(self, column: str, *shifts: int | IntArray) -> Ticks:
         """Return the ticks of a sum of columns and lengths, moved by each shift."""
@@ -287,10 +298,42 @@ class Clocks:
 
 
 @dataclass(frozen=True, slots=True)
+class SpanBounds:
+    """Bounds of the begins, ends and lengths of events that last, in ticks; None for an unknown pair.
+
+    A pair is a lower and an upper bound, (n,) int64 each. ``lasting``, (n,) bool, tells which rows last;
+    the others are points, and their bounds have no meaning.
+    """
+
+    begin: tuple[IntArray, IntArray] | None
+    end: tuple[IntArray, IntArray] | None
+    length: tuple[IntArray, IntArray] | None
+    lasting: BoolArray
+
+    def moved(self, low: int | IntArray, high: int | IntArray) -> SpanBounds:
+        """Return the bounds of events both of whose ends may be later by ``low`` to ``high`` ticks."""
+        begin, end = (
+            None if pair is None else (pair[0] + low, pair[1] + high) for pair in (self.begin, self.end)
+        )
+        return replace(self, begin=begin, end=end)
+
+    def by_name(self) -> dict[str, IntArray]:
+        """Return the columns of the pairs that are known, by their names."""
+        pairs = zip(SPAN_COLUMNS[::2], SPAN_COLUMNS[1::2], (self.begin, self.end, self.length), strict=True)
+        return {
+            name: bound
+            for lower, upper, pair in pairs
+            if pair is not None
+            for name, bound in zip((lower, upper), pair, strict=True)
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Intervals:
     """The intervals of a table's rows, in ticks, both bounds inclusive; of no meaning where a row is missing.
 
     ``pmf`` has the probabilities of the ticks, null where uniform; ``rests`` and ``floored`` as in `Ticks`.
+    ``spans`` has the ends of events that last; an interval bounds all of its event.
     """
 
     lower: IntArray
@@ -300,6 +343,7 @@ class Intervals:
     rests: IntArray | None = None
     floored: int = 0
     clocks: Clocks | None = None
+    spans: SpanBounds | None = None
 
 
 class Uncertainty(Protocol):

@@ -139,8 +139,8 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
         "events[1].uncertainty.by: is missing: plus_minus needs by",
         "events[2]: say the type of these events",
         "events[2].where: line 1, column 5",
-        "events[2].uncertainty.kind: must be one of exact, plus_minus, granularity, window, clock_offset, "
-        "as_written, columns, histogram, not 'windows'; did you mean window?",
+        "events[2].uncertainty.kind: must be one of exact, plus_minus, granularity, window, period, "
+        "clock_offset, as_written, columns, histogram, not 'windows'; did you mean window?",
         "events[3].uncertainty.of: must be longer than 0",
         "events[4].uncertainty: say how uncertain the times are",
         "events[5].uncertainty: say how uncertain the times are",

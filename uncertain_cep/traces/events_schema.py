@@ -248,6 +248,7 @@ KINDS: Final[dict[str, Kind]] = {
     "plus_minus": Kind(plus_minus, ("by",), durations=("by",)),
     "granularity": Kind(granularity, ("of",), durations=("of",)),
     "window": Kind(window, ("length",), ("source",), durations=("length",)),
+    "period": Kind(period, ("length",), durations=("length",)),
     "clock_offset": Kind(
         clock_offset,
         ("table",),
@@ -257,7 +258,6 @@ KINDS: Final[dict[str, Kind]] = {
         switches=("shared",),
         rules=("own",),
     ),
-    "period": Kind(period, ("length",), durations=("length",)),
     "as_written": Kind(as_written),
     "columns": Kind(columns, ("lower", "upper"), sums=("lower", "upper")),
     "histogram": Kind(histogram, ("pmf",), ("lower",), sums=("lower",)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from tests.spark.traces import FORKED, NOT_GENERATED, PATIENT, UNTRACED
 from uncertain_cep.spark import get_session
+from uncertain_cep.spark.remark_counts import say_remarks
 
 
 @pytest.fixture(scope="package")
@@ -34,3 +36,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
     os.environ.clear()
     os.environ.update(before)
+
+
+@pytest.fixture(autouse=True)
+def _remarks_are_said_in_their_test() -> Iterator[None]:
+    """Leave no remark about the stamps of a frame that a test used by itself to the calls of the next one."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        say_remarks()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -60,7 +61,10 @@ class _Frame:
             warn(message)
 
 
-_frames: Final[list[_Frame]] = []
+_MOST_FRAMES: Final = 100
+"""The latest frames of stamps, of which something may still be said."""
+
+_frames: Final[deque[_Frame]] = deque(maxlen=_MOST_FRAMES)
 _lock: Final = Lock()
 
 

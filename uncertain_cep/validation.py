@@ -19,8 +19,10 @@ from uncertain_cep.plan.clock_columns import warn_of_idle_columns
 from uncertain_cep.plan.lacking_keys import warn_of_lacking_keys
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.timeline.domain import Names, TimeDomain
+from uncertain_cep.timeline.lasting_columns import has_spans
 from uncertain_cep.traces.frames import library_of
 from uncertain_cep.traces.reading import GivenSchema, LoadedTrace, load_frame, load_traces
+from uncertain_cep.traces.short_spans import warn_of_short_spans
 from uncertain_cep.traces.source_order import warn_of_clocks_set_back
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 
@@ -89,7 +91,8 @@ def validate(
     UncertainCepWarning
         As `read_traces` and `match`: of ticks that take the order from certain times, columns of clocks that
         say nothing, an empty trace, and, with a query, types that no event has and variables that no event
-        can be. Besides, of clocks that were set back: whose stamps contradict the sequences of their events.
+        can be. Besides, of clocks that were set back: whose stamps contradict the sequences of their events;
+        and of events that last and may be shorter than the unit of their stamps.
 
     Examples
     --------
@@ -120,11 +123,14 @@ def validated(
         report = loaded.with_checked_ids()
     else:
         report = loaded if plan is None else loaded.with_checked_ids(plan.partition_attributes)
-    if loaded.table is not None and not report.faults and Names().name_clocks(loaded.table.column_names):
+    columns = [] if loaded.table is None or report.faults else loaded.table.column_names
+    # Events that last have no known order yet.
+    if loaded.table is not None and Names().name_clocks(columns) and not has_spans(columns):
         report = _with_order_faults(report, loaded.table, tick)
     report.warn()
     if report.faults or loaded.table is None:
         return Validation(report, None)
+    warn_of_short_spans(loaded.table, Names())
     if plan is None:
         warn_of_idle_columns(loaded.table.schema, MatchOptions())
         if not report.events:

@@ -236,3 +236,23 @@ def test_an_hour_that_clocks_showed_twice_is_no_end() -> None:
     twice = pa.table({"start": [dt.datetime(2025, 10, 26, 2, 30)], "stop": [dt.datetime(2025, 10, 26, 4)]})
     with pytest.raises(TraceError, match="showed the hour of its stamp twice"):
         uc.to_intervals(twice, begin="start", end="stop", uncertainty=uc.exact(), time_zone="Europe/Berlin")
+
+
+@pytest.mark.parametrize("clocks", [False, True])
+def test_events_shorter_than_their_unit_are_told(clocks: bool) -> None:
+    rule: Any = uc.granularity("1s")
+    if clocks:
+        offsets = pa.table({"host": ["h"], "offset_lo": [-5_000], "offset_hi": [5_000]})
+        rule = uc.clock_offset(offsets, key="host", unit="ms", shared=True, own=rule)
+    raw = pa.table({"type": ["T"] * 3, "id": [1, 2, 3], "start": [at(0), at(0), at(0)], "host": ["h"] * 3,
+                    "stop": [at(0), at(1_000), at(9_000)], "took": [50, 900, 8_500]})  # fmt: skip
+    options: dict[str, Any] = {"begin": "start", "end": "stop", "uncertainty": rule, "tick": "1ms"}
+    with pytest.warns(
+        uc.UncertainCepWarning, match="^1 of 3 events that last may begin and end at one moment"
+    ):
+        assert uc.validate(uc.to_intervals(raw, **options)) == []
+    # A warning would be an error.
+    assert uc.validate(uc.to_intervals(raw, duration="took", unit="ms", **options)) == []
+    assert uc.validate(uc.to_intervals(raw.slice(1), **options)) == []
+    points = uc.to_intervals(raw.slice(1), time="start", uncertainty=rule, tick="1ms")
+    assert uc.validate(points) == []

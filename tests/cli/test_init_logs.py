@@ -317,3 +317,10 @@ def test_expressions_are_those_of_re2(tmp_path: Path) -> None:
     _, schema = times_of(tmp_path, FORMS["before"][0])
     expression = tomllib.loads(schema)["extract"]["line"]
     assert re.compile(expression).groupindex.keys() >= {"name", "time", "message"}
+
+
+@pytest.mark.parametrize("day", ["14Mar2026 ", "14 March2026 ", "2026-03-14\t", "2026/03/14 T"])
+def test_a_day_that_is_not_read_is_no_day_to_guess(tmp_path: Path, day: str) -> None:
+    lines = [f"[{day}10:{row:02}:00] door {row} opened\n" for row in range(20)]
+    with pytest.raises(uc.OptionError, match="no stamps that are known"):
+        propose([put(tmp_path / "a.log", "".join(lines))])

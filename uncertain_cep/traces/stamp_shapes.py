@@ -38,7 +38,8 @@ _ZONE: Final = rf"(?:Z|{'|'.join(sorted(ZONES, key=len, reverse=True))}|{_OFFSET
 _USUAL_ZONE: Final = f"(?:Z|UTC|GMT|{_OFFSET})"
 _UNREAD_ZONE: Final = re.compile(rf" ?(?:{'|'.join(AMBIGUOUS_ZONES)})\b")
 _UNREAD_DAY: Final = re.compile(
-    r"[0-9]{1,2}\.?[-/ ]+(?:de )?[^\W\d_]{3,}\.?[-/, ]+(?:de )?(?:[0-9]{4}|[0-9]{2})[ T,:]+(?:at )?$"
+    r"(?:[0-9]{1,2}\.?[-/ ]*(?:de )?[^\W\d_]{3,}\.?[-/, ]*(?:de )?(?:[0-9]{4}|[0-9]{2})"
+    r"|[0-9]{4}[-/.][0-9]{2}[-/.][0-9]{2})[\sT,:]+(?:at )?$"
 )
 """What stands behind a clock, or before a time of day, and makes another time of it."""
 _DATED: Final = 4
@@ -168,7 +169,7 @@ def _strict(day: str, rank: int) -> str:
 
 
 def _is_unread(line: str, begin: int, end: int, rank: int) -> bool:
-    """Tell whether a zone of several offsets, or a day in words that are not known, belongs to a stamp."""
+    """Tell whether a zone of several offsets, or a day in a form that is not known, belongs to a stamp."""
     if _UNREAD_ZONE.match(line, end):
         return True
     return rank < _DATED and _UNREAD_DAY.search(line[:begin]) is not None

@@ -133,7 +133,7 @@ class RunEvaluation:
         partitions: list[int],
         times: tuple[int, int],
         number: int,
-        values: AttributeValues,
+        values: AttributeValues | None,
         safe: int,
     ) -> Iterator[Matches]:
         """Do what :meth:`push` does for one event with a uniform time.

@@ -465,9 +465,13 @@ class IncrementalMatcher:
         if not taken.components:
             promise.arrive_alone(taken.lower)
             return self._advance(promise.bound)
-        values = self._evaluation.values_alone(event, taken.components)
-        number = None if values is None else self._retained.append_alone(event)
-        if values is None or number is None:
+        values = None
+        if self.plan.joined:
+            values = self._evaluation.values_alone(event, taken.components)
+            if values is None:
+                return None
+        number = self._retained.append_alone(event)
+        if number is None:
             return None
         promise.arrive_alone(taken.lower)
         partitions = [self._partitions.number(key) if key else 0 for key in taken.keys]

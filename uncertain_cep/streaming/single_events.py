@@ -93,19 +93,21 @@ class PlainEvents:
 
     def interval(self, event: Mapping[str, Any]) -> tuple[int, int] | None:
         """Return the interval of an event, ticks; None if it has to go through a table."""
-        kinds = self.kinds
+        kinds, units = self.kinds, self.units
         for name, value in event.items():
             kind = kinds.get(name)
             if value is None and kind is not None:
                 continue
             if type(value) is not kind or (kind is int and value not in INT64):
                 return None
-            if name in self.units and self._in_units(name, value) is None:
+            if units and name in units and self._in_units(name, value) is None:
                 return None
         type_, id_, begin, end = map(event.get, self.model)
         if type_ is None or id_ is None or begin is None or end is None:
             return None
-        lower, upper = self._tick(self.model[2], begin), self._tick(self.model[3], end)
+        lower, upper = begin, end
+        if units:
+            lower, upper = self._tick(self.model[2], begin), self._tick(self.model[3], end)
         if lower is None or upper is None or not -MAX_TICK <= lower <= upper <= MAX_TICK:
             return None
         return lower, upper

@@ -13,12 +13,14 @@ from typing import Any, Final, Literal, TypeAlias
 
 import click
 from rich.console import Console
+from rich.table import Table
 
 from benchmarks.figures import Options, Results
 from benchmarks.isolated import ONE_THREAD, IsolatedError, end_on_request, run_isolated
 from benchmarks.machine import facts
 from benchmarks.paper_options import FIGURES, PaperOptions
 from benchmarks.report import show, write_json
+from benchmarks.tuned import FACTORS, moved_rows, swept, tunable
 from benchmarks.weighed_cells import KINDS
 from uncertain_cep.config import tuning
 
@@ -170,6 +172,35 @@ _add_job(
 def weighers_job(job_options: _JobOptions, beside: str | None, kinds: tuple[str, ...]) -> None:
     """Measure a match by what its confidence depends on, in one checkout or beside another."""
     _run({"weighers": "weighers"}, job_options, lambda _: (beside, kinds))
+
+
+@main.command("tune")
+@click.argument("name", type=click.Choice(tunable()))
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice(tuple(_MAIN)),
+    default=("throughput", "topk", "language"),
+    show_default=True,
+    help="The rows to look at; can be repeated.",
+)
+@click.option("--turns", type=click.IntRange(1), default=3, show_default=True, help="Runs of each value.")
+def tune_job(name: str, only: tuple[str, ...], turns: int) -> None:
+    """Measure rows of the main job with a number of the tuning at a quarter, as it is, and at four times.
+
+    A number that moves no row by 10% is a constant of its code, or goes.
+    """
+    figures = swept(name, only, turns)
+    table = Table(
+        "row", *(f"x {factor:g}" for factor in FACTORS), title=f"{name} = {getattr(tuning, name):g}"
+    )
+    for row, shares in (moved := moved_rows(figures)).items():
+        table.add_row(row, *(f"{shares.get(factor, float('nan')):.2f}" for factor in FACTORS))
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
+    console.print(table)
+    console.print(
+        f"{len(moved)} of {len(figures[1.0])} rows are moved by 10% or more, as shares of those as it is"
+    )
 
 
 def _figures(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:

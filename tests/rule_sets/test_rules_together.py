@@ -153,6 +153,12 @@ def test_columns_of_one_name_have_values_of_one_kind() -> None:
     query = "PATTERN SEQ(A a, B b) WITHIN 8 RETURN {} AS x"
     numbers = uc.rules({"x": query.format("a.v"), "y": query.format("a.v / 2")})
     assert uc.match(EVENTS, numbers).column("x").to_pylist() == [1.0, 3.0, 0.5, 1.5]
+    wide = EVENTS.append_column("u", pa.array([2**64 - 1] * EVENTS.num_rows, pa.uint64()))
+    both = uc.rules({"x": query.format("a.v"), "y": query.format("a.u")})
+    assert uc.match(wide, both).column("x").to_pylist() == [1.0, 3.0, 2.0**64, 2.0**64]
+    narrow = EVENTS.append_column("u", EVENTS.column("v").cast(pa.int32()))
+    exact = uc.match(narrow, uc.rules({"x": query.format("a.v"), "y": query.format("a.u")})).column("x")
+    assert (exact.type, exact.to_pylist()) == (pa.int64(), [1, 3, 1, 3])
     mixed = uc.rules({"x": query.format("a.v"), "y": query.format("UPPER('m')")})
     with pytest.raises(uc.OptionError, match="rules 'x' and 'y' return x as int64 and"):
         uc.match(EVENTS, mixed)

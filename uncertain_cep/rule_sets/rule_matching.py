@@ -28,10 +28,11 @@ from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, check_suppression, t
 from uncertain_cep.running.compiling import plain_seconds
 from uncertain_cep.running.resource_limits import within
 from uncertain_cep.running.threads import available_cores, side_by_side
+from uncertain_cep.traces.common_types import common_type, is_number
 from uncertain_cep.traces.frames import event_table
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 
-__all__ = ["RULE", "answers_of", "in_one_table", "plans_of"]
+__all__ = ["RULE", "answers_of", "in_one_table"]
 
 Int64 = NDArray[np.int64]
 
@@ -99,7 +100,7 @@ class _OfRule(Diagnostics):
         """Learn nothing: a rule of which nothing happened is as it should be."""
 
 
-def plans_of(rules: Rules, schema: pa.Schema, options: MatchOptions) -> list[_PlannedRule]:
+def _plans_of(rules: Rules, schema: pa.Schema, options: MatchOptions) -> list[_PlannedRule]:
     """Return the rules, each planned for events of a schema.
 
     Raises
@@ -152,25 +153,24 @@ def answers_of(events: Any, rules: Rules, options: MatchOptions) -> dict[str, pa
 
     Notes
     -----
-    Rules that name the same types share the table of these events, which is dropped before the next one is
-    made: so memory is that of the events, of the largest of these tables, and of the answers.
+    Rules that name the same types share the table of these events, and a thread drops its table before it
+    makes the next one: so memory is that of the events, of one of these tables a thread, and of the answers.
     """
     if options.parameters:
         raise OptionError("parameters= is for one query: a rule brings the values of its own")
     table = with_all_bounds(event_table(events, options.names), options.names.lower)
     options = replace(options, takes_spans=True)
     with naming_spoiled_rows(table):
-        planned = plans_of(rules, table.schema, options)
+        planned = _plans_of(rules, table.schema, options)
     if planned:
         check_table(planned[0].plan, table)
     by_type = _EventsByType(table, options.names.type)
     _warn_of_types(planned, by_type.types, table.num_rows)
     last_tick = _last_tick(planned, table)
     cores = available_cores() if options.threads is None else options.threads
-    groups = [
-        [one for one in planned if one.types == types]
-        for types in dict.fromkeys(one.types for one in planned)
-    ]
+    groups: dict[frozenset[str] | None, list[_PlannedRule]] = {}
+    for one in planned:
+        groups.setdefault(one.types, []).append(one)
     threads = max(cores // max(len(groups), 1), 1)
 
     def of_group(group: list[_PlannedRule]) -> Iterator[tuple[str, pa.Table]]:
@@ -179,7 +179,7 @@ def answers_of(events: Any, rules: Rules, options: MatchOptions) -> dict[str, pa
             yield one.rule.name, _answer(one, part, scan_cache, last_tick, threads)
 
     kernels = tuple(dict.fromkeys(name for one in planned for name in kernels_of(one.plan)))
-    tasks = [partial(of_group, group) for group in groups]
+    tasks = [partial(of_group, group) for group in groups.values()]
     answers: dict[str, pa.Table] = {}
     matches = 0
     named_answers = plainly(plain_seconds(table.num_rows, kernels), side_by_side(cores, tasks))
@@ -239,7 +239,8 @@ def in_one_table(answers: Mapping[str, pa.Table]) -> pa.Table:
     """Return the answers of rules as one table, whose first column is the name of the rule.
 
     It has the columns of all answers; those that an answer lacks are null in its rows. Whole numbers are
-    float64 where another rule has float64, and values are lists of one where another rule has lists.
+    float64 where another rule has float64, or one has uint64 and the other signed ones. Values are lists of
+    one where another rule has lists.
 
     Raises
     ------
@@ -276,17 +277,13 @@ def in_one_table(answers: Mapping[str, pa.Table]) -> pa.Table:
 
 def _common(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     """Return the type of a column that holds values of two; None if there is none."""
-    if first == second or pa.types.is_null(second):
-        return first
-    if pa.types.is_null(first):
-        return second
     if pa.types.is_list(first) or pa.types.is_list(second):
         item = _common(_item_of(first), _item_of(second))
         return None if item is None else pa.list_(item)
-    numbers = (pa.types.is_integer, pa.types.is_floating)
-    if any(check(first) for check in numbers) and any(check(second) for check in numbers):
+    if first != second and pa.uint64() in (first, second) and is_number(first) and is_number(second):
+        # No whole numbers of 64 bits take both.
         return pa.float64()
-    return None
+    return common_type(first, second)
 
 
 def _item_of(dtype: pa.DataType) -> pa.DataType:

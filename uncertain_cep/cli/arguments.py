@@ -17,6 +17,7 @@ import click
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.startup import uncollected
 from uncertain_cep.errors import OptionError
+from uncertain_cep.files.query_files import QUERY_ENDINGS, UnreadableError, text_in
 from uncertain_cep.files.special_files import check_written_here, is_of_web, special_kind
 from uncertain_cep.timeline.durations import parse_duration
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMATS",
-    "QUERY_SUFFIXES",
     "Format",
     "TraceOptions",
     "compression_of_name",
@@ -65,9 +65,6 @@ _OTHER_SUFFIXES: Final = frozenset(
      ".txt", ".xls", ".xlsx", ".xml", ".xz", ".yaml", ".yml", ".zip")
 )  # fmt: skip
 _QUERY_TEXT: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z))*PATTERN\b", re.IGNORECASE)
-
-QUERY_SUFFIXES: Final = (".sase", ".query")
-"""Of the names of query files, where they might be traces."""
 
 _LOOKED_AT: Final = 4_096
 
@@ -313,7 +310,7 @@ def told_apart(query: str, arguments: tuple[str, ...]) -> tuple[tuple[str, ...],
     """Return the queries and the traces of a command line.
 
     Behind the first argument, which is a query, further ones are those that begin with PATTERN or are
-    files named as `QUERY_SUFFIXES` say; the first other argument begins the traces. An OptionError says that
+    files named as `QUERY_ENDINGS` say; the first other argument begins the traces. An OptionError says that
     there is no trace, or a query behind one.
     """
     queries = [query]
@@ -330,13 +327,13 @@ def told_apart(query: str, arguments: tuple[str, ...]) -> tuple[tuple[str, ...],
         if _holds_query(trace):
             raise OptionError(
                 f"{trace} holds a query, and stands where traces do: further queries are files named "
-                f"*{' or *'.join(QUERY_SUFFIXES)} before the traces, or text that begins with PATTERN"
+                f"*{' or *'.join(QUERY_ENDINGS)} before the traces, or text that begins with PATTERN"
             )
     return tuple(queries), tuple(traces)
 
 
 def _is_query(argument: str) -> bool:
-    return _QUERY_TEXT.match(argument) is not None or argument.lower().endswith(QUERY_SUFFIXES)
+    return _QUERY_TEXT.match(argument) is not None or argument.lower().endswith(QUERY_ENDINGS)
 
 
 def _holds_query(trace: str) -> bool:
@@ -381,21 +378,14 @@ def read_query(argument: str, parameters: Mapping[str, str], zone: str | None = 
 def _text_of(argument: str) -> str:
     if _QUERY_TEXT.match(argument):
         return argument
-    kind = special_kind(argument)
-    if kind == "a named pipe":
+    if special_kind(argument) == "a named pipe":
         note(f"reading the query from the pipe {argument} ...")
-    elif kind is not None:
-        raise OptionError(f"the query file {argument} is {kind}: write the query to a file")
     try:
-        return Path(argument).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise OptionError(f"the query file {argument} is not UTF-8 text: {error.reason}") from None
-    except (OSError, ValueError) as error:
+        return text_in(argument, pipes=True)
+    except UnreadableError as error:
         shown = argument if len(argument) <= 60 else f"{argument[:60]}..."
-        reason = getattr(error, "strerror", None) or error
-        raise OptionError(
-            f"cannot read the query file {shown!r}: {reason}. (A query given as text starts with PATTERN.)"
-        ) from None
+        hint = "" if os.path.exists(argument) else ". (A query given as text starts with PATTERN.)"
+        raise OptionError(f"the query file {shown!r} {error}{hint}") from None
 
 
 _SCHEMA_OPTIONS: Final = (

@@ -13,7 +13,6 @@ import click
 
 from uncertain_cep.cli.arguments import (
     FORMATS,
-    QUERY_SUFFIXES,
     Format,
     TraceOptions,
     engine_option,
@@ -35,6 +34,7 @@ from uncertain_cep.cli.rules import alerts_of_rules, are_rules
 from uncertain_cep.cli.startup import uncollected
 from uncertain_cep.config.limits import IN_PROCESS_BYTES, MAX_MATCHES
 from uncertain_cep.errors import OptionError
+from uncertain_cep.files.query_files import QUERY_ENDINGS
 from uncertain_cep.files.special_files import check_written_here
 from uncertain_cep.results.output_place import check_output_place
 
@@ -250,7 +250,7 @@ def named_queries(
     for number, (query, parsed) in enumerate(zip(queries, read, strict=True)):
         if number < len(types):
             name = types[number]
-        elif query.lower().endswith(QUERY_SUFFIXES):
+        elif query.lower().endswith(QUERY_ENDINGS):
             name = Path(query).stem
         else:
             raise OptionError("a query that is given as text has no name for its matches: add --as TYPE")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.files.special_files import special_kind
 
-__all__ = ["toml_document"]
+__all__ = ["no_such_key", "toml_document"]
 
 LONGEST: Final = 1 << 20
 """Characters of a file."""
@@ -71,3 +73,10 @@ def _check_keys(text: str, file: str, what: str) -> None:
 
 def _line_ends(said: re.Match[str]) -> str:
     return "\n" * said[0].count("\n")
+
+
+def no_such_key(key: str, allowed: Collection[str]) -> str:
+    """Return the words for a key that does not exist: the one that is like it, or all that exist."""
+    near = difflib.get_close_matches(key, allowed, 1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(allowed)}"
+    return f"there is no such key: {hint}"

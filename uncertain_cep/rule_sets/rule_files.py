@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,15 +11,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from uncertain_cep.boundary import public
-from uncertain_cep.errors import OptionError, QueryError, QuerySyntaxError, UncertainCepError
-from uncertain_cep.files.special_files import special_kind
-from uncertain_cep.files.toml_documents import toml_document
+from uncertain_cep.errors import OptionError, QueryError, QuerySyntaxError, TraceError
+from uncertain_cep.files.query_files import QUERY_ENDINGS, UnreadableError, text_in
+from uncertain_cep.files.toml_documents import no_such_key, toml_document
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.rule_sets.named_rules import Rule, Rules, RuleTest, suppression_of
 
-__all__ = ["QUERY_ENDINGS", "RULE_ENDINGS", "rules"]
+__all__ = ["RULE_ENDINGS", "rules"]
 
-QUERY_ENDINGS: Final = (".sase", ".query")
 RULE_ENDINGS: Final = (*QUERY_ENDINGS, ".toml")
 """Of the names of files that are looked for in a folder."""
 
@@ -64,8 +62,8 @@ def rules(
     A TOML file has a table ``[[rule]]`` for each rule, with the keys ``name``, ``query`` (its text) or
     ``query_file``, and optionally ``parameters`` (a table of the values of ``$name``), ``severity`` and
     ``description`` (text), ``suppress`` and ``tests``. ``suppress = "10 min BY host"`` counts alerts instead
-    of telling them if they come within 10 minutes of one of the same host that was told: by
-    ``range_upper``, ties by the order of rules and by the events. A test is a table
+    of telling them if they come within 10 minutes of one of the same host and rule that was told: by
+    ``range_upper``, ties by the events. A test is a table
     ``[[rule.tests]]`` with ``events``, rows or the name of a trace file, and ``expected``, the number of
     alerts or some columns of each.
 
@@ -113,7 +111,7 @@ def _readers(sources: Iterable[Any]) -> Iterator[tuple[str, Callable[[], Rule]]]
 
 
 def _of_query_file(file: str) -> Rule:
-    return replace(_named(Path(file).stem, _text_of(file), {}), place=file)
+    return replace(_named(Path(file).stem, _text_of(file, "the query file"), {}), place=file)
 
 
 def _files_of(source: Any) -> list[str]:
@@ -130,18 +128,12 @@ def _files_of(source: Any) -> list[str]:
     return files
 
 
-def _text_of(file: str) -> str:
-    """Return the text of a query file."""
-    if (kind := special_kind(Path(file))) is not None:
-        raise _Refused(f"the query file is {kind}: write the query to a file")
+def _text_of(file: str, name: str) -> str:
+    """Return the text of a query file, which errors call by a name."""
     try:
-        return Path(file).read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise _Refused("there is no such file: check the path") from None
-    except UnicodeDecodeError:
-        raise _Refused("a query file must be UTF-8 text") from None
-    except OSError as error:
-        raise _Refused(f"the file cannot be read: {error.strerror}") from None
+        return text_in(file)
+    except UnreadableError as error:
+        raise _Refused(f"{name} {error}") from None
 
 
 def _named(name: Any, query: Any, parameters: Mapping[str, Any]) -> Rule:
@@ -158,8 +150,8 @@ def _of_document(file: str) -> Iterator[tuple[str, Callable[[], Rule]]]:
     """Yield the rules of a TOML file, each as a function that reads it."""
     try:
         document = toml_document(file, "rule")
-    except UncertainCepError as error:
-        yield file, partial(_refused, str(error).removeprefix(f"{file}: "))
+    except TraceError as error:
+        yield file, partial(_refused, error.faults[0].message)
         return
     tables = document.pop("rule", None)
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
@@ -186,7 +178,8 @@ def _of_table(table: Mapping[str, Any], file: str) -> Rule:
             raise _Refused("a rule has a query, or a query_file, and not both")
         text = table.get("query")
         if text is None:
-            text = _text_of(os.path.join(os.path.dirname(file), _text(table, "query_file")))
+            beside = _text(table, "query_file")
+            text = _text_of(os.path.join(os.path.dirname(file), beside), f"query_file = {beside!r}")
         parameters = table.get("parameters", {})
         if not isinstance(parameters, dict):
             raise _Refused("parameters is a table, such as parameters = { limit = 5 }")
@@ -215,9 +208,7 @@ def _check_keys(table: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
     """Refuse a table with a key that means nothing."""
     for key in table:
         if key not in allowed:
-            near = difflib.get_close_matches(key, allowed, 1)
-            instead = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(allowed)}"
-            raise _Refused(f"{key} is no key of it; {instead}")
+            raise _Refused(f"{key}: {no_such_key(key, allowed)}")
 
 
 def _tests(tables: Any, file: str) -> tuple[RuleTest, ...]:

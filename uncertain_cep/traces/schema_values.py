@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from uncertain_cep.errors import OptionError
+from uncertain_cep.files.toml_documents import no_such_key
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, number_unit, parse_duration
 from uncertain_cep.traces.formats import COLUMN_TYPES, ColumnType
 from uncertain_cep.traces.time_sums import parse_sum
@@ -33,9 +33,7 @@ class SchemaValues:
             if key in elsewhere and key not in allowed:
                 self.fault(joined_path(path, key), f"there is no such key here: write it {place}")
             elif key not in allowed:
-                near = difflib.get_close_matches(key, allowed, 1)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(allowed)}"
-                self.fault(joined_path(path, key), f"there is no such key: {hint}")
+                self.fault(joined_path(path, key), no_such_key(key, allowed))
 
     def text(self, table: Mapping[str, Any], key: str, path: str) -> str | None:
         """Return the text of a key; None, with its fault noted, if it has none."""

@@ -67,10 +67,14 @@ class RunPredicates:
         self.columns = tuple(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, Column)))
         self._texts = pa.array(strings_in(self._predicates), pa.large_string())
         self._strings = sorted_strings([self._texts])
-        self._ranks = _ranks_of(self._strings)
+        self._ranks: dict[str, int] | None = None
         self._extremes: dict[Column, tuple[int, int]] = {}
         self._safe = self._with_checks()
         self.bytecode = self._compiled()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a snapshot, without the ranks, as they follow from the strings."""
+        return {**self.__dict__, "_ranks": None}
 
     @property
     def string_slots(self) -> list[int]:
@@ -197,6 +201,8 @@ class RunPredicates:
     def _in_slot(self, column: Column, value: Any) -> Any:
         """Return a value as a slot holds it; None if the bytecode was made before such a value came."""
         if column.kind == "string":
+            if self._ranks is None:
+                self._ranks = {text: rank for rank, text in enumerate(self._strings.to_pylist())}
             return self._ranks.get(value)
         if column.kind != "int":
             return value
@@ -240,11 +246,6 @@ class RunPredicates:
 
     def _know(self, strings: Any) -> Int64:
         before, self._strings = self._strings, strings
-        self._ranks = _ranks_of(strings)
+        self._ranks = None
         # What nothing holds any more, as a null, has a rank that is never looked at.
         return np.append(np.maximum(places_in(before, self._strings), 0), 0)
-
-
-def _ranks_of(strings: Any) -> dict[str, int]:
-    """Return the rank of each string among sorted ones."""
-    return {text: rank for rank, text in enumerate(strings.to_pylist())}

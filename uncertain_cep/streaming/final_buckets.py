@@ -59,9 +59,10 @@ class BucketedEvaluation(SlicedEvaluation):
         return safe == EVER or (end > begin and (end - begin >= self._length or self.crowded))
 
     def advance(self, safe: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that are due, as no event to come begins before the tick ``safe``."""
-        if not self.is_due(safe):
-            return
+        """Yield the rows that are due, as no event to come begins before the tick ``safe``.
+
+        It is called where :meth:`is_due` says so.
+        """
         begin, end = self._final(safe)
         events = self._joined()
         self._keep_from(events, end)

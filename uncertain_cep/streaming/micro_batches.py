@@ -198,9 +198,10 @@ class SlicedEvaluation:
         return safe == EVER or self.crowded or safe - self._earliest_end - self._reach >= self._length
 
     def advance(self, safe: int) -> Iterator[pa.RecordBatch]:
-        """Yield the matches that are due, as no event to come begins before the tick ``safe``."""
-        if not self.is_due(safe):
-            return
+        """Yield the matches that are due, as no event to come begins before the tick ``safe``.
+
+        It is called where :meth:`is_due` says so.
+        """
         last = safe == EVER
         events = self._joined()
         owned = events.waits.copy() if last else events.waits & (events.upper < safe - self._reach)

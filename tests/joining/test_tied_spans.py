@@ -84,6 +84,15 @@ def test_frames_are_those_that_were_given(make: Any) -> None:
     assert uc.match(tied, "PATTERN SEQ(S s) WHERE DURATION(s) >= 8 WITHIN 20").shape[0] == 1
 
 
+def test_keys_that_may_be_rounded() -> None:
+    events = trace(("S", 0, 2, 2.0**53), ("E", 9, 11, 2.0**53))
+    with pytest.warns(uc.UncertainCepWarning, match="column task is a key of floats beyond 2\\^53"):
+        assert uc.spans(events, "S", "E", by="task").num_rows == 1
+    wide = events.set_column(4, "task", pa.array([2**64 - 1] * 2, pa.uint64()))
+    with pytest.raises(uc.TraceError, match="task"):
+        uc.spans(wide, "S", "E", by="task")
+
+
 def test_stamps_and_dictionaries() -> None:
     stamps = pa.array([0, 1_000_000, 9_000_000], pa.timestamp("us"))
     events = pa.table(

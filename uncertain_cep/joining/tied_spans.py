@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.boundary import public
+from uncertain_cep.candidates.selection import coded
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
 from uncertain_cep.expressions.codes import codes_of, paired
 from uncertain_cep.plurals import counted
@@ -117,7 +118,7 @@ def _pairs(table: pa.Table, types: tuple[str, str], by: Sequence[str], names: Na
     """Return the rows of begins and of their ends, each (k,) int64; warn of those that stay alone."""
     key = np.zeros(table.num_rows, dtype=np.int64)
     for name in by:
-        key = paired(key, codes_of([table.column(name)])[0][0])
+        key = paired(key, coded(table, [name])[0])
     kinds = table.column(names.type).cast(pa.string())
     of_type = [np.flatnonzero(np.asarray(pc.equal(kinds, name).to_numpy())) for name in types]
     count = int(key.max(initial=-1)) + 1

@@ -12,6 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -198,10 +199,12 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer requests until there are no more."""
-    from uncertain_cep.config import tuning
+    from uncertain_cep import config
 
+    # A checkout may be of before the numbers stood in modules of their own.
+    numbers: Any = import_module("uncertain_cep.config.tuning") if hasattr(config, "__path__") else config
     # Compiled kernels, however few the events are.
-    tuning.FEW_EVENTS = 0
+    numbers.FEW_EVENTS = 0
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         print(json.dumps(_answer(json.loads(line))), flush=True)

@@ -55,13 +55,24 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "Ask": ("language", "reference", "answers", "comparison"),
     "Run": ("command-line", "plans", "performance", "limits"),
     "Look up": ("api", "schema-files", "options", "errors"),
-    "The project": ("datasets", "benchmarks", "architecture", "contributing", "security", "changelog"),
+    "The project": (
+        "stability",
+        "tested",
+        "datasets",
+        "benchmarks",
+        "architecture",
+        "contributing",
+        "conduct",
+        "security",
+        "changelog",
+    ),
 }
 """The chapters of the site, and their pages."""
 
 OF_THE_ROOT: Final = {
     "architecture": "ARCHITECTURE.md",
     "contributing": "CONTRIBUTING.md",
+    "conduct": "CODE_OF_CONDUCT.md",
     "security": "SECURITY.md",
     "changelog": "CHANGELOG.md",
     "datasets": "datasets/README.md",

@@ -101,9 +101,9 @@ def test_a_package_that_is_gone_and_one_without_sources(monkeypatch: pytest.Monk
 def test_it_is_installed_again_as_it_was(
     origin: dict[str, object], command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    info = tmp_path / "uncertain_cep-0.1.0.dist-info"
+    info = tmp_path / "uncertain_cep-0.2.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: uncertain-cep\nVersion: 0.1.0\n")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: uncertain-cep\nVersion: 0.2.0\n")
     (info / "direct_url.json").write_text(json.dumps(origin))
     monkeypatch.syspath_prepend(tmp_path)
     importlib.invalidate_caches()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["DISTRIBUTION", "PARTS", "VERSION", "Part", "check_at_import", "check_ours", "is_there", "needed"]
 
 DISTRIBUTION: Final = "uncertain-cep"
-VERSION: Final = "0.1.0"
+VERSION: Final = "0.2.0"
 
 _OURS: Final[Mapping[str, bytes]] = {
     "confidence": b'"""Confidence kernels: ',

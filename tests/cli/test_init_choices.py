@@ -135,7 +135,7 @@ def test_the_choice_for_samples_holds_whatever_they_are(tmp_path: Path) -> None:
     assert 'If it is before: kind = "window", length = "1min".' in said
     assert 'If it is after: kind = "granularity", of = "1min".' in said
     assert "Is a value an average, a maximum, a sample or a counter" in said
-    assert "An average is of all of that time: two tables [[events]]" in said
+    assert 'An average, or a rate, is of all of that time: kind = "period"' in said
     path = tmp_path / "t.csv"
     text = proposed.text
     rule = 'kind = "plus_minus", by = "1min"'

@@ -163,7 +163,10 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "kleene": ("matches", "compressed"),
     "approximate": (None, 0.1, 0.0, uc.Approximation(0.2, seed=1)),
     **dict.fromkeys(
-        ("allow_exact_matches", "confidence", "analyze", "sources", "shared", "overwrite", "raw_stamps"),
+        (
+            "allow_exact_matches", "confidence", "analyze", "sources", "shared", "overwrite", "raw_stamps",
+            "spans",
+        ),
         (True, False),
     ),
     "known_until": (None, 5, -3, 2**70, "2026-01-05", "soon", dt.datetime(2026, 1, 5), dt.date(2026, 1, 5)),

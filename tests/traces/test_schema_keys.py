@@ -63,6 +63,7 @@ WRONG = {
     "source": ['""', "[]", "1", '"nosuch"'],
     "ordered": ['""', "[]", "1", '"true"'],
     "optional": ['""', "[]", "1", '"true"'],
+    "spans": ['""', "[]", "1", '"true"', "true"],
 }  # fmt: skip
 """Values of each key that are of the wrong type, that name nothing, or that name what is not there."""
 

@@ -244,7 +244,7 @@ def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str |
     model = steps[0].model
     days = model or reading.own_tick is not None or all_days([(file, raw)], {file: list(steps)})
     changed = reading.options.deduplicate or bool(reading.options.explode) or ROW in raw.column_names
-    if changed or any(step.events.value_columns for step in steps):
+    if changed or any(step.events.value_columns or step.events.spans for step in steps):
         # Its events do not follow from its rows one by one.
         groups: Sequence[tuple[tuple[int, int] | None, int, int]] | None = None
     else:

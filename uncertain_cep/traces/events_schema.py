@@ -328,7 +328,8 @@ class EventsSchema:
 
     ``attributes`` and ``value_columns`` are pairs of new names and columns. ``base`` is the ``year`` or the
     ``date``. ``time_parts`` are the columns whose texts together are ``time``, see `joined_name`.
-    ``numbered`` tells that rows are numbered though there is a column of ids.
+    ``numbered`` tells that rows are numbered though there is a column of ids, ``spans`` that begins and ends
+    of a format become one event.
     """
 
     uncertainty: UncertaintySpec
@@ -357,6 +358,7 @@ class EventsSchema:
     begin: str | None = None
     end: str | None = None
     duration: str | None = None
+    spans: bool = False
 
     def rule(self, folders: Sequence[Path] = ()) -> Uncertainty:
         """Return how uncertain the times are, or begin and end of events that last, see `UncertaintySpec`."""

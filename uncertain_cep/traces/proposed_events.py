@@ -96,8 +96,7 @@ def _which_metric(length: str) -> tuple[str, ...]:
     return (
         "Is a value an average, a maximum, a sample or a counter (docs/uncertainty.md)? A maximum, and the "
         "increase of a counter, is of one moment: window. A sample is of its stamp: exact.",
-        "An average is of all of that time: two tables [[events]], one for its begin, "
-        f'time = "TIME - {length}", one for its end, both exact, tied by a column.',
+        f'An average, or a rate, is of all of that time: kind = "period", length = "{length}".',
     )
 
 
@@ -226,7 +225,7 @@ def events_of_group(
                 f"type = {quoted(type_names[0])}",
             ]
         text += _id(table, key if is_unique else None, suffix)
-        text += _time(group, stamp, len(stamps))
+        text += _time(group, stamp, stamps)
         text += [f"# {each}" for each in rule.why]
         if host is not None and not spacing:
             text.append(
@@ -277,11 +276,15 @@ def _id(table: pa.Table, key: str | None, suffix: str) -> list[str]:
     return ["# No column tells all rows apart: they are numbered."]
 
 
-def _time(group: Group, stamp: StampColumn, count: int) -> list[str]:
+def _time(group: Group, stamp: StampColumn, stamps: Sequence[StampColumn]) -> list[str]:
     """Return the lines of a schema that name the column of times and its format."""
     text = []
-    if count > 1:
-        text.append(f"# A row has {count} times: each becomes an event of its own.")
+    if len(stamps) > 1:
+        text.append(f"# A row has {len(stamps)} times: each becomes an event of its own.")
+        ends = {pair_of(each.title): each for each in stamps if not each.columns}
+        if ends.keys() >= {"begin", "end"}:
+            begin, end = (quoted(named_column(ends[side].name)) for side in ("begin", "end"))
+            text.append(f"# One event that lasts instead: begin = {begin}, end = {end}, and no time.")
     if group.other_times:
         text.append(f"# {', '.join(group.other_times)} holds times, too. Are events of it, name it here.")
     if stamp.columns:

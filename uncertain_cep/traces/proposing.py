@@ -173,8 +173,9 @@ def _of_a_format(name: str, files: Sequence[TraceFile], paths: Sequence[str | Pa
         f'format = "{name}"',
         "",
         *(_CLOCKS_OF_HOSTS if name.startswith("hadoop") else ()),
-        "# If clocks are off by more than that, say so:",
         "# [[events]]",
+        *(_LASTING if READERS[name].spans else ()),
+        "# If clocks are off by more than that, say so:",
         '# uncertainty = { kind = "plus_minus", by = "50ms" }',
     ]
     # Of a folder a schema that names a format reads everything.
@@ -190,6 +191,10 @@ def _of_a_format(name: str, files: Sequence[TraceFile], paths: Sequence[str | Pa
 _CLOCKS_OF_HOSTS: Final = (
     "# Attempts are stamped by the clocks of their hosts, jobs and tasks by that of the master. In a cluster",
     "# clocks may be minutes apart: uncertain-cep infer-offsets finds bounds of their offsets.",
+)
+_LASTING: Final = (
+    "# Begins and ends are events of their own. If one event of both is to last, say so:",
+    "# spans = true",
 )
 
 

@@ -96,8 +96,8 @@ def stamps_of_step(raw: pa.Table, step: Step, events: Events, tick: str | None) 
 
 
 def _exact(events: EventsSchema) -> EventsSchema:
-    """Return a table of a schema whose stamps are certain times."""
-    return events if events.time is None else replace(events, uncertainty=_EXACT)
+    """Return a table of a schema whose stamps are certain times; what lasts has the stamp of its begin."""
+    return replace(events, uncertainty=events.uncertainty if events.time is None else _EXACT, spans=False)
 
 
 def _stamps(rows: IntArray, exact: pa.Table, there: IntArray) -> pa.ChunkedArray:

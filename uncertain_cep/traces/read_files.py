@@ -22,6 +22,7 @@ def read_traces(
     format: str | None = None,
     tick: str | None = None,
     raw_stamps: bool = False,
+    spans: bool = False,
 ) -> pa.Table:
     """Read files into one table of events.
 
@@ -46,6 +47,9 @@ def read_traces(
     raw_stamps : bool
         Whether to add a column ``stamp`` of the stamps of which the schema makes intervals, null where a row
         has none. :func:`uncertain_cep.report` compares its answer with them. The files are read twice.
+    spans : bool
+        Whether begins and ends of formats known by themselves, such as ``TaskStart`` and ``TaskEnd``, become
+        events that last, ``Task``. With a schema its key ``spans`` says so.
 
     Returns
     -------
@@ -79,9 +83,9 @@ def read_traces(
     ['type', 'id', 'lower', 'upper']
     """
     if not raw_stamps:
-        return load_traces(paths, schema, format=format, tick=tick).sound()
+        return load_traces(paths, schema, format=format, tick=tick, spans=spans).sound()
     sources = paths if isinstance(paths, (str, Path)) else list(paths)
-    loaded = load_traces(sources, schema, format=format, tick=tick)
+    loaded = load_traces(sources, schema, format=format, tick=tick, spans=spans)
     loaded.sound()
     table, name = with_raw_stamps(loaded, sources, schema, format)
     if name is None:

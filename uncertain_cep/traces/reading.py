@@ -131,6 +131,7 @@ def load_traces(
     tick: str | None = None,
     used: Collection[str] | None = None,
     as_text: Collection[str] = (),
+    spans: bool = False,
 ) -> LoadedTrace:
     """Read files into one table of events, and note what is wrong instead of stopping at it.
 
@@ -138,6 +139,8 @@ def load_traces(
     (None: all): others are not read, and may hold anything. Numbers of columns ``as_text`` are read as text.
     """
     schema = given_schema(schema)
+    if spans and schema is not None:
+        raise OptionError("spans=True is for files without a schema: write spans = true in its [[events]]")
     options = FileOptions() if schema is None else schema.options
     if format is not None:
         options = replace(options, format=format)
@@ -156,7 +159,7 @@ def load_traces(
     files, faults = list_files(path_list, options.format, with_schema=schema is not None)
     if not path_list:
         faults.append(TraceFault("no file is given: name one or more"))
-    plan = reading_steps(files, schema, faults, named_formats=options.format is None)
+    plan = reading_steps(files, schema, faults, named_formats=options.format is None, spans=spans)
     rows, next_id, days = 0, 1, True
     parts: list[Part] = []
     uses = ExtractionUses()
@@ -194,7 +197,9 @@ def load_traces(
                 faults.append(TraceFault(f"{step.name}: {error}", file=named_in))
             next_id += raw.num_rows
     if (mixed := mixed_columns(schemas)) and not as_text:
-        return load_traces(path_list, schema, format=format, tick=tick, used=used, as_text=sorted(mixed))
+        return load_traces(
+            path_list, schema, format=format, tick=tick, used=used, as_text=sorted(mixed), spans=spans
+        )
     # What a file lacks is said already where it is a fault.
     steps = [] if faults else [step for steps_of_file in plan.values() for step in steps_of_file]
     faults += unused_keys(uses, options, steps, None if schema is None else schema.file)

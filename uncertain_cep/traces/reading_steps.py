@@ -22,6 +22,7 @@ from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.file_kinds import delimiter_in, kind_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, first_column_names, read_file
 from uncertain_cep.traces.intervals import IntervalOptions
+from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.rows import Events, id_column, meets, needed_columns, type_column
 from uncertain_cep.traces.schema import TraceSchema
 from uncertain_cep.traces.time_formats import EPOCHS
@@ -49,13 +50,18 @@ def reading_steps(
     faults: list[TraceFault],
     *,
     named_formats: bool = True,
+    spans: bool = False,
 ) -> dict[TraceFile, list[Step]]:
     """Return the reading steps of each file, adding to ``faults`` the tables that fit no file.
 
-    ``named_formats`` tells that the names of files say their formats, of which a folder may not have several.
+    ``named_formats`` tells that the names of files say their formats, of which a folder may not have several;
+    ``spans`` that begins and ends of formats become events that last, without a schema.
     """
     if schema is None:
-        step = Step("the trace", READ_EVENTS, READ_EVENTS.uncertainty.rule(), model=True)
+        step = Step(
+            "the trace", replace(READ_EVENTS, spans=spans), READ_EVENTS.uncertainty.rule(), model=True
+        )
+        faults += _without_ends(files, "spans=True") if spans else []
         faults += _mixed_formats(files, step.name) if named_formats else []
         return {file: [replace(step, model=file.reader is None)] for file in files}
     first = schema.folder or Path()
@@ -80,6 +86,9 @@ def reading_steps(
         if files and not taken:
             message = f"{name}.files: {events.files!r} fits none of the files given: {_listed(files)}"
             absent.append(message if not events.optional else "")
+        if events.spans and (without := _without_ends(taken, f"{name}.spans")):
+            faults += [replace(fault, file=schema.file) for fault in without]
+            continue
         for file in taken:
             plan[file].append(step)
     if len(absent) == len(schema.events):
@@ -97,6 +106,21 @@ def reading_steps(
             )
             faults.append(TraceFault(message, file=str(file.path)))
     return {file: steps for file, steps in plan.items() if steps}
+
+
+def _without_ends(files: Sequence[TraceFile], option: str) -> list[TraceFault]:
+    """Return a fault if a file has no begins and ends of which ids tell what belongs together."""
+    formats = ", ".join(name for name, reader in READERS.items() if reader.spans)
+    for file in files:
+        reader = None if file.reader is None else READERS[file.reader]
+        if reader is None or not reader.spans:
+            what = "a table" if reader is None else reader.what
+            message = (
+                f"{option}: {file.path.name}, {what}, has no begins and ends that ids tie, as {formats} "
+                "have: say begin and end, or duration, or tie events by uc.spans"
+            )
+            return [TraceFault(message)]
+    return []
 
 
 def _mixed_formats(files: Sequence[TraceFile], name: str) -> list[TraceFault]:

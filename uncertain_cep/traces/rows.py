@@ -22,13 +22,14 @@ from uncertain_cep.timeline.domain import (
     tick_column,
 )
 from uncertain_cep.traces.common_types import common_type, is_number
-from uncertain_cep.traces.events_schema import EventsSchema
+from uncertain_cep.traces.events_schema import READ_EVENTS, EventsSchema
 from uncertain_cep.traces.faulty_rows import IN_ORDER, ROW, BoolArray, IntArray, renumbered
 from uncertain_cep.traces.formats import with_type
 from uncertain_cep.traces.frames import is_whole_decimal
 from uncertain_cep.traces.intervals import IntervalOptions, Rounding
 from uncertain_cep.traces.reshaping import VALUE, VARIABLE, value_names, with_values
 from uncertain_cep.traces.spoiled_numbers import spoiled_rows
+from uncertain_cep.traces.tied_ends import FormatRows, of_formats
 from uncertain_cep.traces.uncertain_stamps import Uncertainty, Zones
 
 __all__ = [
@@ -207,7 +208,27 @@ def events_of_rows(
         rows = np.flatnonzero(intervals.keep) if rows is None else rows[intervals.keep]
         dropped = len(intervals.keep) - table.num_rows
     numbered = id_source(events, raw) is None
-    return Events(table, _numbers(rows, lines), dropped, intervals.rounding, numbered, intervals.zones)
+    numbers = _numbers(rows, lines)
+    if events.spans:
+        of_format = _format_rows(chosen, rule, intervals.keep)
+        try:
+            drop = events.missing == "drop"
+            table, left = of_formats(table, of_format, _NAMES, intervals.grid.tick, drop=drop)
+        except TraceError as error:
+            raise error if numbers is None else TraceError(renumbered(error.faults, numbers)) from None
+        numbers = left if numbers is None else numbers[left]
+    return Events(table, numbers, dropped, intervals.rounding, numbered, intervals.zones)
+
+
+def _format_rows(chosen: pa.Table, rule: Uncertainty, keep: BoolArray | None) -> FormatRows:
+    """Return the rows of a format that gave events; ``keep``, (n,) bool, tells which did (None: all)."""
+    if keep is not None:
+        chosen = chosen.filter(pa.array(keep))
+    bounds = (_NAMES.lower, _NAMES.upper)
+    as_told = rule == READ_EVENTS.uncertainty.rule()
+    return FormatRows(
+        chosen.column(_NAMES.id), (chosen.column(bounds[0]), chosen.column(bounds[1])) if as_told else None
+    )
 
 
 def _numbers(rows: IntArray | None, lines: IntArray | None) -> IntArray | None:

@@ -95,6 +95,7 @@ class TraceSchema:
         attributes = ["job", "host"]   # or { new_name = "column" }; default: the columns not used above
         uncertainty = { kind = "clock_offset", table = "offsets.csv", key = "host" }
         missing = "drop"           # rows without time or offset: "error" (default) or "drop"
+        spans = true               # optional, of formats with begins and ends: one event of both, that lasts
 
         [[constraints]]            # optional: what cannot be otherwise, for infer-offsets
         causal = "SEQ(Send a, Get b) WHERE a.message = b.message"

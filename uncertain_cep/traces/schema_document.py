@@ -41,7 +41,7 @@ _ENDS: Final = ("begin", "end", "duration")
 _EVENTS: Final = (
     "files", "type", "type_column", "id", "time", "unit", "where", "attributes", "uncertainty",
     "uncertainty_by", "missing", "time_format", "year", "date", "time_zone", "value_columns", "types",
-    "probability", "sequence", "source", "ordered", "fixed_date", "optional", *_ENDS,
+    "probability", "sequence", "source", "ordered", "fixed_date", "optional", "spans", *_ENDS,
 )  # fmt: skip
 _CONSTRAINTS: Final[dict[str, tuple[Callable[..., Constraint], int, tuple[str, ...]]]] = {
     "causal": (causal, 1, ("delay",)),
@@ -362,7 +362,8 @@ class SchemaReader(SchemaValues):
         )  # fmt: skip
         numbered = table.get("id") is False
         texts = {key: None if key == "id" and numbered else self.text(table, key, path) for key in keys}
-        ordered, optional = (self.is_true(table, key, path) for key in ("ordered", "optional"))
+        switches = {key: self.is_true(table, key, path) for key in ("ordered", "optional", "spans")}
+        ordered = switches["ordered"]
         if texts["source"] is not None and texts["sequence"] is None and not ordered:
             self.fault(
                 joined_path(path, "source"), "goes with sequence or ordered: say in which order events are"
@@ -392,7 +393,13 @@ class SchemaReader(SchemaValues):
             self.fault(joined_path(path, "time"), message)
         if len(self.faults) > before or uncertainty is None:
             return None
-        fields: dict[str, Any] = {**texts, "missing": missing, "unit": texts["unit"] or unit, "time": time}
+        fields: dict[str, Any] = {
+            **texts,
+            **switches,
+            "missing": missing,
+            "unit": texts["unit"] or unit,
+            "time": time,
+        }
         return EventsSchema(
             uncertainty=uncertainty,
             attributes=attributes,
@@ -401,8 +408,6 @@ class SchemaReader(SchemaValues):
             time_zone=zone,
             value_columns=values,
             types=types,
-            ordered=ordered,
-            optional=optional,
             fixed_date=table.get("fixed_date") is True,
             time_parts=parts,
             numbered=numbered,
@@ -420,6 +425,9 @@ class SchemaReader(SchemaValues):
             self.fault(
                 joined_path(path, keys[0]), f"tells too little: an event that lasts needs {lacking}, too"
             )
+        if keys and table.get("spans") is True:
+            message = "ties the begins and ends of a format: leave it out, or begin, end and duration"
+            self.fault(joined_path(path, "spans"), message)
         if keys and "time" in table:
             message = "an event that lasts has no single time: leave time out, or begin, end and duration"
             self.fault(joined_path(path, "time"), message)

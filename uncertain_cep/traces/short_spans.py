@@ -9,7 +9,7 @@ from uncertain_cep.errors import warn
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS
 
-__all__ = ["warn_of_short_spans"]
+__all__ = ["by_clock", "warn_of_short_spans"]
 
 
 def warn_of_short_spans(table: pa.Table, names: Names) -> None:
@@ -23,10 +23,10 @@ def warn_of_short_spans(table: pa.Table, names: Names) -> None:
     if not all(name in table.column_names and not pa.types.is_null(table[name].type) for name in ends):
         return
     begins = (
-        _by_clock(table, begin_lower, names.offset_lower),
-        _by_clock(table, begin_upper, names.offset_upper),
+        by_clock(table, begin_lower, names.offset_lower),
+        by_clock(table, begin_upper, names.offset_upper),
     )
-    last = _by_clock(table, end_lower, names.offset_lower)
+    last = by_clock(table, end_lower, names.offset_lower)
     short = pc.and_(pc.less(*begins), pc.less_equal(last, begins[1]))
     if all(name in table.column_names for name in lengths):
         short = pc.and_(short, pc.is_null(table[lengths[0]]))
@@ -40,7 +40,7 @@ def warn_of_short_spans(table: pa.Table, names: Names) -> None:
         )
 
 
-def _by_clock(table: pa.Table, name: str, offset: str) -> pa.ChunkedArray:
+def by_clock(table: pa.Table, name: str, offset: str) -> pa.ChunkedArray:
     """Return a bound by the clock of its event, of which both ends have one offset."""
     column = table[name]
     if offset not in table.column_names or pa.types.is_null(table[offset].type):

@@ -50,6 +50,8 @@ class Reader:
     """What a file of this format alone begins with, as a regular expression."""
     by_columns: bool = False
     """Whether kernels make columns of many records."""
+    spans: bool = False
+    """Whether ids of begins and ends, ``X:start`` and ``X:end``, tell which belong together."""
 
 
 _COMMENTS: Final = r"(?>(?:<!--.*?-->\s*)*)"
@@ -61,14 +63,17 @@ READERS: Final[dict[str, Reader]] = {
         "Spark event log", "spark_eventlog", "ms", "1ms",
         r'\{"Event":"(?:org\.apache\.spark\.|SparkListener)',
         by_columns=True,
+        spans=True,
     ),
     "hadoop-jhist": Reader(
         "Hadoop job history, .jhist", "hadoop_jhist", "ms", "1ms", r"Avro-(?:Json|Binary)\r?\n",
         by_columns=True,
+        spans=True,
     ),
-    "hadoop-rumen": Reader("Rumen trace", "hadoop_rumen", "ms", "1ms", _RUMEN),
+    "hadoop-rumen": Reader("Rumen trace", "hadoop_rumen", "ms", "1ms", _RUMEN, spans=True),
     "hadoop-history": Reader(
-        "Hadoop 0.20 job history", "hadoop_history", "ms", "1ms", r'Meta VERSION="|!!FILE=|Job JOBID="'
+        "Hadoop 0.20 job history", "hadoop_history", "ms", "1ms", r'Meta VERSION="|!!FILE=|Job JOBID="',
+        spans=True,
     ),
     "ganglia": Reader("XML of Ganglia's gmond and gmetad", "ganglia", "s", "1s", _XML + "GANGLIA_XML\\b"),
     "rrd": Reader("XML of rrdtool dump", "rrd_dump", "s", "1s", _XML + r"rrd\b"),
@@ -85,12 +90,17 @@ READERS: Final[dict[str, Reader]] = {
         r'\{\s*"(?:MetricDataResults"\s*:|Label"\s*:\s*"[^"]*"\s*,\s*"Datapoints"\s*:|Datapoints"\s*:)',
     ),
     "otlp": Reader(
-        "spans of OpenTelemetry as JSON", "otlp", "ns", "1us", r'\{\s*"resourceSpans"\s*:', by_columns=True
+        "spans of OpenTelemetry as JSON", "otlp", "ns", "1us", r'\{\s*"resourceSpans"\s*:',
+        by_columns=True,
+        spans=True,
     ),
     "jaeger": Reader(
-        "spans of Jaeger as JSON", "jaeger", "us", "1us", r'\{\s*"data"\s*:\s*\[\s*\{\s*"traceID"\s*:'
+        "spans of Jaeger as JSON", "jaeger", "us", "1us", r'\{\s*"data"\s*:\s*\[\s*\{\s*"traceID"\s*:',
+        spans=True,
     ),
-    "zipkin": Reader("spans of Zipkin as JSON", "zipkin", "us", "1us", r'\[\s*(?:\[\s*)?\{\s*"traceId"\s*:'),
+    "zipkin": Reader(
+        "spans of Zipkin as JSON", "zipkin", "us", "1us", r'\[\s*(?:\[\s*)?\{\s*"traceId"\s*:', spans=True
+    ),
     "xes": Reader("process log, XES", "xes", "ms", "1ms", _XML + r"log\b[^>]*\bxes\."),
 }  # fmt: skip
 """The formats by the names that a caller gives."""

@@ -340,8 +340,8 @@ def test_partitions_strings_and_events_are_forgotten(evaluation: str) -> None:
     match_count += matcher.close().num_rows
     assert match_count == 20_000
     assert max(sizes[20:]) <= max(sizes[:20])
-    assert len(matcher._partitions) <= 4096
-    evaluation_state = matcher._evaluation
+    assert len(matcher._evaluation._partitions) <= 4096
+    evaluation_state = matcher._evaluation._by_runs
     assert evaluation_state is not None
     assert len(evaluation_state._predicates._strings) <= 16_384
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
 from copy import copy
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -13,48 +11,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence.config import EVER
-from confidence.kernel import plain_for
-from eventbased.incremental.completed import Matches
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.marginals import with_marginals
-from uncertain_cep.candidates.partition_ids import PartitionNumbers
-from uncertain_cep.candidates.pmfs import explicit_pmfs
-from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.executor import check_table, confident, constants_hold, ticks_of
-from uncertain_cep.operators.batch import MatchBatch
-from uncertain_cep.operators.incremental import RunEvaluation
-from uncertain_cep.operators.table import kernels_of
-from uncertain_cep.operators.timed_choices import without_times
-from uncertain_cep.plan import (
-    Approximation,
-    EvaluationPlan,
-    MatchOptions,
-    make_plan,
-    names_clocks,
-)
+from uncertain_cep.executor import check_table, ticks_of
+from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions
 from uncertain_cep.query import Query, query_of, values_of
-from uncertain_cep.results.having import had
-from uncertain_cep.running.compiling import plain_seconds
 from uncertain_cep.running.installation import VERSION
 from uncertain_cep.running.resource_limits import Limits
 from uncertain_cep.streaming.duplicate_ids import duplicate_error, duplicates_in
-from uncertain_cep.streaming.event_buffer import RetainedEvents
-from uncertain_cep.streaming.final_buckets import BucketedEvaluation
 from uncertain_cep.streaming.given_events import events_given, length_of_tick, tick_given
-from uncertain_cep.streaming.micro_batches import SlicedEvaluation
+from uncertain_cep.streaming.query_evaluation import QueryEvaluation, stream_plan
 from uncertain_cep.streaming.reoptimisation import UsedPlan
-from uncertain_cep.streaming.residual import residual
-from uncertain_cep.streaming.single_events import SingleEvents
 from uncertain_cep.streaming.snapshots import packed_snapshot, unpacked_snapshot
-from uncertain_cep.streaming.stream_methods import (
-    BY_SLICES,
-    method_of,
-    refuse,
-    refuse_open_groups,
-    usual_slice,
-)
 from uncertain_cep.streaming.watermark import ArrivalPromise, types_that_matter
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces.frames import takeable_type
@@ -64,10 +33,9 @@ __all__ = ["IncrementalMatcher"]
 Int64 = NDArray[np.int64]
 
 _HELD: Final = (
-    "late_count", "duplicate_count", "_length_of_tick", "_late", "_waiting", "_promise", "_retained",
-    "_partitions", "_sliced",
+    "late_count", "duplicate_count", "_length_of_tick", "_late", "_waiting", "_promise",
 )  # fmt: skip
-"""The attributes that change with the events, beside those of runs."""
+"""The attributes that change with the events, beside those of the evaluation."""
 
 
 class IncrementalMatcher:
@@ -188,23 +156,15 @@ class IncrementalMatcher:
     ) -> None:
         schema = pa.schema([field.with_type(takeable_type(field.type)) for field in schema], schema.metadata)
         parsed = query_of(query, values_of(parameters))
-        refuse(parsed, evaluation)
-        model = Names.of(names)
         options = MatchOptions(
-            names=model,
+            names=Names.of(names),
             tick=tick,
             sources=sources,
             confidence=confidence,
             approximate=Approximation.of(approximate),
             undecided=undecided,
         )
-        doubtful = model.probability in schema.names
-        method = method_of(parsed, evaluation, slice_length, names_clocks(schema, options), doubtful)
-        options = replace(options, evaluation="auto" if method == "sliced" else method)
-        self.plan: EvaluationPlan = make_plan(parsed, schema, options)
-        self.plan.refuse_orders()
-        self.plan.refuse_unbounded("streams")
-        refuse_open_groups(self.plan)
+        self.plan, method = stream_plan(parsed, schema, options, evaluation, slice_length)
         self.schema = schema
         self._fingerprint = _fingerprint(parsed, self.plan, schema) | {
             "evaluation": method,
@@ -222,31 +182,9 @@ class IncrementalMatcher:
         self._waiting: list[pa.RecordBatch] = []
         self._late: list[pa.Table] = []
         self._promise = ArrivalPromise(largest_interval, types_that_matter(self.plan))
-        self._retained = RetainedEvents(self.plan, schema)
-        self._partitions = PartitionNumbers(self.plan)
         Limits.of(timeout, memory_limit)
-        self._limits = timeout, memory_limit
-        self._closed = self._failed = False
-        self._possible = constants_hold(self.plan) and self.plan.window >= len(self.plan.components)
-        self._sliced: SlicedEvaluation | None = None
-        if method in BY_SLICES:
-            by_bucket = self.plan.is_grouped and self.plan.bound.every is not None
-            evaluation_of = BucketedEvaluation if by_bucket else SlicedEvaluation
-            self._sliced = evaluation_of(self.plan, schema, slice_length or usual_slice(self.plan))
-        self._of_slices = None if self._sliced is None else self._sliced.looking_at(schema)
-        self._evaluation = self._runs()
-        self._nothing = pa.RecordBatch.from_pylist([], schema=self.plan.batch_schema)
-        plain = self._evaluation is not None and self._evaluation.takes_events and not self.plan.bound.times
-        self._single = SingleEvents.of(self.plan, schema) if plain else None
-        self._kernels = kernels_of(self.plan) if self._evaluation is None else ("incremental methods",)
-
-    def _runs(self) -> RunEvaluation | None:
-        """Return the evaluation by runs; None for one by slices, for single events, and without any match."""
-        if not self._possible or len(self.plan.components) == 1 or self._sliced is not None:
-            return None
-        # Runs find choices of events, for which conditions on times are evaluated afterwards.
-        searched = without_times(self.plan) if self.plan.bound.times else self.plan
-        return RunEvaluation(searched, self._ids)
+        self._evaluation = QueryEvaluation(self.plan, schema, method, slice_length, (timeout, memory_limit))
+        self._closed = False
 
     @property
     def late(self) -> pa.Table:
@@ -261,14 +199,12 @@ class IncrementalMatcher:
     @property
     def state_size(self) -> int:
         """Candidates, runs and events held now."""
-        if self._sliced is not None:
-            return self._sliced.size
-        return len(self._retained) + (0 if self._evaluation is None else self._evaluation.method.size)
+        return self._evaluation.size
 
     @property
     def plans(self) -> tuple[UsedPlan, ...]:
         """The plans that ``sliced`` has used, in order; at most the last 1,000."""
-        return () if self._sliced is None else tuple(self._sliced.planning.used)
+        return self._evaluation.plans
 
     @public
     def take_late(self) -> pa.Table:
@@ -306,7 +242,7 @@ class IncrementalMatcher:
         """
         self._check_open()
         if isinstance(events, Mapping):
-            batch = self._push_alone(events)
+            batch = self._evaluation.take_alone(events, self._promise)
             if batch is not None:
                 return self._released(batch)
         table = with_marginals(self.plan, self._given(events))
@@ -314,7 +250,11 @@ class IncrementalMatcher:
         try:
             return self._released(self._push_table(table))
         except TraceError:
-            again = None if self._failed else duplicates_in(self.plan, self._known(), table)
+            again = (
+                None
+                if self._evaluation.failed
+                else duplicates_in(self.plan, self._evaluation.candidates, table)
+            )
             if again is None or not again.any():
                 raise
         batch = self._push_table(table.filter(pa.array(~again)))
@@ -324,6 +264,12 @@ class IncrementalMatcher:
             raise duplicate_error(self.plan, table, again)
         return self._released(batch)
 
+    def _again_in(self, table: pa.Table) -> NDArray[np.bool_] | None:
+        """Return a mask of the events whose ids are in use; None if something else was the matter."""
+        if self._evaluation.failed:
+            return None
+        return duplicates_in(self.plan, self._evaluation.candidates, table)
+
     def _push_table(self, table: pa.Table) -> pa.RecordBatch:
         """Take checked events; none of them if an id is used twice."""
         plan = self.plan
@@ -331,11 +277,13 @@ class IncrementalMatcher:
         promise = copy(self._promise)
         late = promise.arrive(lower, upper, table.column(plan.names.type))
         if not late.any():
-            batch = self._take(table, lower, upper, promise)
+            batch = self._evaluation.take(table, lower, upper, promise.bound)
         else:
-            batch = self._take(table.filter(pa.array(~late)), lower[~late], upper[~late], promise)
+            on_time = table.filter(pa.array(~late))
+            batch = self._evaluation.take(on_time, lower[~late], upper[~late], promise.bound)
             self._late.append(table.filter(pa.array(late)))
             self.late_count += int(late.sum())
+        self._promise = promise
         return batch
 
     @public
@@ -362,7 +310,7 @@ class IncrementalMatcher:
         if of_type is not None and not isinstance(of_type, str):
             raise OptionError(f"of_type={of_type!r}: it must be the name of an event type")
         self._promise.heartbeat(tick_given(time, self.plan.domain), of_type)
-        return self._released(self._advance(self._promise.bound))
+        return self._released(self._evaluation.advance(self._promise.bound))
 
     @public
     def snapshot(self) -> bytes:
@@ -375,7 +323,7 @@ class IncrementalMatcher:
         """
         self._check_open()
         held = {name: getattr(self, name) for name in _HELD}
-        held["evaluation"] = None if self._evaluation is None else self._evaluation.held
+        held["evaluation"] = self._evaluation.held
         return packed_snapshot(self._fingerprint, held)
 
     @public
@@ -396,8 +344,7 @@ class IncrementalMatcher:
         held = unpacked_snapshot(self._fingerprint, snapshot)
         for name in _HELD:
             setattr(self, name, held[name])
-        if self._evaluation is not None:
-            self._evaluation.take_over(held["evaluation"])
+        self._evaluation.take_over(held["evaluation"])
 
     @public
     def close(self) -> pa.RecordBatch:
@@ -410,11 +357,7 @@ class IncrementalMatcher:
         """
         self._check_open()
         self._closed = True
-        return self._released(self._advance(EVER))
-
-    def _known(self) -> pa.Table:
-        """Return the events in reach with their ids."""
-        return self._retained.table if self._sliced is None else self._sliced.candidates
+        return self._released(self._evaluation.close())
 
     def _released(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return matches behind those that a call which refused an event has left."""
@@ -424,147 +367,8 @@ class IncrementalMatcher:
         self._waiting = []
         return whole.combine_chunks().to_batches()[0] if whole.num_rows else batch
 
-    def _take(self, table: pa.Table, lower: Int64, upper: Int64, promise: ArrivalPromise) -> pa.RecordBatch:
-        """Take events that are on time, and the new promise, once the events are checked."""
-        if not table.num_rows:
-            self._promise = promise
-            return self._advance(promise.bound)
-        if self._sliced is not None:
-            self._sliced.take(table, lower, upper)
-            self._promise = promise
-            return self._advance(promise.bound)
-        pmfs, trimmed_lower, trimmed_upper = explicit_pmfs(table, self.plan.names.pmf, lower, upper)
-        selection = select(self.plan, table, trimmed_lower, trimmed_upper, lower, None)
-        used = np.unique(np.concatenate(selection.rows))
-        candidates = table.take(pa.array(used))
-        if self._evaluation is not None:
-            self._retained.check_unique(candidates)
-        self._promise = promise
-        if self._evaluation is None:
-            return self._single_events(table, selection)
-        if not len(used):
-            return self._advance(promise.bound)
-        numbers = np.full(table.num_rows, -1, dtype=np.int64)
-        numbers[used] = self._retained.append(candidates)
-        selection = self._partitions.numbered(table, selection)
-        with self._answering(table.num_rows):
-            batch = self._named(self._evaluation.push(table, selection, pmfs, numbers, promise.bound))
-            self._tidy()
-        return batch
-
-    def _push_alone(self, event: Mapping[str, Any]) -> pa.RecordBatch | None:
-        """Take one event by its plain values; return None, with nothing done, if it needs a table."""
-        if self._sliced is not None:
-            return self._hold_alone(self._sliced, event)
-        if self._single is None or self._evaluation is None:
-            return None
-        taken = self._single.look(event)
-        promise = self._promise
-        if taken is None or not promise.takes_alone(taken.lower, taken.upper):
-            return None
-        if not taken.components:
-            promise.arrive_alone(taken.lower)
-            return self._advance(promise.bound)
-        values = None
-        if self.plan.joined:
-            values = self._evaluation.values_alone(event, taken.components)
-            if values is None:
-                return None
-        number = self._retained.append_alone(event)
-        if number is None:
-            return None
-        promise.arrive_alone(taken.lower)
-        partitions = [self._partitions.number(key) if key else 0 for key in taken.keys]
-        with self._answering(1):
-            batch = self._named(
-                self._evaluation.push_alone(
-                    taken.components, partitions, (taken.lower, taken.upper), number, values, promise.bound
-                )
-            )
-            self._tidy()
-        return batch
-
-    def _hold_alone(self, sliced: SlicedEvaluation, event: Mapping[str, Any]) -> pa.RecordBatch | None:
-        """Do what :meth:`_push_alone` does where slices are evaluated."""
-        held = None if self._of_slices is None else self._of_slices.look(event)
-        promise = self._promise
-        if held is None or not promise.takes_alone(held.lower, held.upper):
-            return None
-        if not sliced.take_alone(event, held):
-            return None
-        promise.arrive_alone(held.lower)
-        return self._advance(promise.bound)
-
-    def _advance(self, safe: int) -> pa.RecordBatch:
-        if self._sliced is not None:
-            if not self._sliced.is_due(safe):
-                return self._batch(None)
-            with self._answering(self._sliced.size):
-                table = pa.Table.from_batches(self._sliced.advance(safe), self.plan.batch_schema)
-            return table.combine_chunks().to_batches()[0] if table.num_rows else self._batch(None)
-        if self._evaluation is None or not self._evaluation.method.learn(safe):
-            return self._batch(None)
-        with self._answering(0):
-            matches = self._evaluation.checked(self._evaluation.method.advance(safe))
-            batch = self._named(matches)
-            self._tidy()
-        return batch
-
-    @contextmanager
-    def _answering(self, events: int) -> Iterator[None]:
-        """Refuse all further events if matches cannot be computed: runs and slices have moved on by then."""
-        limit = Limits.of(*self._limits)
-        seconds = plain_seconds(events, self._kernels)
-        try:
-            with nullcontext() if limit is None else limit.looked_at(), plain_for(seconds):
-                yield
-        except BaseException:
-            self._failed = True
-            raise
-
-    def _named(self, parts: Iterator[Matches]) -> pa.RecordBatch:
-        """Return the matches of retained events as they are shown."""
-        matches = Matches.joined(list(parts), len(self.plan.components))
-        if not len(matches.lower):
-            return self._batch(None)
-        events, are_ids = self._retained.named(matches.events)
-        chunk = MatchBatch(events, matches.lower, matches.upper, matches.confidence, matches.std_error)
-        if are_ids:
-            return self._batch(chunk, None)
-        return self._batch(residual(self.plan, chunk, self._retained.table), self._retained.table)
-
-    def _ids(self, numbers: Int64) -> list[Any]:
-        rows = pa.array(self._retained.rows(numbers))
-        ids: list[Any] = self._retained.table.column(self.plan.names.id).take(rows).to_pylist()
-        return ids
-
-    def _single_events(self, table: pa.Table, selection: Selection) -> pa.RecordBatch:
-        """Return the matches of a pattern of one component: every candidate, with certainty."""
-        if not self._possible:
-            return self._batch(None)
-        rows = selection.rows[0]
-        chunk = MatchBatch(rows[None, :], selection.lower[0], selection.upper[0], np.ones(len(rows)))
-        return self._batch(residual(self.plan, chunk, table), table)
-
-    def _batch(self, chunk: MatchBatch | None, table: pa.Table | None = None) -> pa.RecordBatch:
-        """Return matches as they are shown; without a table their events are ids."""
-        kept = None if chunk is None else confident(self.plan, chunk)
-        if kept is None or not len(kept.lower):
-            return self._nothing
-        return had(self.plan, table, kept, table is None)
-
-    def _tidy(self) -> None:
-        """Drop events, partitions and strings that the method no longer refers to."""
-        assert self._evaluation is not None
-        method = self._evaluation.method
-        if self._retained.crowded or self._partitions.crowded or self._closed:
-            method.evict()
-            self._retained.keep(method.pool.arrays.event[: method.pool.count])
-            self._evaluation.forget_strings()
-            method.forget(self._partitions.forget(method.in_use()))
-
     def _check_open(self) -> None:
-        if self._failed:
+        if self._evaluation.failed:
             raise OptionError(
                 "an earlier call failed while it computed matches, and these are lost: make another "
                 "IncrementalMatcher, with the change that the error asked for"

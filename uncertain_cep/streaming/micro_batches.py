@@ -193,6 +193,12 @@ class SlicedEvaluation:
         """The events held that a component takes."""
         return self._joined().candidates
 
+    @property
+    def first_to_come(self) -> int:
+        """The earliest begin of an event that matches to come may belong to, among those held, ticks."""
+        alone = [event.lower for event in self._held if event.waits]
+        return min(alone + [int(part.lower[part.waits].min(initial=EVER)) for part in self._parts])
+
     def is_due(self, safe: int) -> bool:
         """Return whether :meth:`advance` would do anything."""
         return safe == EVER or self.crowded or safe - self._earliest_end - self._reach >= self._length

@@ -8,7 +8,7 @@ __all__ = ["tell_alerts"]
 
 
 @kernel
-def tell_alerts(group, time, length, told, left_out):
+def tell_alerts(group, time, length, carried, told, left_out):
     """Tell the first alert of each group, and each that is ``length`` or more behind the last one told.
 
     Parameters
@@ -19,6 +19,9 @@ def tell_alerts(group, time, length, told, left_out):
         Ticks, ascending within a group.
     length : int64
         Ticks, at least 0.
+    carried : (n,) int64
+        Of an alert that is told, how many others count as left out since then already: 0 but for alerts that
+        an earlier call told.
     told : (n,) bool
         Overwritten: which alerts are told.
     left_out : (n,) int64
@@ -39,6 +42,6 @@ def tell_alerts(group, time, length, told, left_out):
         if told[i]:
             left_out[i] = count
             last = time[i]
-            count = 0
+            count = carried[i]
         else:
             count += 1

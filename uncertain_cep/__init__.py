@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from uncertain_cep.query import Query as Query, parse as parse
     from uncertain_cep.results.composition import to_events as to_events, with_matches as with_matches
     from uncertain_cep.rule_sets.rule_files import rules as rules
+    from uncertain_cep.rule_sets.rule_streams import RuleMatcher as RuleMatcher
     from uncertain_cep.streaming.matcher import IncrementalMatcher as IncrementalMatcher
     from uncertain_cep.timeline.domain import Names as Names
     from uncertain_cep.traces import (
@@ -99,6 +100,7 @@ _MODULES: Final = {
     "uncertain_cep.resolving.decided": ("deciding",),
     "uncertain_cep.results.composition": ("to_events", "with_matches"),
     "uncertain_cep.rule_sets.rule_files": ("rules",),
+    "uncertain_cep.rule_sets.rule_streams": ("RuleMatcher",),
     "uncertain_cep.streaming.matcher": ("IncrementalMatcher",),
     "uncertain_cep.errors": (
         "ConfidenceCostError", "Fault", "InternalError", "MatchExistsError", "MatchLimitError",

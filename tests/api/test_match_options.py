@@ -53,6 +53,9 @@ ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
         "timeout",
         "memory_limit",
     ),
+    uc.RuleMatcher: (
+        "sources", "names", "tick", "confidence", "approximate", "undecided", "timeout", "memory_limit",
+    ),
 }  # fmt: skip
 """Which options each function takes."""
 
@@ -71,6 +74,7 @@ BESIDE: Final[dict[Callable[..., Any], dict[str, object]]] = {
         "progress": None,
     },
     uc.IncrementalMatcher: {"largest_interval": None, "slice_length": None, "duplicates": "error"},
+    uc.RuleMatcher: {"largest_interval": None, "duplicates": "error"},
 }  # fmt: skip
 """What else each function takes by name."""
 

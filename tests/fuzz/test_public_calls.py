@@ -148,7 +148,10 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "paths_or_frame": FRAMES + FILES,
     "schema": (None, Made("EVENTS.schema", lambda: EVENTS.schema), FILES[3]),
     "table": (Made("OFFSETS", lambda: OFFSETS), Made("OFFSETS.to_pandas()", OFFSETS.to_pandas), FILES[0]),
-    "rules": ({"h": RULES[0]}, {}, Made("rules", lambda: {"h": uc.exact(), "g": uc.plus_minus("1s")})),
+    "rules": (
+        {"h": RULES[0]}, {}, Made("rules", lambda: {"h": uc.exact(), "g": uc.plus_minus("1s")}),
+        Made("uc.rules", lambda: uc.rules({"r": QUERIES[0], "s": QUERIES[2]})),
+    ),
     "otherwise": (None, *RULES),
     "uncertainty": (*RULES, Made("[rule, text]", lambda: [uc.granularity("1s"), "plus_minus:1s"]), []),
     "names": (None, {"type": "k"}, {"lower": "at"}, uc.Names(id="k"), {"kind": "x"}),
@@ -220,7 +223,7 @@ def used(result: object) -> None:
     if isinstance(result, Iterator):
         for _ in result:
             pass
-    if isinstance(result, uc.IncrementalMatcher):
+    if isinstance(result, uc.IncrementalMatcher | uc.RuleMatcher):
         result.push(EVENTS)
         result.close()
 

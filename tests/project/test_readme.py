@@ -58,8 +58,10 @@ def test_the_example_for_streams_runs(capsys: pytest.CaptureFixture[str]) -> Non
     assert "confidence: [1]" in capsys.readouterr().out
 
 
-def test_the_rule_of_the_page_holds_its_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (example,) = blocks("python", DOCS["rules.md"])
+def test_the_rule_of_the_page_holds_its_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example, streamed = blocks("python", DOCS["rules.md"])
     (rule,) = blocks("toml", DOCS["rules.md"])
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules" / "nodes.toml").write_text(rule)
@@ -74,6 +76,8 @@ def test_the_rule_of_the_page_holds_its_tests(tmp_path: Path, monkeypatch: pytes
     }  # fmt: skip
     exec(example, names)
     assert names["alerts"].select(["m", "suppressed"]).to_pylist() == [{"m": 2, "suppressed": 0}]
+    exec(streamed, {**names, "schema": names["events"].schema, "batches": names["events"].to_batches()})
+    assert capsys.readouterr().out.count('rule: ["overloaded"]') == 1
     result = CliRunner().invoke(main, ["rules", "test", "rules"])
     assert result.exit_code == 0, result.output
 

@@ -23,6 +23,7 @@ from uncertain_cep.plurals import counted
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.walks import components_of
 from uncertain_cep.results.order import finished
+from uncertain_cep.rule_sets.events_by_type import EventsByType, types_of
 from uncertain_cep.rule_sets.named_rules import Rule, Rules
 from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, check_suppression, told_alerts
 from uncertain_cep.running.compiling import plain_seconds
@@ -32,7 +33,7 @@ from uncertain_cep.traces.common_types import common_type, is_number
 from uncertain_cep.traces.frames import event_table
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 
-__all__ = ["RULE", "answers_of", "in_one_table"]
+__all__ = ["RULE", "answers_of", "in_one_table", "joint_schema", "rows_of"]
 
 Int64 = NDArray[np.int64]
 
@@ -55,39 +56,6 @@ class _PlannedRule:
     """The types of the events that matter to it; None: all."""
     apart: int
     """Ticks between alerts that are told; 0 where none are suppressed."""
-
-
-class _EventsByType:
-    """The events of a call, of which those of some types are taken without a look at the others."""
-
-    def __init__(self, table: pa.Table, column: str) -> None:
-        self._table = table
-        types = table.column(column)
-        types = types.combine_chunks() if types.num_chunks != 1 else types.chunk(0)
-        if not pa.types.is_dictionary(types.type):
-            types = types.dictionary_encode()
-        names = types.dictionary.to_pylist()
-        codes = np.asarray(types.indices.fill_null(len(names))).astype(np.int32)
-        self._rows = np.argsort(codes, kind="stable")
-        ends = np.searchsorted(codes[self._rows], np.arange(len(names) + 1))
-        self._spans: dict[str, list[slice]] = {}
-        # A dictionary may hold a text twice.
-        for place, name in enumerate(names):
-            self._spans.setdefault(name, []).append(slice(int(ends[place]), int(ends[place + 1])))
-
-    @property
-    def types(self) -> frozenset[str]:
-        """The types that some event has."""
-        spans = self._spans.items()
-        return frozenset(name for name, parts in spans if any(part.stop > part.start for part in parts))
-
-    def of(self, types: frozenset[str] | None) -> pa.Table:
-        """Return the events of some types, in their order; all for None."""
-        if types is None:
-            return self._table
-        parts = [self._rows[span] for name in types for span in self._spans.get(name, ())]
-        rows = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
-        return self._table if len(rows) == self._table.num_rows else self._table.take(pa.array(rows))
 
 
 class _OfRule(Diagnostics):
@@ -123,21 +91,10 @@ def _plans_of(rules: Rules, schema: pa.Schema, options: MatchOptions) -> list[_P
             continue
         except OptionError as error:
             raise OptionError(f"rule {rule.name!r}: {error}") from None
-        planned.append(_PlannedRule(rule, plan, _types_of(plan, schema), apart))
+        planned.append(_PlannedRule(rule, plan, types_of(plan, schema), apart))
     if faults:
         raise QueryError(faults)
     return planned
-
-
-def _types_of(plan: EvaluationPlan, schema: pa.Schema) -> frozenset[str] | None:
-    """Return the types of the events that matter to a plan; None where all do.
-
-    Under contiguity any event matters, and in order by sequences events tell the times of others.
-    """
-    if plan.query.strategy.endswith("contiguity") or plan.names.sequence in plan.clock_columns(schema.names):
-        return None
-    types = [component.types for component in components_of(plan.query.pattern)]
-    return frozenset(name for names in types for name in names) if all(types) else None
 
 
 def answers_of(events: Any, rules: Rules, options: MatchOptions) -> dict[str, pa.Table]:
@@ -164,7 +121,7 @@ def answers_of(events: Any, rules: Rules, options: MatchOptions) -> dict[str, pa
         planned = _plans_of(rules, table.schema, options)
     if planned:
         check_table(planned[0].plan, table)
-    by_type = _EventsByType(table, options.names.type)
+    by_type = EventsByType(table, options.names.type)
     _warn_of_types(planned, by_type.types, table.num_rows)
     last_tick = _last_tick(planned, table)
     cores = available_cores() if options.threads is None else options.threads
@@ -174,7 +131,7 @@ def answers_of(events: Any, rules: Rules, options: MatchOptions) -> dict[str, pa
     threads = max(cores // max(len(groups), 1), 1)
 
     def of_group(group: list[_PlannedRule]) -> Iterator[tuple[str, pa.Table]]:
-        part, scan_cache = by_type.of(group[0].types), ScanCache(threads)
+        part, scan_cache = by_type.of(group[0].types)[0], ScanCache(threads)
         for one in group:
             yield one.rule.name, _answer(one, part, scan_cache, last_tick, threads)
 
@@ -238,9 +195,17 @@ def _warn_of_types(planned: Iterable[_PlannedRule], there: frozenset[str], rows:
 def in_one_table(answers: Mapping[str, pa.Table]) -> pa.Table:
     """Return the answers of rules as one table, whose first column is the name of the rule.
 
-    It has the columns of all answers; those that an answer lacks are null in its rows. Whole numbers are
-    float64 where another rule has float64, or one has uint64 and the other signed ones. Values are lists of
-    one where another rule has lists.
+    It has the columns of all answers, see :func:`joint_schema`.
+    """
+    schema = joint_schema({rule: table.schema for rule, table in answers.items()})
+    return pa.concat_tables([schema.empty_table(), *(rows_of(*one, schema) for one in answers.items())])
+
+
+def joint_schema(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+    """Return the columns of a table of the answers of rules, given those of each.
+
+    First comes the name of the rule. Whole numbers are float64 where another rule has float64, or one has
+    uint64 and the other signed ones. Values are lists of one where another rule has lists.
 
     Raises
     ------
@@ -249,8 +214,8 @@ def in_one_table(answers: Mapping[str, pa.Table]) -> pa.Table:
     """
     fields: dict[str, pa.DataType] = {}
     homes: dict[str, str] = {}
-    for rule, table in answers.items():
-        for field in table.schema:
+    for rule, schema in schemas.items():
+        for field in schema:
             before = fields.get(field.name)
             dtype = field.type if before is None else _common(before, field.type)
             if dtype is None:
@@ -262,17 +227,18 @@ def in_one_table(answers: Mapping[str, pa.Table]) -> pa.Table:
             homes.setdefault(field.name, rule)
     names = [name for name in fields if name not in _ENDING]
     names += [name for name in _ENDING if name in fields]
-    schema = pa.schema([pa.field(RULE, pa.string()), *(pa.field(name, fields[name]) for name in names)])
-    parts = []
-    for rule, table in answers.items():
-        columns = [pa.repeat(pa.scalar(rule), table.num_rows)]
-        for name in names:
-            there = name in table.column_names
-            columns.append(
-                _as(table.column(name), fields[name]) if there else pa.nulls(table.num_rows, fields[name])
-            )
-        parts.append(pa.table(columns, schema=schema))
-    return pa.concat_tables([schema.empty_table(), *parts])
+    return pa.schema([pa.field(RULE, pa.string()), *(pa.field(name, fields[name]) for name in names)])
+
+
+def rows_of(rule: str, answer: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the answer of a rule as rows of a joint schema; columns that it lacks are null."""
+    columns = [pa.repeat(pa.scalar(rule), answer.num_rows)]
+    for field in list(schema)[1:]:
+        there = field.name in answer.column_names
+        columns.append(
+            _as(answer.column(field.name), field.type) if there else pa.nulls(answer.num_rows, field.type)
+        )
+    return pa.table(columns, schema=schema)
 
 
 def _common(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:

@@ -6,7 +6,9 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from confidence.config import EVER
 from confidence.kernel import plain_for
 from eventbased.alert_suppression import tell_alerts
 from uncertain_cep.errors import OptionError
@@ -19,7 +21,9 @@ from uncertain_cep.results.order import in_order, signature_keys
 from uncertain_cep.rule_sets.named_rules import Suppression
 from uncertain_cep.running.compiling import plain_seconds
 
-__all__ = ["SUPPRESSED", "check_suppression", "told_alerts"]
+__all__ = ["SUPPRESSED", "AlertTeller", "check_suppression", "told_alerts"]
+
+Int64 = NDArray[np.int64]
 
 SUPPRESSED: Final = "suppressed"
 """The column that says how many alerts of the group were left out since the one told before."""
@@ -40,33 +44,101 @@ def check_suppression(plan: EvaluationPlan, suppression: Suppression) -> int:
 
 
 def told_alerts(plan: EvaluationPlan, alerts: pa.Table, length: int, by: tuple[str, ...]) -> pa.Table:
-    """Return the alerts that are told, in the order given, with the column :data:`SUPPRESSED`.
+    """Return the alerts that are told among all of a rule, see :class:`AlertTeller`."""
+    return AlertTeller(plan, length, by).tell(alerts)
+
+
+class AlertTeller:
+    """Chooses the alerts of a rule that are told, and counts the others.
+
+    Alerts are gone through by ``range_upper``, and by their signatures where these are equal. It holds those
+    that an alert to come may precede, and for each group when an alert was told last, and how many were left
+    out since then.
 
     Parameters
     ----------
     plan : EvaluationPlan
-    alerts : pyarrow.Table
-        All matches of the plan's rule.
     length : int
         Ticks by which an alert is behind the last one told of its group, at least.
     by : tuple of str
         The columns whose values make a group; nulls are alike.
-
-    Notes
-    -----
-    O(n log n). Alerts are gone through by ``range_upper``, and by their signatures where these are equal.
     """
-    group = np.zeros(alerts.num_rows, dtype=np.int64)
-    for name in by:
-        group = paired(group, nulls_as_key(codes_of([alerts.column(name)])[0][0]))
-    rows = in_order(alerts, [SortKey("range_upper", descending=False), *signature_keys(plan)])
-    rows = rows[np.argsort(group[rows], kind="stable")]
-    time = plan.domain.ticks(alerts.column("range_upper"))[rows]
-    is_told = np.empty(len(rows), dtype=np.bool_)
-    left_out = np.empty(len(rows), dtype=np.int64)
-    with plain_for(plain_seconds(len(rows), kernels_of(plan))):
-        tell_alerts(group[rows], time, length, is_told, left_out)
-    places = np.sort(rows[is_told])
-    counts = np.zeros(alerts.num_rows, dtype=np.int64)
-    counts[rows] = left_out
-    return alerts.take(pa.array(places)).append_column(SUPPRESSED, pa.array(counts[places]))
+
+    def __init__(self, plan: EvaluationPlan, length: int, by: tuple[str, ...]) -> None:
+        self._plan, self._length, self._by = plan, length, by
+        self._held = plan.output_schema.empty_table()
+        self._groups: pa.Table = self._held.select(list(by))
+        self._last = self._count = np.zeros(0, dtype=np.int64)
+        self.suppressed = 0
+
+    @property
+    def holds(self) -> bool:
+        """Whether alerts wait."""
+        return bool(self._held.num_rows)
+
+    @property
+    def size(self) -> int:
+        """How many alerts are held, and groups remembered."""
+        return int(self._held.num_rows) + len(self._last)
+
+    def tell(self, alerts: pa.Table, end: int = EVER) -> pa.Table:
+        """Take alerts, and return those that are told, in the order given, with :data:`SUPPRESSED`.
+
+        Parameters
+        ----------
+        alerts : pyarrow.Table
+        end : int
+            No alert to come has ``range_upper`` before this tick.
+
+        Notes
+        -----
+        O(n log n) for n alerts that are held or new, and groups that are remembered.
+        """
+        plan = self._plan
+        alerts = alerts if not self._held.num_rows else pa.concat_tables([self._held, alerts])
+        time: Int64 = plan.domain.ticks(alerts.column("range_upper"))
+        due = np.full(len(time), True) if end == EVER else time < end
+        self._held = alerts.filter(pa.array(~due))
+        alerts, time = alerts.filter(pa.array(due)), time[due]
+        rows = in_order(alerts, [SortKey("range_upper", descending=False), *signature_keys(plan)])
+        before = len(self._last)
+        groups = self._groups.cast(alerts.select(list(self._by)).schema)
+        groups = pa.concat_tables([groups, alerts.select(list(self._by)).take(pa.array(rows))])
+        group = np.zeros(before + len(rows), dtype=np.int64)
+        for column in groups.columns:
+            group = paired(group, nulls_as_key(codes_of([column])[0][0]))
+        order = np.argsort(group, kind="stable")
+        group = group[order]
+        times = np.concatenate((self._last, time[rows]))[order]
+        carried = np.concatenate((self._count, np.zeros(len(rows), dtype=np.int64)))[order]
+        is_told = np.empty(len(order), dtype=np.bool_)
+        left_out = np.empty(len(order), dtype=np.int64)
+        with plain_for(plain_seconds(len(order), kernels_of(plan))):
+            tell_alerts(group, times, self._length, carried, is_told, left_out)
+        self._remember(groups, group, order, times, carried, is_told, end)
+        new = is_told & (order >= before)
+        self.suppressed += len(rows) - int(new.sum())
+        counts = np.zeros(len(rows), dtype=np.int64)
+        counts[rows[order[new] - before]] = left_out[new]
+        places = np.sort(rows[order[new] - before])
+        return alerts.take(pa.array(places)).append_column(SUPPRESSED, pa.array(counts[places]))
+
+    def _remember(
+        self,
+        groups: pa.Table,
+        group: Int64,
+        order: Int64,
+        times: Int64,
+        carried: Int64,
+        is_told: NDArray[np.bool_],
+        end: int,
+    ) -> None:
+        """Remember when an alert of each group was told last, if that matters to alerts from ``end`` on."""
+        ends = np.flatnonzero(np.diff(group, append=-1)) + 1
+        told_at = np.flatnonzero(is_told)
+        latest = told_at[np.searchsorted(told_at, ends) - 1]
+        count = ends - 1 - latest + carried[latest]
+        matters = (count > 0) | (times[latest] > end - self._length)
+        latest = latest[matters]
+        self._groups = groups.take(pa.array(order[latest])).combine_chunks()
+        self._last, self._count = times[latest], count[matters]

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.marginals import with_marginals
-from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import check_table, ticks_of
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.running.installation import VERSION
 from uncertain_cep.running.resource_limits import Limits
-from uncertain_cep.streaming.duplicate_ids import duplicate_error, duplicates_in
+from uncertain_cep.streaming.duplicate_ids import duplicate_error
 from uncertain_cep.streaming.given_events import events_given, length_of_tick, tick_given
 from uncertain_cep.streaming.query_evaluation import QueryEvaluation, stream_plan
 from uncertain_cep.streaming.reoptimisation import UsedPlan
@@ -247,44 +247,32 @@ class IncrementalMatcher:
                 return self._released(batch)
         table = with_marginals(self.plan, self._given(events))
         check_table(self.plan, table)
-        try:
-            return self._released(self._push_table(table))
-        except TraceError:
-            again = (
-                None
-                if self._evaluation.failed
-                else duplicates_in(self.plan, self._evaluation.candidates, table)
-            )
-            if again is None or not again.any():
-                raise
-        batch = self._push_table(table.filter(pa.array(~again)))
-        self.duplicate_count += int(again.sum())
-        if self._duplicates == "error":
-            self._waiting.append(batch)
-            raise duplicate_error(self.plan, table, again)
+        batch, again = self._push_table(table)
+        if again is not None:
+            self.duplicate_count += int(again.sum())
+            if self._duplicates == "error":
+                self._waiting.append(batch)
+                raise duplicate_error(self.plan, table, again)
         return self._released(batch)
 
-    def _again_in(self, table: pa.Table) -> NDArray[np.bool_] | None:
-        """Return a mask of the events whose ids are in use; None if something else was the matter."""
-        if self._evaluation.failed:
-            return None
-        return duplicates_in(self.plan, self._evaluation.candidates, table)
-
-    def _push_table(self, table: pa.Table) -> pa.RecordBatch:
-        """Take checked events; none of them if an id is used twice."""
+    def _push_table(self, table: pa.Table) -> tuple[pa.RecordBatch, NDArray[np.bool_] | None]:
+        """Take checked events; return what became final, and a mask of the events whose ids are in use."""
         plan = self.plan
         lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
         promise = copy(self._promise)
         late = promise.arrive(lower, upper, table.column(plan.names.type))
-        if not late.any():
-            batch = self._evaluation.take(table, lower, upper, promise.bound)
-        else:
-            on_time = table.filter(pa.array(~late))
-            batch = self._evaluation.take(on_time, lower[~late], upper[~late], promise.bound)
+        rows = np.flatnonzero(~late)
+        on_time = table if len(rows) == table.num_rows else table.take(pa.array(rows))
+        batch, refused = self._evaluation.take_new(on_time, lower[rows], upper[rows], promise.bound)
+        self._promise = promise
+        if late.any():
             self._late.append(table.filter(pa.array(late)))
             self.late_count += int(late.sum())
-        self._promise = promise
-        return batch
+        if refused is None:
+            return batch, None
+        again = np.zeros(table.num_rows, dtype=np.bool_)
+        again[rows[refused]] = True
+        return batch, again
 
     @public
     def heartbeat(

@@ -17,6 +17,7 @@ from eventbased.incremental.completed import Matches
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, select
+from uncertain_cep.errors import TraceError
 from uncertain_cep.executor import confident, constants_hold
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.incremental import RunEvaluation
@@ -27,6 +28,7 @@ from uncertain_cep.query import Query
 from uncertain_cep.results.having import had
 from uncertain_cep.running.compiling import plain_seconds
 from uncertain_cep.running.resource_limits import Limits
+from uncertain_cep.streaming.duplicate_ids import duplicates_in
 from uncertain_cep.streaming.event_buffer import RetainedEvents
 from uncertain_cep.streaming.final_buckets import BucketedEvaluation
 from uncertain_cep.streaming.micro_batches import SlicedEvaluation
@@ -207,6 +209,27 @@ class QueryEvaluation:
             batch = self._named(self._by_runs.push(table, selection, pmfs, numbers, safe))
             self._tidy()
         return batch
+
+    def take_new(
+        self, table: pa.Table, lower: Int64, upper: Int64, safe: int
+    ) -> tuple[pa.RecordBatch, NDArray[np.bool_] | None]:
+        """Take events as :meth:`take` does, but those whose ids are in use: return a mask of these, or None.
+
+        Raises
+        ------
+        TraceError
+            If something else was the matter.
+        """
+        try:
+            return self.take(table, lower, upper, safe), None
+        except TraceError:
+            if self.failed:
+                raise
+            again = duplicates_in(self.plan, self.candidates, table)
+            if not again.any():
+                raise
+        new = ~again
+        return self.take(table.filter(pa.array(new)), lower[new], upper[new], safe), again
 
     def take_alone(self, event: Mapping[str, Any], promise: ArrivalPromise) -> pa.RecordBatch | None:
         """Take one event by its plain values; return None, with nothing done, if it needs a table.

@@ -68,9 +68,13 @@ class ArrivalPromise:
     @property
     def bound(self) -> int:
         """The bound on unseen events that matter, ticks: none is earlier as long as the promise is kept."""
+        return self.bound_of(self._types)
+
+    def bound_of(self, types: frozenset[str]) -> int:
+        """Return the bound on unseen events of some types, ticks; of all types for none."""
         if not self._of_type:
             return self.safe
-        said = [self._of_type.get(name, _NOTHING_KNOWN) for name in self._types]
+        said = [self._of_type.get(name, _NOTHING_KNOWN) for name in types]
         return max(self.safe, min(said, default=_NOTHING_KNOWN))
 
     def arrive(self, lower: Int64, upper: Int64, types: pa.ChunkedArray) -> NDArray[np.bool_]:

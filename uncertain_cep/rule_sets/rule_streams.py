@@ -1,0 +1,383 @@
+"""Rules over a stream: events in once, the alerts of all rules out as they become final."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence.config import EVER
+from uncertain_cep.boundary import public
+from uncertain_cep.candidates.marginals import with_marginals
+from uncertain_cep.errors import OptionError, UncertainCepError
+from uncertain_cep.executor import check_table, ticks_of
+from uncertain_cep.plan import Approximation, MatchOptions
+from uncertain_cep.rule_sets.events_by_type import EventsByType
+from uncertain_cep.rule_sets.named_rules import Rules
+from uncertain_cep.rule_sets.rule_matching import joint_schema, rows_of
+from uncertain_cep.rule_sets.running_rules import RunningRule, running_rules
+from uncertain_cep.running.installation import VERSION
+from uncertain_cep.running.resource_limits import Limits, looked_at
+from uncertain_cep.streaming.duplicate_ids import duplicate_error
+from uncertain_cep.streaming.given_events import events_given, length_of_tick, tick_given
+from uncertain_cep.streaming.single_events import PlainEvents
+from uncertain_cep.streaming.snapshots import packed_snapshot, unpacked_snapshot
+from uncertain_cep.streaming.watermark import ArrivalPromise
+from uncertain_cep.timeline.domain import Names
+from uncertain_cep.traces.frames import takeable_type
+
+__all__ = ["RuleMatcher"]
+
+Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_HELD: Final = ("late_count", "duplicate_count", "_length_of_tick", "_late", "_waiting", "_promise")
+"""The attributes that change with the events, beside those of rules."""
+
+
+class RuleMatcher:
+    """Finds the alerts of rules in events as they arrive.
+
+    Events are checked once, and each rule gets those of the types that it names. All alerts returned until
+    :meth:`close` together are the answer of ``uncertain_cep.match(events, rules)`` on all events but the late
+    ones, and each rule has the alerts that it has alone, however the events are cut into calls. An alert is
+    returned once, when no event to come can change it or the choice of the alerts that are told.
+
+    Parameters
+    ----------
+    rules : Rules
+        As :func:`uncertain_cep.rules` reads them.
+    schema : pyarrow.Schema
+        Of the events, as for :class:`uncertain_cep.IncrementalMatcher`; so are the other options.
+    names : Names or mapping, optional
+    tick : str, optional
+    confidence : bool
+    approximate : Approximation or float, optional
+    undecided : {"error", "bounds"}
+    sources : bool
+    largest_interval : int, optional
+        Largest ``upper - lower`` of any event, in ticks. Without it only heartbeats make alerts final that
+        wait for what is to come.
+    duplicates : {"error", "drop"}
+        What to do about an event with the id of another one in reach of a rule, in its partition: this rule
+        does not take it, and :meth:`push` raises a :class:`uncertain_cep.TraceError` that names it, or it is
+        only counted.
+    timeout : float, optional
+        Seconds that one call may take for all rules. Beyond that it ends with a
+        :class:`uncertain_cep.TimeLimitError`, and the matcher takes no more events.
+    memory_limit : str or int, optional
+        What this process may hold in memory while a call computes matches, such as ``"4GB"``.
+
+    Attributes
+    ----------
+    rules : Rules
+    schema, alert_schema : pyarrow.Schema
+        Of the events, and of the alerts: ``rule``, and the columns of all rules.
+    late_count : int
+        Number of late events.
+    duplicate_count : int
+        Number of events that a rule did not take, as their ids were in use.
+
+    Raises
+    ------
+    QueryError, TraceError
+        If a rule cannot be answered on these columns: all faults of all rules at once.
+    OptionError
+        If an option has no such value, or a rule asks for what has no meaning before the stream has ended.
+
+    Notes
+    -----
+    A rule with ``suppress`` holds an alert until no alert to come can have an earlier ``range_upper``: for a
+    sequence of single events this is when no event to come begins earlier, else up to two windows later. It
+    remembers a group until an alert of it may be told again, and longer while some were left out.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> rules = uc.rules({"soon": "PATTERN SEQ(A a, B b) WITHIN 4", "not": "PATTERN SEQ(A a, !B b) WITHIN 4"})
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [2, 4]})
+    >>> matcher = uc.RuleMatcher(rules, events.schema, largest_interval=1)
+    >>> matcher.push(events).column("rule").to_pylist(), matcher.close().num_rows
+    (['soon'], 0)
+    """
+
+    @public
+    def __init__(
+        self,
+        rules: Rules,
+        schema: pa.Schema,
+        *,
+        names: Names | Mapping[str, str] | None = None,
+        tick: str | None = None,
+        confidence: bool = True,
+        approximate: Approximation | float | None = None,
+        undecided: str = "error",
+        sources: bool = True,
+        largest_interval: int | None = None,
+        duplicates: str = "error",
+        timeout: float | None = None,
+        memory_limit: str | int | None = None,
+    ) -> None:
+        if not len(rules):
+            raise OptionError("there is no rule")
+        if duplicates not in ("error", "drop"):
+            raise OptionError(f"duplicates={duplicates!r} is unknown: use error or drop")
+        self.schema = pa.schema(
+            [field.with_type(takeable_type(field.type)) for field in schema], schema.metadata
+        )
+        self._options = MatchOptions(
+            names=Names.of(names),
+            tick=tick,
+            sources=sources,
+            confidence=confidence,
+            approximate=Approximation.of(approximate),
+            undecided=undecided,
+        )
+        self.rules = rules
+        self._running = running_rules(rules, self.schema, self._options)
+        self.alert_schema = joint_schema({one.rule.name: one.output_schema for one in self._running})
+        plan = self._running[0].plan
+        self._plan = plan
+        self._plain = PlainEvents.of(plan, self.schema)
+        self._length_of_tick = plan.domain.tick_nanoseconds
+        self._duplicates = duplicates
+        self._limits = timeout, memory_limit
+        Limits.of(*self._limits)
+        self._largest = largest_interval
+        self._promise = ArrivalPromise(largest_interval)
+        self.late_count = self.duplicate_count = 0
+        self._late: list[pa.Table] = []
+        self._waiting: list[pa.Table] = []
+        self._closed = self._failed = False
+
+    @property
+    def late(self) -> pa.Table:
+        """The late events, in the order of arrival, with all their columns, since :meth:`take_late`."""
+        return pa.concat_tables([self.schema.empty_table(), *self._late])
+
+    @property
+    def safe(self) -> int:
+        """No unseen event begins before this tick, unless it is late."""
+        return self._promise.safe
+
+    @property
+    def state_size(self) -> int:
+        """Candidates, runs, events and alerts held now, of all rules."""
+        return sum(one.size for one in self._running)
+
+    @public
+    def take_late(self) -> pa.Table:
+        """Return the late events since the last call, and drop them."""
+        taken = self.late
+        self._late.clear()
+        return taken
+
+    @public
+    def push(self, events: Any) -> pa.RecordBatch:
+        """Take events in the order of arrival, and return the alerts that became final.
+
+        Parameters
+        ----------
+        events : pyarrow.Table or RecordBatch, pandas or Polars DataFrame, or mapping
+            As for :meth:`uncertain_cep.IncrementalMatcher.push`.
+
+        Returns
+        -------
+        pyarrow.RecordBatch
+            Of ``alert_schema``: the rule, and its columns; those of other rules are null.
+
+        Raises
+        ------
+        TraceError
+            If the events are not as described; no event of the call is taken then. If a rule refuses events
+            as their ids are in use, unless ``duplicates`` says otherwise; what became final comes with the
+            next call.
+        ConfidenceCostError
+            If a confidence costs too much and no estimate is allowed. A note names the rule.
+        OptionError
+            If the stream was closed, or an earlier call failed while it computed matches.
+        """
+        self._check_open()
+        plan = self._plan
+        if isinstance(events, Mapping) and self._plain is not None:
+            interval = self._plain.interval(events)
+            if interval is not None and self._promise.takes_alone(*interval):
+                return self._pushed_alone(events, *interval)
+        table = events_given(events, self.schema)
+        self._length_of_tick = length_of_tick(table, plan.names, self._length_of_tick)
+        table = with_marginals(plan, table)
+        check_table(plan, table)
+        lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
+        promise = copy(self._promise)
+        late = promise.arrive(lower, upper, table.column(plan.names.type))
+        rows = np.flatnonzero(~late)
+        self._promise = promise
+        if late.any():
+            self._late.append(table.filter(pa.array(late)))
+            self.late_count += int(late.sum())
+        on_time = table if len(rows) == table.num_rows else table.take(pa.array(rows))
+        alerts, again = self._taken(on_time, lower[rows], upper[rows])
+        if again is None:
+            return self._released(alerts)
+        refused = np.zeros(table.num_rows, dtype=np.bool_)
+        refused[rows[again]] = True
+        return self._refusing(refused, table, alerts)
+
+    @public
+    def heartbeat(
+        self, time: int | datetime | np.datetime64, *, of_type: str | None = None
+    ) -> pa.RecordBatch:
+        """Learn that no event is to come that could be before a time; return the alerts that became final.
+
+        See :meth:`uncertain_cep.IncrementalMatcher.heartbeat`.
+        """
+        self._check_open()
+        if of_type is not None and not isinstance(of_type, str):
+            raise OptionError(f"of_type={of_type!r}: it must be the name of an event type")
+        self._promise.heartbeat(tick_given(time, self._plan.domain), of_type)
+        return self._released(self._each(lambda one: one.evaluation.advance(self._bound(one)), self._bound))
+
+    @public
+    def snapshot(self) -> bytes:
+        """Return all that the matcher holds, as bytes from which another process can go on.
+
+        See :meth:`uncertain_cep.IncrementalMatcher.snapshot`.
+        """
+        self._check_open()
+        held = {name: getattr(self, name) for name in _HELD}
+        return packed_snapshot(self._fingerprint, held | {"rules": [one.held for one in self._running]})
+
+    @public
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot of a matcher that was made in the same way, instead of what this one holds.
+
+        Parameters
+        ----------
+        snapshot : bytes
+            What :meth:`snapshot` returned. It is a pickle, which can run any code: restore only your own.
+
+        Raises
+        ------
+        OptionError
+            If these are no snapshot, or one of another version, rules, schema or options.
+        """
+        self._check_open()
+        held = unpacked_snapshot(self._fingerprint, snapshot)
+        for name in _HELD:
+            setattr(self, name, held[name])
+        for one, part in zip(self._running, held["rules"], strict=True):
+            one.take_over(part)
+
+    @public
+    def close(self) -> pa.RecordBatch:
+        """End the stream, and return the last alerts. No event can be pushed afterwards."""
+        self._check_open()
+        self._closed = True
+        return self._released(self._each(lambda one: one.evaluation.close(), lambda _: EVER))
+
+    @property
+    def _fingerprint(self) -> dict[str, Any]:
+        """The values that a snapshot must share with its matcher."""
+        return {
+            "version": VERSION,
+            "rules": {
+                rule.name: f"{rule.query.text_with_values}, suppress {rule.suppress}" for rule in self.rules
+            },
+            "schema": {field.name: str(field.type) for field in self.schema},
+            "tick": self._plan.domain.describe(),
+            "options": str(self._options),
+            "largest_interval": self._largest,
+        }
+
+    def _bound(self, one: RunningRule) -> int:
+        """Return a tick before which no event to come begins that matters to a rule."""
+        return self._promise.bound_of(one.awaited)
+
+    def _pushed_alone(self, event: Mapping[str, Any], lower: int, upper: int) -> pa.RecordBatch:
+        """Take one event that is sound and on time."""
+        promise, type_ = self._promise, event[self._plan.names.type]
+        refused = False
+
+        def push(one: RunningRule) -> pa.RecordBatch:
+            nonlocal refused
+            if one.types is not None and type_ not in one.types:
+                return one.evaluation.advance(promise.safe)
+            batch = one.evaluation.take_alone(event, promise)
+            if batch is None:
+                table = events_given(event, self.schema)
+                bounds = np.array([[lower], [upper]])
+                batch, again = one.evaluation.take_new(table, bounds[0], bounds[1], promise.safe)
+                refused = refused or again is not None
+            return batch
+
+        promise.arrive_alone(lower)
+        alerts = self._each(push, lambda _: promise.safe)
+        if not refused:
+            return self._released(alerts)
+        return self._refusing(np.ones(1, dtype=np.bool_), events_given(event, self.schema), alerts)
+
+    def _taken(self, table: pa.Table, lower: Int64, upper: Int64) -> tuple[list[pa.Table], Mask | None]:
+        """Take checked events on time; return the alerts, and a mask of events that a rule refused."""
+        by_type = EventsByType(table, self._plan.names.type)
+        parts: dict[frozenset[str] | None, tuple[pa.Table, Any]] = {}
+        refused = np.zeros(table.num_rows, dtype=np.bool_)
+
+        def take(one: RunningRule) -> pa.RecordBatch:
+            if one.types not in parts:
+                parts[one.types] = by_type.of(one.types)
+            part, rows = parts[one.types]
+            batch, again = one.evaluation.take_new(part, lower[rows], upper[rows], self._bound(one))
+            if again is not None:
+                refused[rows] |= again
+            return batch
+
+        alerts = self._each(take, self._bound)
+        return alerts, refused if refused.any() else None
+
+    def _each(
+        self, act: Callable[[RunningRule], pa.RecordBatch], bound: Callable[[RunningRule], int]
+    ) -> list[pa.Table]:
+        """Let each rule act, and return the alerts that are told."""
+        alerts = []
+        self._failed = True
+        with looked_at(Limits.of(*self._limits)):
+            for one in self._running:
+                try:
+                    answer = one.tell(act(one), bound(one))
+                except UncertainCepError as error:
+                    error.add_note(f"in rule {one.rule.name!r}")
+                    raise
+                if answer is not None and answer.num_rows:
+                    alerts.append(rows_of(one.rule.name, answer, self.alert_schema))
+        self._failed = False
+        return alerts
+
+    def _refusing(self, refused: Mask, table: pa.Table, alerts: list[pa.Table]) -> pa.RecordBatch:
+        """Return alerts of a call some of whose events were refused; or keep them, and name these events."""
+        self.duplicate_count += int(refused.sum())
+        if self._duplicates == "drop":
+            return self._released(alerts)
+        self._waiting += alerts
+        raise duplicate_error(self._plan, table, refused)
+
+    def _released(self, alerts: list[pa.Table]) -> pa.RecordBatch:
+        """Return alerts behind those that a call which refused an event has left."""
+        whole = pa.concat_tables([self.alert_schema.empty_table(), *self._waiting, *alerts])
+        self._waiting = []
+        batches = whole.combine_chunks().to_batches()
+        return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=self.alert_schema)
+
+    def _check_open(self) -> None:
+        if self._failed:
+            raise OptionError(
+                "an earlier call failed while it computed matches, and these are lost: make another "
+                "RuleMatcher, with the change that the error asked for"
+            )
+        if self._closed:
+            raise OptionError("the stream was closed: make another RuleMatcher")

@@ -388,12 +388,24 @@ def _text_of(argument: str) -> str:
         raise OptionError(f"the query file {shown!r} {error}{hint}") from None
 
 
+class _FormatOption(click.Option):
+    """An option whose help lists the formats, which are imported if they are to be shown."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the names and the help of the option."""
+        from uncertain_cep.traces.readers.registry import READERS
+
+        record = super().get_help_record(ctx)
+        return record and (record[0], record[1].format(formats=", ".join(READERS)))
+
+
 _SCHEMA_OPTIONS: Final = (
     click.option(
         "--input-format",
+        cls=_FormatOption,
         metavar="F",
         help="What all traces are, whatever their names: csv, tsv, json, parquet, or a format that needs no "
-        "schema, such as spark-eventlog.",
+        "schema: {formats}.",
     ),
     click.option("--schema", metavar="FILE", help="A schema file (TOML); instead of the options below."),
     click.option("--type", metavar="T", help="The type of all events."),

@@ -12,6 +12,7 @@ import click
 
 from uncertain_cep import examples
 from uncertain_cep.cli.arguments import TraceOptions, out_option, overwrite_option
+from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import compiling_aside, note, show, working
 from uncertain_cep.errors import OptionError
 from uncertain_cep.results.output_place import check_output_place
@@ -35,7 +36,7 @@ TRUE_TIME: Final = "true_time"
 """The column of the times that are kept aside."""
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 @out_option(
     "A directory for the trace, in trace/, the matches, in matches/, and a page to look at.", required=True
 )

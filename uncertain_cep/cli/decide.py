@@ -17,6 +17,7 @@ from uncertain_cep.cli.arguments import (
     schema_options,
     traces_argument,
 )
+from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import announced_kernels, show, working
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["decide"]
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 @query_argument
 @traces_argument()
 @click.option(

@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 import click
 
+from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import show
 from uncertain_cep.cli.startup import uncollected
 from uncertain_cep.errors import RuntimeEnvironmentError
@@ -47,7 +48,7 @@ class Finding:
         return f"{self.state:<6}{self.about:<10}{self.said}"
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 def doctor() -> None:
     """Check the installation: list its parts and every fault.
 

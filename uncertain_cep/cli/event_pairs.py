@@ -16,6 +16,7 @@ from uncertain_cep.cli.arguments import (
     table_format,
     traces_argument,
 )
+from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import note, working
 from uncertain_cep.cli.startup import without_pandas
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["order"]
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 @traces_argument()
 @click.option(
     "--by",

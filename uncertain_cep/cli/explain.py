@@ -16,6 +16,7 @@ from uncertain_cep.cli.arguments import (
     schema_options,
     traces_argument,
 )
+from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import show
 from uncertain_cep.cli.startup import without_pandas
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["explain"]
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 @query_argument
 @traces_argument(required=False)
 @click.option("--analyze", is_flag=True, help="Find the matches, and set actual numbers beside estimates.")

@@ -14,6 +14,7 @@ from uncertain_cep.cli.arguments import (
     table_format,
     traces_argument,
 )
+from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["infer_offsets"]
 
 
-@click.command("infer-offsets")
+@click.command("infer-offsets", cls=HelpfulCommand)
 @traces_argument()
 @click.option(
     "--causal",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from uncertain_cep.cli.arguments import traces_argument, written_here
+from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import note, show, working
 from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError, QueryError, TraceError, UncertainCepWarning
@@ -32,7 +33,7 @@ _FEW: Final = 2_000
 _LONGEST: Final = 3_600 * 10**9
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 @traces_argument()
 @click.option("-o", "--out", metavar="FOLDER", default=".", callback=written_here,
     help="Where the files go. Default: this folder.")  # fmt: skip

@@ -29,6 +29,7 @@ from uncertain_cep.cli.arguments import (
     told_apart,
     traces_argument,
 )
+from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.rules import alerts_of_rules, are_rules
 from uncertain_cep.cli.startup import uncollected
@@ -47,7 +48,7 @@ __all__ = ["match"]
 Engine = Literal["local", "spark"]
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 @query_argument
 @traces_argument()
 @out_option(

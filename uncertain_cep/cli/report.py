@@ -25,6 +25,7 @@ from uncertain_cep.cli.arguments import (
     schema_options,
     traces_argument,
 )
+from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import announced_kernels, note, working
 from uncertain_cep.errors import TraceError, UncertainCepWarning
 from uncertain_cep.plurals import counted
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["report", "write_report"]
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 @query_argument
 @traces_argument()
 @out_option("The page, such as report.html.", required=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from uncertain_cep.cli.arguments import TraceOptions, schema_options, table_format
+from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import announced_kernels, note, of_ticks, working
 from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError
@@ -28,7 +29,7 @@ def rules() -> None:
     """Work with rules: queries with names and notes, in files of their own."""
 
 
-@rules.command("test")
+@rules.command("test", cls=HelpfulCommand)
 @click.argument("sources", nargs=-1, required=True, metavar="RULES...")
 @schema_options
 @click.pass_context

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from uncertain_cep.cli.arguments import parameter_option, read_query, written_here
+from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import note
 from uncertain_cep.errors import OptionError
 from uncertain_cep.files.special_files import is_url
@@ -26,7 +27,7 @@ def _length(_context: click.Context, _parameter: click.Parameter, value: str | N
     return int(value) if value is not None and re.fullmatch(r"[0-9]+", value) else value
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 @click.argument("query")
 @click.option(
     "--source",

@@ -11,13 +11,14 @@ from uncertain_cep.cli.arguments import (
     schema_options,
     traces_argument,
 )
+from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import note, of_ticks, show
 from uncertain_cep.cli.startup import without_pandas
 
 __all__ = ["validate"]
 
 
-@click.command()
+@click.command(cls=HelpfulCommand)
 @traces_argument()
 @click.option(
     "--query",

@@ -6,12 +6,13 @@ import time
 
 import click
 
+from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import announced_kernels, note, working
 
 __all__ = ["warm_up"]
 
 
-@click.command("warm-up")
+@click.command("warm-up", cls=HelpfulCommand)
 @click.option("--all", "every", is_flag=True, help="Those of every kind of pattern, not only of sequences.")
 def warm_up(every: bool) -> None:
     """Compile kernels, so that no later command has to.

@@ -18,6 +18,7 @@ from uncertain_cep.cli.arguments import (
     schema_options_but_where,
     traces_argument,
 )
+from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import announced_kernels, show, working
 from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["ids_of_text", "why_not"]
 
 
-@click.command("why-not")
+@click.command("why-not", cls=HelpfulCommand)
 @query_argument
 @traces_argument()
 @click.option(

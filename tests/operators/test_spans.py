@@ -288,3 +288,40 @@ def test_spans_of_many_ticks_overlap() -> None:
     query = "PATTERN AND(A a, A b) WHERE a OVERLAPS b AND a.id < b.id WITHIN 100000"
     confidence = uc.match(events, query)["confidence"].to_pylist()
     assert confidence == [pytest.approx(1 - before / 20_001**2, rel=1e-9)]
+
+
+def test_spans_of_a_certain_length_overlap_at_any_length() -> None:
+    """Begins are on 100,000 ticks each; b begins at most 30,000 behind a, and a at most 20,000 behind b."""
+    count = 100_000
+    begin: list[int | None] = [0, 10_000]
+    last: list[int | None] = [count - 1, 10_000 + count - 1]
+    events = _spans(
+        begin_lower=begin, begin_upper=last, length_lower=[30_000, 20_000], length_upper=[30_000, 20_000]
+    )
+    events = events.set_column(events.schema.get_field_index("upper"), "upper", pa.array([129_999, 129_999]))
+    query = "PATTERN AND(A a, A b) WHERE a OVERLAPS b AND a.id < b.id WITHIN 1000000"
+    # Of differences b - a, from 10,000 - (count - 1) to 10,000 + count - 1, each so often.
+    ways = sum(count - abs(difference - 10_000) for difference in range(-20_000, 30_001))
+    (row,) = uc.match(events, query).to_pylist()
+    assert row["confidence"] == pytest.approx(ways / count**2, rel=1e-9)
+    assert (row["range_lower"], row["range_upper"]) == (0, 129_999)
+
+
+@pytest.mark.parametrize("relation", ["OVERLAPS", "CONTAINS", "BEFORE"])
+@FEWER
+@given(data=st.data())
+def test_three_spans_of_certain_lengths(relation: str, data: st.DataObject) -> None:
+    """Chains take them, with tables over ticks made dear."""
+    events = tuple(
+        span(type_, number, (low, low + data.draw(st.integers(0, 4))), None, (length, length))
+        for number, type_ in enumerate("ABC")
+        for low, length in [(data.draw(st.integers(0, 3)), data.draw(st.integers(0, 4)))]
+    )
+    pairs = data.draw(st.lists(st.sampled_from(["ab", "bc", "ac"]), min_size=1, unique=True))
+    conditions = tuple(related(relation, *names) for names in pairs)
+    window = data.draw(st.sampled_from([6, 9, 100]))
+    case = SpanCase(events, {}, "AND", (*AB, ("c", "C")), conditions, window)
+    price = Elimination.price
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Elimination, "price", lambda self, model: price(self, model) + 1e12)
+        check(case)

@@ -22,7 +22,7 @@ from confidence.timed.ticks import describe_by_ticks
 from uncertain_cep.weighers.explicit import ExplicitMatches
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
-from uncertain_cep.weighers.shapes import Shape
+from uncertain_cep.weighers.rigid_spans import with_one_time_each
 from uncertain_cep.weighers.weigher import CANNOT, WRITTEN_OUT, Declined
 
 __all__ = ["BoundedChains"]
@@ -55,6 +55,7 @@ class BoundedChains:
     def __init__(self, most_steps: float) -> None:
         self._most_steps = most_steps
         self._known: tuple[MatchModel, list[_InOneWay]] | None = None
+        self._reach: list[tuple[Int64, Int64, Int64]] = []
 
     @classmethod
     def of(cls, pattern: MatchPattern) -> BoundedChains:
@@ -65,7 +66,7 @@ class BoundedChains:
         """Return about how many multiplications each match takes, (k,) float64."""
         found = np.full(model.count, CANNOT)
         for part, chains in self._ordered(model):
-            each: float | Float64 = len(chains) * _EACH_EVENT * part.shape.times
+            each: float | Float64 = len(chains) * _EACH_EVENT * part.times.first.shape[1]
             takes = part.spoilers == 0
             for one in chains:
                 takes = takes & one.fits
@@ -86,12 +87,21 @@ class BoundedChains:
                 answers = _added([one.weighed(part, which, model.wanted) for one in chains])
                 out.put(part.which[which], answers)
                 declined[part.which[which]] = np.isnan(answers.confidence)
+        for which, lower, upper in self._reach:
+            # The times of some ends are left out.
+            is_possible = out.lower[which] <= out.upper[which]
+            out.lower[which[is_possible]], out.upper[which[is_possible]] = (
+                lower[is_possible],
+                upper[is_possible],
+            )
         return dict.fromkeys(np.flatnonzero(declined).tolist(), (CANNOT, CANNOT))
 
     def _ordered(self, model: MatchModel) -> list[_InOneWay]:
         """Return the matches whose times are in few orders, by these, and their chains, made once."""
         if self._known is None or self._known[0] is not model:
-            self._known = model, [one for part in model.explicit for one in _by_orders(part)]
+            parts = [each for part in model.explicit for each in with_one_time_each(part)]
+            self._reach = [(part.which, *reach) for part, reach in parts if reach is not None]
+            self._known = model, [one for part, _ in parts for one in _by_orders(part)]
         return self._known[1]
 
 
@@ -117,12 +127,12 @@ def _by_orders(part: ExplicitMatches) -> Iterator[_InOneWay]:
     Matches are apart by the times that are behind others, so that none depends on its neighbours.
     """
     if part.shape.is_chain:
-        yield part, [_Chains.of(part.times, part.shape, np.arange(part.shape.times))]
+        yield part, [_Chains.of(part.times, np.arange(part.shape.times))]
         return
     for behind, which in _behind(part):
         some = part.some(which)
         if (behind | behind.T | np.eye(len(behind), dtype=np.bool_)).all():
-            yield some, [_Chains.of(some.times, some.shape, np.argsort(behind.sum(axis=1), kind="stable"))]
+            yield some, [_Chains.of(some.times, np.argsort(behind.sum(axis=1), kind="stable"))]
         elif len(behind) <= _MOST_TIMES:
             chains = [_in_order(some, behind, order) for order in _orders(behind)]
             if chains:
@@ -154,15 +164,16 @@ def _in_order(part: ExplicitMatches, behind: Mask, order: Int64) -> _Chains:
     steps = (label[order[1:]] < label[order[:-1]]).astype(np.int64)
     each = len(times.low)
     times = times._replace(
-        first=times.first.copy(),
-        last=times.last.copy(),
         sides=np.concatenate((times.sides, np.stack((order[1:], order[:-1]), axis=1))),
         low=np.concatenate((times.low, np.broadcast_to(steps, (each, len(steps)))), axis=1),
         high=np.concatenate((times.high, np.full((each, len(steps)), UNBOUND)), axis=1),
     )
-    tighten: Any = tighten_all
-    tighten(times)
-    return _Chains.of(times, part.shape, order)
+    if len(part.pmfs.values):
+        # Uniform times are tightened by their neighbours as they are weighed.
+        tighten: Any = tighten_all
+        times = times._replace(first=times.first.copy(), last=times.last.copy())
+        tighten(times)
+    return _Chains.of(times, order)
 
 
 def _kinds(part: ExplicitMatches) -> list[Int64]:
@@ -185,7 +196,7 @@ def _behind(part: ExplicitMatches) -> Iterator[tuple[Mask, Int64]]:
     longest paths decide, O(l^3) for each match, or once where literals are the same for all. Matches whose
     literals cannot be met are left out.
     """
-    times, count = part.times, part.shape.times
+    times, count = part.times, part.times.first.shape[1]
     # Far below any path of bounds, and far enough above the end of int64.
     most = UNBOUND // (count + 1)
     each = len(times.low)
@@ -237,9 +248,9 @@ class _Chains(NamedTuple):
     fits: Mask
 
     @classmethod
-    def of(cls, times: SummedTimes, shape: Shape, order: Int64) -> _Chains:
+    def of(cls, times: SummedTimes, order: Int64) -> _Chains:
         """Return the chains of a batch whose times are in an order."""
-        each, length = len(times.low), shape.times
+        each, length = len(times.low), len(order)
         # Literals say of neighbours whether they may share a tick.
         g = np.zeros((each, length), dtype=np.int64)
         h = np.full((each, length), UNBOUND)
@@ -282,7 +293,7 @@ class _Chains(NamedTuple):
 
     def weighed(self, part: ExplicitMatches, which: Int64, wanted: bool) -> Columns:
         """Return the answers of some matches of a batch; the confidence is NaN where it has to be another."""
-        times, length, order = self.times, part.shape.times, self.order
+        times, length, order = self.times, len(self.order), self.order
         answers = Columns.empty(len(which))
         columns: Any = (times.first, times.last, times.size, times.offset)
         if len(which) < len(times.first):

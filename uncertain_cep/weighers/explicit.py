@@ -219,6 +219,9 @@ def _literals(
     bounds = np.empty((2, each, len(columns)), dtype=np.int64)
     for e, (low, high) in enumerate(columns.values()):
         bounds[0, :, e], bounds[1, :, e] = low, high
+    if model.pattern.spans is not None and each > 1 and (bounds == bounds[:, :1]).all():
+        # Lengths that nothing is known of.
+        bounds = bounds[:, :1]
     return np.array(list(columns), dtype=np.int64).reshape(-1, 2), bounds[0], bounds[1]
 
 

@@ -197,12 +197,12 @@ def in_one_table(answers: Mapping[str, pa.Table]) -> pa.Table:
 
     It has the columns of all answers, see :func:`joint_schema`.
     """
-    schema = joint_schema({rule: table.schema for rule, table in answers.items()})
+    schema = joint_schema((rule, table.schema) for rule, table in answers.items())
     return pa.concat_tables([schema.empty_table(), *(rows_of(*one, schema) for one in answers.items())])
 
 
-def joint_schema(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
-    """Return the columns of a table of the answers of rules, given those of each.
+def joint_schema(schemas: Iterable[tuple[str, pa.Schema]]) -> pa.Schema:
+    """Return the columns of a table of the answers of rules, given the name and the columns of each.
 
     First comes the name of the rule. Whole numbers are float64 where another rule has float64, or one has
     uint64 and the other signed ones. Values are lists of one where another rule has lists.
@@ -214,7 +214,7 @@ def joint_schema(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     """
     fields: dict[str, pa.DataType] = {}
     homes: dict[str, str] = {}
-    for rule, schema in schemas.items():
+    for rule, schema in schemas:
         for field in schema:
             before = fields.get(field.name)
             dtype = field.type if before is None else _common(before, field.type)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from typing import Any, Final
@@ -19,6 +19,7 @@ from uncertain_cep.executor import check_table, ticks_of
 from uncertain_cep.plan import Approximation, MatchOptions
 from uncertain_cep.rule_sets.events_by_type import EventsByType
 from uncertain_cep.rule_sets.named_rules import Rules
+from uncertain_cep.rule_sets.recent_events import RecentEvents, reach_back
 from uncertain_cep.rule_sets.rule_matching import joint_schema, rows_of
 from uncertain_cep.rule_sets.running_rules import RunningRule, running_rules
 from uncertain_cep.running.installation import VERSION
@@ -35,8 +36,18 @@ __all__ = ["RuleMatcher"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Alerts = list[tuple[str, pa.Table]]
+"""Alerts with the names of their rules."""
 
-_HELD: Final = ("late_count", "duplicate_count", "_length_of_tick", "_late", "_waiting", "_promise")
+_HELD: Final = (
+    "late_count",
+    "duplicate_count",
+    "_length_of_tick",
+    "_late",
+    "_waiting",
+    "_promise",
+    "_recent",
+)
 """The attributes that change with the events, beside those of rules."""
 
 
@@ -141,7 +152,6 @@ class RuleMatcher:
         )
         self.rules = rules
         self._running = running_rules(rules, self.schema, self._options)
-        self.alert_schema = joint_schema({one.rule.name: one.output_schema for one in self._running})
         plan = self._running[0].plan
         self._plan = plan
         self._plain = PlainEvents.of(plan, self.schema)
@@ -153,7 +163,9 @@ class RuleMatcher:
         self._promise = ArrivalPromise(largest_interval)
         self.late_count = self.duplicate_count = 0
         self._late: list[pa.Table] = []
-        self._waiting: list[pa.Table] = []
+        self._waiting: list[tuple[str, pa.Table]] = []
+        self.alert_schema = self._joint_schema(self._running)
+        self._recent = None if largest_interval is None else RecentEvents(self.schema, largest_interval)
         self._closed = self._failed = False
 
     @property
@@ -222,7 +234,9 @@ class RuleMatcher:
             self._late.append(table.filter(pa.array(late)))
             self.late_count += int(late.sum())
         on_time = table if len(rows) == table.num_rows else table.take(pa.array(rows))
-        alerts, again = self._taken(on_time, lower[rows], upper[rows])
+        if self._recent is not None:
+            self._recent.take(on_time, lower[rows], upper[rows])
+        alerts, again = self._taken(on_time, lower[rows], upper[rows], self._running)
         if again is None:
             return self._released(alerts)
         refused = np.zeros(table.num_rows, dtype=np.bool_)
@@ -244,6 +258,58 @@ class RuleMatcher:
         return self._released(self._each(lambda one: one.evaluation.advance(self._bound(one)), self._bound))
 
     @public
+    def update(self, rules: Rules) -> int:
+        """Ask other rules from now on, and return the tick from which they hold.
+
+        Alerts whose ``range_upper`` is before this tick are those of the rules so far, all others those of
+        the new ones, and so with the begins of buckets: as of two runs over all events that are cut at this
+        tick. A rule that stays the same goes on. The tick is the bound on events to come, or later where
+        alerts of rules that change were told, or where a longer window needs events that are gone.
+
+        Parameters
+        ----------
+        rules : Rules
+
+        Returns
+        -------
+        int
+            Ticks.
+
+        Raises
+        ------
+        QueryError, OptionError
+            If a rule cannot be asked: then the rules so far go on. If the matcher has no
+            ``largest_interval``, which says how far back events matter, or an answer that changes has no
+            times to cut it by.
+        """
+        self._check_open()
+        if self._recent is None:
+            raise OptionError("update needs largest_interval=, which says how far back events matter")
+        if not len(rules):
+            raise OptionError("there is no rule")
+        before = self._running[: len(self.rules)]
+        staying = {one.rule.name: one for one in before for rule in rules if one.is_same(rule)}
+        new = running_rules([rule for rule in rules if rule.name not in staying], self.schema, self._options)
+        leaving = [one for one in before if one.rule.name not in staying]
+        for one in (*new, *leaving):
+            if not one.is_cut:
+                raise OptionError(f"rule {one.rule.name!r}: its answer has no times to change it at")
+        recent, safe = self._recent, self._promise.safe
+        needed = [recent.horizon + reach_back(one.plan, recent.longest) for one in new]
+        tick = max([safe, *needed, *(one.latest + 1 for one in leaving)])
+        current = staying | {one.rule.name: one for one in new}
+        running = [current[rule.name] for rule in rules] + leaving + self._running[len(before) :]
+        self.alert_schema = self._joint_schema(running)
+        self._running, self.rules, self._plan = running, rules, running[0].plan
+        for one in leaving:
+            one.until = tick
+        for one in new:
+            one.since = tick
+        # Ids that were refused once are refused again, and told of once.
+        self._waiting += self._taken(*recent.events(), new)[0]
+        return tick
+
+    @public
     def snapshot(self) -> bytes:
         """Return all that the matcher holds, as bytes from which another process can go on.
 
@@ -251,7 +317,10 @@ class RuleMatcher:
         """
         self._check_open()
         held = {name: getattr(self, name) for name in _HELD}
-        return packed_snapshot(self._fingerprint, held | {"rules": [one.held for one in self._running]})
+        count = len(self.rules)
+        held["rules"] = [one.held for one in self._running[:count]]
+        held["ending"] = [(one.rule, one.held) for one in self._running[count:]]
+        return packed_snapshot(self._fingerprint, held)
 
     @public
     def restore(self, snapshot: bytes) -> None:
@@ -271,8 +340,13 @@ class RuleMatcher:
         held = unpacked_snapshot(self._fingerprint, snapshot)
         for name in _HELD:
             setattr(self, name, held[name])
-        for one, part in zip(self._running, held["rules"], strict=True):
+        ending = [rule for rule, _ in held["ending"]]
+        current = self._running[: len(self.rules)]
+        self._running = current + running_rules(ending, self.schema, self._options)
+        parts = held["rules"] + [part for _, part in held["ending"]]
+        for one, part in zip(self._running, parts, strict=True):
             one.take_over(part)
+        self.alert_schema = self._joint_schema(self._running)
 
     @public
     def close(self) -> pa.RecordBatch:
@@ -294,6 +368,11 @@ class RuleMatcher:
             "options": str(self._options),
             "largest_interval": self._largest,
         }
+
+    def _joint_schema(self, running: Sequence[RunningRule]) -> pa.Schema:
+        """Return the columns of the alerts of rules, and of those that wait."""
+        schemas = [(one.rule.name, one.output_schema) for one in running]
+        return joint_schema([*schemas, *((name, table.schema) for name, table in self._waiting)])
 
     def _bound(self, one: RunningRule) -> int:
         """Return a tick before which no event to come begins that matters to a rule."""
@@ -317,12 +396,16 @@ class RuleMatcher:
             return batch
 
         promise.arrive_alone(lower)
+        if self._recent is not None:
+            self._recent.take_alone(event, lower, upper)
         alerts = self._each(push, lambda _: promise.safe)
         if not refused:
             return self._released(alerts)
         return self._refusing(np.ones(1, dtype=np.bool_), events_given(event, self.schema), alerts)
 
-    def _taken(self, table: pa.Table, lower: Int64, upper: Int64) -> tuple[list[pa.Table], Mask | None]:
+    def _taken(
+        self, table: pa.Table, lower: Int64, upper: Int64, running: Sequence[RunningRule]
+    ) -> tuple[Alerts, Mask | None]:
         """Take checked events on time; return the alerts, and a mask of events that a rule refused."""
         by_type = EventsByType(table, self._plan.names.type)
         parts: dict[frozenset[str] | None, tuple[pa.Table, Any]] = {}
@@ -337,28 +420,41 @@ class RuleMatcher:
                 refused[rows] |= again
             return batch
 
-        alerts = self._each(take, self._bound)
+        alerts = self._each(take, self._bound, running)
         return alerts, refused if refused.any() else None
 
     def _each(
-        self, act: Callable[[RunningRule], pa.RecordBatch], bound: Callable[[RunningRule], int]
-    ) -> list[pa.Table]:
-        """Let each rule act, and return the alerts that are told."""
+        self,
+        act: Callable[[RunningRule], pa.RecordBatch],
+        bound: Callable[[RunningRule], int],
+        running: Sequence[RunningRule] | None = None,
+    ) -> Alerts:
+        """Let rules act, by default all, and return the alerts that are told."""
         alerts = []
         self._failed = True
         with looked_at(Limits.of(*self._limits)):
-            for one in self._running:
+            for one in self._running if running is None else running:
                 try:
                     answer = one.tell(act(one), bound(one))
                 except UncertainCepError as error:
                     error.add_note(f"in rule {one.rule.name!r}")
                     raise
                 if answer is not None and answer.num_rows:
-                    alerts.append(rows_of(one.rule.name, answer, self.alert_schema))
+                    alerts.append((one.rule.name, answer))
         self._failed = False
+        self._tidy()
         return alerts
 
-    def _refusing(self, refused: Mask, table: pa.Table, alerts: list[pa.Table]) -> pa.RecordBatch:
+    def _tidy(self) -> None:
+        """Drop rules that have ended, and events that no rule to come needs."""
+        if len(self._running) > len(self.rules):
+            current, ended = self._running[: len(self.rules)], self._running[len(self.rules) :]
+            self._running = current + [one for one in ended if not one.has_ended(self._bound(one))]
+        if self._recent is not None:
+            reach = max(reach_back(one.plan, self._recent.longest) for one in self._running)
+            self._recent.forget(self._promise.safe - reach)
+
+    def _refusing(self, refused: Mask, table: pa.Table, alerts: Alerts) -> pa.RecordBatch:
         """Return alerts of a call some of whose events were refused; or keep them, and name these events."""
         self.duplicate_count += int(refused.sum())
         if self._duplicates == "drop":
@@ -366,9 +462,11 @@ class RuleMatcher:
         self._waiting += alerts
         raise duplicate_error(self._plan, table, refused)
 
-    def _released(self, alerts: list[pa.Table]) -> pa.RecordBatch:
+    def _released(self, alerts: Alerts) -> pa.RecordBatch:
         """Return alerts behind those that a call which refused an event has left."""
-        whole = pa.concat_tables([self.alert_schema.empty_table(), *self._waiting, *alerts])
+        schema = self.alert_schema
+        parts = [rows_of(name, answer, schema) for name, answer in (*self._waiting, *alerts)]
+        whole = pa.concat_tables([schema.empty_table(), *parts])
         self._waiting = []
         batches = whole.combine_chunks().to_batches()
         return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=self.alert_schema)

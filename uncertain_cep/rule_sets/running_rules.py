@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
 
+from confidence.config import EVER, NEVER
 from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
 from uncertain_cep.rule_sets.events_by_type import types_of
-from uncertain_cep.rule_sets.named_rules import Rule, Rules
+from uncertain_cep.rule_sets.named_rules import Rule
 from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, AlertTeller, check_suppression
 from uncertain_cep.streaming.query_evaluation import QueryEvaluation, stream_plan
 from uncertain_cep.streaming.watermark import types_that_matter
@@ -30,6 +32,11 @@ class RunningRule:
         The types whose heartbeats matter to it; empty: none by themselves.
     matches : int
         How many matches became final.
+    since, until : int
+        Only matches whose ``range_upper``, or buckets whose begin, is at ``since`` or later and before
+        ``until``, ticks, are of this rule: others are of those that were there before, or came after it.
+    latest : int
+        The latest of these ticks of any match so far.
     """
 
     def __init__(self, rule: Rule, plan: EvaluationPlan, method: str, schema: pa.Schema) -> None:
@@ -42,6 +49,14 @@ class RunningRule:
             apart = check_suppression(plan, rule.suppress)
             self.teller = AlertTeller(plan, apart, rule.suppress.by)
         self.matches = 0
+        self.since, self.until, self.latest = NEVER, EVER, NEVER
+        names = plan.output_schema.names
+        self._cut_by = next((name for name in ("bucket", "range_upper") if name in names), None)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its answer can be cut in two at a tick."""
+        return self._cut_by is not None
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -62,27 +77,51 @@ class RunningRule:
     @property
     def held(self) -> tuple[Any, ...]:
         """All that changes with the events."""
-        return self.evaluation.held, self.teller, self.matches
+        counted = self.matches, self.since, self.until, self.latest
+        return self.evaluation.held, self.teller, counted
 
     def take_over(self, held: tuple[Any, ...]) -> None:
         """Go on from what another run of the same rule held."""
-        evaluation, self.teller, self.matches = held
+        evaluation, self.teller, (self.matches, self.since, self.until, self.latest) = held
         self.evaluation.take_over(evaluation)
+
+    def is_same(self, rule: Rule) -> bool:
+        """Return whether a rule tells the same alerts as this one."""
+        query, name, suppress = self.rule.query, self.rule.name, self.rule.suppress
+        same_query = query.text_with_values == rule.query.text_with_values
+        return same_query and (name, suppress) == (rule.name, rule.suppress)
+
+    def has_ended(self, safe: int) -> bool:
+        """Return whether it tells no alert any more, as it is followed by another one."""
+        if self.until == EVER or (self.teller is not None and self.teller.holds):
+            return False
+        return self.evaluation.earliest_end(safe) >= self.until
 
     def tell(self, matches: pa.RecordBatch, safe: int) -> pa.Table | None:
         """Return the alerts that are told, now that matches became final; None for none."""
-        self.matches += matches.num_rows
-        if self.teller is None:
-            if not matches.num_rows:
-                return None
-            return pa.Table.from_batches([matches]).select(self.plan.output_schema.names)
-        if not matches.num_rows and not self.teller.holds:
-            return None
-        alerts = pa.Table.from_batches([matches]).select(self.plan.output_schema.names)
+        alerts = None
+        if matches.num_rows:
+            alerts = self._cut(pa.Table.from_batches([matches]).select(self.plan.output_schema.names))
+            self.matches += alerts.num_rows
+        if self.teller is None or (alerts is None and not self.teller.holds):
+            return alerts
+        if alerts is None:
+            alerts = self.plan.output_schema.empty_table()
         return self.teller.tell(alerts, self.evaluation.earliest_end(safe))
 
+    def _cut(self, alerts: pa.Table) -> pa.Table:
+        """Return the alerts that are of this rule, and note the latest."""
+        if self._cut_by is None:
+            return alerts
+        ticks = self.plan.domain.ticks(alerts.column(self._cut_by))
+        if (self.since, self.until) != (NEVER, EVER):
+            kept = (ticks >= self.since) & (ticks < self.until)
+            alerts, ticks = alerts.filter(pa.array(kept)), ticks[kept]
+        self.latest = max(self.latest, int(ticks.max(initial=NEVER)))
+        return alerts
 
-def running_rules(rules: Rules, schema: pa.Schema, options: MatchOptions) -> list[RunningRule]:
+
+def running_rules(rules: Iterable[Rule], schema: pa.Schema, options: MatchOptions) -> list[RunningRule]:
     """Return rules over a stream of events of a schema.
 
     Raises

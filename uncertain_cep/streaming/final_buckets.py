@@ -53,6 +53,11 @@ class BucketedEvaluation(SlicedEvaluation):
         end = EVER if safe == EVER else (safe - self._reach) // self._every * self._every
         return max(self._begin, self._earliest // self._every * self._every), end
 
+    def earliest_end(self, safe: int) -> int:
+        """Return a tick before which no bucket to come begins."""
+        every = self._every
+        return min(safe // every * every, max(self._begin, self._earliest // every * every))
+
     def is_due(self, safe: int) -> bool:
         """Return whether :meth:`advance` would do anything."""
         begin, end = self._final(safe)

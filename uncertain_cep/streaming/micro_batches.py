@@ -193,11 +193,14 @@ class SlicedEvaluation:
         """The events held that a component takes."""
         return self._joined().candidates
 
-    @property
-    def first_to_come(self) -> int:
-        """The earliest begin of an event that matches to come may belong to, among those held, ticks."""
+    def earliest_end(self, safe: int) -> int:
+        """Return a tick before which no match to come ends.
+
+        It belongs to an event that waits, or is to come, and ends no earlier than this begins.
+        """
         alone = [event.lower for event in self._held if event.waits]
-        return min(alone + [int(part.lower[part.waits].min(initial=EVER)) for part in self._parts])
+        held = [int(part.lower[part.waits].min(initial=EVER)) for part in self._parts]
+        return min([safe, *alone, *held])
 
     def is_due(self, safe: int) -> bool:
         """Return whether :meth:`advance` would do anything."""

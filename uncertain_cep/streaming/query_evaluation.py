@@ -172,10 +172,10 @@ class QueryEvaluation:
         """Return a tick before which no match to come ends: each has ``range_upper`` at it or behind it.
 
         No event to come begins before ``safe``, ticks. A match by runs comes with the event that completes
-        it, so one to come has an event to come, and ends no earlier than this begins. One by slices belongs
-        to an event that waits or is to come, and ends no earlier than that begins.
+        it, so one to come has an event to come, and ends no earlier than this begins. Of probabilities by
+        buckets it is the begin of the first bucket to come.
         """
-        return safe if self._sliced is None else min(safe, self._sliced.first_to_come)
+        return safe if self._sliced is None else self._sliced.earliest_end(safe)
 
     def take(self, table: pa.Table, lower: Int64, upper: Int64, safe: int) -> pa.RecordBatch:
         """Take checked events that are on time, and return the matches that became final.

@@ -1,0 +1,145 @@
+"""Worked facts about events that last, and about the time between events: each by exact fractions.
+
+Those of relations and clocks stand in `test_spans`, those of joins in `tests/joining`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any, Final
+
+import pyarrow as pa
+import pytest
+
+import uncertain_cep as uc
+from tests.cases.moments import moments
+
+
+def spans(
+    *rows: tuple[str, int, tuple[int, int] | None, tuple[int, int] | None, tuple[int, int] | None],
+) -> Any:
+    """Return events by type, id and the bounds of begin, end and length; points have an end of None."""
+    columns: dict[str, list[Any]] = {"type": [], "id": [], "lower": [], "upper": []}
+    columns |= {f"{pair}_{side}": [] for pair in ("begin", "end", "length") for side in ("lower", "upper")}
+    for type_, number, begin, end, length in rows:
+        assert begin is not None
+        longest = 0 if length is None else length[1]
+        upper = end[1] if end is not None else begin[1] + longest
+        columns["type"].append(type_)
+        columns["id"].append(number)
+        columns["lower"].append(begin[0])
+        columns["upper"].append(upper)
+        is_point = end is None and length is None
+        for name, pair in (("begin", begin), ("end", end), ("length", length)):
+            for side in (0, 1):
+                value = None if is_point or pair is None else pair[side]
+                columns[f"{name}_{('lower', 'upper')[side]}"].append(value)
+    types = {name: pa.string() if name == "type" else pa.int64() for name in columns}
+    return pa.table({name: pa.array(values, types[name]) for name, values in columns.items()})
+
+
+def confidence(events: pa.Table, pattern: str, condition: str = "") -> float:
+    """Return the confidence of the one match there is; 0 without one."""
+    where = f"WHERE {condition}" if condition else ""
+    rows = uc.match(events, f"PATTERN {pattern} {where} WITHIN 100").to_pylist()
+    assert len(rows) <= 1
+    return float(rows[0]["confidence"]) if rows else 0.0
+
+
+def test_the_law_of_a_length() -> None:
+    """Fact 1: begin and end on 0..9: lengths are triangular, a third of the bounds on average."""
+    events = spans(("A", 1, (0, 9), (0, 9), None))
+    law = [confidence(events, "SEQ(A a)", f"DURATION(a) = {length}") for length in range(11)]
+    assert law == pytest.approx([*(Fraction(10 - length, 55) for length in range(10)), 0])
+    assert sum(length * chance for length, chance in enumerate(law)) == pytest.approx(3)
+
+
+def test_pairs_that_three_bounds_leave() -> None:
+    """Fact 1: begin 0..4, end 4..6, length 2..3: six pairs, alike likely."""
+    events = spans(("A", 1, (0, 4), (4, 6), (2, 3)))
+    law = {
+        (begin, end): confidence(events, "SEQ(A a)", f"TIME(a.begin) = {begin} AND TIME(a.end) = {end}")
+        for begin, end in product(range(5), range(4, 7))
+    }
+    possible = {pair: chance for pair, chance in law.items() if chance}
+    assert possible.keys() == {(1, 4), (2, 4), (2, 5), (3, 5), (3, 6), (4, 6)}
+    assert list(possible.values()) == pytest.approx([1 / 6] * 6)
+
+
+def test_the_last_sample_by_hand_counts_ties_twice() -> None:
+    """Fact 12: no sample between, and ties win both; an as-of join gives them to one."""
+    right = moments([2, 3, 4], [3, 4, 0], [6, 5, 2])
+    right = right.set_column(0, "type", pa.array(["R"] * 3))
+    left = moments([1], [5], [5]).set_column(0, "type", pa.array(["L"]))
+    events = pa.concat_tables([left, right])
+    rows = uc.match(events, "PATTERN SEQ(R r, !R n, L l) WITHIN 100").to_pylist()
+    assert {row["r"]: row["confidence"] for row in rows} == pytest.approx({2: 3 / 8, 3: 1 / 2, 4: 1 / 4})
+    assert sum(row["confidence"] for row in rows) == pytest.approx(9 / 8)
+    tied = moments([2, 3], [5, 5], [5, 5])
+    partners = [uc.join_asof(left, tied, direction=each).to_pylist() for each in ("backward", "forward")]
+    assert [[row["right_id"] for row in rows] for rows in partners] == [[3], [2]]
+
+
+def test_the_last_sample_by_independent_clocks() -> None:
+    """Fact 14: the same bounds without clocks that two events share."""
+    rows = uc.join_asof(moments([1], [5], [15]), moments([2, 3], [3, 7], [13, 17])).to_pylist()
+    expected = [Fraction(54, 121), Fraction(397, 1331), Fraction(340, 1331)]
+    assert sorted(row["probability"] for row in rows) == pytest.approx(sorted(map(float, expected)))
+
+
+def test_the_time_between_two_events() -> None:
+    """Fact 16."""
+    events = spans(("A", 1, (0, 4), None, None), ("B", 2, (3, 6), None, None))
+    events = events.select(["type", "id", "lower", "upper"])
+    events = events.set_column(3, "upper", pa.array([4, 6]))
+    whole = confidence(events, "SEQ(A a, B b)")
+    assert whole == pytest.approx(17 / 20)
+    law = [
+        confidence(events, "SEQ(A a, B b)", f"TIME(b) - TIME(a) = {length}") / whole for length in range(1, 7)
+    ]
+    assert law == pytest.approx([Fraction(ways, 17) for ways in (3, 4, 4, 3, 2, 1)])
+    assert sum(length * chance for length, chance in enumerate(law, 1)) == pytest.approx(3)
+
+
+CONTAINED: Final = ("AND(A a, B b)", "a CONTAINS b")
+
+
+def test_the_length_of_a_span_given_a_point_in_it() -> None:
+    """Facts 8 and 17: longer spans are likelier to contain it."""
+    events = spans(("A", 1, (0, 3), (2, 6), None), ("B", 2, (0, 6), None, None))
+    pattern, condition = CONTAINED
+    whole = confidence(events, pattern, condition)
+    law = [
+        confidence(events, pattern, f"{condition} AND DURATION(a) = {length}") / whole for length in range(7)
+    ]
+    assert law == pytest.approx([Fraction(ways, 70) for ways in (2, 6, 12, 16, 15, 12, 7)])
+    alone = [confidence(events, "SEQ(A a)", f"DURATION(a) = {length}") for length in range(7)]
+    assert alone == pytest.approx([Fraction(ways, 19) for ways in (2, 3, 4, 4, 3, 2, 1)])
+
+
+ALLEN: Final = {
+    "before": ("e_x < b_y", 9), "meets": ("e_x = b_y", 16),
+    "overlaps": ("b_x < b_y AND b_y < e_x AND e_x < e_y", 15),
+    "finished-by": ("b_x < b_y AND e_x = e_y", 19), "contains": ("b_x < b_y AND e_y < e_x", 31),
+    "starts": ("b_x = b_y AND e_x < e_y", 10), "equal": ("b_x = b_y AND e_x = e_y", 8),
+    "started-by": ("b_x = b_y AND e_y < e_x", 15), "finishes": ("b_y < b_x AND e_x = e_y", 7),
+    "during": ("b_y < b_x AND e_x < e_y", 5),
+    "overlapped-by": ("b_y < b_x AND b_x < e_y AND e_y < e_x", 12), "met-by": ("e_y = b_x", 6),
+    "after": ("e_y < b_x", 0),
+}  # fmt: skip
+"""Allen's thirteen relations, and how many of 153 worlds are in each."""
+
+
+@pytest.mark.parametrize("relation", ALLEN)
+def test_relations_of_allen(relation: str) -> None:
+    """Fact 19: with lengths of one tick or more they exclude each other, and are all there is."""
+    events = spans(("X", 1, (0, 3), (2, 6), (1, 6)), ("Y", 2, (1, 4), (3, 5), (1, 4)))
+    condition, ways = ALLEN[relation]
+    for short, time in (("b_x", "x.begin"), ("e_x", "x.end"), ("b_y", "y.begin"), ("e_y", "y.end")):
+        condition = condition.replace(short, f"TIME({time})")
+    assert confidence(events, "AND(X x, Y y)", condition) == pytest.approx(ways / 153)
+
+
+def test_relations_of_allen_are_all() -> None:
+    assert sum(ways for _, ways in ALLEN.values()) == 153

@@ -3,7 +3,8 @@
 Of the right events that are not later than the left one, its partner is the latest. For the left event l at t
 and a right event r at s that is ``s <= t - k`` (k is 1 without exact matches), and no other right event n of
 the same values is in ``[s + c, t - k]``, with c = 0 where n stands behind r in its table and wins a tie, else
-1. Those are conditions on differences of times: what the engine is asked, group by group.
+1. Where times are uniform and independent these are sums of polynomials (`uniform_partners`). Else the engine
+is asked: they are conditions on differences of times, group by group.
 
 **Candidates.** Let a right event surely have happened, and be in reach of l in every world: not later, and
 within the tolerance. Let s be the largest of the lower bounds of such events. A right event that ends before
@@ -28,6 +29,7 @@ from uncertain_cep.executor.checked_events import names_of
 from uncertain_cep.joining.joined_rows import joined_rows, two_tables
 from uncertain_cep.joining.near_intervals import Intervals, overlapping
 from uncertain_cep.joining.two_sides import Part, TwoSides
+from uncertain_cep.joining.uniform_partners import Reach, are_uniform, uniform_partners
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.plan.lengths import ticks_in
 from uncertain_cep.query.time_conditions import FAR
@@ -101,8 +103,9 @@ def join_asof(
     Notes
     -----
     Certain times give what ``pandas.merge_asof`` gives. Exact, as confidences are; events of one clock move
-    together. O((n + m) log m + rows), and a confidence for each row, whose cost grows with the ticks of
-    both intervals: choose a tick that is not finer than the times are.
+    together. O((n + m) log m + rows), and a probability for each row. Where times are uniform, and no two
+    of a left event and its candidates have one clock, its cost grows with the candidates and not with ticks.
+    Else it grows with the ticks of both intervals: choose a tick that is not finer than the times are.
 
     Examples
     --------
@@ -157,14 +160,15 @@ class _AsOf:
         between = [f"{nearer} >= {further}", apart("n")[0]]
         where = " AND ".join(["[part]", *apart("r"), *between])
         count = self.sides.left.num_rows
-        everyone = np.arange(count)
-        pairs = Part(everyone, everyone, y, x)
-        nothing = np.zeros(0, dtype=np.int64)
-        parts = [
-            (nothing, nothing, np.zeros(0)),
-            *self.sides.confidences(pairs, f"PATTERN AND(left l, right r, !right n) WHERE {where}", threads),
-        ]
-        unsure = everyone[~has_sure]
+        is_uniform = are_uniform(self.sides.events, x, y + count, count)
+        parts = [self._uniform(np.flatnonzero(is_uniform), x[is_uniform[x]], y[is_uniform[x]], takes_all)]
+        searched = np.flatnonzero(~is_uniform)
+        x, y = x[~is_uniform[x]], y[~is_uniform[x]]
+        pairs = Part(searched, searched, y, x)
+        parts += self.sides.confidences(
+            pairs, f"PATTERN AND(left l, right r, !right n) WHERE {where}", threads
+        )
+        unsure = searched[~has_sure[searched]]
         alone = ~has_sure[x]
         where = " AND ".join(["[part]", *apart("n")])
         parts += self.sides.confidences(
@@ -172,6 +176,27 @@ class _AsOf:
         )
         left, right, probability = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         return left, right, probability
+
+    def _uniform(self, left: Int64, x: Int64, y: Int64, takes_all: bool) -> tuple[Int64, Int64, Float64]:
+        """Return the partners of left events whose times, and those of their candidates, are uniform."""
+        sides = self.sides
+        place = sides.place[sides.of_right][y]
+        order = np.lexsort((-place if self.forward else place, x))
+        x, y = x[order], y[order]
+        low, high = sides.events.times.lower, sides.events.times.upper
+        if self.forward:
+            low, high = -high, -low
+        width = None if self.reach is None else self.reach - self.gap
+        partner, alone = uniform_partners(
+            Reach(low, high, self.gap, width, takes_all), left, x, y + sides.left.num_rows,
+            sides.events.probability,
+        )  # fmt: skip
+        with_one, without = partner > 0.0, alone > 0.0
+        return (
+            np.concatenate((x[with_one], left[without])),
+            np.concatenate((y[with_one], np.full(int(without.sum()), -1))),
+            np.concatenate((partner[with_one], alone[without])),
+        )
 
     def _candidates(self) -> tuple[Int64, Int64, NDArray[np.bool_]]:
         """Return the rows of pairs that may be partners, and which left rows surely have one."""

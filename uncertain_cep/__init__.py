@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         UncertainCepError as UncertainCepError,
         UncertainCepWarning as UncertainCepWarning,
     )
+    from uncertain_cep.happened_before.drawn_worlds import draw_worlds as draw_worlds
     from uncertain_cep.happened_before.ordering import order as order
     from uncertain_cep.inspection import (
         events_of as events_of,
@@ -107,6 +108,7 @@ _MODULES: Final = {
         "MemoryLimitError", "OptionError", "QueryError", "QuerySyntaxError", "RuntimeEnvironmentError",
         "TimeLimitError", "TraceError", "TraceFault", "UncertainCepError", "UncertainCepWarning",
     ),
+    "uncertain_cep.happened_before.drawn_worlds": ("draw_worlds",),
     "uncertain_cep.happened_before.ordering": ("order",),
     "uncertain_cep.inspection": ("events_of", "posteriors", "report", "show"),
     "uncertain_cep.intervals": ("to_intervals",),

@@ -72,6 +72,23 @@ class Records:
             _remember(self._steps, key, remembered)
         return remembered
 
+    def draw(self, generator: np.random.Generator) -> NDArray[np.int64]:
+        """Return ticks of all records, as likely as they are, (count,) int64. O(count log size)."""
+        if self.laws is None:
+            # Rising ticks are as many as choices of different ones among so many more.
+            chosen = generator.choice(self.size + self.count - 1, self.count, replace=False, shuffle=False)
+            return np.sort(chosen) - np.arange(self.count)
+        ticks = np.zeros(self.count, np.int64)
+        last = self.size - 1
+        for place in range(self.count - 1, -1, -1):
+            # Given the tick of the record behind, only those ahead of it matter.
+            shares = np.cumsum(_normal(self._ahead(place)[: last + 1]))
+            aim = generator.random() * shares[-1]
+            # Rounded up to the total, it would be behind all of them.
+            last = int(min(np.searchsorted(shares, aim, "right"), np.searchsorted(shares, shares[-1])))
+            ticks[place] = last
+        return ticks
+
     def _ahead(self, place: int) -> Float64:
         """Return the logarithm of the ways of all records up to one, by its tick."""
         if self.laws is None:

@@ -134,6 +134,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys(("paths", "path"), FILES),
     **dict.fromkeys(("of", "length", "within"), LENGTHS),
     "by": (*LENGTHS, "k", ["k", "x"], ["no column"], "type"),
+    "n": (1, 3, 0, True),
     "pairs": ("open", "all", "cover", "half"),
     "on": (None, "k", ["k"], "no column"),
     "when": ("overlaps", "before", "within 5", "within 5s", "near"),

@@ -38,6 +38,7 @@ _MAIN: Final = {
     "topk": "topk",
     "times": "timed",
     "clocks": "shared",
+    "spans": "lasting",
     "expected": "expected",
     "groups": "groups",
     "language": "language",

@@ -65,6 +65,14 @@ def test_what_is_tied_and_what_stays() -> None:
     assert [row["type"] for row in points] == ["Start", "Start", "End", "Start", "Start", "End", "P"]
 
 
+def test_several_types_of_ends() -> None:
+    events = trace(("S", 0, 2, 1), ("Map", 9, 11, 1), ("S", 0, 2, 2), ("Reduce", 9, 11, 2), ("T", 0, 2, 3))
+    with pytest.warns(uc.UncertainCepWarning, match="of 3 begins and 2 ends, 1 and 0 have no partner"):
+        tied = uc.spans(events, ("S", "T"), ("Map", "Reduce"), by="task")
+    assert tied["type"].to_pylist() == ["S", "S", "T"]
+    assert tied["end_lower"].to_pylist() == [9, 9, None]
+
+
 def test_ends_by_another_clock_stay_points() -> None:
     clocks = {"source": ["a", "a", "a", "b"], "offset_lower": [-1] * 4, "offset_upper": [1] * 4}
     events = trace(("S", 0, 2, 1), ("E", 9, 11, 1), ("S", 0, 2, 2), ("E", 9, 11, 2), **clocks)
@@ -110,6 +118,9 @@ def test_stamps_and_dictionaries() -> None:
     ("options", "said"),
     [
         ({"end": "S"}, "begin and end are both 'S'"),
+        ({"end": ["E", "S"]}, "begin and end are both 'S'"),
+        ({"end": []}, r"end=\[\]: it names types of events"),
+        ({"end": 3}, "end=3: it names types of events"),
         ({"by": []}, "it names columns"),
         ({"by": 3}, "it names columns"),
         ({"by": "nosuch"}, "column 'nosuch': there is no such column"),

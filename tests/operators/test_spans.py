@@ -325,3 +325,34 @@ def test_three_spans_of_certain_lengths(relation: str, data: st.DataObject) -> N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Elimination, "price", lambda self, model: price(self, model) + 1e12)
         check(case)
+
+
+def test_a_span_by_a_clock_of_its_own_is_one_time() -> None:
+    """By a clock that is off by up to 10**6 either way 500 ticks hold a moment in 501 of its offsets."""
+    far = 1_000_000
+    events = pa.table(
+        {
+            "type": ["A", "P"], "id": [1, 2], "lower": [-far, 100], "upper": [far + 500, 100],
+            "begin_lower": [-far, None], "begin_upper": [far, None], "end_lower": [500 - far, None],
+            "end_upper": [500 + far, None], "source": ["h", None], "offset_lower": [-far, None],
+            "offset_upper": [far, None],
+        }
+    )  # fmt: skip
+    query = "PATTERN AND(A a, P p) WHERE a CONTAINS p WITHIN 100000000"
+    (row,) = uc.match(events, query).to_pylist()
+    assert row["confidence"] == pytest.approx(501 / (2 * far + 1), rel=1e-9)
+    assert (row["range_lower"], row["range_upper"]) == (-400, 600)
+    weights = pa.array([[0.25, *[0.0] * (far - 1), 0.5, *[0.0] * (far - 1), 0.25], None])
+    (row,) = uc.match(events.append_column("offset_pmf", weights), query).to_pylist()
+    assert row["confidence"] == pytest.approx(0.5, rel=1e-9)
+
+
+def test_events_of_other_types_are_left_out() -> None:
+    """An error names the row of the event in the whole table."""
+    wrong = _spans(begin_lower=[5, 5], begin_upper=[6, 6], end_lower=[1, 9], end_upper=[2, 9])
+    types = pa.array(["A", "B"])
+    events = wrong.set_column(0, "type", types)
+    assert uc.match(events, "PATTERN SEQ(B b) WITHIN 50")["b"].to_pylist() == [1]
+    turned = events.set_column(0, "type", pa.array(["B", "A"])).take([1, 0])
+    with pytest.raises(uc.TraceError, match="row 2"):
+        uc.match(turned, "PATTERN SEQ(B b) WITHIN 50")

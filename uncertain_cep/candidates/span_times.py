@@ -21,8 +21,9 @@ from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query.typed import Column
 from uncertain_cep.timeline.lasting_columns import END_BOUNDS, SPAN_COLUMNS
+from uncertain_cep.traces.faulty_rows import renumbered
 
-__all__ = ["SpanTimes", "with_ends"]
+__all__ = ["SpanTimes", "taken_types", "with_ends"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -52,6 +53,8 @@ class SpanTimes:
     """(n,) float64. The part of all pairs within the bounds of begin and end that is possible."""
     lasts: Mask
     """(n,) bool. Which events are spans."""
+    moved_as_one: Mask
+    """(n,) bool. Which spans are certain by their clock: a world's end is its begin and the length."""
 
     def weight(self, rows: Int64, lasting: Mask, start: Int64) -> Float64:
         """Return by what the confidences of k matches are multiplied, (k,) float64.
@@ -62,10 +65,33 @@ class SpanTimes:
         return np.asarray(np.multiply.reduceat(weight, start[:-1]))
 
 
+def taken_types(plan: EvaluationPlan, table: pa.Table) -> Mask:
+    """Return the events, (n,) bool, of which some component may take the type."""
+    parts = [
+        part
+        for branch in plan.or_free
+        for part in (*branch.components, *(negation.component for negation in branch.negations))
+    ]
+    if not all(part.types for part in parts):
+        return np.ones(table.num_rows, np.bool_)
+    types = pa.array(sorted({name for part in parts for name in part.types}), pa.string())
+    column = table.column(plan.names.type)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string())
+    return np.asarray(pc.is_in(column, types.cast(column.type)).to_numpy())
+
+
 def with_ends(
-    plan: EvaluationPlan, table: pa.Table, file: str | None = None
+    plan: EvaluationPlan,
+    table: pa.Table,
+    file: str | None = None,
+    rows: Int64 | None = None,
+    kept: str | None = None,
 ) -> tuple[EvaluationPlan, pa.Table, SpanTimes]:
     """Return a plan and a table with a row for the end of each event, which no component takes.
+
+    ``rows``, (n,) int64, number the events in errors, from 0. Of the columns those that the plan needs are
+    left, and the one ``kept``.
 
     Raises
     ------
@@ -73,9 +99,13 @@ def with_ends(
         If a span has no begin and end, or fewer than two pairs of bounds.
     """
     spans = _Spans(plan, table)
-    faults = spans.faults()
+    faults = spans.faults()[:100]
     if faults:
-        raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults[:100]])
+        faults = faults if rows is None else renumbered(faults, rows)
+        raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
+    table = table.select(
+        [name for name in table.column_names if name in plan.required_columns or name == kept]
+    )
     begin, end, length = spans.tightened()
     names, domain = plan.names, plan.domain
     columns = dict(zip(table.column_names, table.columns, strict=True))
@@ -94,7 +124,7 @@ def with_ends(
     return (
         _without_ends(plan),
         extended,
-        SpanTimes(count, length, spans.share(begin, end, length), spans.lasts),
+        SpanTimes(count, length, spans.share(begin, end, length), spans.lasts, spans.moved_as_one),
     )
 
 
@@ -133,6 +163,7 @@ class _Spans:
             for bounds in (self._begin, self._end)
         )
         self._low, self._high = _offset_bounds(offsets_named(plan, table), table.num_rows)
+        self.moved_as_one: Mask = np.zeros(table.num_rows, np.bool_)
 
     def _pair(self, lower: str, upper: str, *, is_length: bool) -> tuple[_Bounds, Mask]:
         """Return the bounds of a pair in ticks, 0 where they are null, and which events have it."""
@@ -188,6 +219,11 @@ class _Spans:
             np.maximum(begin.lower, end.lower - length.upper),
             np.minimum(begin.upper, end.upper - length.lower),
         )
+        is_certain = (begin.lower == begin.upper) & (end.lower == end.upper)
+        self.moved_as_one = self.lasts & is_certain & (self._low < self._high)
+        whole = end.lower - begin.lower
+        is_met = self.moved_as_one & (length.lower <= whole) & (whole <= length.upper)
+        length = _Bounds(*(np.where(is_met, whole, bound) for bound in length))
         begin, end = (_Bounds(bounds.lower + self._low, bounds.upper + self._high) for bounds in (begin, end))
         return begin, end, length
 

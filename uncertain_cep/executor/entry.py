@@ -14,7 +14,7 @@ from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.own_times import with_coded_clocks
 from uncertain_cep.candidates.selection import ScanCache, Selection, Slicing
-from uncertain_cep.candidates.span_times import with_ends
+from uncertain_cep.candidates.span_times import taken_types, with_ends
 from uncertain_cep.config.limits import BATCH_ROWS
 from uncertain_cep.errors import MatchLimitError, OptionError
 from uncertain_cep.executor.branching import batches_of
@@ -135,7 +135,10 @@ def execute(
         diagnostics.look(table)
     spans = None
     if plan.lasting:
-        plan, table, spans = with_ends(plan, table, file)
+        rows, kept = np.flatnonzero(taken_types(plan, table)), slicing.column if slicing is not None else None
+        if len(rows) < table.num_rows:
+            table, owned = table.take(pa.array(rows)), None if owned is None else owned[rows]
+        plan, table, spans = with_ends(plan, table, file, rows, kept)
         scan_cache, times = ScanCache(threads), times_once(plan, table)
     scan = TableScan(
         table, slicing, batch_rows, owned, diagnostics, threads, scan_cache, times, file, buckets, spans

@@ -29,8 +29,8 @@ Int64 = NDArray[np.int64]
 @public
 def spans(
     events: FrameT,
-    begin: str,
-    end: str,
+    begin: str | Sequence[str],
+    end: str | Sequence[str],
     *,
     by: str | Sequence[str],
     type: str | None = None,
@@ -42,12 +42,13 @@ def spans(
     ----------
     events : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
         As for :func:`uncertain_cep.match`.
-    begin, end : str
-        The types of the events that begin and end what lasts, such as ``"TaskStart"`` and ``"TaskFinish"``.
+    begin, end : str or sequence of str
+        The types of the events that begin and end what lasts, such as ``"TaskStart"`` and ``"TaskFinish"``,
+        or several, ``("MapFinish", "ReduceFinish")``.
     by : str or sequence of str
         The columns whose values tell one from another, such as ``"taskId"``.
     type : str, optional
-        The type of the events that last. Default: ``begin``.
+        The type of the events that last. Default: that of their begin.
     names : Names or mapping, optional
         Other names of the model's columns.
 
@@ -63,8 +64,8 @@ def spans(
     TraceError
         If a column is missing or of the wrong type, or an end is before its begin in every world.
     OptionError
-        If ``begin`` and ``end`` are the same, if an event that is tied has a pmf or may not have happened,
-        or if the events last already.
+        If ``begin`` and ``end`` have a type in common, or none, if an event that is tied has a pmf or may not
+        have happened, or if the events last already.
 
     Warns
     -----
@@ -91,8 +92,9 @@ def spans(
     frame: Any = events
     if library_of(frame) == "pyspark":
         raise OptionError("spans reads frames in this process: collect the events")
-    if begin == end:
-        raise OptionError(f"begin and end are both {begin!r}: two types of events are tied")
+    kinds = _types_of(begin, "begin"), _types_of(end, "end")
+    if both := sorted({*kinds[0]} & {*kinds[1]}):
+        raise OptionError(f"begin and end are both {both[0]!r}: different types of events are tied")
     columns: Any = [by] if isinstance(by, str) else by
     if not isinstance(columns, Sequence) or not columns or not all(isinstance(one, str) for one in columns):
         raise OptionError(f'by={by!r}: it names columns, such as by="taskId"')
@@ -106,17 +108,30 @@ def spans(
         raise TraceError(faults)
     if there := [name for name in SPAN_COLUMNS if name in table.column_names]:
         raise OptionError(f"the events last already: they have a column {there[0]}")
-    begins, ends = _pairs(table, (begin, end), columns, model)
+    begins, ends = _pairs(table, kinds, columns, model)
     check_ends(table, begins, ends, model)
-    with_ends, _ = tied(table, begins, ends, begin if type is None else type, model)
+    types = table.column(model.type).cast(pa.string()) if type is None else type
+    with_ends, _ = tied(table, begins, ends, types, model)
     return like(with_ends, frame)  # type: ignore[no-any-return]
 
 
-def _pairs(table: pa.Table, types: tuple[str, str], by: Sequence[str], names: Names) -> tuple[Int64, Int64]:
+def _types_of(types: object, option: str) -> Sequence[str]:
+    """Return one or several types of events as a list."""
+    several: Any = [types] if isinstance(types, str) else types
+    if not isinstance(several, Sequence) or not several or not all(isinstance(one, str) for one in several):
+        raise OptionError(f'{option}={types!r}: it names types of events, such as "TaskStart"')
+    return several
+
+
+def _pairs(
+    table: pa.Table, types: tuple[Sequence[str], Sequence[str]], by: Sequence[str], names: Names
+) -> tuple[Int64, Int64]:
     """Return the rows of begins and of their ends, each (k,) int64; warn of those that stay alone."""
     key = np.zeros(table.num_rows, dtype=np.int64)
     for name in by:
         key = paired(key, coded(table, [name])[0])
     kinds = table.column(names.type).cast(pa.string())
-    begins, ends = (np.flatnonzero(np.asarray(pc.equal(kinds, name).to_numpy())) for name in types)
+    begins, ends = (
+        np.flatnonzero(np.asarray(pc.is_in(kinds, pa.array(each, pa.string())).to_numpy())) for each in types
+    )
     return pairs_of(table, key, (begins, ends), ", ".join(by), names)

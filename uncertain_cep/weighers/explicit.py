@@ -173,6 +173,10 @@ def _times(model: ChosenEvents, shape: Shape, which: Int64, tied: Mask) -> tuple
             checkpoint()
             lower[k], upper[k], laws[k] = intervals_given(held, n, rows[k], lower[k], upper[k], laws[k])
     size = np.where(laws < 0, upper - lower + 1, 0).astype(np.float64)
+    if spans is not None:
+        # Given its begin, the end of a span is certain that is so by its clock.
+        ends_of = size[:, shape.total :]
+        ends_of[spans.times.moved_as_one[lasting]] = 1.0
     law = laws - lower
     if matches.boxes.shape[1]:
         count = shape.total

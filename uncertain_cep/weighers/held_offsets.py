@@ -92,9 +92,16 @@ class Offsets:
         sizes, spoilers = np.zeros((2, model.count), dtype=np.int64)
         listed: list[tuple[Int64, Int64]] = []
         for part in model.explicit:
-            # Ends of events that last are rows of their own.
+            rows, which = part.row.ravel(), np.repeat(part.which, part.row.shape[1])
             sizes[part.which], spoilers[part.which] = part.row.shape[1], part.spoilers
-            listed.append((np.repeat(part.which, part.row.shape[1]), part.row.ravel()))
+            if self._pattern.spans is not None:
+                # Ends are rows of their own; those that move with their begins decide nothing.
+                decides = np.ones(part.row.shape, np.bool_)
+                begins = part.row[:, list(part.shape.lasting)]
+                decides[:, part.shape.total :] = ~self._pattern.spans.times.moved_as_one[begins]
+                sizes[part.which] = decides.sum(axis=1)
+                rows, which = rows[decides.ravel()], which[decides.ravel()]
+            listed.append((which, rows))
             listed.append((np.repeat(part.which, part.spoilers), part.spoiler_row))
         match, row = (np.concatenate(column) for column in zip(*listed, strict=True))
         order = np.argsort(match, kind="stable")

@@ -49,6 +49,7 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
         "reports",
         "rules",
         "streams",
+        "all-day",
         "spark",
         "testing",
     ),

@@ -26,7 +26,7 @@ LEVELS: Final = (
     ("executor",),
     ("explanation", "streaming"),
     ("rule_sets",),
-    ("reporting",),
+    ("alerting", "reporting"),
     ("spark",),
     ("api", "happened_before", "inspection", "intervals", "joining", "misses", "resolving", "validation"),
     ("warming",),

@@ -11,8 +11,10 @@ import click
 from uncertain_cep.cli.arguments import parameter_option, read_query, written_here
 from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import note
+from uncertain_cep.cli.rule_run import run_rules
+from uncertain_cep.cli.rules import are_rules
 from uncertain_cep.errors import OptionError
-from uncertain_cep.files.special_files import is_url
+from uncertain_cep.files.special_files import check_written_here, is_url
 from uncertain_cep.timeline.durations import parse_duration
 
 if TYPE_CHECKING:
@@ -46,8 +48,8 @@ def _length(_context: click.Context, _parameter: click.Parameter, value: str | N
 )
 @click.option("--checkpoint", required=True, metavar="DIR", callback=written_here,
     help="Where the state is kept, to go on from.")  # fmt: skip
-@click.option("-o", "--out", required=True, metavar="DIR", callback=written_here,
-    help="A folder, which gets a folder a batch.")  # fmt: skip
+@click.option("-o", "--out", required=True, metavar="DIR|-|URL",
+    help="A folder, which gets a folder a batch; of rules also -, a webhook or another sink.")  # fmt: skip
 @click.option("--once", is_flag=True, help="End when all that is there has been read.")
 @click.option("--close", is_flag=True, help="As --once, and then nothing is to come: release all matches.")
 @click.option(
@@ -65,6 +67,10 @@ def _length(_context: click.Context, _parameter: click.Parameter, value: str | N
 )
 @click.option("--slice-length", type=click.IntRange(min=1), metavar="N", help="Of the state, in ticks.")
 @click.option("--buckets", type=click.IntRange(min=1), metavar="N", help="Parts of the state.")
+@click.option("--reload", is_flag=True, help="Of rules: ask rules that change on disk from then on.")
+@click.option("--metrics", metavar="[HOST:]PORT", help="Of rules: serve figures for Prometheus.")
+@click.option("-v", "--verbose", is_flag=True, help="Of rules: log more.")
+@click.option("-q", "--quiet", is_flag=True, help="Of rules: log warnings and errors only.")
 @parameter_option
 @click.option("--master", metavar="M", default="local[*]", show_default=True, help="Spark's master.")
 def stream(
@@ -85,7 +91,8 @@ def stream(
 ) -> None:
     """Find the matches of QUERY in a stream, each once, whatever dies meanwhile.
 
-    QUERY is a file, or the text itself if it starts with PATTERN. The matches, and the events that came late,
+    QUERY is a file, or the text itself if it starts with PATTERN; a folder or a TOML file holds rules, which
+    are asked together, in this process. The matches, and the events that came late,
     are in OUT, a folder of Parquet files for each batch. The same command goes on where it was ended.
     """
     from uncertain_cep.cli.stream_runs import Source, run_stream
@@ -95,6 +102,21 @@ def stream(
         raise OptionError("--trigger 0s: a batch takes some time")
     if schema is not None and tick is not None:
         raise OptionError("--tick and --schema exclude each other: write it into the schema file")
+    if are_rules(query):
+        arguments: dict[str, Any] = {
+            "source": source,
+            "schema": schema,
+            "tick": tick,
+            "out": out,
+            "checkpoint": checkpoint,
+        }
+        arguments |= {"largest_interval": largest_interval, "batch_limit": batch_limit}
+        run = {"trigger": None if once or close else trigger, "close": close, "parameters": parameters}
+        run_rules(query, arguments, run | settings)
+        return
+    if for_rules := [f"--{name}" for name in ("reload", "metrics", "verbose", "quiet") if settings.pop(name)]:
+        raise OptionError(f"{for_rules[0]} is for rules: give a folder or a TOML file of rules")
+    check_written_here(out)
     if master.startswith("sc://"):
         raise OptionError(
             "the command writes its batches from this process, which Spark Connect has no part in: use match "

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from confidence.config import EVER
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.marginals import with_marginals
+from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.errors import OptionError, UncertainCepError
 from uncertain_cep.executor import check_table, ticks_of
 from uncertain_cep.plan import Approximation, MatchOptions
+from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.rule_sets.events_by_type import EventsByType
 from uncertain_cep.rule_sets.named_rules import Rules
 from uncertain_cep.rule_sets.recent_events import RecentEvents, reach_back
@@ -182,6 +184,26 @@ class RuleMatcher:
     def state_size(self) -> int:
         """Candidates, runs, events and alerts held now, of all rules."""
         return sum(one.size for one in self._running)
+
+    @property
+    def counts(self) -> dict[str, dict[str, float]]:
+        """By rule the ``matches`` that became final, those ``suppressed``, and how much is ``held``."""
+        return {
+            one.rule.name: {"matches": one.matches, "suppressed": one.suppressed, "held": one.size}
+            for one in self._running[: len(self.rules)]
+        }
+
+    @property
+    def safe_seconds(self) -> float | None:
+        """The bound on unseen events in seconds since 1970; None if there is none yet, or times are ticks."""
+        length = self._plan.domain.tick_nanoseconds
+        if length is None or self._plan.domain.unit == "tick" or abs(self.safe) > MAX_TICK:
+            return None
+        return self.safe * length / 1e9
+
+    def time_of(self, tick: int) -> str:
+        """Return a tick as text: a time, where times are no ticks."""
+        return "the beginning" if abs(tick) > MAX_TICK else shown_tick(tick, self._plan.domain)
 
     @public
     def take_late(self) -> pa.Table:

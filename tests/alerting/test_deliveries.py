@@ -1,0 +1,221 @@
+"""Alerts reach a server that fails and hangs, at least once and in order, and do not hold up the stream."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pyarrow as pa
+import pytest
+
+from tests.alerting.test_rule_runs import RULES, event, options_of, put
+from tests.conftest import ROOT
+from tests.project.test_readme import DOCS, blocks
+from uncertain_cep.alerting import buffered_delivery, run_metrics, sinks
+from uncertain_cep.alerting.buffered_delivery import BufferedDelivery, UndeliverableError
+from uncertain_cep.alerting.rule_runs import RuleRun
+from uncertain_cep.alerting.run_metrics import RunMetrics, served, text_of_metrics
+from uncertain_cep.alerting.sinks import sink_of
+from uncertain_cep.alerting.webhooks import Webhook
+
+
+def alerts(*numbers: int) -> pa.Table:
+    return pa.table({"rule": ["r"] * len(numbers), "a": pa.array(numbers, pa.int64())})
+
+
+@contextmanager
+def server(answers: list[Any]) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
+    """Serve with one answer after the other, the last one for ever; yield the URL, and what came.
+
+    An answer is a status, or a number of seconds (a float) for which nothing is answered.
+    """
+    requests: list[tuple[str, dict[str, Any]]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            answer = answers.pop(0) if len(answers) > 1 else answers[0]
+            requests.append((self.headers["Idempotency-Key"], json.loads(body)))
+            if isinstance(answer, float):
+                time.sleep(answer)
+                return
+            self.send_response(answer)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_address[1]}/alerts?x=1", requests
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buffered_delivery, "_FIRST_PAUSE", 0.01)
+
+
+def test_a_server_that_fails_and_hangs_gets_all_alerts(tmp_path: Path) -> None:
+    with server([500, 0.4, 429, 200]) as (url, requests):
+        sink = BufferedDelivery(Webhook(url, 0.1), tmp_path / "lost")
+        sink.write(0, alerts(1, 2))
+        sink.write(1, alerts(3))
+        sink.close()
+    assert [body["a"] for _, body in requests] == [1, 1, 1, 1, 2, 3]
+    keys = [key for key, _ in requests]
+    assert len(set(keys)) == 3
+    assert len(set(keys[:4])) == 1
+    assert (sink.delivered, sink.lost_count, sink.pending) == (3, 0, [])
+
+
+def test_tries_are_bounded_and_what_is_lost_is_kept(tmp_path: Path) -> None:
+    with server([503]) as (url, requests):
+        sink = BufferedDelivery(Webhook(url), tmp_path / "lost")
+        sink.write(0, alerts(1, 2))
+        sink.close()
+    assert len(requests) == 10
+    assert [json.loads(line)["a"] for line in (tmp_path / "lost").read_text().splitlines()] == [1, 2]
+    assert (sink.delivered, sink.lost_count) == (0, 2)
+
+
+@pytest.mark.parametrize("status", [400, 404, 302])
+def test_a_refusal_is_not_tried_again(status: int, tmp_path: Path) -> None:
+    with server([status, 200]) as (url, requests):
+        sink = BufferedDelivery(Webhook(url), tmp_path / "lost")
+        sink.write(0, alerts(1, 2))
+        sink.close()
+    assert [body["a"] for _, body in requests] == [1, 2]
+    assert (sink.delivered, sink.lost_count) == (1, 1)
+
+
+def test_nobody_at_the_address(tmp_path: Path) -> None:
+    with server([200]) as (url, _):
+        pass
+    with pytest.raises(Exception, match=r"127.0.0.1: .*refused"):
+        Webhook(url)(alerts(1), 0)
+
+
+def test_the_stream_waits_only_for_a_full_buffer(tmp_path: Path) -> None:
+    gate = threading.Event()
+    batches: list[tuple[int, int]] = []
+
+    def deliver(part: pa.Table, number: int) -> None:
+        gate.wait()
+        batches.append((number, part.num_rows))
+
+    sink = BufferedDelivery(deliver, tmp_path / "lost", limit=10)
+    sink.write(0, alerts(*range(6)))
+    sink.write(1, alerts(*range(4)))
+    assert [(number, part.num_rows) for number, part in sink.pending] == [(0, 6), (1, 4)]
+    thread = threading.Thread(target=sink.write, args=(2, alerts(9)))
+    thread.start()
+    thread.join(0.1)
+    assert thread.is_alive()
+    gate.set()
+    thread.join()
+    # More than the buffer holds goes alone.
+    sink.write(3, alerts(*range(20)))
+    sink.close()
+    assert batches == [(0, 6), (1, 4), (2, 1), (3, 20)]
+
+
+def test_a_function_that_refuses_loses_one_batch(tmp_path: Path) -> None:
+    def deliver(part: pa.Table, number: int) -> None:
+        if number == 0:
+            raise UndeliverableError("no")
+
+    sink = BufferedDelivery(deliver, tmp_path / "lost")
+    sink.write(0, alerts(1))
+    sink.write(1, alerts(2))
+    sink.close()
+    assert (sink.delivered, sink.lost_count) == (1, 1)
+
+
+def test_alerts_that_wait_are_in_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is killed while its server hangs delivers them when it goes on."""
+    table = pa.Table.from_pylist([event("A", 1, 0), event("B", 2, 1)])
+    put(tmp_path, [table], {"soon.sase": RULES["soon.sase"]})
+    with server([5.0, 200]) as (url, requests):
+        run = RuleRun([str(tmp_path / "rules")], options_of(tmp_path, out=url))
+        monkeypatch.setattr(BufferedDelivery, "close", lambda one: None)
+        run.run(None)
+        monkeypatch.undo()
+        monkeypatch.setattr(buffered_delivery, "_FIRST_PAUSE", 0.01)
+        RuleRun([str(tmp_path / "rules")], options_of(tmp_path, out=url)).run(None)
+        assert len(requests) >= 2
+        assert len({key for key, _ in requests}) == 1
+
+
+def test_sinks_of_others_come_by_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of the page is such a plug-in."""
+    (example,) = blocks("python", DOCS["all-day.md"])
+    names: dict[str, Any] = {}
+    exec(example, names)
+    point = EntryPoint("append", "my_package:append", sinks.GROUP)
+    monkeypatch.setattr(EntryPoint, "load", lambda one: names[one.name])
+    monkeypatch.setattr(sinks, "entry_points", lambda group, name="append": [point] * (name == "append"))
+    sink = sink_of(f"append:{tmp_path / 'alerts'}", tmp_path)
+    sink.write(7, alerts(1, 2))
+    sink.close()
+    assert (tmp_path / "alerts").read_text() == "7 r r\n"
+
+
+def test_the_dashboard_shows_figures_that_there_are() -> None:
+    text = (ROOT / "docs" / "grafana.json").read_text()
+    shown = {name.removesuffix("_total") for name in re.findall(r"uncertain_cep_([a-z_]+)", text)}
+    assert {"events", "lag_seconds", "matches", "lost"} <= shown <= set(run_metrics._MEANINGS)
+    page = DOCS["all-day.md"]
+    assert all(f"`{name}`" in page or f"uncertain_cep_{name}" in page for name in run_metrics._MEANINGS)
+
+
+DELIVERED: list[int] = []
+
+
+def collect(part: pa.Table, number: int) -> None:
+    DELIVERED.append(part.num_rows)
+
+
+def test_a_function_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json, "collect", collect, raising=False)
+    sink = sink_of("python:json:collect", tmp_path)
+    sink.write(0, alerts(1, 2))
+    sink.close()
+    assert DELIVERED == [2]
+
+
+def test_figures_are_served(tmp_path: Path) -> None:
+
+    table = pa.Table.from_pylist(
+        [event("A", 1, 0), event("B", 2, 1), event("B", 3, 2), event("A", 4, 90), event("B", 5, 3)]
+    )
+    put(tmp_path, [table.slice(0, 4), table.slice(4)], RULES)
+    run = RuleRun([str(tmp_path / "rules")], options_of(tmp_path, largest_interval=0))
+    with served(run.metrics, "0") as port:
+        run.run(None)
+        with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            text = answer.read().decode()
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    figures = dict(line.rsplit(" ", 1) for line in lines)
+    assert figures["uncertain_cep_events_total"] == "5"
+    assert figures["uncertain_cep_late_total"] == "1"
+    assert figures["uncertain_cep_batches_total"] == "2"
+    assert figures['uncertain_cep_matches_total{rule="soon"}'] == "2"
+    assert figures['uncertain_cep_suppressed_total{rule="often"}'] == "1"
+    assert float(figures["uncertain_cep_batch_seconds_total"]) > 0
+
+
+def test_labels_are_quoted() -> None:
+    text = text_of_metrics(RunMetrics({}, {'a"b\\c\nd': {"matches": 3}}))
+    assert text.splitlines()[-1] == 'uncertain_cep_matches_total{rule="a\\"b\\\\c\\nd"} 3'

@@ -1,0 +1,267 @@
+"""A run of rules tells what a table of its files tells, each alert once, whatever ends it meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.conftest import ROOT
+from tests.rule_sets.test_rules_together import comparable
+from uncertain_cep.alerting.alert_lines import alert_keys, alert_lines
+from uncertain_cep.alerting.rule_runs import RuleRun, RunOptions
+from uncertain_cep.cli import main
+
+RULES: Final = {
+    "soon.sase": "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 6",
+    "never.sase": "PATTERN SEQ(A a, !B n) WITHIN 4",
+    "often.toml": "[[rule]]\nname = 'often'\nquery = 'PATTERN SEQ(B b) WITHIN 1 RETURN b.k AS k'\n"
+    "suppress = '9 BY k'\n",
+}  # fmt: skip
+
+
+def put(folder: Path, tables: list[pa.Table], rules: dict[str, str]) -> None:
+    """Write files of events, in the order in which they are to be read, and rules."""
+    (folder / "in").mkdir()
+    (folder / "rules").mkdir()
+    for number, table in enumerate(tables):
+        put_file(folder, number, table)
+    for name, text in rules.items():
+        (folder / "rules" / name).write_text(text)
+
+
+def put_file(folder: Path, number: int, table: pa.Table) -> None:
+    file = folder / "in" / f"{number:03}.csv"
+    pa.csv.write_csv(table, folder / "aside")
+    os.utime(folder / "aside", ns=(number * 10**9, number * 10**9))
+    (folder / "aside").rename(file)
+
+
+def options_of(folder: Path, **changes: Any) -> RunOptions:
+    fields: dict[str, Any] = {
+        "source": folder / "in", "schema": None, "tick": None, "largest_interval": 3,
+        "checkpoint": folder / "state", "out": str(folder / "out"), "batch_limit": 1,
+    }  # fmt: skip
+    return RunOptions(**fields | changes)
+
+
+def written(folder: Path) -> pa.Table:
+    """Return the alerts of a folder, whatever batches they are in."""
+    files = sorted(str(file) for file in (folder / "out").rglob("*.parquet"))
+    return pa.concat_tables([pa.parquet.read_table(file) for file in files], promote_options="default")
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[pa.Table]:
+    """Draw files of events none of which is late."""
+    begin, id_, parts, keys = 0, 0, [], st.sampled_from("xy")
+    for _ in range(draw(st.integers(1, 5))):
+        rows: list[dict[str, Any]] = []
+        for _ in range(draw(st.integers(1, 6))):
+            row = event(draw(st.sampled_from("AB")), id_, begin + draw(st.integers(0, 5)), draw(keys))
+            rows.append(row | {"upper": row["lower"] + draw(st.integers(0, 3))})
+            id_ += 1
+        begin = max(row["lower"] for row in rows)
+        parts.append(pa.Table.from_pylist(rows))
+    return parts
+
+
+class Killed(BaseException):
+    """The end of a process, for tests."""
+
+
+@settings(deadline=None)
+@given(parts=tables(), kills=st.lists(st.integers(1, 9), max_size=4), limit=st.sampled_from([None, 1, 2]))
+def test_a_run_that_is_killed_anywhere_tells_all_alerts_once(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[pa.Table], kills: list[int], limit: int | None
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    put(folder, parts, RULES)
+    for steps in kills:
+        with pytest.MonkeyPatch.context() as patch:
+            killing_after(steps, patch)
+            with suppress(Killed):
+                RuleRun([str(folder / "rules")], options_of(folder, batch_limit=limit)).run(None)
+    RuleRun([str(folder / "rules")], options_of(folder, batch_limit=limit)).run(None, close=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", uc.UncertainCepWarning)
+        expected = uc.match(pa.concat_tables(parts), uc.rules(str(folder / "rules")))
+    if not expected.num_rows:
+        assert not list((folder / "out").rglob("*.parquet"))
+        return
+    assert comparable(written(folder).select(expected.column_names)) == comparable(expected)
+    with pytest.raises(uc.OptionError, match="this stream was closed"):
+        RuleRun([str(folder / "rules")], options_of(folder))
+
+
+def killing_after(steps: int, patch: pytest.MonkeyPatch) -> None:
+    """End the process before, or behind, one of its writes."""
+    left = [steps]
+
+    def counting(function: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
+            left[0] -= 1
+            if left[0] == 0:
+                raise Killed
+            result = function(*arguments, **named)
+            left[0] -= 1
+            if left[0] == 0:
+                raise Killed
+            return result
+
+        return call
+
+    for name in ("_write", "_next_files"):
+        patch.setattr(RuleRun, name, counting(getattr(RuleRun, name)))
+    patch.setattr("uncertain_cep.alerting.sinks.Folder.write", counting(sinks_write()))
+
+
+def sinks_write() -> Any:
+    from uncertain_cep.alerting.sinks import Folder
+
+    return Folder.write
+
+
+def event(kind: str, id: int, lower: int, k: str = "x") -> dict[str, Any]:
+    return {"type": kind, "id": id, "lower": lower, "upper": lower, "k": k}
+
+
+def test_rules_that_change_on_disk_hold_from_a_tick_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = [event("A", 1, 0), event("B", 2, 1), event("A", 3, 20)]
+    put(tmp_path, [pa.Table.from_pylist(first)], {"r.sase": RULES["soon.sase"]})
+    run = RuleRun([str(tmp_path / "rules")], options_of(tmp_path, reload=True))
+    run.run(None)
+    (tmp_path / "rules" / "r.sase").write_text("PATTERN SEQ(A a, B")
+    put_file(tmp_path, 1, pa.Table.from_pylist([event("B", 4, 22), event("A", 5, 22)]))
+    run.run(None)
+    assert "the rules are not reloaded, and those before go on: " in caplog.text
+    (tmp_path / "rules" / "r.sase").write_text("PATTERN SEQ(A a, B b) WITHIN 90")
+    put_file(tmp_path, 2, pa.Table.from_pylist([event("B", 6, 28)]))
+    run.run(None, close=True)
+    rows = written(tmp_path).select(["a", "b"]).to_pylist()
+    assert sorted((row["a"], row["b"]) for row in rows) == [(1, 2), (1, 6), (3, 4), (3, 6), (5, 6)]
+
+
+def test_other_rules_need_reload(tmp_path: Path) -> None:
+    put(tmp_path, [pa.Table.from_pylist([event("A", 1, 0)])], {"r.sase": RULES["soon.sase"]})
+    RuleRun([str(tmp_path / "rules")], options_of(tmp_path)).run(None)
+    (tmp_path / "rules" / "s.sase").write_text(RULES["never.sase"])
+    with pytest.raises(uc.OptionError, match="the rules have changed since: --reload asks the new ones"):
+        RuleRun([str(tmp_path / "rules")], options_of(tmp_path))
+    RuleRun([str(tmp_path / "rules")], options_of(tmp_path, reload=True)).run(None, close=True)
+    assert written(tmp_path).column("rule").to_pylist() == ["s"]
+
+
+def test_keys_tell_alerts_apart_and_stay() -> None:
+    alerts = pa.table(
+        {"rule": ["r", "r", "s"], "a": [1, 2, 1], "range_lower": [0, 0, 0], "confidence": [0.5, 0.5, 0.5]}
+    )
+    keys = alert_keys(alerts)
+    assert len(set(keys)) == 3
+    other = alerts.set_column(3, "confidence", pa.array([0.7] * 3)).append_column(
+        "x", pa.nulls(3, pa.int64())
+    )
+    assert alert_keys(other) == keys
+    assert json.loads(alert_lines(other)[0]) == {"rule": "r", "a": 1, "range_lower": 0, "confidence": 0.7}
+
+
+def test_the_command_writes_lines(tmp_path: Path) -> None:
+    put(tmp_path, [pa.Table.from_pylist([event("A", 1, 0), event("B", 2, 1)])], RULES)
+    arguments = [
+        "stream", str(tmp_path / "rules"), "--source", str(tmp_path / "in"), "--largest-interval", "0",
+        "--checkpoint", str(tmp_path / "state"), "-o", "-", "--close",
+    ]  # fmt: skip
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert sorted(line["rule"] for line in lines) == ["often", "soon"]
+    assert "batch 0: 2 events, 1 alert, 0 late" in result.stderr
+    quiet = [str(tmp_path / "other") if word == str(tmp_path / "state") else word for word in arguments]
+    assert CliRunner().invoke(main, [*quiet, "-q"]).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--slice-length", "4"], "--slice-length is for one query on Spark"),
+        (["--param", "x=1"], "--param is for one query"),
+        (["--source", "kafka://here:1/topic"], "rules read the files of a folder"),
+        (["-o", "nosuch:place"], "no sink is called nosuch: use a folder, -, or http, https, python"),
+        (["-o", "python:json:nosuch"], "write python:module:function"),
+        (["-o", "http://"], "a webhook is http://HOST:PORT/PATH"),
+        (["--metrics", "here"], "--metrics here: write a port, or HOST:PORT"),
+    ],
+)
+def test_wrong_options(more: list[str], said: str, tmp_path: Path) -> None:
+    put(tmp_path, [pa.Table.from_pylist([event("A", 1, 0)])], RULES)
+    arguments = [
+        "stream", str(tmp_path / "rules"), "--source", str(tmp_path / "in"), "--largest-interval", "0",
+        "--checkpoint", str(tmp_path / "state"), "-o", "-", "--once",
+    ]  # fmt: skip
+    result = CliRunner().invoke(main, [*arguments, *more])
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+@pytest.mark.parametrize("option", ["--reload", "--quiet", "--verbose"])
+def test_options_of_rules_are_refused_of_one_query(option: str, tmp_path: Path) -> None:
+    arguments = [
+        "--source",
+        str(tmp_path),
+        "--largest-interval",
+        "1",
+        "--checkpoint",
+        "s",
+        "-o",
+        "out",
+        option,
+    ]
+    result = CliRunner().invoke(main, ["stream", "PATTERN SEQ(A a, B b) WITHIN 5", *arguments])
+    assert (result.exit_code, f"{option} is for rules" in result.output) == (2, True)
+
+
+@pytest.mark.thorough
+def test_processes_that_are_killed(tmp_path: Path) -> None:
+    """25 kills, each at a moment of its own, while files go on coming."""
+    draw = random.Random(5)
+    parts = []
+    for number in range(60):
+        rows = [
+            event(draw.choice("AB"), 1000 * number + i, 5 * number + i // 40, draw.choice("xy"))
+            for i in range(200)
+        ]
+        parts.append(pa.Table.from_pylist(rows))
+    put(tmp_path, [], RULES)
+    places = {"--source": "in", "--checkpoint": "state", "-o": "out"}
+    command = [sys.executable, "-m", "uncertain_cep", "stream", str(tmp_path / "rules")]
+    command += [word for option, name in places.items() for word in (option, str(tmp_path / name))]
+    command += ["--largest-interval", "3", "--trigger", "10ms", "--batch", "1"]
+    for kill in range(25):
+        for number in range(2 * kill, 2 * kill + 2):
+            put_file(tmp_path, number, parts[number])
+        with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
+            time.sleep(draw.uniform(0.5, 4.0))
+            process.kill()
+    for number in range(50, 60):
+        put_file(tmp_path, number, parts[number])
+    subprocess.run([*command, "--close"], cwd=ROOT, check=True)
+    expected = uc.match(pa.concat_tables(parts), uc.rules(str(tmp_path / "rules")))
+    assert comparable(written(tmp_path).select(expected.column_names)) == comparable(expected)

@@ -1,0 +1,325 @@
+"""Rules that run all day: files of a folder in, alerts to a sink, state in a checkpoint."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter, sleep, time
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from uncertain_cep.alerting.run_metrics import RunMetrics
+from uncertain_cep.alerting.sinks import Sink, sink_of
+from uncertain_cep.errors import OptionError, UncertainCepError
+from uncertain_cep.files.atomic_output import written_aside
+from uncertain_cep.plan import MatchOptions
+from uncertain_cep.plan.lengths import ticks_in
+from uncertain_cep.plurals import counted
+from uncertain_cep.rule_sets.named_rules import Rules
+from uncertain_cep.rule_sets.rule_files import rules as read_rules
+from uncertain_cep.rule_sets.rule_streams import RuleMatcher
+from uncertain_cep.running.installation import VERSION
+from uncertain_cep.streaming.query_evaluation import stream_plan
+from uncertain_cep.timeline.durations import Duration
+from uncertain_cep.traces.reading import load_traces
+from uncertain_cep.traces.schema import TraceSchema
+
+__all__ = ["RuleRun", "RunOptions"]
+
+_log: Final = logging.getLogger("uncertain_cep.alerts")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of a run, beside its rules.
+
+    Attributes
+    ----------
+    source : pathlib.Path
+        The folder that files are put into, by renaming.
+    schema : TraceSchema or None
+    tick : str or None
+    largest_interval : str or int
+    checkpoint : pathlib.Path
+    out : str
+        See :func:`uncertain_cep.alerting.sinks.sink_of`.
+    batch_limit : int or None
+        Most files of a batch.
+    duplicates : {"error", "drop"}
+    reload : bool
+        Whether rules that change on disk are asked from then on.
+    """
+
+    source: Path
+    schema: TraceSchema | None
+    tick: str | None
+    largest_interval: Duration | int
+    checkpoint: Path
+    out: str
+    batch_limit: int | None = None
+    duplicates: str = "error"
+    reload: bool = False
+
+
+@dataclass
+class _Kept:
+    """The content of a checkpoint."""
+
+    version: str
+    rules: Rules
+    schema: pa.Schema
+    tick: str | None
+    largest: int
+    snapshot: bytes
+    number: int = 0
+    files: set[str] = field(default_factory=set)
+    pending: list[tuple[int, pa.Table]] = field(default_factory=list)
+    is_closed: bool = False
+
+
+class RuleRun:
+    """A run of rules over the files of a folder, which goes on from its checkpoint.
+
+    A batch is some files, in the order in which they were last changed, each read once. Their events are
+    taken by ``lower``, so that only what earlier batches have seen makes them late. Before a batch is read a
+    note in the checkpoint says which files it has; behind it the state is kept, by one rename. So a run that
+    was killed does the same batch again, and tells the same alerts, with the same keys.
+
+    Attributes
+    ----------
+    metrics : RunMetrics
+
+    Raises
+    ------
+    OptionError
+        If the checkpoint is of other rules, and these are not to be reloaded, or of another stream.
+    """
+
+    def __init__(self, sources: Sequence[str], options: RunOptions) -> None:
+        if any(events.id is None for events in (options.schema.events if options.schema else ())):
+            raise OptionError("a stream needs ids: name a column in [[events]], as files come one by one")
+        self._sources, self._options = list(sources), options
+        self.metrics = RunMetrics()
+        self._rules = read_rules(self._sources)
+        self._stamp = self._stamp_of_rules()
+        self._kept = self._read()
+        self._matcher: RuleMatcher | None = None
+        options.checkpoint.mkdir(parents=True, exist_ok=True)
+        self._sink: Sink = sink_of(options.out, options.checkpoint)
+        if self._kept is not None:
+            self._go_on(self._kept)
+
+    def run(self, trigger: float | None, *, close: bool = False) -> None:
+        """Do batches: for ever, ``trigger`` seconds apart at least, or (None) until all files are read."""
+        while True:
+            began = perf_counter()
+            if self._options.reload and not self._noted():
+                self._reload()
+            files = self._next_files()
+            if files:
+                self._batch(files, began)
+            elif trigger is None:
+                break
+            if trigger is not None:
+                sleep(max(0.0, trigger - (perf_counter() - began)))
+        if close and self._matcher is not None:
+            kept, matcher = self._state
+            self._sink.write(kept.number, _table(matcher.close()))
+            kept.is_closed, kept.pending = True, self._sink.pending
+            self._write()
+        self._sink.close()
+        if self._kept is not None:
+            self._kept.pending = self._sink.pending
+            self._write()
+
+    @property
+    def _state(self) -> tuple[_Kept, RuleMatcher]:
+        assert self._kept is not None
+        assert self._matcher is not None
+        return self._kept, self._matcher
+
+    def _batch(self, files: list[Path], began: float) -> None:
+        """Read files, and tell the alerts that become final."""
+        table = self._events_of(files)
+        if self._matcher is None:
+            self._begin(table)
+        kept, matcher = self._state
+        late, refused = matcher.late_count, matcher.duplicate_count
+        alerts = _table(matcher.push(table))
+        self._sink.write(kept.number, alerts)
+        number = kept.number
+        kept.number, kept.files = number + 1, {*kept.files, *(file.name for file in files)}
+        there = {file.name for file in self._options.source.iterdir()}
+        kept.files &= there
+        kept.snapshot, kept.pending = matcher.snapshot(), self._sink.pending
+        self._write()
+        seconds = perf_counter() - began
+        late = matcher.late_count - late
+        matcher.take_late()
+        refused = matcher.duplicate_count - refused
+        self.metrics.add(
+            events=table.num_rows, late=late, duplicates=refused, batches=1, batch_seconds=seconds
+        )
+        self._measure(seconds)
+        parts = [
+            f"batch {number}: {counted(table.num_rows, 'event')}, {counted(alerts.num_rows, 'alert')}, "
+            f"{late:,} late"
+        ]
+        parts += [f"{refused:,} duplicates"] if refused else []
+        _log.info("%s; state %s, %.2f s", ", ".join(parts), f"{matcher.state_size:,}", seconds)
+
+    def _measure(self, seconds: float) -> None:
+        """Note the figures that hold now."""
+        _, matcher = self._state
+        whole = self.metrics.whole
+        whole["last_batch_seconds"] = seconds
+        for name, attribute in (("undelivered", "waiting"), ("lost", "lost_count")):
+            if hasattr(self._sink, attribute):
+                whole[name] = getattr(self._sink, attribute)
+        if matcher.safe_seconds is not None:
+            whole["lag_seconds"] = time() - matcher.safe_seconds
+        self.metrics.rules = matcher.counts
+
+    def _events_of(self, files: list[Path]) -> pa.Table:
+        """Return the events of files, by ``lower``."""
+        options = self._options
+        loaded = load_traces([str(file) for file in files], options.schema, tick=options.tick)
+        table = loaded.sound()
+        if self._kept is None:
+            self._tick = loaded.tick
+        order = np.argsort(np.asarray(table.column("lower").cast(pa.int64())), kind="stable")
+        return table.take(pa.array(order))
+
+    def _begin(self, table: pa.Table) -> None:
+        """Make the matcher, now that the first events tell which columns there are."""
+        options = self._options
+        plan, _ = stream_plan(self._rules[0].query, table.schema, MatchOptions(tick=self._tick))
+        largest = ticks_in(options.largest_interval, plan.domain, "--largest-interval")
+        self._kept = _Kept(VERSION, self._rules, table.schema, self._tick, largest, b"")
+        self._matcher = self._made(self._kept)
+        self._kept.snapshot = self._matcher.snapshot()
+        self._write()
+
+    def _made(self, kept: _Kept) -> RuleMatcher:
+        return RuleMatcher(
+            kept.rules,
+            kept.schema,
+            tick=kept.tick,
+            largest_interval=kept.largest,
+            duplicates=self._options.duplicates,
+        )
+
+    def _go_on(self, kept: _Kept) -> None:
+        """Go on from a checkpoint."""
+        if kept.is_closed:
+            raise OptionError(f"{self._options.checkpoint}: this stream was closed: begin another one")
+        self._matcher = self._made(kept)
+        self._matcher.restore(kept.snapshot)
+        for number, alerts in kept.pending:
+            self._sink.write(number, alerts)
+        if _text_of(kept.rules) != _text_of(self._rules):
+            if not self._options.reload:
+                raise OptionError(
+                    f"{self._options.checkpoint}: the rules have changed since: --reload asks the new ones "
+                    "from now on"
+                )
+            # They are changed behind the batch that a kill has cut off, if there is one.
+            self._stamp = []
+
+    def _reload(self) -> None:
+        """Ask the rules as they are on disk, if they have changed; log what keeps them from being asked."""
+        stamp = self._stamp_of_rules()
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            rules = read_rules(self._sources)
+            if self._matcher is None:
+                self._rules = rules
+            elif _text_of(rules) != _text_of(self._matcher.rules):
+                self._change(rules)
+        except UncertainCepError as error:
+            _log.error("the rules are not reloaded, and those before go on: %s", error)
+
+    def _change(self, rules: Rules) -> None:
+        kept, matcher = self._state
+        tick = matcher.update(rules)
+        kept.rules, kept.snapshot, self._rules = rules, matcher.snapshot(), rules
+        self._write()
+        shown = matcher.time_of(tick)
+        _log.info("%s from %s on: %s", counted(len(rules), "rule"), shown, ", ".join(rules.names[:5]))
+
+    def _next_files(self) -> list[Path]:
+        """Return the files of the next batch, which a note in the checkpoint names from then on."""
+        options = self._options
+        if noted := self._noted():
+            return noted
+        done = set() if self._kept is None else self._kept.files
+        new = [
+            (file.stat().st_mtime_ns, file.name, file)
+            for file in options.source.iterdir()
+            if file.is_file() and not file.name.startswith((".", "_")) and file.name not in done
+        ]
+        files = [file for *_, file in sorted(new)][: options.batch_limit]
+        if files:
+            note = {"number": self._number, "files": [file.name for file in files]}
+            with written_aside(options.checkpoint / "next.json", lambda _: True) as made:
+                made.write_text(json.dumps(note), encoding="utf-8")
+        return files
+
+    @property
+    def _number(self) -> int:
+        """The number of the next batch."""
+        return 0 if self._kept is None else self._kept.number
+
+    def _noted(self) -> list[Path]:
+        """Return the files of the next batch if a note names them already: it was begun."""
+        note = self._options.checkpoint / "next.json"
+        if not note.exists():
+            return []
+        said: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))
+        names = said["files"] if said["number"] == self._number else []
+        return [self._options.source / name for name in names]
+
+    def _stamp_of_rules(self) -> list[tuple[str, int, int]]:
+        """Return names, times and sizes of the files that rules may be in."""
+        places = [Path(source) for source in self._sources]
+        files = [file for place in places if place.is_dir() for file in place.iterdir()]
+        files += [place for place in places if place.is_file()]
+        stamps = []
+        for file in sorted(files):
+            try:
+                status = file.stat()
+            except FileNotFoundError:
+                continue
+            stamps.append((str(file), status.st_mtime_ns, status.st_size))
+        return stamps
+
+    def _read(self) -> _Kept | None:
+        """Return the checkpoint, if there is one."""
+        place = self._options.checkpoint / "state.pickle"
+        if not place.exists():
+            return None
+        kept: _Kept = pickle.loads(place.read_bytes())
+        if kept.version != VERSION:
+            raise OptionError(f"{place} was written by version {kept.version}: go on with that one")
+        return kept
+
+    def _write(self) -> None:
+        place = self._options.checkpoint / "state.pickle"
+        with written_aside(place, lambda _: True) as made:
+            made.write_bytes(pickle.dumps(self._kept, protocol=5))
+
+
+def _table(batch: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([batch])
+
+
+def _text_of(rules: Rules) -> Any:
+    return [(rule.name, rule.query.text_with_values, rule.suppress) for rule in rules]

@@ -1,0 +1,109 @@
+"""Figures of a run of rules, as text for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Final
+
+from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
+
+__all__ = ["RunMetrics", "served", "text_of_metrics"]
+
+_MEANINGS: Final = {
+    "events": ("counter", "Events taken, late ones included."),
+    "late": ("counter", "Events that came too late."),
+    "duplicates": ("counter", "Events whose ids were in use."),
+    "batches": ("counter", "Batches done."),
+    "batch_seconds": ("counter", "Seconds that the batches took."),
+    "last_batch_seconds": ("gauge", "Seconds that the last batch took."),
+    "lag_seconds": ("gauge", "Seconds from the bound on events to come to now."),
+    "undelivered": ("gauge", "Alerts in the buffer of the sink."),
+    "lost": ("counter", "Alerts that the sink did not take."),
+    "matches": ("counter", "Matches of a rule that became final."),
+    "suppressed": ("counter", "Alerts of a rule that were counted and not told."),
+    "held": ("gauge", "Events, candidates, runs and alerts that a rule holds."),
+}
+"""Of each figure its kind and what it is."""
+
+
+@dataclass
+class RunMetrics:
+    """The figures of a run: those of the whole, and those of each rule, by name."""
+
+    whole: dict[str, float] = field(default_factory=dict)
+    rules: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def add(self, **more: float) -> None:
+        """Add to counters."""
+        for name, value in more.items():
+            self.whole[name] = self.whole.get(name, 0) + value
+
+
+def text_of_metrics(metrics: RunMetrics) -> str:
+    """Return figures in the text format of Prometheus, version 0.0.4."""
+    lines = []
+    for name, (kind, meaning) in _MEANINGS.items():
+        values = [("", metrics.whole[name])] if name in metrics.whole else []
+        values += [
+            (f'{{rule="{_quoted(rule)}"}}', of_rule[name])
+            for rule, of_rule in metrics.rules.items()
+            if name in of_rule
+        ]
+        if values:
+            full = f"uncertain_cep_{name}{'_total' if kind == 'counter' else ''}"
+            lines += [f"# HELP {full} {meaning}", f"# TYPE {full} {kind}"]
+            lines += [f"{full}{label} {value:.15g}" for label, value in values]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+@contextmanager
+def served(metrics: RunMetrics, address: str | None) -> Iterator[int]:
+    """Serve figures at ``/metrics`` of an address while the context lasts, and yield the port.
+
+    ``address`` is a port of this machine alone (the loopback interface), or HOST:PORT; None: no server.
+
+    Raises
+    ------
+    OptionError, RuntimeEnvironmentError
+        If it is no address, or one that cannot be listened at.
+    """
+    if address is None:
+        yield 0
+        return
+    host, _, port = address.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise OptionError(f"--metrics {address}: write a port, or HOST:PORT")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_there = self.path in ("/metrics", "/")
+            body = text_of_metrics(metrics).encode() if is_there else b""
+            self.send_response(200 if is_there else 404)
+            self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing of each request."""
+
+    try:
+        server = ThreadingHTTPServer((host.strip("[]") or "127.0.0.1", int(port)), Handler)
+    except OSError as error:
+        raise RuntimeEnvironmentError(f"--metrics {address}: {error.strerror or error}") from None
+    with server:
+        thread = Thread(target=server.serve_forever, name="uncertain-cep metrics", daemon=True)
+        thread.start()
+        try:
+            yield int(server.server_address[1])
+        finally:
+            server.shutdown()
+            thread.join()

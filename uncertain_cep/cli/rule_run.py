@@ -1,0 +1,77 @@
+"""``uncertain-cep stream RULES``: rules over the files of a folder, in this process."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from uncertain_cep.cli.startup import without_pandas
+from uncertain_cep.errors import OptionError
+from uncertain_cep.timeline.durations import parse_duration
+
+__all__ = ["run_rules"]
+
+_FOR_QUERIES: Final = {"idle_after": None, "slice_length": None, "buckets": None}
+
+
+def run_rules(rules: str, arguments: Mapping[str, Any], run: Mapping[str, Any]) -> None:
+    """Ask rules of the files of a folder, until it ends or is ended.
+
+    ``arguments`` are those of :class:`uncertain_cep.alerting.rule_runs.RunOptions`, as they were written.
+
+    Raises
+    ------
+    OptionError
+        If an option is for one query.
+    """
+    from uncertain_cep.alerting.rule_runs import RuleRun, RunOptions
+    from uncertain_cep.alerting.run_metrics import served
+    from uncertain_cep.traces import load_schema
+
+    for name, usual in _FOR_QUERIES.items():
+        if run[name] != usual:
+            raise OptionError(
+                f"--{name.replace('_', '-')} is for one query on Spark: rules run in this process"
+            )
+    if run["parameters"]:
+        raise OptionError("--param is for one query: a rule brings the values of its own")
+    source = Path(arguments["source"])
+    if not source.is_dir():
+        raise OptionError(f"--source {source}: rules read the files of a folder, and this is none")
+    without_pandas()
+    _begin_log(verbose=run["verbose"], quiet=run["quiet"])
+    schema = None if arguments["schema"] is None else load_schema(arguments["schema"])
+    options = RunOptions(
+        source=source,
+        schema=schema,
+        tick=arguments["tick"],
+        largest_interval=arguments["largest_interval"],
+        checkpoint=Path(arguments["checkpoint"]).absolute(),
+        out=arguments["out"],
+        batch_limit=arguments["batch_limit"],
+        duplicates=run["duplicates"],
+        reload=run["reload"],
+    )
+    begun = RuleRun([rules], options)
+    trigger = None if run["trigger"] is None else parse_duration(run["trigger"]) / 1e9
+    with served(begun.metrics, run["metrics"]) as port:
+        if port:
+            logging.getLogger("uncertain_cep").info("figures at port %d, /metrics", port)
+        begun.run(trigger, close=run["close"])
+
+
+def _begin_log(*, verbose: bool, quiet: bool) -> None:
+    """Have the logger of the package write to stderr."""
+    log = logging.getLogger("uncertain_cep")
+    log.setLevel(logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO)
+    for handler in list(log.handlers):
+        log.removeHandler(handler)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        logging.Formatter("%(message)s" if not verbose else "%(asctime)s %(levelname)s %(message)s")
+    )
+    log.addHandler(handler)
+    log.propagate = False

@@ -23,20 +23,16 @@ from numpy.typing import NDArray
 
 from confidence.budget import plain_checkpoint
 from confidence.chain.discrete_gauss import MOST_NODES, gauss_nodes
-from confidence.chain.pieces import HIGHEST_DEGREE, node_weights
-from confidence.groups.spread_nodes import nodes_needed, spread_nodes
 from confidence.kernel import kernel
+from confidence.timed.piece_sums import PieceSums, piece_term, piece_terms
 
-__all__ = ["UNBOUNDED", "Candidates", "LatestWork", "latest_partners"]
+__all__ = ["UNBOUNDED", "Candidates", "LatestWork", "latest_partners", "write_cuts"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
 UNBOUNDED: Final = 2**61
 """A width that leaves out nothing."""
-
-_HIGHEST: Final = 2 * MOST_NODES
-"""Of a degree that few values tell; beyond, each tick counts."""
 
 
 class Candidates(NamedTuple):
@@ -67,12 +63,8 @@ class LatestWork(NamedTuple):
     """(c,) int64. Candidates that may be the partner on a piece of s."""
     share: Float64
     """(3, c) float64. F_j(x); products of those before a candidate; and what it gives of a tie."""
-    weight: Float64
-    """(7,) float64. Of equally spaced ticks of a piece of x."""
-    spread: Int64
-    """(p,) int64. Ticks of a piece of x."""
-    matrix: Float64
-    """(p, p + 1) float64."""
+    sums: PieceSums
+    """Of pieces of x."""
     node: Float64
     node_weight: Float64
     """(w,) float64. Values of s, and their weights."""
@@ -80,16 +72,13 @@ class LatestWork(NamedTuple):
     @classmethod
     def of(cls, candidates: int) -> LatestWork:
         """Return the arrays for left events of so many candidates."""
-        nodes = min(candidates, _HIGHEST) + 3
         return cls(
             np.zeros((2, 4 * candidates + 2), np.int64),
             np.zeros(candidates, np.int64),
             np.zeros((3, candidates)),
-            np.zeros(HIGHEST_DEGREE),
-            np.zeros(nodes, np.int64),
-            np.zeros((nodes, nodes + 1)),
-            np.zeros(_HIGHEST),
-            np.zeros(_HIGHEST),
+            PieceSums.of(candidates + 1),
+            np.zeros(2 * MOST_NODES),
+            np.zeros(2 * MOST_NODES),
         )
 
 
@@ -141,7 +130,7 @@ def _partners(first_x, last_x, left, width, all_tied, candidates, most_steps, wo
     for j in range(first, last):
         partner[j] = 0.0
     alone[left] = 0.0
-    cuts = _cut(first, last, candidates, work.cuts[1])
+    cuts = write_cuts(first, last, candidates, work.cuts[1])
     pieces = _pieces_of_x(first_x, last_x, width, cuts, work)
     steps = 4 * cuts
     for piece in range(pieces):
@@ -150,24 +139,11 @@ def _partners(first_x, last_x, left, width, all_tied, candidates, most_steps, wo
         degree = 1
         for j in range(first, last):
             degree += candidates.low[j] <= end
-        size = end - start + 1
-        nodes, apart, spread = size, 0, False
-        if degree <= HIGHEST_DEGREE:
-            nodes, apart = node_weights(size, degree, work.weight)
-        elif degree < work.spread.shape[0] and size > nodes_needed(degree):
-            spread_nodes(size, degree, work.spread, work.matrix)
-            steps += degree * degree * degree
-            nodes, spread = degree + 1, True
-        covered = (nodes - 1) * apart + 1 if apart else nodes
-        extra = 0 if spread else size - covered
-        for k in range(nodes + extra):
-            x, weight = start + k, 1.0
-            if spread:
-                x, weight = start + work.spread[k], work.matrix[k, nodes]
-            elif apart and k < nodes:
-                x, weight = start + k * apart, work.weight[k]
-            elif apart:
-                x = start + covered + k - nodes
+        terms, nodes, apart = piece_terms(end - start + 1, degree, work.sums)
+        steps += terms + (degree * degree * degree if apart < 0 else 0)
+        for k in range(terms):
+            tick, weight = piece_term(k, nodes, apart, work.sums)
+            x = start + tick
             steps += _at(x, weight / ticks, left, width, all_tied, candidates, cuts, work, partner, alone)
             if steps > most_steps:
                 alone[left] = -1.0
@@ -176,7 +152,7 @@ def _partners(first_x, last_x, left, width, all_tied, candidates, most_steps, wo
 
 
 @kernel
-def _cut(first, last, candidates, cuts):
+def write_cuts(first, last, candidates, cuts):
     """Write the ticks at which distributions of candidates change, ascending; return how many there are."""
     count = 0
     for j in range(first, last):

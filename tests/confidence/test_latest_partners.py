@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from confidence.chain.discrete_gauss import MOST_NODES, gauss_nodes
 from confidence.timed.latest_partners import UNBOUNDED, Candidates, LatestWork, latest_partners
+from confidence.timed.nearest_partners import NearestWork, nearest_partners
 
 ALWAYS: Final = 2**60
 
@@ -52,7 +53,10 @@ def literal(low: int, length: int, width: int, all_tied: bool, events: list[Even
     return sums
 
 
-def computed(low: int, length: int, width: int, all_tied: bool, events: list[Event]) -> list[float]:
+def computed(
+    low: int, length: int, width: int, all_tied: bool, events: list[Event], gap: int | None = None
+) -> list[float]:
+    """Return the answers of the kernels: of the latest ones, or with a gap of the nearest ones."""
     columns = zip(*events, strict=True) if events else ((), (), ())
     begin, lengths, happened = (np.array([*column]) for column in columns)
     candidates = Candidates(
@@ -63,22 +67,45 @@ def computed(low: int, length: int, width: int, all_tied: bool, events: list[Eve
     )
     partner, alone = np.zeros(len(events)), np.zeros(1)
     bounds = np.array([low]), np.array([low + length - 1])
-    assert (
-        latest_partners(
-            *bounds,
-            width,
-            all_tied,
-            candidates,
-            0,
-            ALWAYS,
-            ALWAYS,
-            LatestWork.of(len(events)),
-            partner,
-            alone,
+    if gap is None:
+        work = LatestWork.of(len(events))
+        done = latest_partners(*bounds, width, all_tied, candidates, 0, ALWAYS, ALWAYS, work, partner, alone)
+    else:
+        near = NearestWork.of(len(events))
+        done = nearest_partners(
+            *bounds, gap, width, all_tied, candidates, 0, ALWAYS, ALWAYS, near, partner, alone
         )
-        == 1
-    )
+    assert done == 1
     return [*partner.tolist(), *alone.tolist()]
+
+
+def nearest(
+    low: int, length: int, gap: int, reach: int, all_tied: bool, events: list[Event]
+) -> list[Fraction]:
+    """Return the probabilities of each event to be the nearest one, and of none, from the definition."""
+    sums = [Fraction(0) for _ in range(len(events) + 1)]
+
+    def rank(i: int, s: int, t: int) -> tuple[int, ...]:
+        """Less: nearer, or the winner of a tie."""
+        if all_tied:
+            return (abs(s - t),)
+        return (abs(s - t), 0, -i) if s <= t else (abs(s - t), 1, i)
+
+    def not_before(j: int, t: int, limit: tuple[int, ...]) -> Fraction:
+        """The probability that an event is none that is ranked below another one."""
+        event = events[j]
+        ticks = [s for s in range(event.low, event.low + event.length) if gap <= abs(s - t) <= reach]
+        return 1 - event.happened * Fraction(sum(rank(j, s, t) < limit for s in ticks), event.length)
+
+    for t in range(low, low + length):
+        sums[-1] += math.prod(not_before(j, t, (2**62,)) for j in range(len(events))) / Fraction(length)
+        for i, event in enumerate(events):
+            for s in range(event.low, event.low + event.length):
+                if gap <= abs(s - t) <= reach:
+                    limit = rank(i, s, t)
+                    apart = (not_before(j, t, limit) for j in range(len(events)) if j != i)
+                    sums[i] += event.happened / event.length / length * math.prod(apart)
+    return sums
 
 
 WIDTHS = st.sampled_from([UNBOUNDED, UNBOUNDED, 0, 3, 20, 47, -1])
@@ -88,6 +115,21 @@ WIDTHS = st.sampled_from([UNBOUNDED, UNBOUNDED, 0, 3, 20, 47, -1])
 def test_partners(low: int, length: int, width: int, all_tied: bool, events: list[Event]) -> None:
     exact = literal(low, length, width, all_tied, events)
     for value, expected in zip(computed(low, length, width, all_tied, events), exact, strict=True):
+        assert math.isclose(value, expected, rel_tol=1e-11)
+        assert (value == 0.0) == (expected == 0)
+    if not all_tied:
+        assert sum(exact) == 1
+
+
+@given(
+    st.integers(20, 70), st.sampled_from([1, 2, 3, 8, 20]), st.integers(0, 1),
+    st.sampled_from([UNBOUNDED, 0, 1, 3, 20]), st.booleans(), st.lists(EVENTS, max_size=3),
+)  # fmt: skip
+def test_nearest_partners(
+    low: int, length: int, gap: int, reach: int, all_tied: bool, events: list[Event]
+) -> None:
+    exact = nearest(low, length, gap, reach, all_tied, events)
+    for value, expected in zip(computed(low, length, reach, all_tied, events, gap), exact, strict=True):
         assert math.isclose(value, expected, rel_tol=1e-11)
         assert (value == 0.0) == (expected == 0)
     if not all_tied:

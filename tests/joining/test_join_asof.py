@@ -22,21 +22,26 @@ Chances = dict[tuple[int, int | None], Fraction]
 
 
 def partners(
-    tick: int, ticks: dict[int, int], forward: bool, gap: int, tolerance: int | None, ties: str
+    tick: int, ticks: dict[int, int], direction: str, gap: int, tolerance: int | None, ties: str
 ) -> list[int | None]:
     """Return the partners of an event at a tick among those that happened; [None] if there are none."""
-    away = {r: (other - tick if forward else tick - other) for r, other in ticks.items()}
+    sign = {"backward": -1, "forward": 1}
+    away = {r: (other - tick) * sign[direction] for r, other in ticks.items() if direction in sign}
+    if direction == "nearest":
+        away = {r: abs(other - tick) for r, other in ticks.items()}
     near = {r: d for r, d in away.items() if d >= gap and (tolerance is None or d <= tolerance)}
     if not near:
         return [None]
     nearest = [r for r, d in near.items() if d == min(near.values())]
     if ties == "all":
         return [*nearest]
-    return [min(nearest) if forward else max(nearest)]
+    if before := [r for r in nearest if ticks[r] <= tick and direction != "forward"]:
+        return [max(before)]
+    return [min(nearest)]
 
 
-Options = tuple[bool, int, int | None, str]
-"""Whether the partner is later, the least and the most between the two, and who wins ties."""
+Options = tuple[str, int, int | None, str]
+"""The direction, the least and the most between the two, and who wins ties."""
 
 
 def chances(
@@ -60,25 +65,31 @@ def chances(
 @given(
     traces(),
     st.booleans(),
-    st.booleans(),
+    st.sampled_from(["backward", "forward", "nearest"]),
     st.sampled_from([0, 1]),
     st.sampled_from([None, 0, 1, 3]),
     st.sampled_from(["one", "all"]),
 )
 def test_partners_are_those_of_all_worlds(
-    trace: Trace, keyed: bool, forward: bool, gap: int, tolerance: int | None, ties: str
+    trace: Trace, keyed: bool, direction: str, gap: int, tolerance: int | None, ties: str
 ) -> None:
     left, right, clocks = trace
-    expected = chances(left, right, clocks, keyed, (forward, gap, tolerance, ties))
-    joined = uc.join_asof(
-        table_of(left, clocks),
-        table_of(right, clocks),
-        by="key" if keyed else None,
-        direction="forward" if forward else "backward",
-        allow_exact_matches=not gap,
-        tolerance=tolerance,
-        ties=ties,
-    ).to_pylist()
+    expected = chances(left, right, clocks, keyed, (direction, gap, tolerance, ties))
+    try:
+        joined = uc.join_asof(
+            table_of(left, clocks),
+            table_of(right, clocks),
+            by="key" if keyed else None,
+            direction=direction,
+            allow_exact_matches=not gap,
+            tolerance=tolerance,
+            ties=ties,
+        ).to_pylist()
+    except uc.OptionError:
+        is_uniform = not clocks and not any(event.has_pmf for event in [*left, *right])
+        if direction != "nearest" or is_uniform:
+            raise
+        return
     assert [(row["left_id"], row["right_id"]) for row in joined] == sorted(
         expected, key=lambda pair: (pair[0], len(right) if pair[1] is None else pair[1])
     )
@@ -94,7 +105,7 @@ def test_partners_are_those_of_all_worlds(
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.sampled_from("uv")), min_size=1, max_size=6),
     st.lists(st.tuples(st.integers(0, 9), st.sampled_from("uv")), min_size=1, max_size=6),
-    st.sampled_from(["backward", "forward"]),
+    st.sampled_from(["backward", "forward", "nearest"]),
     st.booleans(),
     st.sampled_from([None, 0, 2]),
 )
@@ -122,7 +133,7 @@ def test_certain_times_are_joined_as_pandas_does(
     assert joined["right_id"].fillna(-1).tolist() == expected["id_r"].fillna(-1).tolist()
 
 
-@pytest.mark.parametrize("direction", ["backward", "forward"])
+@pytest.mark.parametrize("direction", ["backward", "forward", "nearest"])
 def test_a_side_without_rows(direction: Any) -> None:
     events = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [1, 3], "upper": [2, 4]})
     empty = events.slice(0, 0)
@@ -143,6 +154,7 @@ def test_worked_facts() -> None:
     assert told() == pytest.approx([1 / 8, 7 / 8, 0, 0])
     assert told(allow_exact_matches=False) == pytest.approx([1 / 4, 1 / 2, 1 / 4, 0])
     assert told(direction="forward") == pytest.approx([3 / 8, 3 / 8, 0, 1 / 4])
+    assert told(direction="nearest") == pytest.approx([1 / 8, 7 / 8, 0, 0])
     # Half a chance for one of them leaves a chance of none.
     left, right = moments([1], [0], [9]), moments([2, 3], [0, 3], [4, 7])
     assert told() == pytest.approx([41 / 125, 119 / 250, 0, 49 / 250])
@@ -159,6 +171,23 @@ def test_clocks_move_together() -> None:
     assert [row["probability"] for row in rows] == pytest.approx([40 / 121, 45 / 121, 36 / 121])
     (row,) = uc.join_asof(moments([1], [5], [15], **by("g", 1)), right).to_pylist()
     assert (row["right_id"], row["probability"]) == (2, pytest.approx(1.0))
+
+
+def test_nearest_of_times_that_are_not_independent_is_refused() -> None:
+    clock = {"source": ["g"] * 2, "offset_lower": [-5] * 2, "offset_upper": [5] * 2}
+    by_clock = moments([2, 3], [3, 7], [13, 17], **clock)
+    for right in (by_clock, moments([2], [3], [4], pmf=[[0.25, 0.75]])):
+        with pytest.raises(
+            uc.OptionError, match="direction='nearest' takes uniform times: row 1 of the left"
+        ):
+            uc.join_asof(moments([1], [5], [15]), right, direction="nearest")
+
+
+def test_the_earlier_of_two_as_near_wins() -> None:
+    (row,) = uc.join_asof(
+        moments([1], [5], [5]), moments([2, 3], [6, 4], [6, 4]), direction="nearest"
+    ).to_pylist()
+    assert row["right_id"] == 3
 
 
 def test_a_sequence_goes_before_the_row() -> None:
@@ -183,8 +212,8 @@ def test_work_grows_with_what_is_undecided() -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"direction": "nearest"}, "direction='nearest' is unknown: use backward or forward"),
-        ({"ties": "both"}, "ties='both' is unknown: use one or all"),
+        ({"direction": "both"}, "direction='both' is unknown: use one of backward, forward, nearest"),
+        ({"ties": "both"}, "ties='both' is unknown: use one of one, all"),
         ({"tolerance": "5s"}, "plain ticks of unknown length"),
         ({"by": "host"}, "host"),
     ],

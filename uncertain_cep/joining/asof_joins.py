@@ -43,7 +43,7 @@ __all__ = ["join_asof"]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
-DIRECTIONS: Final = ("backward", "forward")
+DIRECTIONS: Final = ("backward", "forward", "nearest")
 TIES: Final = ("one", "all")
 
 
@@ -72,15 +72,18 @@ def join_asof(
         Events as for :func:`uncertain_cep.match`. Types do not matter.
     by : str or sequence of str, optional
         Columns of both in which the two rows have equal values; a null is equal to none.
-    direction : {"backward", "forward"}
-        Whether the partner is the last right event that is not later, or the first that is not earlier.
+    direction : {"backward", "forward", "nearest"}
+        Whether the partner is the last right event that is not later, the first that is not earlier, or the
+        nearer one of both, of which the earlier one wins a tie. ``nearest`` takes uniform times: no pmf, and
+        no two of a left event and its candidates by one clock.
     allow_exact_matches : bool
         Whether a right event at the same tick can be the partner.
     tolerance : str, timedelta or int, optional
         The most that may lie between the two: a length such as ``"5s"``, or ticks.
     ties : {"one", "all"}
-        Of several right events at one tick: ``one`` takes the last row of ``right`` backward and the first
-        one forward, as pandas does, where sequences of their source do not say otherwise; ``all`` takes all.
+        Of several right events that are as near: ``one`` takes the last row of ``right`` backward and the
+        first one forward, as pandas does, where sequences of their source do not say otherwise; ``all`` takes
+        all.
     names, tick, sources, threads, timeout, memory_limit
         As for :func:`uncertain_cep.match`.
 
@@ -95,8 +98,8 @@ def join_asof(
     Raises
     ------
     OptionError
-        If an option has no such value, if columns or ticks of the sides do not go together, or if records of
-        an ordered source overlap.
+        If an option has no such value, if columns or ticks of the sides do not go together, if records of an
+        ordered source overlap, or if ``nearest`` is asked of times that are not uniform and independent.
     TraceError, ConfidenceCostError, TimeLimitError, MemoryLimitError
         As of :func:`uncertain_cep.match`.
 
@@ -123,13 +126,13 @@ def join_asof(
     options = MatchOptions.among(locals())
     for name, value, allowed in (("direction", direction, DIRECTIONS), ("ties", ties, TIES)):
         if value not in allowed:
-            raise OptionError(f"{name}={value!r} is unknown: use {' or '.join(allowed)}")
+            raise OptionError(f"{name}={value!r} is unknown: use one of {', '.join(allowed)}")
     keys = names_of(by)
     with looked_at(options.limit):
         sides = TwoSides.of(*two_tables(left, right, options), keys, options)
         reach = None if tolerance is None else ticks_in(tolerance, sides.events.plan.domain, "tolerance")
-        asof = _AsOf(sides, direction == "forward", int(not allow_exact_matches), reach)
-        rows = asof.rows(takes_all=ties == "all", threads=threads)
+        asof = _AsOf(sides, direction, int(not allow_exact_matches), reach, ties == "all")
+        rows = asof.nearest() if direction == "nearest" else asof.rows(threads)
         return like(joined_rows(sides, options.names, keys, *rows), left)
 
 
@@ -138,11 +141,17 @@ class _AsOf:
     """The partners of left events in one direction; ticks at least ``gap`` and at most ``reach`` apart."""
 
     sides: TwoSides
-    forward: bool
+    direction: str
     gap: int
     reach: int | None
+    takes_all: bool
 
-    def rows(self, *, takes_all: bool, threads: int | None) -> tuple[Int64, Int64, Float64]:
+    @property
+    def forward(self) -> bool:
+        """Whether a partner is not earlier."""
+        return self.direction == "forward"
+
+    def rows(self, threads: int | None) -> tuple[Int64, Int64, Float64]:
         """Return the left and right rows, -1 for none, and the probabilities of all partners."""
         x, y, has_sure = self._candidates()
         early, late = ("l", "{}") if self.forward else ("{}", "l")
@@ -155,13 +164,13 @@ class _AsOf:
 
         # How far a right event must be from the partner to be nearer to l: nothing, if it wins a tie.
         wins = "n.place - r.place" if self.forward else "r.place - n.place"
-        further = "1" if takes_all else f"LEAST(1, GREATEST(0, {wins}))"
+        further = "1" if self.takes_all else f"LEAST(1, GREATEST(0, {wins}))"
         nearer = "TIME(r) - TIME(n)" if self.forward else "TIME(n) - TIME(r)"
         between = [f"{nearer} >= {further}", apart("n")[0]]
         where = " AND ".join(["[part]", *apart("r"), *between])
         count = self.sides.left.num_rows
         is_uniform = are_uniform(self.sides.events, x, y + count, count)
-        parts = [self._uniform(np.flatnonzero(is_uniform), x[is_uniform[x]], y[is_uniform[x]], takes_all)]
+        parts = [self._uniform(np.flatnonzero(is_uniform), x[is_uniform[x]], y[is_uniform[x]])]
         searched = np.flatnonzero(~is_uniform)
         x, y = x[~is_uniform[x]], y[~is_uniform[x]]
         pairs = Part(searched, searched, y, x)
@@ -177,7 +186,7 @@ class _AsOf:
         left, right, probability = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         return left, right, probability
 
-    def _uniform(self, left: Int64, x: Int64, y: Int64, takes_all: bool) -> tuple[Int64, Int64, Float64]:
+    def _uniform(self, left: Int64, x: Int64, y: Int64) -> tuple[Int64, Int64, Float64]:
         """Return the partners of left events whose times, and those of their candidates, are uniform."""
         sides = self.sides
         place = sides.place[sides.of_right][y]
@@ -188,15 +197,50 @@ class _AsOf:
             low, high = -high, -low
         width = None if self.reach is None else self.reach - self.gap
         partner, alone = uniform_partners(
-            Reach(low, high, self.gap, width, takes_all), left, x, y + sides.left.num_rows,
+            Reach(low, high, self.gap, width, self.takes_all, self.direction == "nearest"),
+            left,
+            x,
+            y + sides.left.num_rows,
             sides.events.probability,
-        )  # fmt: skip
+        )
         with_one, without = partner > 0.0, alone > 0.0
         return (
             np.concatenate((x[with_one], left[without])),
             np.concatenate((y[with_one], np.full(int(without.sum()), -1))),
             np.concatenate((partner[with_one], alone[without])),
         )
+
+    def nearest(self) -> tuple[Int64, Int64, Float64]:
+        """Return the same as :meth:`rows` of partners on either side.
+
+        An OptionError says that times are not uniform and independent.
+        """
+        sides = self.sides
+        x, y = self._near_candidates()
+        count = sides.left.num_rows
+        is_uniform = are_uniform(sides.events, x, y + count, count)
+        if (refused := np.flatnonzero(~is_uniform)).size:
+            raise OptionError(
+                f"direction='nearest' takes uniform times: row {refused[0] + 1} of the left table, or a "
+                "row of the right one near it, has a pmf, or two of them are by one clock: join both ways"
+            )
+        return self._uniform(np.arange(count), x, y)
+
+    def _near_candidates(self) -> tuple[Int64, Int64]:
+        """Return the rows of pairs that may be nearest: none is further away than a sure one can be."""
+        sides, times = self.sides, self.sides.events.times
+        left, right = sides.of_left, sides.of_right
+        group, lower, upper = sides.group, times.lower, times.upper
+        certain = (sides.events.probability[right] >= 1.0) & (group[right] >= 0)
+        groups, low, high = group[right][certain], lower[right][certain], upper[right][certain]
+        before = _largest_lower(group[left], lower[left] - self.gap, groups, low, high)
+        behind = -_largest_lower(group[left], -upper[left] - self.gap, groups, -high, -low)
+        furthest = np.where(before > -FAR, upper[left] - before, FAR)
+        furthest = np.minimum(furthest, np.where(behind < FAR, behind - lower[left], FAR))
+        if self.reach is not None:
+            furthest = np.minimum(furthest, self.reach)
+        reach = Intervals(group[left], lower[left] - furthest, upper[left] + furthest)
+        return overlapping(reach, Intervals(group[right], lower[right], upper[right]))
 
     def _candidates(self) -> tuple[Int64, Int64, NDArray[np.bool_]]:
         """Return the rows of pairs that may be partners, and which left rows surely have one."""

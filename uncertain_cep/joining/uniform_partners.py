@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint, steps_per_call
 from confidence.kernel import plain_for
 from confidence.timed.latest_partners import UNBOUNDED, Candidates, LatestWork, latest_partners
+from confidence.timed.nearest_partners import NearestWork, nearest_partners
 from uncertain_cep.config.limits import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.executor.checked_events import CheckedEvents
@@ -23,7 +24,7 @@ Mask = NDArray[np.bool_]
 
 
 class Reach(NamedTuple):
-    """Where a partner may be: backward, or mirrored so that it is.
+    """Where a partner may be: backward, mirrored so that it is, or on either side.
 
     Attributes
     ----------
@@ -34,7 +35,9 @@ class Reach(NamedTuple):
     width : int or None
         How much more it may be.
     all_tied : bool
-        Whether right events at one tick are all partners.
+        Whether right events that are as near are all partners.
+    is_nearest : bool
+        Whether it may be on either side.
     """
 
     low: Int64
@@ -42,6 +45,7 @@ class Reach(NamedTuple):
     gap: int
     width: int | None
     all_tied: bool
+    is_nearest: bool
 
 
 def are_uniform(events: CheckedEvents, x: Int64, y: Int64, count: int) -> Mask:
@@ -107,18 +111,29 @@ def uniform_partners(
     """
     begin = np.searchsorted(x, np.append(left, np.iinfo(np.int64).max))
     candidates = Candidates(begin, reach.low[y], reach.high[y], probability[y])
-    work = LatestWork.of(int(np.diff(begin).max(initial=0)))
+    largest = int(np.diff(begin).max(initial=0))
     partner, alone = np.zeros(len(x)), np.zeros(len(left))
-    low, high = reach.low[left] - reach.gap, reach.high[left] - reach.gap
+    low, high = reach.low[left], reach.high[left]
     width = UNBOUNDED if reach.width is None else min(max(reach.width, -1), UNBOUNDED)
+    latest, nearest = (
+        LatestWork.of(0 if reach.is_nearest else largest),
+        NearestWork.of(largest * reach.is_nearest),
+    )
     done = 0
     with plain_for(plain_seconds(len(x), _KERNELS)):
         while done < len(left):
             checkpoint()
-            done = latest_partners(
-                low, high, width, reach.all_tied, candidates, done, steps_per_call(),
-                MOST_CONFIDENCE_STEPS, work, partner, alone,
-            )  # fmt: skip
+            limits = done, steps_per_call(), MOST_CONFIDENCE_STEPS
+            if reach.is_nearest:
+                done = nearest_partners(
+                    low, high, reach.gap, reach.gap + width if width < UNBOUNDED else width, reach.all_tied,
+                    candidates, *limits, nearest, partner, alone,
+                )  # fmt: skip
+            else:
+                done = latest_partners(
+                    low - reach.gap, high - reach.gap, width, reach.all_tied, candidates, *limits, latest,
+                    partner, alone,
+                )  # fmt: skip
     if (dear := np.flatnonzero(alone < 0.0)).size:
         row = int(left[dear[0]])
         message = (

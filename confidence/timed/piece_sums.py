@@ -1,0 +1,72 @@
+"""The sum over the ticks of a piece of what is a polynomial there, by few ticks, whatever its degree."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.chain.pieces import HIGHEST_DEGREE, node_weights
+from confidence.groups.spread_nodes import nodes_needed, spread_nodes
+from confidence.kernel import kernel
+
+__all__ = ["HIGHEST_SPREAD", "PieceSums", "piece_term", "piece_terms"]
+
+HIGHEST_SPREAD: Final = 64
+"""Of a degree; beyond, each tick counts."""
+
+_SPREAD: Final = -1
+
+
+class PieceSums(NamedTuple):
+    """Work arrays: the ticks of a piece that are taken, and their weights."""
+
+    weight: NDArray[np.float64]
+    """(7,) float64. Of equally spaced ticks."""
+    spread: NDArray[np.int64]
+    """(p,) int64. Ticks of polynomials of a high degree."""
+    matrix: NDArray[np.float64]
+    """(p, p + 1) float64."""
+
+    @classmethod
+    def of(cls, degree: int) -> PieceSums:
+        """Return the arrays for polynomials up to a degree."""
+        nodes = min(degree, HIGHEST_SPREAD) + 1
+        return cls(np.zeros(HIGHEST_DEGREE), np.zeros(nodes, np.int64), np.zeros((nodes, nodes + 1)))
+
+
+@kernel
+def piece_terms(size, degree, sums):
+    """Choose the ticks of a piece; return how many terms the sum has, and what `piece_term` asks for.
+
+    Parameters
+    ----------
+    size, degree : int64
+    sums : PieceSums
+        Written to.
+
+    Returns
+    -------
+    terms, nodes, apart : int64
+    """
+    if degree <= HIGHEST_DEGREE:
+        nodes, apart = node_weights(size, degree, sums.weight)
+        if apart:
+            return nodes + size - (nodes - 1) * apart - 1, nodes, apart
+    elif degree < sums.spread.shape[0] and size > nodes_needed(degree):
+        spread_nodes(size, degree, sums.spread, sums.matrix)
+        return degree + 1, degree + 1, _SPREAD
+    return size, size, 0
+
+
+@kernel
+def piece_term(k, nodes, apart, sums):
+    """Return the tick of a term, from 0 at the piece's begin, and its weight."""
+    if apart == _SPREAD:
+        return sums.spread[k], sums.matrix[k, nodes]
+    if apart == 0:
+        return k, 1.0
+    if k < nodes:
+        return k * apart, sums.weight[k]
+    return (nodes - 1) * apart + 1 + k - nodes, 1.0

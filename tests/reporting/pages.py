@@ -1,4 +1,4 @@
-"""Reads back what a page of a report shows."""
+"""Reads back what a page of a report shows, from its file or in a browser."""
 
 from __future__ import annotations
 
@@ -6,9 +6,38 @@ import base64
 import json
 import re
 import zlib
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["data_of", "values"]
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+__all__ = ["PATIENCE", "Shown", "data_of", "values"]
+
+PATIENCE = 600_000.0
+"""Milliseconds after which a busy machine counts as one that hangs."""
+
+
+class Shown:
+    """A page that is open, and what went wrong in it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        page.set_default_timeout(PATIENCE)
+        self.faults: list[str] = []
+        page.on("console", lambda message: self.faults.append(message.text))
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("dialog", lambda dialog: self.faults.append(dialog.message))
+        page.on("request", lambda request: self._note(request.url))
+
+    def _note(self, url: str) -> None:
+        if not url.startswith("file:"):
+            self.faults.append(url)
+
+    def open(self, path: Path) -> Page:
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-ready]")
+        return self.page
 
 
 def data_of(page: object) -> dict[str, Any]:

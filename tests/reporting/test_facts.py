@@ -17,7 +17,8 @@ from tests.cases.nested import NestedCase, nested_cases
 from tests.reporting.pages import data_of, values
 from uncertain_cep.config.limits import SHOWN_MATCHES
 from uncertain_cep.errors import OptionError, TimeLimitError
-from uncertain_cep.reporting.gathered import MOMENTS, PARTS
+from uncertain_cep.reporting.gathered import PARTS
+from uncertain_cep.reporting.round_lengths import MOMENTS
 
 HOSTILE = "</script><img src=x onerror=alert(1)>{title}"
 
@@ -46,7 +47,13 @@ def test_events_of_one_clock_are_told() -> None:
     facts = data_of(page)
     assert facts["totals"]["certain"] == 2
     events = facts["events"]
-    assert dict(zip(events["id"], events["clock"], strict=True)) == {1: "h1", 2: "h1", 3: None, 4: None}
+    assert dict(zip(events["id"], events["clock"], strict=True)) == {
+        1: "h1",
+        2: "h1",
+        3: None,
+        4: None,
+        5: None,
+    }
     assert events["read"][:2] == [True, True]
     assert [one["name"] for one in events["attributes"]] == ["host", "load"]
     assert "2 events of 1 clock: events of one clock move together" in page

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,12 +11,13 @@ import pytest
 
 import uncertain_cep as uc
 from tests.needs import lacking
+from tests.reporting.pages import Shown
 from tests.reporting.test_facts import EVENTS, HOSTILE, QUERY, many
 from tests.reporting.test_occurrences import EVENTS as KEYED
 from uncertain_cep.reporting import gathered
 
 try:
-    from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
+    from playwright.sync_api import Browser, Page, expect
 except ImportError:
     lacking("packages", "no playwright: install the extra dev to look at pages", whole_file=True)
 
@@ -26,59 +25,6 @@ MANY = 400
 MOST_NODES = 30_000
 PROCESSOR_SECONDS = 60.0
 """What a page may take on a slow machine; each match as a row of it would be a million nodes."""
-
-PATIENCE = 600_000.0
-"""Milliseconds after which a busy machine counts as one that hangs."""
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium, if there is one that starts."""
-    path = next((place for name in BROWSERS if (place := shutil.which(name))), None)
-    if path is None:
-        lacking("browser", "there is no Chromium: install the package chromium to look at pages")
-    with sync_playwright() as driver:
-        # Root has no sandbox of Chromium's.
-        try:
-            chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"], timeout=PATIENCE)
-        except Error as error:
-            lacking("browser", f"{path} does not start ({str(error).splitlines()[0]})")
-        expect.set_options(timeout=PATIENCE)
-        yield chromium
-        chromium.close()
-
-
-class Shown:
-    """A page that is open, and what went wrong in it."""
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        page.set_default_timeout(PATIENCE)
-        self.faults: list[str] = []
-        page.on("console", lambda message: self.faults.append(message.text))
-        page.on("pageerror", lambda error: self.faults.append(str(error)))
-        page.on("dialog", lambda dialog: self.faults.append(dialog.message))
-        page.on("request", lambda request: self._note(request.url))
-
-    def _note(self, url: str) -> None:
-        if not url.startswith("file:"):
-            self.faults.append(url)
-
-    def open(self, path: Path) -> Page:
-        self.page.goto(path.as_uri())
-        self.page.wait_for_selector("html[data-ready]")
-        return self.page
-
-
-@pytest.fixture
-def shown(browser: Browser) -> Iterator[Shown]:
-    page = browser.new_page()
-    shown_page = Shown(page)
-    yield shown_page
-    page.close()
-    assert shown_page.faults == []
 
 
 @pytest.fixture(scope="module")
@@ -377,7 +323,7 @@ def test_uncertainty_is_told_as_the_distance_of_its_ends(shown: Shown, tmp_path:
     path = tmp_path / "width.html"
     uc.report(times_of([(0, 4), (9, 9)]), "PATTERN SEQ(A a, B b) WITHIN 1 hour", path, tick="1s")
     title = shown.open(path).locator("#example svg .interval title").nth(0)
-    assert title.text_content() == "a A: 08:00:00 to 08:00:04, 4 s later"
+    assert title.text_content() == "A 0: 08:00:00 to 08:00:04, 4 s later"
 
 
 def test_a_comparison_without_the_limit_says_so(shown: Shown, tmp_path: Path) -> None:

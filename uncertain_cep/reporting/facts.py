@@ -19,10 +19,12 @@ from uncertain_cep.plurals import counted
 from uncertain_cep.reporting.comparison import stamps_of
 from uncertain_cep.reporting.gathered import SPOILING_SHOWN, Answer, Moments, ReportRequest, TraceFacts
 from uncertain_cep.reporting.in_words import title_of, words_of, words_of_groups
+from uncertain_cep.reporting.nearby import bounds_of_spans, lane_of
 from uncertain_cep.reporting.occurrences import Occurrences
 from uncertain_cep.results.pictures import Pictures
 from uncertain_cep.running.installation import VERSION
 from uncertain_cep.timeline.durations import format_duration
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS
 
 __all__ = ["report_facts"]
 
@@ -102,6 +104,7 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         "compared": answer.in_raw,
         "raw": answer.raw if answer.in_raw is None else answer.raw | {"stamped": answer.trace.stamped},
         "events": events,
+        "lane": lane_of(plan, answer.table.schema),
         "plan": answer.explained,
         "assumed": _assumed(request, plan, answer.trace),
         "warnings": list(request.warnings),
@@ -111,6 +114,9 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         "occurrences": None if answer.occurrences is None else _occurrences(answer.occurrences, clock),
     }
     for name, rows, drawn in answer.parts:
+        facts[f"{name}_nearby"] = [
+            [one.total, places[one.row].tolist()] for one in answer.nearby.get(name, ())
+        ]
         facts[f"{name}_drawn"] = _drawn(answer, drawn, rows.num_rows, places, clock)
         facts["columns" if name == "found" else name] = _columns(plan, rows, clock)
     return facts
@@ -207,16 +213,19 @@ def _plain(value: Any) -> Any:
 def _events(request: ReportRequest, answer: Answer, clock: Clock) -> tuple[dict[str, Any], Int64]:
     """Return the events that are drawn, column by column, and for each row of the table its place there."""
     plan, table, names = answer.plan, answer.table, answer.plan.names
-    rows = np.unique(np.concatenate([np.concatenate((one.row, one.spoiling)) for _, _, one in answer.parts]))
+    drawn = [part for _, _, one in answer.parts for part in (one.row, one.spoiling)]
+    rows = np.unique(np.concatenate([*drawn, *(one.row for part in answer.nearby.values() for one in part)]))
     places = np.full(table.num_rows, -1)
     places[rows] = np.arange(len(rows))
     taken = table.take(pa.array(rows))
     model = {names.type, names.id, names.lower, names.upper, names.pmf, names.tick, request.stamp}
-    model.update(plan.clock_columns(taken.column_names))
+    model.update((*plan.clock_columns(taken.column_names), *(SPAN_COLUMNS if plan.lasting else ())))
     attributes = [name for name in taken.column_names if name not in model]
     begin, end = plan.domain.ticks(taken.column(names.lower)), plan.domain.ticks(taken.column(names.upper))
     stamp, has = stamps_of(plan, taken, request.stamp)
+    spans = [ends and clock.relative(np.array(ends)) for ends in bounds_of_spans(plan, taken)]
     columns = {
+        "spans": spans if any(spans) else None,
         "type": taken.column(names.type).cast(pa.string()).to_pylist(),
         "id": [_plain(value) for value in taken.column(names.id).to_pylist()],
         "lower": clock.relative(begin),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -21,8 +21,10 @@ from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.facts import plan_facts
 from uncertain_cep.explanation.text import explain_plan
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import Query
 from uncertain_cep.reporting.comparison import LIKELY, Comparison, compared, keys_of, stamps_of
+from uncertain_cep.reporting.nearby import Nearby, nearby_events
 from uncertain_cep.reporting.occurrences import (
     Bounds,
     Occurrences,
@@ -31,14 +33,14 @@ from uncertain_cep.reporting.occurrences import (
     occurrences,
     plan_of_matches,
 )
+from uncertain_cep.reporting.round_lengths import bars_of_time
 from uncertain_cep.reporting.why import Why, factors_of
 from uncertain_cep.results.order import finished
-from uncertain_cep.results.pictures import Pictures, pictures_of
+from uncertain_cep.results.pictures import Pictures, pictures_of, plain_pictures
 
 __all__ = [
     "BINS",
     "INVENTED_SHOWN",
-    "MOMENTS",
     "PARTS",
     "SPOILING_SHOWN",
     "TOP",
@@ -48,7 +50,6 @@ __all__ = [
     "Moments",
     "ReportRequest",
     "TraceFacts",
-    "bars_of_time",
     "gathered",
     "grouped_by",
     "is_group",
@@ -65,9 +66,6 @@ PARTS: Final = 24
 BINS: Final = 20
 """Bars of the histogram of confidences."""
 
-MOMENTS: Final = 48
-"""Bars of the chart of when matches are."""
-
 TOP: Final = 12
 """Values of an attribute that are shown with their matches, and types of events."""
 
@@ -76,14 +74,6 @@ INVENTED_SHOWN: Final = 500
 
 SPOILING_SHOWN: Final = 8
 """Most events that could spoil a match in its drawing."""
-
-_ROUND_LENGTHS: Final[tuple[int, ...]] = (
-    *(step * 10**power for power in range(10) for step in (1, 2, 5)),
-    *(seconds * 10**9 for seconds in (10, 15, 30)),
-    *(minutes * 60 * 10**9 for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)),
-    *(days * 86_400 * 10**9 for days in (1, 2, 7, 14, 28, 91, 182, 364)),
-)
-"""Lengths that people count time in, nanoseconds, ascending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +167,8 @@ class Answer:
     """The factors of the confidence of the match in the first drawing."""
     occurrences: Occurrences | None = None
     """The groups of RETURN PROBABILITY; ``of_match`` is that of the matches shown."""
+    nearby: Mapping[str, Sequence[Nearby]] = field(default_factory=dict)
+    """The events around the first matches of parts."""
 
 
 def report_plan(request: ReportRequest, schema: pa.Schema) -> EvaluationPlan:
@@ -193,8 +185,9 @@ def report_plan(request: ReportRequest, schema: pa.Schema) -> EvaluationPlan:
 
 def gathered(request: ReportRequest, table: pa.Table) -> Answer:
     """Match the events of a table, and return what a report shows of the answer."""
-    options = request.options
-    plan = report_plan(request, table.schema)
+    options = replace(request.options, takes_spans=True)
+    table = with_all_bounds(table, options.names.lower)
+    plan = report_plan(replace(request, options=options), table.schema)
     names, domain = plan.names, plan.domain
     diagnostics = Diagnostics()
     matches = finished(plan, execute_within(plan, table, options, diagnostics))
@@ -206,18 +199,26 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
         groups = replace(groups, of_match=groups.of_match[is_kept])
     begin, end = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
     stamps, has = stamps_of(plan, table, request.stamp)
-    comparison = compared(plan, table, options, stamps, has)
+    nothing = Comparison(None, frozenset())
+    comparison = nothing if plan.lasting else compared(plan, table, options, stamps, has)
     confidence = np.asarray(matches.column("confidence").to_numpy())
     best = np.arange(len(confidence)) if plan.query.is_ordered else np.argsort(-confidence, kind="stable")
     best = best[:SHOWN_MATCHES]
     shown = matches.take(pa.array(best))
     if groups is not None:
         groups = replace(groups, of_match=groups.of_match[best])
-    parts = [("found", shown, pictures_of(plan, table, shown, PARTS))]
+    parts = [("found", shown)]
     for name, rows in (("missed", comparison.missed), ("invented", comparison.invented)):
         if rows is not None:
-            kept = rows.slice(0, 1 if name == "missed" else INVENTED_SHOWN)
-            parts.append((name, kept, pictures_of(plan, table, kept, PARTS)))
+            parts.append((name, rows.slice(0, 1 if name == "missed" else INVENTED_SHOWN)))
+    drawn = [
+        (
+            name,
+            rows,
+            plain_pictures(plan, table, rows) if plan.lasting else pictures_of(plan, table, rows, PARTS),
+        )
+        for name, rows in parts
+    ]
     return Answer(
         plan=plan,
         explained=explain_plan(plan_facts(plan, table, diagnostics)),
@@ -234,14 +235,19 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
         groups=_groups(plan, table, matches, options, weighed=groups is None),
         trace=_trace_facts(plan, table, begin, end, int(has.sum())),
         table=table,
-        parts=parts,
+        parts=drawn,
         in_raw=None
         if comparison.raw is None
         else [key in comparison.keys for key in keys_of(plan, table, shown)],
         raw=_raw(comparison),
         nothing="" if matches.num_rows else diagnostics.summary(),
-        why=_why(plan, table, {name: rows for name, rows, _ in parts}, options),
+        why=_why(plan, table, dict(parts), options),
         occurrences=groups,
+        nearby={
+            name: nearby_events(plan, table, pictures, rows.num_rows)
+            for name, rows, pictures in drawn
+            if name != "invented"
+        },
     )
 
 
@@ -271,16 +277,6 @@ def totals_of(matches: int, expected: float, certain: int, likely: int) -> dict[
     }
 
 
-def bars_of_time(low: int, high: int, tick: int | None) -> tuple[int, int, int]:
-    """Return where bars that cover two ticks, and those between, begin, how long each is, and their number.
-
-    ``tick`` is the length of a tick in nanoseconds.
-    """
-    width = _round_length((high - low) // MOMENTS + 1, tick)
-    low -= low % width
-    return low, width, (high - low) // width + 1
-
-
 def _moments(plan: EvaluationPlan, rows: pa.Table, confidence: Float64) -> Moments | None:
     if not rows.num_rows:
         return None
@@ -290,17 +286,6 @@ def _moments(plan: EvaluationPlan, rows: pa.Table, confidence: Float64) -> Momen
     place = (middle - begin) // width
     matches = np.bincount(place, minlength=count)
     return Moments(begin, width, matches, np.bincount(place, confidence, minlength=count).astype(np.float64))
-
-
-def _round_length(shortest: int, tick: int | None) -> int:
-    """Return a round number of ticks of some nanoseconds, at least so many."""
-    if tick is not None:
-        for length in _ROUND_LENGTHS:
-            if length >= shortest * tick and length % tick == 0:
-                return int(length // tick)
-    return next(
-        int(step * 10**power) for power in range(20) for step in (1, 2, 5) if step * 10**power >= shortest
-    )
 
 
 def grouped_by(plan: EvaluationPlan) -> list[str]:

@@ -2,119 +2,19 @@
   const packed = Uint8Array.from(atob(document.getElementById("data").textContent), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   const facts = await new Response(stream).json();
-  const NS = "http://www.w3.org/2000/svg";
-  const LEVELS = "0123456789abcdefghijklmnopqrstuvwxyz";
   const PAGE = 50;
 
-  // --- making elements: text is always text ---------------------------------------------------------
-  function fill(element, attributes, children) {
-    for (const [name, value] of Object.entries(attributes || {})) {
-      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-      else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
-    }
-    for (const child of [children].flat(3)) if (child !== null && child !== undefined) element.append(child);
-    return element;
-  }
-  const make = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
-  const draw = (tag, attributes, ...children) => fill(document.createElementNS(NS, tag), attributes, children);
-  const byId = (id) => document.getElementById(id);
-  const whole = (number) => number.toLocaleString("en-US");
-  const count = (number, one, many) => `${whole(number)} ${number === 1 ? one : many}`;
-
-  // --- times: ticks behind the first one ------------------------------------------------------------
-  const clock = facts.clock;
-  function digits() {
-    if (clock.tick >= 1e6) return 0;
-    return clock.tick >= 1000 ? 3 : clock.tick >= 1 ? 6 : 9;
-  }
-  function time(tick, date) {
-    if (clock.kind === "tick") return (BigInt(clock.origin) + BigInt(Math.round(tick))).toLocaleString("en-US");
-    const micros = clock.us + tick * clock.tick;
-    const ms = Math.floor(micros / 1000);
-    const iso = new Date(clock.ms + ms).toISOString();
-    const below = Math.round((micros - ms * 1000) * 1000);
-    const fraction = (iso.slice(20, 23) + String(below).padStart(6, "0")).slice(0, digits());
-    return (date ? `${iso.slice(0, 10)} ` : "") + iso.slice(11, 19) + (fraction ? `.${fraction}` : "");
-  }
-  function length(ticks) {
-    if (clock.kind === "tick") return count(ticks, "tick", "ticks");
-    const micros = ticks * clock.tick;
-    for (const [unit, size] of [["d", 86400e6], ["h", 3600e6], ["min", 60e6], ["s", 1e6], ["ms", 1e3]])
-      if (micros >= size) return `${+(micros / size).toPrecision(3)} ${unit}`;
-    return `${+micros.toPrecision(3)} µs`;
-  }
-  // How far the last possible time is behind the first one: 4 s for 2 s before and behind.
-  const span = (first, last) => (first === last ? when(first) : `${when(first)} to ${when(last)}, ${length(last - first)} later`);
-  const percent = (p) => (p >= 0.9995 && p < facts.certain_from ? ">99.9%" : p > 0 && p < 0.0005 ? "<0.1%" : `${+(100 * p).toFixed(1)}%`);
-
-  // Of a probability that is only known to be between two ends.
-  function percentOf(low, high) {
-    if (high - low <= 1e-9 || percent(low) === percent(high)) return percent(low);
-    return high >= facts.certain_from ? `≥${percent(low).replace(">", "")}` : `${percent(low)} to ${percent(high)}`;
-  }
-
-  // --- axes: marks at round times, as many as have room ----------------------------------------------
-  const stamped = clock.kind === "stamp";
-  const ORIGIN = stamped ? BigInt(clock.ms) * 1000000n + BigInt(Math.round(clock.us * 1000)) : BigInt(clock.origin);
-  const TICK = stamped ? BigInt(Math.round(clock.tick * 1000)) : 1n;
-  const SECOND = 1000000000n, DAY = 86400n * SECOND;
-  const decades = (unit, most) => Array.from({ length: most }, (_, power) => [1n, 2n, 5n].map((step) => step * 10n ** BigInt(power) * unit)).flat();
-  const STEPS = stamped
-    ? [...decades(1n, 9), ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200].map((n) => BigInt(n) * SECOND), DAY, 2n * DAY, 7n * DAY, 14n * DAY, 28n * DAY, ...decades(100n * DAY, 6)]
-    : decades(1n, 19);
-  const LETTER = 6.4; // Pixels of a letter or digit of an axis, at most.
-  function nameOf(at, step, dated) {
-    if (!stamped) return at.toLocaleString("en-US");
-    const iso = new Date(Number((at - (((at % SECOND) + SECOND) % SECOND)) / 1000000n)).toISOString();
-    if (step >= DAY) return iso.slice(0, 10);
-    const below = String(((at % SECOND) + SECOND) % SECOND).padStart(9, "0");
-    const digits = step >= SECOND ? 0 : Math.ceil((10 - String(step).length) / 3) * 3;
-    return (dated ? `${iso.slice(5, 10)} ` : "") + iso.slice(11, step >= 60n * SECOND ? 16 : 19) + (digits ? `.${below.slice(0, digits)}` : "");
-  }
-  function marksOf(low, high, left, right, width) {
-    const place = (at) => left + ((Number(at - ORIGIN) / Number(TICK) - low) / (high - low)) * (right - left);
-    const first = ORIGIN + BigInt(Math.ceil(low)) * TICK, last = ORIGIN + BigInt(Math.floor(high)) * TICK;
-    const dated = stamped && first / DAY !== last / DAY;
-    let best = [];
-    for (const step of STEPS) {
-      if (step < TICK) continue;
-      const begin = first + ((((-first) % step) + step) % step);
-      if (begin > last) break;
-      const wide = LETTER * nameOf(begin, step, dated).length;
-      const apart = (Number(step) / Number(TICK) / (high - low)) * (right - left);
-      if (best.length && apart < wide + 12) continue;
-      if (Number(last - begin) / Number(step) > (right - left) / 20) continue;
-      const marks = [];
-      let free = -Infinity;
-      for (let at = begin; at <= last; at += step) {
-        const text = nameOf(at, step, dated), x = place(at), half = (LETTER * text.length) / 2;
-        const from = Math.min(Math.max(x - half, 0), width - 2 * half);
-        if (from < free) continue;
-        free = from + 2 * half + 8;
-        marks.push({ x, text, at: String(at), middle: from + half });
-      }
-      best = marks;
-      if (apart >= wide + 12) break;
-    }
-    return best;
-  }
-  function axis(picture, low, high, left, right, width, base) {
-    picture.append(draw("line", { class: "axis", x1: left, x2: right, y1: base, y2: base }));
-    for (const mark of marksOf(low, high, left, right, width)) {
-      picture.append(
-        draw("line", { class: "axis mark", x1: mark.x, x2: mark.x, y1: base, y2: base + 4 }),
-        draw("text", { class: "dim tick", x: mark.middle, y: base + 17, "text-anchor": "middle", "data-at": mark.at }, mark.text),
-      );
-    }
-  }
+  const tools = makeTools(facts);
+  const { make, draw, fill, byId, whole, count, clock, time, length, percent, percentOf, stamped, axis } = tools;
 
   // --- the sets of matches --------------------------------------------------------------------------
   const events = facts.events;
   const typeOf = (place) => events.type[place];
   const stampOf = (place) => events.stamp[place] ?? events.lower[place] + Math.floor((events.upper[place] - events.lower[place]) / 2);
+  const spanOf = (place) => (events.spans ? events.spans[place] : null);
   const column = (set, name) => (set.columns.find((c) => c.name === name) || { values: [] }).values;
-  const sets = { found: { columns: facts.columns, drawn: facts.found_drawn, compared: facts.compared } };
-  for (const name of ["missed", "invented"]) if (facts[name]) sets[name] = { columns: facts[name], drawn: facts[`${name}_drawn`] };
+  const sets = { found: { columns: facts.columns, drawn: facts.found_drawn, nearby: facts.found_nearby, compared: facts.compared } };
+  for (const name of ["missed", "invented"]) if (facts[name]) sets[name] = { columns: facts[name], drawn: facts[`${name}_drawn`], nearby: facts[`${name}_nearby`] };
   const found = sets.found;
   // Where the times of the page are of several days, each is told with its day.
   const ends = [...events.lower, ...events.upper, ...Object.values(sets).flatMap((set) => [...column(set, "range_lower"), ...column(set, "range_upper")])];
@@ -138,64 +38,14 @@
   const kinds = { found: "All", missed: `Missed by ${basis.name}`, invented: `Invented by ${basis.name}` };
 
   // --- a match as a drawing -------------------------------------------------------------------------
-  function timeline(set, n, box) {
-    const [own, spoiling] = set.drawn[n];
-    const lower = column(set, "range_lower")[n];
-    const upper = column(set, "range_upper")[n];
-    const lanes = own.map(([variable, place, shades, first = events.lower[place], last = events.upper[place]]) => ({ label: variable, place, shades, first, last }));
-    for (const place of spoiling) lanes.push({ label: "in between", place, spoiling: true });
-    const times = lanes.flatMap((lane) => [events.lower[lane.place], events.upper[lane.place], stampOf(lane.place)]);
-    let low = Math.min(...times);
-    let high = Math.max(...times) + 1;
-    const margin = Math.max((high - low) * 0.04, 0.5);
-    low -= margin;
-    high += margin;
-    const width = Math.min(Math.max(box.clientWidth, 300), 900);
-    const left = width < 500 ? 84 : 132, right = 12, top = 26, step = 36;
-    const height = top + lanes.length * step + 26;
-    const x = (tick) => left + ((tick - low) / (high - low)) * (width - left - right);
-    const said = lanes.map((lane) => `${lane.label} ${typeOf(lane.place)} from ${when(events.lower[lane.place])} to ${when(events.upper[lane.place])}`);
-    const picture = draw("svg", { viewBox: `0 0 ${width} ${height}`, style: `max-width:${width}px`, role: "img", "aria-label": `Time line: ${said.join("; ")}` });
-    if (set !== sets.invented) {
-      picture.append(
-        draw("rect", { class: "range", x: x(lower), y: top - 8, width: Math.max(x(upper + 1) - x(lower), 1), height: lanes.length * step + 8 }),
-        draw("line", { class: "range-edge", x1: x(lower), x2: x(upper + 1), y1: top - 8, y2: top - 8 }),
-        draw("text", { class: "dim", x: Math.min(Math.max((x(lower) + x(upper + 1)) / 2, left + 60), width - 70), y: top - 13, "text-anchor": "middle" }, "can only have happened here"),
-      );
-    }
-    lanes.forEach((lane, k) => {
-      const y = top + k * step + step / 2;
-      const begin = events.lower[lane.place], end = events.upper[lane.place] + 1;
-      const bar = { x: x(begin), y: y - 10, width: Math.max(x(end) - x(begin), 3), height: 20, rx: 3 };
-      picture.append(
-        draw("text", { x: 0, y: y - 1 }, lane.label),
-        draw("text", { class: "dim", x: 0, y: y + 12 }, typeOf(lane.place).slice(0, width < 500 ? 12 : 20)),
-        draw("line", { class: "lane", x1: left, x2: width - right, y1: y, y2: y }),
-        draw("rect", { ...bar, class: lane.spoiling ? "spoiler" : "interval" },
-          draw("title", {}, `${lane.spoiling ? "could come between: " : ""}${lane.label} ${typeOf(lane.place)}: ${span(begin, end - 1)}`)),
-      );
-      const parts = (lane.shades || "").length, ticks = lane.last - lane.first + 1;
-      // Parts are as long as each other as far as ticks allow, as in Pictures.edges.
-      const edge = (part) => x(lane.first + part * Math.floor(ticks / parts) + Math.floor((part * (ticks % parts)) / parts));
-      // Neighbours of one shade are one piece, without a seam.
-      for (const run of (lane.shades || "").matchAll(/(.)\1*/g)) {
-        const from = edge(run.index), to = Math.max(edge(run.index + run[0].length), from + (parts === 1 ? 3 : 0));
-        picture.append(draw("rect", {
-          class: "shade", x: from, y: bar.y, width: to - from, height: bar.height, "pointer-events": "none",
-          "fill-opacity": (0.95 * LEVELS.indexOf(run[1])) / (LEVELS.length - 1),
-        }));
-      }
-      const at = x(stampOf(lane.place) + 0.5);
-      if (events.stamp[lane.place] !== null && !lane.spoiling)
-        picture.append(draw("path", { class: "stamp", d: `M${at} ${y - 7}l6 7l-6 7l-6 -7z` }, draw("title", {}, `stamp ${when(events.stamp[lane.place])}`)));
-    });
-    axis(picture, low, high, left, width - right, width, top + lanes.length * step + 4);
-    return picture;
-  }
+  Object.assign(tools, { when, column, typeOf, stampOf, spanOf });
+  const timeline = makeLanes(tools, facts, sets);
   function keyOf(set, n) {
     const parts = [];
     const has = set.drawn[n][0].some(([, place]) => events.stamp[place] !== null);
-    parts.push(make("span", {}, "Bars: when an event can have happened; the fuller the colour, the likelier, if this is a match."));
+    const filled = set.drawn[n][0].some(([, , shades]) => shades);
+    parts.push(make("span", {}, `Frames: when an event can have happened${filled ? "; the higher one is filled, the likelier then, if this is a match" : ""}.`));
+    if (set.drawn[n][0].some(([, place]) => spanOf(place))) parts.push(make("span", {}, " Pointed bars: events that last; each begins and ends somewhere on its slopes."));
     if (has) parts.push(make("span", {}, " ◆ its stamp."));
     if (set.drawn[n][1].length) parts.push(make("span", {}, " Orange: events that could come between and would spoil it."));
     parts.push(...oneClock(set.drawn[n][0]).map((said) => make("span", {}, said)));
@@ -228,7 +78,8 @@
     const raw = facts.raw;
     const said = make("div", { class: "verdict" });
     const unchosen = facts.chosen.length ? `, without ${facts.chosen.join(" and ")},` : "";
-    if (raw.matches === null) said.append(make("p", { class: "note" }, "There are too many matches to compare with those on raw stamps."));
+    if (events.spans) said.append(make("p", { class: "note" }, "Of events that last there is no comparison with raw stamps."));
+    else if (raw.matches === null) said.append(make("p", { class: "note" }, "There are too many matches to compare with those on raw stamps."));
     else if (!raw.missed && !raw.invented) said.append(make("p", {}, `On ${basis.name}${unchosen} there ${raw.matches === 1 ? "is" : "are"} ${count(raw.matches, "match", "matches")}: none is impossible, and none that is likely is missing.`));
     else
       said.append(
@@ -471,6 +322,10 @@
     return make("td", { class: column.kind === "number" && !Array.isArray(value) ? "number" : null, title: text.length > 30 ? text : null }, text);
   }
   const titles = { confidence: "probability", range_lower: "from", range_upper: "to" };
+  function possible(place) {
+    const ends = spanOf(place), between = (first, last) => `${when(first)} – ${when(last)}`;
+    return ends ? `begins ${between(ends[0], ends[1])}, ends ${between(ends[2], ends[3])}` : between(events.lower[place], events.upper[place]);
+  }
   function eventsOf(set, n) {
     const own = set.drawn[n][0];
     const attributes = events.attributes.filter((a) => own.some(([, place]) => a.values[place] !== null));
@@ -480,7 +335,7 @@
       make("thead", {}, make("tr", {}, names.map((name) => make("th", { scope: "col" }, make("small", {}, name))))),
       make("tbody", {}, own.map(([variable, place]) => make("tr", {},
         make("td", {}, make("b", {}, variable)), make("td", {}, typeOf(place)), make("td", {}, String(events.id[place])),
-        make("td", { class: "time" }, `${when(events.lower[place])} – ${when(events.upper[place])}`),
+        make("td", { class: "time" }, possible(place)),
         given ? make("td", { class: "time" }, events.stamp[place] === null ? "" : when(events.stamp[place])) : null,
         attributes.map((a) => make("td", {}, make("div", { class: "value" }, shown({}, a.values[place])))))))));
   }
@@ -562,7 +417,7 @@
     document.documentElement.dataset.theme = now === "dark" ? "light" : "dark";
   });
   addEventListener("beforeprint", () => document.querySelectorAll("#about details").forEach((one) => { one.open = true; }));
-  const tools = { make, draw, fill, whole, count, percent, percentOf, when, length, shown, timeline, keyOf, axis, pressed };
+  Object.assign(tools, { shown, timeline, keyOf, pressed });
   const groups = facts.occurrences && drawGroups(tools, facts, found, byId("groups"), byId("totals"), (key, label, of) => {
     filters[key] = { value: of, label };
     state.page = 0;

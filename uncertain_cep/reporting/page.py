@@ -45,6 +45,9 @@ class Report:
         )
 
 
+_SCRIPTS: Final = ("times.js", "lanes.js", "groups.js", "page.js")
+"""One behind the other they are the script of a page."""
+
 _STATIC = ("title", "words", "query", "plan", "version", "assumed", "warnings")
 """Facts that are written into the page; the others are handed to its script."""
 
@@ -66,7 +69,7 @@ def page_of(facts: dict[str, Any]) -> str:
         "assumed": _lines(facts["assumed"], "plain") + _lines(facts["warnings"], "plain warn"),
         "data": base64.b64encode(packed).decode("ascii"),
         "style": _part("page.css"),
-        "script": _part("groups.js") + _part("page.js"),
+        "script": "".join(map(_part, _SCRIPTS)),
     }
     # In one pass: what is filled in is not looked at again.
     return re.sub(r"\{(\w+)\}", lambda match: filled[match[1]], _part("page.html"))

@@ -12,8 +12,9 @@ from confidence.flat_lists import counting, end_to_end, starts_of
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.box_parts import Boxes, pieces_of
 from uncertain_cep.results.boxes import weighed_matches
+from uncertain_cep.results.matched_events import matched_events
 
-__all__ = ["Pictures", "pictures_of"]
+__all__ = ["Pictures", "pictures_of", "plain_pictures"]
 
 Int64 = NDArray[np.int64]
 
@@ -48,6 +49,8 @@ class Pictures:
     def edges(self, event: int) -> Int64:
         """Return where the parts of an event begin, and where the last one ends, (parts + 1,) int64 ticks."""
         count = int(self.start[event + 1] - self.start[event])
+        if not count:
+            return self.first[event : event + 1]
         ticks = self.last[event] - self.first[event] + 1
         edges: Int64 = self.first[event] + part_begins(ticks, count, np.arange(count + 1))
         return edges
@@ -69,6 +72,26 @@ def part_begins(ticks: Int64, parts: Int64 | int, number: Int64) -> Int64:
     """
     whole, rest = np.divmod(ticks, parts)
     return number * whole + number * rest // parts
+
+
+def plain_pictures(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> Pictures:
+    """Return how matches are drawn without saying when their events happened, and what could spoil them."""
+    parts = [
+        (np.stack((each.match, each.component, each.position, each.row)), each.variables)
+        for each in matched_events(plan, table, matches)
+    ]
+    variables = [names[j] for columns, names in parts for j in columns[1].tolist()]
+    match, component, position, row = np.concatenate([columns for columns, _ in parts], axis=1)
+    order = np.lexsort((position, component, match))
+    row = row[order]
+    first, last = (
+        plan.domain.ticks(table.column(name))[row] for name in (plan.names.lower, plan.names.upper)
+    )
+    nothing = np.zeros(0, np.int64)
+    return Pictures(
+        match[order], [variables[k] for k in order.tolist()], position[order], row, first, last,
+        np.zeros(len(row) + 1, np.int64), np.zeros(0), nothing, nothing,
+    )  # fmt: skip
 
 
 def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts: int) -> Pictures:

@@ -38,13 +38,13 @@ from uncertain_cep.reporting.gathered import (
     Moments,
     ReportRequest,
     TraceFacts,
-    bars_of_time,
     grouped_by,
     is_group,
     report_plan,
     totals_of,
 )
 from uncertain_cep.reporting.occurrences import Bounds, bounds_of_matches, bounds_of_values, query_by
+from uncertain_cep.reporting.round_lengths import bars_of_time
 from uncertain_cep.results.matched_events import OWN_COLUMNS
 from uncertain_cep.results.pictures import Pictures, pictures_of
 from uncertain_cep.results.ranking import least_passing

@@ -1,0 +1,141 @@
+"""The lanes of a drawing, the ends of events that last, and events around a match, shown on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from uncertain_cep.candidates.span_times import with_ends
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.reporting.true_answers import codes_of_keys
+from uncertain_cep.results.pictures import Pictures
+
+__all__ = ["Nearby", "bounds_of_spans", "lane_of", "nearby_events"]
+
+Int64 = NDArray[np.int64]
+
+MATCHES: Final = 500
+"""Matches whose surroundings a page has, at most: the first ones."""
+
+OF_A_MATCH: Final = 40
+"""Events around one match, at most."""
+
+IN_ALL: Final = 3_000
+"""Different events around matches, at most."""
+
+_HOSTS: Final = ("host", "node", "machine", "instance", "pod", "server")
+"""Parts of the names of columns that say where an event happened."""
+
+
+class Nearby(NamedTuple):
+    """The events around one match."""
+
+    total: int
+    """How many there are."""
+    row: Int64
+    """(k,) int64. Those that are shown, ascending by row of the table."""
+
+
+def lane_of(plan: EvaluationPlan, schema: pa.Schema) -> str:
+    """Return the column whose values are the lanes of a drawing; empty if there is none.
+
+    The first partition attribute, else a text that is called as a host is.
+    """
+    for name in plan.partition_attributes:
+        return name
+    names: list[str] = [
+        field.name
+        for field in schema
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+        if field.name not in (plan.names.id, plan.names.type)
+    ]
+    for part in _HOSTS:
+        for name in names:
+            if part in name.lower():
+                return name
+    return ""
+
+
+def bounds_of_spans(plan: EvaluationPlan, events: pa.Table) -> list[list[int] | None]:
+    """Return for each event that lasts the ticks between which it begins, and those between which it ends."""
+    if not plan.lasting:
+        return []
+    extended, spans = with_ends(plan, events)[1:]
+    columns = [plan.domain.ticks(extended.column(name)) for name in (plan.names.lower, plan.names.upper)]
+    bounds = np.stack(
+        [column[part] for part in np.split(np.arange(2 * spans.events), 2) for column in columns]
+    )
+    return [
+        ends if lasts else None for ends, lasts in zip(bounds.T.tolist(), spans.lasts.tolist(), strict=True)
+    ]
+
+
+def nearby_events(plan: EvaluationPlan, table: pa.Table, pictures: Pictures, count: int) -> list[Nearby]:
+    """Return the events around the first of some matches, as long as a page has room for them.
+
+    They can have happened between the first possible and the last possible time of any event of the match,
+    and are of one of its lanes. Events of types of the pattern go before the others; where there are too
+    many, every other one of them is left out, or more.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+        All events.
+    pictures : Pictures
+        The matches as they are drawn.
+    count : int
+        How many matches there are.
+
+    Notes
+    -----
+    O(n log n + matches (events whose interval begins between)) for n events.
+    """
+    names, domain = plan.names, plan.domain
+    lower, upper = (domain.ticks(table.column(name)) for name in (names.lower, names.upper))
+    order = np.argsort(lower, kind="stable")
+    latest = np.maximum.accumulate(upper[order]) if len(order) else order
+    lane = lane_of(plan, table.schema)
+    keys = list(plan.partition_attributes) or ([lane] if lane else [])
+    code = codes_of_keys((table, table.slice(0, 0)), keys)
+    types = pa.array(sorted({kind for part in plan.components for kind in part.types}))
+    of_pattern = np.asarray(pc.is_in(table.column(names.type).cast(pa.string()), types))
+    around: list[Nearby] = []
+    seen: set[int] = set()
+    for members, spoiling in _rows_of_matches(pictures, min(count, MATCHES)):
+        low, high = int(lower[members].min()), int(upper[members].max())
+        begin = int(np.searchsorted(latest, low))
+        rows = order[begin : int(np.searchsorted(lower[order], high, side="right"))]
+        rows = rows[(upper[rows] >= low) & np.isin(code[rows], code[members])]
+        rows = rows[~np.isin(rows, np.concatenate((members, spoiling)))]
+        kept = _spread(rows[of_pattern[rows]], OF_A_MATCH)
+        kept = np.sort(np.append(kept, _spread(rows[~of_pattern[rows]], OF_A_MATCH - len(kept))))
+        seen.update(kept.tolist())
+        if len(seen) > IN_ALL:
+            break
+        around.append(Nearby(len(rows), kept))
+    return around
+
+
+def _spread(rows: Int64, count: int) -> Int64:
+    """Return at most so many of some rows, with equal gaps between them."""
+    if len(rows) <= count:
+        return rows
+    return rows[np.arange(count) * len(rows) // max(count, 1)]
+
+
+def _rows_of_matches(pictures: Pictures, count: int) -> Iterator[tuple[Int64, Int64]]:
+    """Yield the rows of the events of matches, and of those that could spoil them."""
+    numbers = np.arange(count + 1)
+    of_member = np.searchsorted(pictures.match, numbers)
+    of_spoiler = np.searchsorted(pictures.spoiled, numbers)
+    for n in range(count):
+        yield (
+            pictures.row[of_member[n] : of_member[n + 1]],
+            pictures.spoiling[of_spoiler[n] : of_spoiler[n + 1]],
+        )

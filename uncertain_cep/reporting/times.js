@@ -1,0 +1,106 @@
+"use strict";
+// Elements, numbers, times and axes: everything that the drawings of a page share.
+function makeTools(facts) {
+  const NS = "http://www.w3.org/2000/svg";
+
+  // --- making elements: text is always text ---------------------------------------------------------
+  function fill(element, attributes, children) {
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+      else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    }
+    for (const child of [children].flat(3)) if (child !== null && child !== undefined) element.append(child);
+    return element;
+  }
+  const make = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+  const draw = (tag, attributes, ...children) => fill(document.createElementNS(NS, tag), attributes, children);
+  const byId = (id) => document.getElementById(id);
+  const whole = (number) => number.toLocaleString("en-US");
+  const count = (number, one, many) => `${whole(number)} ${number === 1 ? one : many}`;
+
+  // --- times: ticks behind the first one ------------------------------------------------------------
+  const clock = facts.clock;
+  function digits() {
+    if (clock.tick >= 1e6) return 0;
+    return clock.tick >= 1000 ? 3 : clock.tick >= 1 ? 6 : 9;
+  }
+  function time(tick, date) {
+    if (clock.kind === "tick") return (BigInt(clock.origin) + BigInt(Math.round(tick))).toLocaleString("en-US");
+    const micros = clock.us + tick * clock.tick;
+    const ms = Math.floor(micros / 1000);
+    const iso = new Date(clock.ms + ms).toISOString();
+    const below = Math.round((micros - ms * 1000) * 1000);
+    const fraction = (iso.slice(20, 23) + String(below).padStart(6, "0")).slice(0, digits());
+    return (date ? `${iso.slice(0, 10)} ` : "") + iso.slice(11, 19) + (fraction ? `.${fraction}` : "");
+  }
+  function length(ticks) {
+    if (clock.kind === "tick") return count(ticks, "tick", "ticks");
+    const micros = ticks * clock.tick;
+    for (const [unit, size] of [["d", 86400e6], ["h", 3600e6], ["min", 60e6], ["s", 1e6], ["ms", 1e3]])
+      if (micros >= size) return `${+(micros / size).toPrecision(3)} ${unit}`;
+    return `${+micros.toPrecision(3)} µs`;
+  }
+  const percent = (p) => (p >= 0.9995 && p < facts.certain_from ? ">99.9%" : p > 0 && p < 0.0005 ? "<0.1%" : `${+(100 * p).toFixed(1)}%`);
+
+  // Of a probability that is only known to be between two ends.
+  function percentOf(low, high) {
+    if (high - low <= 1e-9 || percent(low) === percent(high)) return percent(low);
+    return high >= facts.certain_from ? `≥${percent(low).replace(">", "")}` : `${percent(low)} to ${percent(high)}`;
+  }
+
+  // --- axes: marks at round times, as many as have room ----------------------------------------------
+  const stamped = clock.kind === "stamp";
+  const ORIGIN = stamped ? BigInt(clock.ms) * 1000000n + BigInt(Math.round(clock.us * 1000)) : BigInt(clock.origin);
+  const TICK = stamped ? BigInt(Math.round(clock.tick * 1000)) : 1n;
+  const SECOND = 1000000000n, DAY = 86400n * SECOND;
+  const decades = (unit, most) => Array.from({ length: most }, (_, power) => [1n, 2n, 5n].map((step) => step * 10n ** BigInt(power) * unit)).flat();
+  const STEPS = stamped
+    ? [...decades(1n, 9), ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200].map((n) => BigInt(n) * SECOND), DAY, 2n * DAY, 7n * DAY, 14n * DAY, 28n * DAY, ...decades(100n * DAY, 6)]
+    : decades(1n, 19);
+  const LETTER = 6.4; // Pixels of a letter or digit of an axis, at most.
+  function nameOf(at, step, dated) {
+    if (!stamped) return at.toLocaleString("en-US");
+    const iso = new Date(Number((at - (((at % SECOND) + SECOND) % SECOND)) / 1000000n)).toISOString();
+    if (step >= DAY) return iso.slice(0, 10);
+    const below = String(((at % SECOND) + SECOND) % SECOND).padStart(9, "0");
+    const digits = step >= SECOND ? 0 : Math.ceil((10 - String(step).length) / 3) * 3;
+    return (dated ? `${iso.slice(5, 10)} ` : "") + iso.slice(11, step >= 60n * SECOND ? 16 : 19) + (digits ? `.${below.slice(0, digits)}` : "");
+  }
+  function marksOf(low, high, left, right, width) {
+    const place = (at) => left + ((Number(at - ORIGIN) / Number(TICK) - low) / (high - low)) * (right - left);
+    const first = ORIGIN + BigInt(Math.ceil(low)) * TICK, last = ORIGIN + BigInt(Math.floor(high)) * TICK;
+    const dated = stamped && first / DAY !== last / DAY;
+    let best = [];
+    for (const step of STEPS) {
+      if (step < TICK) continue;
+      const begin = first + ((((-first) % step) + step) % step);
+      if (begin > last) break;
+      const wide = LETTER * nameOf(begin, step, dated).length;
+      const apart = (Number(step) / Number(TICK) / (high - low)) * (right - left);
+      if (best.length && apart < wide + 12) continue;
+      if (Number(last - begin) / Number(step) > (right - left) / 20) continue;
+      const marks = [];
+      let free = -Infinity;
+      for (let at = begin; at <= last; at += step) {
+        const text = nameOf(at, step, dated), x = place(at), half = (LETTER * text.length) / 2;
+        const from = Math.min(Math.max(x - half, 0), width - 2 * half);
+        if (from < free) continue;
+        free = from + 2 * half + 8;
+        marks.push({ x, text, at: String(at), middle: from + half });
+      }
+      best = marks;
+      if (apart >= wide + 12) break;
+    }
+    return best;
+  }
+  function axis(picture, low, high, left, right, width, base) {
+    picture.append(draw("line", { class: "axis", x1: left, x2: right, y1: base, y2: base }));
+    for (const mark of marksOf(low, high, left, right, width)) {
+      picture.append(
+        draw("line", { class: "axis mark", x1: mark.x, x2: mark.x, y1: base, y2: base + 4 }),
+        draw("text", { class: "dim tick", x: mark.middle, y: base + 17, "text-anchor": "middle", "data-at": mark.at }, mark.text),
+      );
+    }
+  }
+  return { make, draw, fill, byId, whole, count, clock, time, length, percent, percentOf, stamped, axis, marksOf };
+}

@@ -12,11 +12,13 @@ import pyarrow as pa
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.diagnostics import EMPTY_TRACE, Diagnostics
 from uncertain_cep.candidates.sequenced import order_faults
+from uncertain_cep.candidates.span_times import faults_of_spans
 from uncertain_cep.errors import OptionError, TraceFault, UncertainCepError, warn
 from uncertain_cep.executor import candidates
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.clock_columns import warn_of_idle_columns
 from uncertain_cep.plan.lacking_keys import warn_of_lacking_keys
+from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.timeline.domain import Names, TimeDomain
 from uncertain_cep.timeline.lasting_columns import has_spans
@@ -124,8 +126,12 @@ def validated(
     else:
         report = loaded if plan is None else loaded.with_checked_ids(plan.partition_attributes)
     columns = [] if loaded.table is None or report.faults else loaded.table.column_names
-    # Events that last have no known order yet.
-    if loaded.table is not None and Names().name_clocks(columns) and not has_spans(columns):
+    if loaded.table is not None and has_spans(columns):
+        # They have no known order yet.
+        lasting = with_all_bounds(loaded.table, Names().lower)
+        faults = faults_of_spans(_plan_of_any(lasting, tick), lasting)
+        report = replace(report, faults=tuple(report.origin.placed(fault) for fault in faults))
+    elif loaded.table is not None and Names().name_clocks(columns):
         report = _with_order_faults(report, loaded.table, tick)
     report.warn()
     if report.faults or loaded.table is None:
@@ -139,19 +145,24 @@ def validated(
     diagnostics = Diagnostics()
     diagnostics.about(plan)
     for branch in plan.or_free:
-        candidates(branch, loaded.table, diagnostics)
+        candidates(branch, with_all_bounds(loaded.table, Names().lower), diagnostics)
     return Validation(report, diagnostics.summary())
 
 
 def _with_order_faults(report: LoadedTrace, table: pa.Table, tick: str | None) -> LoadedTrace:
     """Return a trace with the faults of ordered sources; warn of clocks that were set back."""
-    domain = TimeDomain.of(table.schema, tick=tick)
-    any_event = f"PATTERN SEQ(ANY e) WITHIN {'1' if domain.tick_nanoseconds is None else domain.describe()}"
-    plan = make_plan(query_of(any_event, ()), table.schema, tick=tick)
+    plan = _plan_of_any(table, tick)
     faults = tuple(report.origin.placed(fault) for fault in order_faults(plan, table))
     if not faults:
         warn_of_clocks_set_back(table, plan.names, plan.domain)
     return replace(report, faults=faults)
+
+
+def _plan_of_any(table: pa.Table, tick: str | None) -> EvaluationPlan:
+    """Return the plan of a query for any event."""
+    domain = TimeDomain.of(table.schema, tick=tick)
+    any_event = f"PATTERN SEQ(ANY e) WITHIN {'1' if domain.tick_nanoseconds is None else domain.describe()}"
+    return make_plan(query_of(any_event, ()), table.schema, tick=tick, takes_spans=True)
 
 
 def _loaded(source: Any, schema: GivenSchema, format: str | None, tick: str | None) -> LoadedTrace:
@@ -178,7 +189,8 @@ def _planned(query: Query, loaded: LoadedTrace, tick: str | None) -> EvaluationP
         return None
     try:
         with naming_spoiled_rows(loaded.table, loaded.origin.placed):
-            plan = make_plan(query, loaded.table.schema, tick=tick)
+            schema = with_all_bounds(loaded.table, Names().lower).schema
+            plan = make_plan(query, schema, tick=tick, takes_spans=True)
     except UncertainCepError:
         if loaded.faults:
             return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, permutations, product
 from typing import Any, Literal
@@ -42,6 +42,25 @@ class Lasting:
     clock: str | None = None
     probability: Fraction = Fraction(1)
     x: int | None = 0
+    laws: tuple[tuple[str, tuple[Fraction, ...]], ...] = ()
+    """Of begin, end or length: a probability for each tick of its bounds."""
+
+    def law(self) -> dict[Pair, Fraction]:
+        """Return the probability of each pair of begin and end."""
+        weights = self.weights()
+        total = sum(weights.values(), Fraction(0))
+        return {pair: weight / total for pair, weight in weights.items() if weight}
+
+    def weights(self) -> dict[Pair, Fraction]:
+        """Return the product of the laws that are given for each pair of begin and end."""
+        weights = {}
+        for begin, end in self.pairs():
+            weight = Fraction(1)
+            for name, law in self.laws:
+                tick = {"begin": begin, "end": end, "length": end - begin}[name]
+                weight *= law[tick - self._known(getattr(self, name))[0]]
+            weights[begin, end] = weight
+        return weights
 
     def pairs(self) -> list[Pair]:
         """Return the begins and ends that the event can have by its clock."""
@@ -94,6 +113,9 @@ def events_table(events: tuple[Lasting, ...], clocks: Mapping[str, Pair]) -> pa.
             for side, offset in enumerate((low, high)):
                 value = None if bounds is None else bounds[side] + (offset if moved else 0)
                 columns[f"{name}_{('lower', 'upper')[side]}"].append(value)
+        for name in _BOUNDS:
+            law = dict(event.laws).get(name)
+            columns[f"{name}_pmf"].append(None if law is None else [float(weight) for weight in law])
         columns["x"].append(event.x)
         columns["probability"].append(float(event.probability))
         columns["source"].append(event.clock)
@@ -105,6 +127,10 @@ def events_table(events: tuple[Lasting, ...], clocks: Mapping[str, Pair]) -> pa.
     text = ("type", "source")
     types = {name: pa.string() if name in text else pa.int64() for name in columns}
     types["probability"] = pa.float64()
+    for name in _BOUNDS:
+        types[f"{name}_pmf"] = pa.list_(pa.float64())
+        if not any(columns[f"{name}_pmf"]):
+            del columns[f"{name}_pmf"]
     return pa.table({name: pa.array(values, types[name]) for name, values in columns.items()})
 
 
@@ -141,10 +167,11 @@ class SpanCase:
         names = sorted(self.clocks)
         states: list[list[tuple[Fraction, Pair | None]]] = []
         for event in self.events:
-            pairs = event.pairs()
-            chance = event.probability / len(pairs)
-            absent = [(1 - event.probability, None)] if event.probability < 1 else []
-            states.append([*((chance, pair) for pair in pairs if chance), *absent])
+            happened = event.probability
+            absent = [(1 - happened, None)] if happened < 1 else []
+            states.append(
+                [*((happened * weight, pair) for pair, weight in event.law().items() if happened), *absent]
+            )
         for offsets in product(
             *(range(low, high + 1) for low, high in (self.clocks[name] for name in names))
         ):
@@ -251,7 +278,29 @@ def _conditions(draw: st.DrawFn, names: list[str], tied: str | None = None) -> C
 
 
 @st.composite
-def _events(draw: st.DrawFn, type_: str, number: int, clocks: list[str | None]) -> Lasting:
+def _laws(draw: st.DrawFn, event: Lasting) -> Lasting:
+    """Draw probabilities of some of the bounds of a span."""
+    laws = []
+    for name in _BOUNDS:
+        bounds: Pair | None = getattr(event, name)
+        if bounds is None or not draw(st.booleans()):
+            continue
+        weights = draw(
+            st.lists(
+                st.integers(0, 3), min_size=bounds[1] - bounds[0] + 1, max_size=bounds[1] - bounds[0] + 1
+            )
+        )
+        assume(sum(weights))
+        laws.append((name, tuple(Fraction(weight, sum(weights)) for weight in weights)))
+    weighed = replace(event, laws=tuple(laws))
+    assume(not laws or any(weighed.weights().values()))
+    return weighed
+
+
+@st.composite
+def _events(
+    draw: st.DrawFn, type_: str, number: int, clocks: list[str | None], *, with_laws: bool = False
+) -> Lasting:
     """Draw an event; of type P a point."""
     clock = draw(sampled_from(clocks))
     chance = draw(sampled_from([Fraction(1), Fraction(1), Fraction(1, 2)]))
@@ -270,11 +319,13 @@ def _events(draw: st.DrawFn, type_: str, number: int, clocks: list[str | None]) 
     )
     event = Lasting(type_, number, one, two, three, clock=clock, probability=chance)
     assume(event.pairs())
-    return event
+    return draw(_laws(event)) if with_laws else event
 
 
 @st.composite
-def span_cases(draw: st.DrawFn, *, with_clocks: bool = False, negating: bool = False) -> SpanCase:
+def span_cases(
+    draw: st.DrawFn, *, with_clocks: bool = False, negating: bool = False, with_laws: bool = False
+) -> SpanCase:
     """Draw a case of a SEQ or a set of up to three events that may last; negated ones are points."""
     clocks: dict[str, Pair] = {}
     if with_clocks:
@@ -301,7 +352,7 @@ def span_cases(draw: st.DrawFn, *, with_clocks: bool = False, negating: bool = F
             st.lists(_conditions([*names, "n"], "n"), min_size=1 if kind == "AND" else 0, max_size=1)
         )
     events = tuple(
-        draw(_events("P" if type_ == "N" else type_, number, choices))
+        draw(_events("P" if type_ == "N" else type_, number, choices, with_laws=with_laws))
         for number, type_ in enumerate(of_events)
     )
     if negating:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pytest
@@ -37,6 +37,9 @@ KINDS: dict[str, st.SearchStrategy[SpanCase]] = {
     "clocks": span_cases(with_clocks=True),
     "negations": span_cases(negating=True),
     "negations by clocks": span_cases(with_clocks=True, negating=True),
+    "laws": span_cases(with_laws=True),
+    "laws by clocks": span_cases(with_clocks=True, with_laws=True),
+    "laws and negations": span_cases(negating=True, with_laws=True),
 }
 
 
@@ -189,6 +192,59 @@ def test_impossible_spans_are_refused(columns: dict[str, list[int | None]], mess
     with pytest.raises(uc.TraceError, match="row 1") as refused:
         uc.match(_spans(**columns), "PATTERN SEQ(A a) WITHIN 5")
     assert message in str(refused.value)
+    assert [str(fault) for fault in uc.validate(_spans(**columns))] == str(refused.value).splitlines()
+
+
+def test_validate_takes_spans_with_a_query() -> None:
+    assert uc.validate(_spans(**_TWO), query="PATTERN SEQ(A a, A b) WITHIN 20") == []
+
+
+LAWFUL: Final[dict[str, list[int | None]]] = {
+    "begin_lower": [0],
+    "begin_upper": [1],
+    "length_lower": [1],
+    "length_upper": [3],
+}
+
+
+@pytest.mark.parametrize(
+    ("laws", "message"),
+    [
+        ({"begin_pmf": [[0.5, 0.6]]}, "the pmf does not sum to 1"),
+        ({"begin_pmf": [[1.5, -0.5]]}, "a probability must be a number of at least 0"),
+        ({"begin_pmf": [[1.0]]}, "the pmf has not as many probabilities as its bounds have ticks"),
+        ({"begin_pmf": [[]]}, "the pmf has not as many probabilities as its bounds have ticks"),
+        ({"end_pmf": [[1.0]]}, "end_pmf goes with its bounds: give both"),
+        ({"begin_pmf": ["x"]}, "its type is string: a pmf is a list of numbers"),
+        ({"pmf": [[0.1] * 10]}, "give begin_pmf, end_pmf or length_pmf"),
+    ],
+)
+def test_laws_that_are_none_are_refused(laws: dict[str, list[Any]], message: str) -> None:
+    events = _spans(**LAWFUL)
+    for name, values in laws.items():
+        events = events.append_column(name, pa.array(values))
+    with pytest.raises(uc.TraceError, match="row 1") as refused:
+        uc.match(events, "PATTERN SEQ(A a) WITHIN 20")
+    assert message in str(refused.value)
+    assert message in str(uc.validate(events)[0])
+
+
+def test_laws_that_leave_no_pair_are_refused() -> None:
+    """A begin is certain to be at 1, where the end, at 0, has passed."""
+    events = _spans(begin_lower=[0], begin_upper=[1], end_lower=[0], end_upper=[1])
+    laws = {"begin_pmf": [[0.0, 1.0]], "end_pmf": [[1.0, 0.0]]}
+    for name, values in laws.items():
+        events = events.append_column(name, pa.array(values))
+    with pytest.raises(uc.TraceError, match="row 1: no begin and end are within all bounds"):
+        uc.match(events, "PATTERN SEQ(A a) WITHIN 20")
+
+
+def test_too_many_lengths_are_refused() -> None:
+    size = 1_000_001
+    events = _spans(begin_lower=[0], begin_upper=[1], length_lower=[0], length_upper=[size - 1])
+    events = events.append_column("length_pmf", pa.array([[1.0 / size] * size]))
+    with pytest.raises(uc.ConfidenceCostError):
+        uc.match(events, "PATTERN SEQ(A a) WHERE DURATION(a) > 5 WITHIN 20000000")
 
 
 _TWO: dict[str, list[int | None]] = {

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from confidence.timed.bounds import UNBOUND
 from uncertain_cep.candidates.own_times import OffsetBounds, offsets_named
+from uncertain_cep.candidates.span_laws import FlatLaws, as_lists, laws_of, share_of_pair
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query.typed import Column
-from uncertain_cep.timeline.lasting_columns import END_BOUNDS, SPAN_COLUMNS
+from uncertain_cep.timeline.lasting_columns import END_BOUNDS, SPAN_COLUMNS, SPAN_LAWS
 from uncertain_cep.traces.faulty_rows import renumbered
 
-__all__ = ["SpanTimes", "taken_types", "with_ends"]
+__all__ = ["SpanTimes", "faults_of_spans", "taken_types", "with_ends"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -55,6 +56,8 @@ class SpanTimes:
     """(n,) bool. Which events are spans."""
     moved_as_one: Mask
     """(n,) bool. Which spans are certain by their clock: a world's end is its begin and the length."""
+    length_laws: FlatLaws | None = None
+    """The weights of lengths, from the least on; None: all are alike."""
 
     def weight(self, rows: Int64, lasting: Mask, start: Int64) -> Float64:
         """Return by what the confidences of k matches are multiplied, (k,) float64.
@@ -115,6 +118,10 @@ def with_ends(
         if name in columns:
             missing[name] = pa.nulls(count, table.schema.field(name).type)
     of_ends = {name: missing.get(name, column) for name, column in columns.items()}
+    laws = spans.laws_of_ends(begin, end)
+    if laws is not None:
+        columns[names.pmf], of_ends[names.pmf] = laws
+        plan = replace(plan, required_columns=tuple(dict.fromkeys((*plan.required_columns, names.pmf))))
     for side, name in enumerate((names.lower, names.upper)):
         columns[name], of_ends[name] = domain.times(begin[side]), domain.times(end[side])
         columns[END_BOUNDS[side]] = of_ends[END_BOUNDS[side]] = domain.times(end[side])
@@ -124,8 +131,16 @@ def with_ends(
     return (
         _without_ends(plan),
         extended,
-        SpanTimes(count, length, spans.share(begin, end, length), spans.lasts, spans.moved_as_one),
-    )
+        SpanTimes(
+            count, length, spans.share(begin, end, length), spans.lasts, spans.moved_as_one,
+            spans.laws_of_lengths(length),
+        ),
+    )  # fmt: skip
+
+
+def faults_of_spans(plan: EvaluationPlan, table: pa.Table) -> list[TraceFault]:
+    """Return the faults of the spans of a table that has all of their columns."""
+    return _Spans(plan, table).faults()[:100]
 
 
 class _Spans:
@@ -144,7 +159,10 @@ class _Spans:
         self._note(pairs == 1, "a span needs two of begin, end and length, each with both bounds", None)
         if names.pmf in table.column_names:
             has_pmf = np.asarray(table.column(names.pmf).is_valid().to_numpy())
-            self._note(has_pmf & self.lasts, "a span has no probabilities of single ticks", names.pmf)
+            self._note(
+                has_pmf & self.lasts, "a span has no pmf: give begin_pmf, end_pmf or length_pmf", names.pmf
+            )
+        given_length, self._given_length = length, length.lower
         length = _Bounds(
             np.where(has_length, np.maximum(length.lower, 0), 0),
             np.where(has_length, length.upper, np.where(self.lasts, UNBOUND // 4, 0)),
@@ -163,6 +181,16 @@ class _Spans:
             for bounds in (self._begin, self._end)
         )
         self._low, self._high = _offset_bounds(offsets_named(plan, table), table.num_rows)
+        width = self._high - self._low
+        pairs_of_bounds: list[tuple[_Bounds, Mask, Int64]] = [
+            (self._begin, has_begin, width),
+            (self._end, has_end, width),
+            (given_length, has_length, np.zeros_like(width)),
+        ]
+        self._laws = [
+            laws_of(table, name, has_bounds, bounds.upper - bounds.lower - slack + 1, self._note)
+            for name, (bounds, has_bounds, slack) in zip(SPAN_LAWS, pairs_of_bounds, strict=True)
+        ]
         self.moved_as_one: Mask = np.zeros(table.num_rows, np.bool_)
 
     def _pair(self, lower: str, upper: str, *, is_length: bool) -> tuple[_Bounds, Mask]:
@@ -245,7 +273,67 @@ class _Spans:
             return ways[0] - ways[1] - ways[2] + ways[3]
 
         pairs = pairs_up_to(length.upper) - pairs_up_to(length.lower - 1)
-        return np.asarray(pairs / (width * height), dtype=np.float64)
+        share = np.asarray(pairs / (width * height), dtype=np.float64)
+        if any(laws is not None for laws in self._laws):
+            self._weigh_pairs(share, begin, end, length)
+        return share
+
+    def _weigh_pairs(self, share: Float64, begin: _Bounds, end: _Bounds, length: _Bounds) -> None:
+        """Replace the share of events that have explicit probabilities."""
+        laws = (*self._tight(begin, end), self.laws_of_lengths(length))
+        has_law = np.logical_or.reduce([law.start >= 0 for law in laws if law is not None])
+        width = self._high - self._low
+        sizes = [bounds.upper - bounds.lower - width + 1 for bounds in (begin, end)]
+        # A length is at most that from the first begin to the last end.
+        longest = np.minimum(length.upper, end.upper - begin.lower - width)
+        for row in np.flatnonzero(has_law).tolist():
+            lengths = max(int(longest[row] - length.lower[row]) + 1, 0)
+            weights = None if laws[2] is None else laws[2].of(row, lengths)
+            of_begin, of_end = (
+                None if law is None else law.of(row, int(size[row]))
+                for law, size in zip(laws[:2], sizes, strict=True)
+            )
+            if lengths == 0 or min(int(size[row]) for size in sizes) < 1:
+                share[row] = 0.0
+                continue
+            share[row] = share_of_pair(
+                of_begin, of_end, np.ones(lengths) if weights is None else weights,
+                (int(sizes[0][row]), int(sizes[1][row])),
+                int(length.lower[row] - (end.lower[row] - begin.lower[row])),
+            )  # fmt: skip
+
+    def _tight(self, begin: _Bounds, end: _Bounds) -> list[FlatLaws | None]:
+        """Return the laws of begins and ends within tight bounds."""
+        return [
+            None if laws is None else laws.moved(tight.lower - untightened.lower)
+            for laws, tight, untightened in zip(
+                self._laws[:2], (begin, end), (self._begin, self._end), strict=True
+            )
+        ]
+
+    def laws_of_ends(self, begin: _Bounds, end: _Bounds) -> tuple[pa.Array, pa.Array] | None:
+        """Return the pmfs of begins, or of points, and of ends, by their clocks; None if all are alike."""
+        laws = self._tight(begin, end)
+        if all(law is None for law in laws):
+            return None
+        name = self._plan.names.pmf
+        of_points = self._table.column(name) if name in self._table.column_names else None
+        nothing = FlatLaws(np.full(self._table.num_rows, -1), np.zeros(0))
+        width = self._high - self._low
+        of_begin, of_end = (
+            as_lists(nothing if law is None else law, bounds.upper - bounds.lower - width + 1, otherwise)
+            for law, bounds, otherwise in zip(laws, (begin, end), (of_points, None), strict=True)
+        )
+        return of_begin, of_end
+
+    def laws_of_lengths(self, length: _Bounds) -> FlatLaws | None:
+        """Return the weights of lengths from tight bounds on; None if all are alike."""
+        laws = self._laws[2]
+        if laws is None:
+            return None
+        moved = laws.moved(length.lower - self._given_length)
+        is_open = ~self.moved_as_one & (length.lower < length.upper)
+        return moved._replace(start=np.where(is_open, moved.start, -1))
 
 
 def _offset_bounds(offsets: OffsetBounds | None, count: int) -> tuple[Int64, Int64]:

@@ -23,7 +23,7 @@ from uncertain_cep.plan.options import is_whole
 from uncertain_cep.running.resource_limits import looked_at
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration
-from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, has_spans
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS, has_spans
 from uncertain_cep.traces.frames import event_table, library_of, like
 
 __all__ = ["draw_worlds"]
@@ -118,6 +118,8 @@ class _Worlds:
         self._lasting = has_spans(table.column_names)
         times, order, spans = events.times, None, None
         if self._lasting:
+            if laws := [name for name in SPAN_LAWS if name in table.column_names]:
+                raise OptionError(f"draw_worlds does not draw by {', '.join(laws)} yet: drop the columns")
             plan, both, spans = with_ends(plan, table)
             times = event_times(plan, both)
         else:

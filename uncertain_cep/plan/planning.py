@@ -65,7 +65,7 @@ from uncertain_cep.query.typed import (
 )
 from uncertain_cep.query.walks import attributes_in, compares_with_null, components_of, patterns_in
 from uncertain_cep.timeline.domain import ZONE_METADATA, TimeDomain
-from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, has_spans
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS, has_spans
 from uncertain_cep.traces.checks import check_columns
 from uncertain_cep.traces.source_order import check_order_columns
 
@@ -394,7 +394,8 @@ def _required_columns(
     names = options.names
     needed = [names.type, names.id, names.lower, names.upper]
     needed += [name for name in (names.pmf, names.probability) if name in schema.names]
-    needed += SPAN_COLUMNS if has_spans(schema.names) else ()
+    if has_spans(schema.names):
+        needed += [*SPAN_COLUMNS, *(name for name in SPAN_LAWS if name in schema.names)]
     if names_clocks(schema, options):
         needed += names.of_clocks(schema.names)
     if has_marginals(schema, options):

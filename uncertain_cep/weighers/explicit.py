@@ -182,7 +182,8 @@ def _times(model: ChosenEvents, shape: Shape, which: Int64, tied: Mask) -> tuple
         count = shape.total
         lower[:, :count] = np.maximum(lower[:, :count], matches.boxes[0][event])
         upper[:, :count] = np.minimum(upper[:, :count], matches.boxes[1][event])
-    sides, low, high = _literals(model, shape, rows, lower, upper, tied)
+    lengths = None if model.lengths is None else model.lengths[which]
+    sides, low, high = _literals(model, shape, rows, lengths, (lower, upper), tied)
     times = SummedTimes(lower, upper, size, law, sides, low, high, shape.ends)
     tighten: Any = tighten_all
     tighten(times)
@@ -190,12 +191,19 @@ def _times(model: ChosenEvents, shape: Shape, which: Int64, tied: Mask) -> tuple
 
 
 def _literals(
-    model: ChosenEvents, shape: Shape, rows: Int64, lower: Int64, upper: Int64, tied: Mask
+    model: ChosenEvents,
+    shape: Shape,
+    rows: Int64,
+    lengths: Int64 | None,
+    ticks: tuple[Int64, Int64],
+    tied: Mask,
 ) -> tuple[Int64, Int64, Int64]:
     """Return the differences that are bound, (e, 2), and how, (k, e) or (1, e) for all matches alike.
 
-    Conditions on single times narrow their ticks.
+    ``lengths``, (k, s), are those held of events that last, -1 for none. Conditions on single times narrow
+    their ``ticks``.
     """
+    lower, upper = ticks
     templates = model.pattern.templates
     columns: dict[tuple[int, int], tuple[Any, Any]] = {**shape.order}
     if model.pattern.ties is not None:
@@ -208,6 +216,10 @@ def _literals(
         length = model.pattern.spans.times.length
         for end, event in enumerate(shape.lasting, start=shape.total):
             bounds_of_length = length.lower[rows[:, event]], length.upper[rows[:, event]]
+            if lengths is not None:
+                held = lengths[:, end - shape.total]
+                shortest, longest = (np.where(held >= 0, held, bound) for bound in bounds_of_length)
+                bounds_of_length = shortest, longest
             low, high = columns.get((end, event), (-UNBOUND, UNBOUND))
             columns[end, event] = np.maximum(bounds_of_length[0], low), np.minimum(bounds_of_length[1], high)
     for instance, low, high in own_bounds(templates, shape, rows):

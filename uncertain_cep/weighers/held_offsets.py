@@ -75,7 +75,8 @@ class Offsets:
         def inner(some: MatchEvents, which: Int64, held: HeldOffsets | None) -> tuple[NDArray[Any], ...]:
             answers = Columns.empty(len(some.start) - 1)
             with numbered(which):
-                self._given(replace(model, matches=some, held=held or NO_OFFSETS), answers)
+                lengths = None if model.lengths is None else model.lengths[which]
+                self._given(replace(model, matches=some, held=held or NO_OFFSETS, lengths=lengths), answers)
             answers.confidence[answers.lower > answers.upper] = 0.0
             return answers
 

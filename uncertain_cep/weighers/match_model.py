@@ -36,7 +36,8 @@ class MatchModel(ChosenEvents):
         if len(held.start):
             place, start = taken(held.start, which)
             held = held._replace(start=start, clock=held.clock[place], value=held.value[place])
-        chosen = replace(self, matches=some_of(self.matches, which), held=held)
+        lengths = None if self.lengths is None else self.lengths[which]
+        chosen = replace(self, matches=some_of(self.matches, which), held=held, lengths=lengths)
         if "explicit" in self.__dict__:
             chosen.__dict__["explicit"] = _some_explicit(self.explicit, which, self.count)
         return chosen

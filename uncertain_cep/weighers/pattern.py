@@ -168,6 +168,8 @@ class ChosenEvents:
     """Whether a confidence is needed where nothing is forbidden."""
     held: HeldOffsets = NO_OFFSETS
     """The offsets of clocks that are known; given them, times are independent."""
+    lengths: Int64 | None = None
+    """(k, s) int64. The lengths that are held, of the events of each match that last; -1: any."""
 
     @property
     def count(self) -> int:

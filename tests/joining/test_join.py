@@ -141,6 +141,29 @@ def test_wrong_calls(columns: dict[str, Any], options: dict[str, Any], text: str
         uc.join(moments([1], [0], [2], **columns), moments([2], [1], [4]), **options)
 
 
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (pa.array([1, 2]), pa.array([1.5, 2.0])),
+        (pa.array([1.5, 2.0]), pa.array([1, 2])),
+        (pa.array([7, 2], pa.uint64()), pa.array([-1, 2])),
+        (pa.array([-1, 2], pa.int32()), pa.array([7, 2], pa.uint64())),
+    ],
+)
+def test_keys_of_several_kinds_of_numbers(left: pa.Array, right: pa.Array) -> None:
+    sides = (moments([1, 2], [0, 0], [0, 0], key=key) for key in (left, right))
+    assert [(row["left_id"], row["right_id"]) for row in uc.join(*sides, on="key").to_pylist()] == [(2, 2)]
+
+
+def test_keys_that_are_rounded_or_too_large() -> None:
+    one = moments([1], [0], [0], key=[2.0**54])
+    with pytest.warns(uc.UncertainCepWarning, match="column key is a key of floats beyond"):
+        assert uc.join(one, one, on="key").num_rows == 1
+    large = moments([1], [0], [0], key=pa.array([2**63], pa.uint64()))
+    with pytest.raises(uc.TraceError, match="column 'key'"):
+        uc.join(large, large, on="key")
+
+
 def test_sides_that_do_not_go_together() -> None:
     left = moments([1], [0], [2], host=[1])
     with pytest.raises(uc.OptionError, match="int64 on the left and string on the right"):

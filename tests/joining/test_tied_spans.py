@@ -114,6 +114,15 @@ def test_stamps_and_dictionaries() -> None:
     assert uc.match(tied, query).column("confidence").to_pylist() == [1.0]
 
 
+def test_keys_that_are_rounded_or_too_large() -> None:
+    events = trace(("S", 0, 1, 2.0**54), ("E", 9, 9, 2.0**54))
+    with pytest.warns(uc.UncertainCepWarning, match="column task is a key of floats beyond"):
+        assert uc.spans(events, "S", "E", by="task").num_rows == 1
+    large = trace(("S", 0, 1, 1), ("E", 9, 9, 1), code=pa.array([2**63, 2**63], pa.uint64()))
+    with pytest.raises(uc.TraceError, match="column 'code'"):
+        uc.spans(large, "S", "E", by="code")
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

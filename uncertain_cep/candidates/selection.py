@@ -30,6 +30,7 @@ __all__ = [
     "ScanCache",
     "Selection",
     "Slicing",
+    "check_keys",
     "coded",
     "looks_back",
     "partitioned",
@@ -347,7 +348,13 @@ def _look_for(table: pa.Table, column: str, types: Sequence[str], seen: dict[str
 
 
 def coded(table: pa.Table, names: Sequence[str]) -> list[Int64]:
-    """Return codes of the values of columns, see `codes_of`; a TraceError if an integer is beyond int64.
+    """Return codes of the values of columns, see `codes_of`, once `check_keys` finds no fault."""
+    check_keys(table, names)
+    return codes_of([table.column(name) for name in names])[0]
+
+
+def check_keys(table: pa.Table, names: Sequence[str]) -> None:
+    """Check columns of keys: a TraceError says that an integer is beyond int64.
 
     Warns of floats so large that one may stand for several whole numbers.
     """
@@ -357,7 +364,6 @@ def coded(table: pa.Table, names: Sequence[str]) -> list[Int64]:
             column_values(table.column(name), name)
         elif pa.types.is_floating(dtype):
             warn_of_float_key(name, dtype, pc.max(pc.abs(table.column(name))).as_py())
-    return codes_of([table.column(name) for name in names])[0]
 
 
 def rows_taken(

@@ -14,6 +14,7 @@ from uncertain_cep.candidates.event_times import EventTimes, event_times
 from uncertain_cep.candidates.existence import existence
 from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.own_times import with_coded_clocks
+from uncertain_cep.candidates.selection import check_keys
 from uncertain_cep.candidates.sequenced import sequenced
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.executor.sound_tables import check_table
@@ -127,8 +128,16 @@ def names_of(columns: str | Sequence[str] | None) -> list[str]:
 
 
 def equal_values(tables: Sequence[pa.Table], names: Sequence[str]) -> list[Int64]:
-    """Return numbers for the rows of tables, alike where all of these columns are; -1: one is null."""
+    """Return numbers for the rows of tables, alike where all of these columns are; -1: one is null.
+
+    Raises
+    ------
+    TraceError
+        If an integer is beyond int64, or the values of two tables have no common type.
+    """
     group = np.zeros(sum(table.num_rows for table in tables), np.int64)
+    for table in tables:
+        check_keys(table, names)
     for name in names:
         codes, _ = codes_of([table.column(name) for table in tables])
         group = paired(group, np.concatenate(codes))

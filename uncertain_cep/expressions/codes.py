@@ -101,7 +101,7 @@ def codes_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[list[Int64]
         if pa.types.is_floating(column.type):
             column = pc.if_else(pc.is_nan(column), None, pc.add(column, 0.0))
         plain.append(column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column]))
-    common = plain[0].type
+    common = _common_type([column.type for column in plain])
     if not any(map(len, plain)):
         # Arrow does not make a dictionary of no times.
         return [np.zeros(0, dtype=np.int64) for _ in plain], 0
@@ -111,6 +111,13 @@ def codes_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[list[Int64]
         encoded = encoded.unify_dictionaries().combine_chunks()
     codes = np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)
     return np.split(codes, np.cumsum([len(column) for column in plain])[:-1]), len(encoded.dictionary)
+
+
+def _common_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    """Return the type in which values of several columns are compared: of numbers, one that has all."""
+    if all(pa.types.is_integer(each) for each in types):
+        return types[0] if len(set(types)) == 1 else pa.int64()
+    return next((each for each in types if pa.types.is_floating(each)), types[0])
 
 
 def _codes_by_dictionary(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[list[Int64], int]:

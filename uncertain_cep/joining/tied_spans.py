@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.boundary import public
-from uncertain_cep.candidates.selection import coded
 from uncertain_cep.errors import OptionError, TraceError, absent_columns
-from uncertain_cep.expressions.codes import paired
+from uncertain_cep.executor.checked_events import equal_values
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS
 from uncertain_cep.traces.checks import check_columns
@@ -127,9 +126,7 @@ def _pairs(
     table: pa.Table, types: tuple[Sequence[str], Sequence[str]], by: Sequence[str], names: Names
 ) -> tuple[Int64, Int64]:
     """Return the rows of begins and of their ends, each (k,) int64; warn of those that stay alone."""
-    key = np.zeros(table.num_rows, dtype=np.int64)
-    for name in by:
-        key = paired(key, coded(table, [name])[0])
+    (key,) = equal_values((table,), by)
     kinds = table.column(names.type).cast(pa.string())
     begins, ends = (
         np.flatnonzero(np.asarray(pc.is_in(kinds, pa.array(each, pa.string())).to_numpy())) for each in types

@@ -17,7 +17,7 @@ from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.tables import AT, BUDGET, LATER, SPENT, add_time, table_over
 
-__all__ = ["NO_TIME", "OTHER", "Others", "Spans", "forbid", "spans"]
+__all__ = ["NO_TIME", "OTHER", "Others", "Spans", "forbid", "spans", "take_span"]
 
 NO_TIME: Final = -1
 """Stands in a constraint for tick 0, in the place of a time."""
@@ -107,7 +107,7 @@ def spans(most: int, constraints: int, times: int) -> Spans:
 
 
 @kernel
-def _take(forbidden, k, first, size, low, high, r, spans):
+def take_span(forbidden, k, first, size, low, high, r, spans):
     """Take the constraints of a rule that can bind as span r; return whether it can hold the event.
 
     An end of the span that another one is always within is left out, and so is what holds in any case.
@@ -406,7 +406,7 @@ def forbid(tables, first, others, x, pmfs, spans):
     low, high, offset = others.lower[x], others.upper[x], others.offset[x]
     count = 0
     for k in range(others.rule_start[x], others.rule_start[x + 1]):
-        count += _take(others, k, first, tables.size, low, high, count, spans)
+        count += take_span(others, k, first, tables.size, low, high, count, spans)
     if count == 0:
         return 0
     depth, together = _scope(spans, 0, count, tables.size)

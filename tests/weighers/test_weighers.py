@@ -24,11 +24,13 @@ from uncertain_cep.weighers.bounded_chains import BoundedChains
 from uncertain_cep.weighers.elimination import Elimination
 from uncertain_cep.weighers.gap_chains import GapChains
 from uncertain_cep.weighers.order_ideals import Ideals
+from uncertain_cep.weighers.two_times import TwoTimes
 
 BUILDS: Final[dict[str, Any]] = {
     "gap chain": GapChains.of,
     "ideals": Ideals.of,
     "bounded chain": BoundedChains.of,
+    "two times": TwoTimes.of,
     "elimination": Elimination.of,
     "counted worlds": CountedWorlds.of,
 }
@@ -90,6 +92,7 @@ QUERIES: Final = {
     "gap chain": "SEQ(A a, !N n, B b)",
     "ideals": "AND(A a, B b)",
     "bounded chain": "SEQ(A a, B b) WHERE TIME(b) - TIME(a) <= 6",
+    "two times": "SEQ(A a, !N n, B b) WHERE TIME(n) - TIME(a) <= 3",
     "elimination": "AND(A a, B b) WHERE TIME(b) - TIME(a) <= 6",
     "counted worlds": "SEQ(A a, !N n, B b) WHERE TIME(n) - TIME(a) <= 2",
 }

@@ -23,6 +23,7 @@ from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.order_ideals import Ideals
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
 from uncertain_cep.weighers.sampled_times import Sampling
+from uncertain_cep.weighers.two_times import TwoTimes
 from uncertain_cep.weighers.weigher import CANNOT, Declined, Weigher
 
 __all__ = ["WEIGHERS", "Weighing", "weighers_of"]
@@ -34,6 +35,7 @@ WEIGHERS: Final[tuple[Callable[[MatchPattern], Weigher | None], ...]] = (
     GapChains.of,
     Ideals.of,
     BoundedChains.of,
+    TwoTimes.of,
     Elimination.of,
     Sampling.of,
 )

@@ -151,8 +151,9 @@ def test_wrong_calls(columns: dict[str, Any], options: dict[str, Any], text: str
     ],
 )
 def test_keys_of_several_kinds_of_numbers(left: pa.Array, right: pa.Array) -> None:
-    sides = (moments([1, 2], [0, 0], [0, 0], key=key) for key in (left, right))
-    assert [(row["left_id"], row["right_id"]) for row in uc.join(*sides, on="key").to_pylist()] == [(2, 2)]
+    one, other = (moments([1, 2], [0, 0], [0, 0], key=key) for key in (left, right))
+    pairs = [(row["left_id"], row["right_id"]) for row in uc.join(one, other, on="key").to_pylist()]
+    assert pairs == [(2, 2)]
 
 
 def test_keys_that_are_rounded_or_too_large() -> None:

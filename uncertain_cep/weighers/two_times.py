@@ -48,11 +48,11 @@ class TwoTimes:
 
     def price(self, model: MatchModel) -> Float64:
         """Return about how many multiplications each match takes, (k,) float64."""
-        found = np.full(model.count, CANNOT)
+        prices = np.full(model.count, CANNOT)
         for part in model.explicit:
             if part.shape.times <= 2:
-                found[part.which] = np.where(_takes(part), _multiplications(part), CANNOT)
-        return found
+                prices[part.which] = np.where(_takes(part), _multiplications(part), CANNOT)
+        return prices
 
     def weigh(self, model: MatchModel, out: Columns) -> Declined:
         """Fill the answers of matches; return those that take too many steps."""
@@ -63,11 +63,11 @@ class TwoTimes:
                 continue
             takes = _takes(part)
             declined |= dict.fromkeys(part.which[~takes].tolist(), (CANNOT, self._most_steps))
-            some = part.some(np.flatnonzero(takes))
-            answers = Columns.empty(len(some.which))
-            for place in _in_pieces(some, model.wanted, self._most_steps, answers):
-                declined[int(some.which[place])] = CANNOT, self._most_steps
-            out.put(some.which, answers)
+            fit = part.some(np.flatnonzero(takes))
+            answers = Columns.empty(len(fit.which))
+            for place in _in_pieces(fit, model.wanted, self._most_steps, answers):
+                declined[int(fit.which[place])] = CANNOT, self._most_steps
+            out.put(fit.which, answers)
         return declined
 
 

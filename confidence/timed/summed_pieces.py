@@ -118,9 +118,9 @@ def _bind(bound, column, low, high):
 
 
 @kernel
-def _take_event(others, x, pmfs, outer, inner, spans, work):
+def _take_event(forbidden, x, pmfs, outer, inner, spans, work):
     """Take what an event leaves as the next one of the match; its span is the first of ``spans``."""
-    low, high, offset = others.lower[x], others.upper[x], others.offset[x]
+    low, high, offset = forbidden.lower[x], forbidden.upper[x], forbidden.offset[x]
     number = work.used[EVENTS]
     bound = work.bound[number]
     for k in range(LOW_OUT, 12, 2):
@@ -128,17 +128,17 @@ def _take_event(others, x, pmfs, outer, inner, spans, work):
     bound[LOW], bound[HIGH] = spans.ends[0, 0], spans.ends[0, 1]
     for c in range(spans.kept[0]):
         i, j = spans.limits[0, c, 0], spans.limits[0, c, 1]
-        least, most = spans.limits[0, c, 2], spans.limits[0, c, 3]
+        lowest, highest = spans.limits[0, c, 2], spans.limits[0, c, 3]
         if i == OTHER:
-            _bind(bound, LOW_OUT if j == outer else LOW_IN, least, most)
+            _bind(bound, LOW_OUT if j == outer else LOW_IN, lowest, highest)
         elif j < 0:
-            _bind(bound, OUT if i == outer else IN, least, most)
+            _bind(bound, OUT if i == outer else IN, lowest, highest)
         elif i < 0:
-            _bind(bound, OUT if j == outer else IN, -most, -least)
+            _bind(bound, OUT if j == outer else IN, -highest, -lowest)
         elif i == inner:
-            _bind(bound, APART, least, most)
+            _bind(bound, APART, lowest, highest)
         else:
-            _bind(bound, APART, -most, -least)
+            _bind(bound, APART, -highest, -lowest)
     happened = pmfs.values[DOUBTFUL - offset] if offset <= DOUBTFUL else 1.0
     ticks = float(high - low + 1)
     work.law[number, 0], work.law[number, 1], work.law[number, 2] = ticks, happened / ticks, 1.0 - happened
@@ -357,8 +357,8 @@ def _end_of_piece(work, p):
 
 
 @kernel
-def _sum(work, most):
-    """Return the sum over both times; the steps are above ``most`` if it takes more."""
+def _sum(work, most_steps):
+    """Return the sum over both times; the steps are above ``most_steps`` if it takes more."""
     total = 0.0
     begin = work.used[FIRST_OUT]
     for p in range(work.used[OUTER] + 1):
@@ -367,7 +367,7 @@ def _sum(work, most):
         number = _look(work, 0, count, _degree(work, begin, end)) if count > 2 else 0
         for k in range(number if number > 0 else count):
             plain_checkpoint()
-            if work.used[STEPS] > most:
+            if work.used[STEPS] > most_steps:
                 return 0.0
             s = begin + (work.nodes[0, k] if number > 0 else k)
             total += (work.weight[0, k] if number > 0 else 1.0) * _given(work, s, True)
@@ -394,7 +394,7 @@ def _first_possible(work, step):
 
 
 @kernel
-def _prepare(times, n, others, pmfs, outer, inner, spans, work):
+def _prepare(times, n, forbidden, pmfs, outer, inner, spans, work):
     """Write what the events leave of a match, by roles of its times; return whether there is room."""
     used = work.used
     used[EVENTS] = used[MAY_VANISH] = used[STEPS] = 0
@@ -415,22 +415,24 @@ def _prepare(times, n, others, pmfs, outer, inner, spans, work):
         else:
             low, high = -times.high[m, e], -times.low[m, e]
         used[LEAST], used[MOST] = max(used[LEAST], low), min(used[MOST], high)
-    for x in range(others.start[n], others.start[n + 1]):
-        for k in range(others.rule_start[x], others.rule_start[x + 1]):
-            if take_span(others, k, work.first, work.size, others.lower[x], others.upper[x], 0, spans):
-                _take_event(others, x, pmfs, outer, inner, spans, work)
+    for x in range(forbidden.start[n], forbidden.start[n + 1]):
+        for k in range(forbidden.rule_start[x], forbidden.rule_start[x + 1]):
+            if take_span(
+                forbidden, k, work.first, work.size, forbidden.lower[x], forbidden.upper[x], 0, spans
+            ):
+                _take_event(forbidden, x, pmfs, outer, inner, spans, work)
     return _lines(work)
 
 
 @kernel
-def _range(times, n, others, pmfs, outer, inner, spans, work):
+def _range(times, n, forbidden, pmfs, outer, inner, spans, work):
     """Return the first and last tick of a match some of whose worlds the events leave."""
     length = times.first.shape[1]
     lower, upper = UNBOUND, -UNBOUND
     for turn in range(length):
         if turn > 0 or outer < 0:
             outer, inner = inner, outer
-            _prepare(times, n, others, pmfs, outer, inner, spans, work)
+            _prepare(times, n, forbidden, pmfs, outer, inner, spans, work)
         begin, is_possible = _first_possible(work, 1)
         if not is_possible:
             return 0, -1
@@ -443,21 +445,21 @@ def _range(times, n, others, pmfs, outer, inner, spans, work):
 
 
 @kernel
-def describe_by_pieces(times, others, pmfs, begin, wanted, most, budget, spans, work, out):
+def describe_by_pieces(times, forbidden, pmfs, begin, with_confidence, most_steps, budget, spans, work, out):
     """Fill range and confidence of matches, from one on.
 
     Parameters
     ----------
     times : confidence.timed.summed_matches.SummedTimes
         Tight; one or two times a match, uniform.
-    others : confidence.timed.forbidden_tables.Others
+    forbidden : confidence.timed.forbidden_tables.Others
         Uniform, each forbidden by one rule at most.
     pmfs : confidence.chain.distribution.Pmfs
     begin : int64
         The match to begin with.
-    wanted : bool
+    with_confidence : bool
         Whether a confidence is needed where no event is in the way.
-    most, budget : float64
+    most_steps, budget : float64
         Multiplications for one match; after how many to come back.
     spans : confidence.timed.forbidden_tables.Spans
     work : PieceWork
@@ -486,22 +488,22 @@ def describe_by_pieces(times, others, pmfs, begin, wanted, most, budget, spans, 
         outer, inner = NOBODY, 0
         if times.first.shape[1] == 2:
             outer, inner = (0, 1) if times.first[n, 1] < times.last[n, 1] else (1, 0)
-        if not _prepare(times, n, others, pmfs, outer, inner, spans, work):
+        if not _prepare(times, n, forbidden, pmfs, outer, inner, spans, work):
             return n, COSTLY
         used = work.used
         lower, upper = UNBOUND, -UNBOUND
         for v in range(times.first.shape[1]):
             lower, upper = min(lower, times.first[n, v]), max(upper, times.last[n, v])
         confidence = 0.0
-        if wanted or used[EVENTS] > 0:
-            confidence = _sum(work, most)
-            if float(used[STEPS]) > most:
+        if with_confidence or used[EVENTS] > 0:
+            confidence = _sum(work, most_steps)
+            if float(used[STEPS]) > most_steps:
                 return n, COSTLY
             for v in range(times.first.shape[1]):
                 confidence /= times.size[n, v]
         spent += float(used[STEPS]) + 64.0
         if used[MAY_VANISH]:
-            lower, upper = _range(times, n, others, pmfs, outer, inner, spans, work)
+            lower, upper = _range(times, n, forbidden, pmfs, outer, inner, spans, work)
             confidence = confidence if lower <= upper else 0.0
         out_lower[n], out_upper[n], out_confidence[n] = lower, upper, min(confidence, 1.0)
     return times.first.shape[0], ALL

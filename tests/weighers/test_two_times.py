@@ -31,15 +31,15 @@ PATTERNS: Final = (
 )
 
 
-def trace(ends: list[tuple[int, int]], others: list[tuple[int, int, float]]) -> pa.Table:
-    lower = [low for low, _ in ends] + [low for low, _, _ in others]
-    sizes = [size for _, size in ends] + [size for _, size, _ in others]
+def trace(ends: list[tuple[int, int]], beside: list[tuple[int, int, float]]) -> pa.Table:
+    lower = [low for low, _ in ends] + [low for low, _, _ in beside]
+    sizes = [size for _, size in ends] + [size for _, size, _ in beside]
     columns: dict[str, Any] = {
-        "type": ["A", "B"] + ["N"] * len(others),
+        "type": ["A", "B"] + ["N"] * len(beside),
         "id": range(len(lower)),
         "lower": lower,
         "upper": [low + size for low, size in zip(lower, sizes, strict=True)],
-        "probability": [1.0, 1.0] + [likely for _, _, likely in others],
+        "probability": [1.0, 1.0] + [likely for _, _, likely in beside],
     }
     return pa.table({name: pa.array(values) for name, values in columns.items()})
 
@@ -53,9 +53,9 @@ OTHERS = st.lists(st.tuples(LOWER, SIZE, st.sampled_from([1.0, 1.0, 0.25])), min
 @given(st.sampled_from(PATTERNS), st.lists(st.tuples(LOWER, SIZE), min_size=2, max_size=2), OTHERS)
 @pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
 def test_pieces_are_sums_over_all_ticks(
-    pattern: str, ends: list[tuple[int, int]], others: list[tuple[int, int, float]]
+    pattern: str, ends: list[tuple[int, int]], beside: list[tuple[int, int, float]]
 ) -> None:
-    query, events = f"PATTERN {pattern} WITHIN 70", trace(ends, others)
+    query, events = f"PATTERN {pattern} WITHIN 70", trace(ends, beside)
     rows = []
     for build in (TwoTimes.of, Elimination.of):
         with forced(build) as taken, budget(1):
@@ -74,10 +74,10 @@ def test_worlds(ends: list[tuple[int, int]], is_sure: bool) -> None:
     events = trace(ends[:2], [(*bounds, 1.0 if is_sure else 0.5) for bounds in ends[2:]])
     chance = Fraction()
     ticks = [range(low, low + size + 1) for low, size in ends]
-    for a, b, *others in product(*ticks):
+    for a, b, *beside in product(*ticks):
         if 0 <= b - a <= 9:
             share = Fraction(1, math.prod(map(len, ticks)))
-            for n in others:
+            for n in beside:
                 share *= (0 if is_sure else Fraction(1, 2)) if a - 2 <= n < b else 1
             chance += share
     query = (

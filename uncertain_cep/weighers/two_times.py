@@ -73,17 +73,17 @@ class TwoTimes:
 
 def _takes(part: ExplicitMatches) -> Mask:
     """Return a mask (k,) of matches of uniform times whose forbidden events have one rule at most."""
-    others, values = part.forbidden, part.pmfs.values
+    forbidden, values = part.forbidden, part.pmfs.values
     possible = part.times.first[:, 0] <= part.times.last[:, 0]
     takes = (part.spoilers <= _MOST_EVENTS) & ((part.times.size > 0.0).all(axis=1) | ~possible)
-    if not len(others.lower):
+    if not len(forbidden.lower):
         return takes
-    offset = others.offset
+    offset = forbidden.offset
     may_lack = offset <= DOUBTFUL
     of_law = values[DOUBTFUL - offset[may_lack] + 1]
     explicit = offset >= 0
     explicit[may_lack] = of_law >= 0.0
-    unfit = explicit | (np.diff(others.rule_start) > 1)
+    unfit = explicit | (np.diff(forbidden.rule_start) > 1)
     match = np.repeat(np.arange(len(takes)), part.spoilers)
     takes[match[unfit]] = False
     return takes
@@ -99,21 +99,21 @@ def _multiplications(part: ExplicitMatches) -> Float64:
     return both if len(looked_at) > 1 else _LAID_OUT * both
 
 
-def _in_pieces(part: ExplicitMatches, wanted: bool, most_steps: float, out: Columns) -> list[int]:
+def _in_pieces(part: ExplicitMatches, with_confidence: bool, most_steps: float, out: Columns) -> list[int]:
     """Fill ranges and confidences of matches; return the places of those that take too many steps."""
     if not len(part.which):
         return []
-    others = part.forbidden
+    forbidden = part.forbidden
     work = piece_work(int(part.spoilers.max(initial=0)))
-    room = spans(1, others.low.shape[1], 2)
+    room = spans(1, forbidden.low.shape[1], 2)
     declined: list[int] = []
     kernel: Any = describe_by_pieces
     done, reason = 0, COSTLY
     while reason != ALL:
         checkpoint()
         done, reason = kernel(
-            part.times, others, part.pmfs, done, wanted, most_steps, multiplications_per_call(), room, work,
-            tuple(out[:3]),
+            part.times, forbidden, part.pmfs, done, with_confidence, most_steps, multiplications_per_call(),
+            room, work, tuple(out[:3]),
         )  # fmt: skip
         if reason == COSTLY:
             declined.append(int(done))

@@ -188,6 +188,8 @@ def test_events_that_last_are_bars_with_uncertain_ends(shown: Shown, tmp_path: P
     assert ends - first == pytest.approx(12 * per_tick)
     assert last - first == pytest.approx(15 * per_tick)
     page.locator("tr.row").first.click()
-    expect(page.locator("table.events")).to_contain_text("begins 0 \N{EN DASH} 2, ends 12 \N{EN DASH} 14")
+    expect(page.locator("#matches table.events")).to_contain_text(
+        "begins 0 \N{EN DASH} 2, ends 12 \N{EN DASH} 14"
+    )
     expect(page.locator("#example")).to_contain_text("Pointed bars: events that last")
     expect(page.locator("#totals")).to_contain_text("no comparison with raw stamps")

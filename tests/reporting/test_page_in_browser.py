@@ -14,7 +14,9 @@ from tests.needs import lacking
 from tests.reporting.pages import Shown
 from tests.reporting.test_facts import EVENTS, HOSTILE, QUERY, many
 from tests.reporting.test_occurrences import EVENTS as KEYED
+from uncertain_cep.config.tolerances import CERTAIN
 from uncertain_cep.reporting import gathered
+from uncertain_cep.results.display import percent
 
 try:
     from playwright.sync_api import Browser, Page, expect
@@ -60,7 +62,7 @@ def test_values_of_the_trace_are_text(shown: Shown, small: Path) -> None:
     expect(page.locator("h1")).to_have_text(HOSTILE)
     assert HOSTILE in page.locator("#matches").inner_text()
     page.locator("tr.row").nth(0).click()
-    assert HOSTILE in page.locator("table.events").inner_text()
+    assert HOSTILE in page.locator("#matches table.events").inner_text()
 
 
 def test_sorting(shown: Shown, hundreds: Path) -> None:
@@ -92,7 +94,7 @@ def test_searching_and_filtering(shown: Shown, hundreds: Path) -> None:
     page.locator(".chips button").click()
     expect(info).to_contain_text("of 441")
     page.get_by_label("Least probability").fill("100")
-    assert all(float(text.split("%")[0]) == 100 for text in first_column(page, 1))
+    assert {text.strip() for text in first_column(page, 1)} == {"certain"}
     page.get_by_label("Search").fill("no such thing")
     expect(info).to_have_text("No match is like that.")
 
@@ -297,7 +299,7 @@ def test_days_are_told_where_there_are_several(shown: Shown, tmp_path: Path) -> 
     page = shown.open(path)
     assert {text[:10] for text in first_column(page, 2)} == {"2026-01-01", "2026-01-02"}
     page.locator("tr.row").nth(0).click()
-    assert "2026-01-0" in page.locator("table.events td.time").nth(0).inner_text()
+    assert "2026-01-0" in page.locator("#matches table.events td.time").nth(0).inner_text()
     uc.report(times_of([(0, 5), (9, 9)]), query, path, overwrite=True)
     page = shown.open(path)
     assert first_column(page, 2) == ["08:00:00.000000"]
@@ -312,7 +314,7 @@ def test_words_of_many_columns_stay_whole(shown: Shown, tmp_path: Path) -> None:
     uc.report(times_of([(0, 5), (9, 9)]), "PATTERN SEQ(A a, B b) WITHIN 1 hour", path)
     page = shown.open(path)
     page.locator("tr.row").nth(0).click()
-    cells = page.locator("table.events .value")
+    cells = page.locator("#matches table.events .value")
     assert cells.count() == 44
     assert cells.evaluate_all("all => Math.max(...all.map(one => one.clientHeight))") < 45
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -420,8 +422,33 @@ def test_the_factors_of_the_first_drawing_open(shown: Shown, tmp_path: Path) -> 
     path = tmp_path / "page.html"
     uc.report(EVENTS, QUERY, path, stamp="at")
     page = shown.open(path)
-    factors = page.locator("details.factors")
+    factors = page.locator("#example details.factors").first
     expect(factors.locator("tbody tr")).to_have_count(2)
     factors.locator("summary").press("Enter")
     expect(factors.locator("tbody tr").last).to_be_visible()
     expect(factors.locator("tbody tr").first).to_contain_text("a before b")
+
+
+def test_the_factors_of_any_match_multiply_up_to_its_confidence(shown: Shown, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    query = f"{QUERY} ORDER BY CONFIDENCE DESC"
+    uc.report(EVENTS, query, path)
+    page = shown.open(path)
+    matches = uc.match(EVENTS, query)
+    for n in range(matches.num_rows):
+        page.locator("tr.row").nth(n).click()
+        panel = page.locator("tr.panel-row").nth(n)
+        lines = panel.locator("details.factors tbody tr")
+        said = [[cell.strip() for cell in line.locator("th, td").all_text_contents()] for line in lines.all()]
+        result = uc.why(matches.slice(n, 1), EVENTS, query)
+        assert [(what, each, product) for what, each, _, product in said] == [
+            (factor.what, percent(factor.probability), percent(factor.product)) for factor in result.factors
+        ]
+
+
+def test_percentages_are_those_of_the_library(shown: Shown, small: Path) -> None:
+    page = shown.open(small)
+    chances = [k / 1600 for k in range(1601)] + [CERTAIN, CERTAIN - 1e-9, 0.00049, 0.0005, 0.9995, 0.99949]
+    facts = {"certain_from": CERTAIN, "clock": {"kind": "tick", "origin": "0"}}
+    script = "([facts, all]) => { const { percent } = makeTools(facts); return all.map(percent); }"
+    assert page.evaluate(script, [facts, chances]) == [percent(p) for p in chances]

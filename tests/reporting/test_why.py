@@ -23,6 +23,9 @@ from tests.cases.options import option_cases
 from tests.cases.sampling import FEWER
 from tests.cases.times import timed_cases, timed_nested_cases
 from uncertain_cep.errors import OptionError
+from uncertain_cep.plan import MatchOptions, make_plan
+from uncertain_cep.query import parse
+from uncertain_cep.reporting.match_factors import steps_of_matches
 from uncertain_cep.testing.model import Event
 
 KINDS: dict[str, st.SearchStrategy[Any]] = {
@@ -114,6 +117,29 @@ def _place(events: tuple[Event, ...], row: dict[str, Any]) -> int | None:
         == (row["id"], row["type"], row["lower"], row["upper"])
     ]
     return same[0] if len(same) == 1 else None
+
+
+@pytest.mark.parametrize("kind", [name for name in KINDS if "clocks" not in name])
+@FEWER
+@given(data=st.data())
+def test_factors_of_many_matches_are_those_of_each(kind: str, data: st.DataObject) -> None:
+    case = data.draw(KINDS[kind])
+    table, text = case.trace.table(), case.text()
+    note(f"{text}\n{table.to_pydict()}")
+    matches = uc.match(table, text).slice(0, PROVED)
+    plan = make_plan(parse(text), table.schema, MatchOptions())
+    seen = []
+    for steps in steps_of_matches(plan, table, matches, MatchOptions()):
+        for k, n in enumerate(steps.match.tolist()):
+            seen.append(n)
+            alone = {
+                factor.what: factor.product for factor in uc.why(matches.slice(n, 1), table, text).factors
+            }
+            together = dict(zip(steps.what, steps.product[:, k].tolist(), strict=True))
+            assert together == pytest.approx({what: together[what] for what in together} | alone, rel=1e-9)
+            # Beside matches whose events may not have happened, those that did have a factor of 1.
+            assert set(together) - set(alone) <= {what for what in together if what.endswith(" happened")}
+    assert sorted(seen) == list(range(matches.num_rows))
 
 
 EVENTS = pa.table(

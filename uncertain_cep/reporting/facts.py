@@ -19,6 +19,7 @@ from uncertain_cep.plurals import counted
 from uncertain_cep.reporting.comparison import stamps_of
 from uncertain_cep.reporting.gathered import SPOILING_SHOWN, Answer, Moments, ReportRequest, TraceFacts
 from uncertain_cep.reporting.in_words import title_of, words_of, words_of_groups
+from uncertain_cep.reporting.match_factors import Steps
 from uncertain_cep.reporting.nearby import bounds_of_spans, lane_of
 from uncertain_cep.reporting.occurrences import Occurrences
 from uncertain_cep.results.pictures import Pictures
@@ -109,17 +110,37 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         "assumed": _assumed(request, plan, answer.trace),
         "warnings": list(request.warnings),
         "nothing": answer.nothing,
-        "why": answer.why
-        and [[factor.what, factor.probability, factor.product] for factor in answer.why.factors],
         "occurrences": None if answer.occurrences is None else _occurrences(answer.occurrences, clock),
     }
     for name, rows, drawn in answer.parts:
         facts[f"{name}_nearby"] = [
             [one.total, places[one.row].tolist()] for one in answer.nearby.get(name, ())
         ]
+        facts[f"{name}_why"] = [_steps(one) for one in answer.factors.get(name, ())]
         facts[f"{name}_drawn"] = _drawn(answer, drawn, rows.num_rows, places, clock)
         facts["columns" if name == "found" else name] = _columns(plan, rows, clock)
     return facts
+
+
+def _steps(steps: Steps) -> dict[str, Any]:
+    """Return factors as columns; the last product is the confidence, which the matches have.
+
+    Products are rounded, but not so that a factor seems certain that is not, nor the other way round.
+    """
+    exact = steps.product.tolist()
+    rounded = [[_plain(value) for value in exact[-1]]]
+    for here, then in zip(reversed(exact[:-1]), reversed(exact[1:]), strict=True):
+        row = []
+        for value, later, shown in zip(here, then, rounded[-1], strict=True):
+            short = float(f"{value:.7g}")
+            if later >= CERTAIN * value:
+                row.append(shown)
+            elif shown >= CERTAIN * short or (short >= CERTAIN) != (value >= CERTAIN):
+                row.append(_plain(value))
+            else:
+                row.append(short)
+        rounded.append(row)
+    return {"what": steps.what, "match": steps.match.tolist(), "product": rounded[:0:-1]}
 
 
 def _occurrences(groups: Occurrences, clock: Clock) -> dict[str, Any]:

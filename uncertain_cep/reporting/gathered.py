@@ -24,6 +24,7 @@ from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import Query
 from uncertain_cep.reporting.comparison import LIKELY, Comparison, compared, keys_of, stamps_of
+from uncertain_cep.reporting.match_factors import Steps, steps_of_matches
 from uncertain_cep.reporting.nearby import Nearby, nearby_events
 from uncertain_cep.reporting.occurrences import (
     Bounds,
@@ -34,7 +35,6 @@ from uncertain_cep.reporting.occurrences import (
     plan_of_matches,
 )
 from uncertain_cep.reporting.round_lengths import bars_of_time
-from uncertain_cep.reporting.why import Why, factors_of
 from uncertain_cep.results.order import finished
 from uncertain_cep.results.pictures import Pictures, pictures_of, plain_pictures
 
@@ -163,8 +163,8 @@ class Answer:
     """How many matches there are on raw stamps, and how many missed and invented ones."""
     nothing: str
     """Why there are no matches."""
-    why: Why | None = None
-    """The factors of the confidence of the match in the first drawing."""
+    factors: Mapping[str, Sequence[Steps]] = field(default_factory=dict)
+    """The factors of the confidences of the matches of parts."""
     occurrences: Occurrences | None = None
     """The groups of RETURN PROBABILITY; ``of_match`` is that of the matches shown."""
     nearby: Mapping[str, Sequence[Nearby]] = field(default_factory=dict)
@@ -241,7 +241,11 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
         else [key in comparison.keys for key in keys_of(plan, table, shown)],
         raw=_raw(comparison),
         nothing="" if matches.num_rows else diagnostics.summary(),
-        why=_why(plan, table, dict(parts), options),
+        factors={
+            name: [*steps_of_matches(plan, table, rows, options)]
+            for name, rows, _ in drawn
+            if name != "invented"
+        },
         occurrences=groups,
         nearby={
             name: nearby_events(plan, table, pictures, rows.num_rows)
@@ -249,21 +253,6 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
             if name != "invented"
         },
     )
-
-
-def _why(
-    plan: EvaluationPlan, table: pa.Table, parts: Mapping[str, pa.Table], options: MatchOptions
-) -> Why | None:
-    """Return the factors of the match that raw stamps miss, else of the best one; None if it has none."""
-    for name in ("missed", "found"):
-        rows = parts.get(name)
-        if rows is not None and rows.num_rows:
-            try:
-                return factors_of(plan, table, rows.slice(0, 1), options)
-            except OptionError:
-                # Several readings of a pattern may give one match.
-                return None
-    return None
 
 
 def totals_of(matches: int, expected: float, certain: int, likely: int) -> dict[str, float]:

@@ -1,7 +1,7 @@
 "use strict";
 // Did it happen? The groups of RETURN PROBABILITY: how likely each has a match, its best matches on demand, and key by time.
 function drawGroups(tools, facts, found, box, totalsBox, choose) {
-  const { make, draw, fill, whole, count, percent, percentOf, when, length, shown, timeline, keyOf, pressed } = tools;
+  const { make, draw, fill, whole, count, percent, percentOf, when, length, shown, timeline, keyOf, pressed, factors, tableOf } = tools;
   const PAGE = 25, BEST = 3, ROWS = 30, COLUMNS = 60, LIKELY = 0.5;
   const groups = facts.occurrences, rows = groups.lower.length;
   const timed = groups.bucket !== null;
@@ -82,7 +82,7 @@ function drawGroups(tools, facts, found, box, totalsBox, choose) {
   function open(r, detail) {
     const own = matchesOf(r).sort((a, b) => confidence[b] - confidence[a] || a - b);
     if (!own.length) return detail.append(make("p", { class: "note" }, "None of its matches is among the best that this page has."));
-    detail.append(...own.slice(0, BEST).map((i) => make("figure", {}, make("figcaption", {}, `${percent(confidence[i])}, ${when(ends[0][i])} to ${when(ends[1][i])}`), timeline(found, i, box))));
+    detail.append(...own.slice(0, BEST).map((i) => make("figure", {}, make("figcaption", {}, `${percent(confidence[i])}, ${when(ends[0][i])} to ${when(ends[1][i])}`), timeline(found, i, box), factors(found, i), tableOf(found, i))));
     detail.append(keyOf(found, own[0]));
     if (own.length > 1) detail.append(make("button", { type: "button", onclick: () => choose("group", called(r), (i) => groups.of_match[i] === groups.key[r] && within(r, i)) }, `All ${whole(own.length)} in the table`));
   }

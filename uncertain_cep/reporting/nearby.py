@@ -103,8 +103,10 @@ def nearby_events(plan: EvaluationPlan, table: pa.Table, pictures: Pictures, cou
     lane = lane_of(plan, table.schema)
     keys = list(plan.partition_attributes) or ([lane] if lane else [])
     code = codes_of_keys((table, table.slice(0, 0)), keys)
-    types = pa.array(sorted({kind for part in plan.components for kind in part.types}))
+    types = pa.array(sorted({kind for part in plan.components for kind in part.types}), pa.string())
     of_pattern = np.asarray(pc.is_in(table.column(names.type).cast(pa.string()), types))
+    # A component of no type takes any.
+    of_pattern |= any(not part.types for part in plan.components)
     around: list[Nearby] = []
     seen: set[int] = set()
     for members, spoiling in _rows_of_matches(pictures, min(count, MATCHES)):

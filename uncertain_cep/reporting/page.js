@@ -5,7 +5,7 @@
   const PAGE = 50;
 
   const tools = makeTools(facts);
-  const { make, draw, fill, byId, whole, count, clock, time, length, percent, percentOf, stamped, axis } = tools;
+  const { make, draw, fill, byId, whole, count, clock, time, length, percent, percentOf, chance, stamped, axis } = tools;
 
   // --- the sets of matches --------------------------------------------------------------------------
   const events = facts.events;
@@ -13,8 +13,8 @@
   const stampOf = (place) => events.stamp[place] ?? events.lower[place] + Math.floor((events.upper[place] - events.lower[place]) / 2);
   const spanOf = (place) => (events.spans ? events.spans[place] : null);
   const column = (set, name) => (set.columns.find((c) => c.name === name) || { values: [] }).values;
-  const sets = { found: { columns: facts.columns, drawn: facts.found_drawn, nearby: facts.found_nearby, compared: facts.compared } };
-  for (const name of ["missed", "invented"]) if (facts[name]) sets[name] = { columns: facts[name], drawn: facts[`${name}_drawn`], nearby: facts[`${name}_nearby`] };
+  const sets = { found: { columns: facts.columns, drawn: facts.found_drawn, nearby: facts.found_nearby, why: facts.found_why, compared: facts.compared } };
+  for (const name of ["missed", "invented"]) if (facts[name]) sets[name] = { columns: facts[name], drawn: facts[`${name}_drawn`], nearby: facts[`${name}_nearby`], why: facts[`${name}_why`] };
   const found = sets.found;
   // Where the times of the page are of several days, each is told with its day.
   const ends = [...events.lower, ...events.upper, ...Object.values(sets).flatMap((set) => [...column(set, "range_lower"), ...column(set, "range_upper")])];
@@ -98,11 +98,11 @@
     if (set === sets.missed && turned > 0) {
       const [first, second] = [each[turned - 1], each[turned]];
       const relation = first.at === second.at ? basis.same : basis.before;
-      return [make("b", {}, `${kinds.missed}. `), `${named(second)} ${relation} ${named(first)}, which the pattern asks for first. But neither time is exact: with probability `, make("b", {}, percent(p)), " they happened in the right order."];
+      return [make("b", {}, `${kinds.missed}. `), `${named(second)} ${relation} ${named(first)}, which the pattern asks for first. But neither time is exact: with probability `, make("b", {}, chance(p)), " they happened in the right order."];
     }
-    if (set === sets.missed) return [make("b", {}, `${kinds.missed}. `), `${basis.misfit} Given how uncertain the times are, it matched with probability `, make("b", {}, percent(p)), "."];
+    if (set === sets.missed) return [make("b", {}, `${kinds.missed}. `), `${basis.misfit} Given how uncertain the times are, it matched with probability `, make("b", {}, chance(p)), "."];
     if (set === sets.invented) return [make("b", { class: "invented" }, `${kinds.invented}. `), `${basis.fit} Their times cannot have been so.`];
-    return ["The likeliest match: it happened with probability ", make("b", {}, percent(p)), ", at no other time than the shaded one."];
+    return ["The likeliest match: it happened with probability ", make("b", {}, chance(p)), ", at no other time than the shaded one."];
   }
   function example() {
     const name = sets.missed && size(sets.missed) ? "missed" : size(found) ? "found" : sets.invented && size(sets.invented) ? "invented" : null;
@@ -110,19 +110,32 @@
     if (name === null) return box.remove();
     const set = sets[name];
     box.append(make("h2", {}, name === "found" ? "One of the matches" : "Why intervals matter"), make("p", { class: "why" }, why(set, 0)), timeline(set, 0, box), keyOf(set, 0));
-    if (facts.why && name !== "invented") box.append(factors(column(set, "confidence")[0]));
+    fill(box, {}, [factors(set, 0), tableOf(set, 0)]);
+  }
+  function tableOf(set, n) { return make("details", { class: "factors" }, make("summary", {}, "The events as a table"), eventsOf(set, n)); }
+  // The factors of a match: [what, given all before, all up to here].
+  function factorsOf(set, n) {
+    if (!set.factors) {
+      set.factors = new Map();
+      (set.why || []).forEach((group) => group.match.forEach((match, k) => set.factors.set(match, { group, k })));
+    }
+    const entry = set.factors.get(n);
+    if (!entry) return [];
+    const products = [...entry.group.product.map((row) => row[entry.k]), column(set, "confidence")[n]];
+    return entry.group.what.map((what, k) => [what, k ? products[k] / products[k - 1] : products[0], products[k]]);
   }
   // Each bar is as long as all up to it is likely; its pale part is what it takes off.
-  function factors(p) {
+  function factors(set, n) {
     let before = 1;
-    const rows = facts.why.map(([what, probability, product]) => {
+    const rows = factorsOf(set, n).map(([what, probability, product]) => {
       const row = make("tr", {}, make("th", { scope: "row" }, what), make("td", { class: "number" }, percent(probability)),
         make("td", { class: "fall" }, make("span", { class: "meter" }, make("i", { class: "certain", style: `width:${100 * product}%` }), make("i", { class: "between", style: `width:${100 * Math.max(before - product, 0)}%` }))),
         make("td", { class: "number" }, percent(product)));
       before = product;
       return row;
     });
-    return make("details", { class: "factors" }, make("summary", {}, `Why ${percent(p)}?`),
+    if (!rows.length) return null;
+    return make("details", { class: "factors" }, make("summary", {}, `Why ${percent(column(set, "confidence")[n])}?`),
       make("p", { class: "note" }, "Each given all above it: they multiply up. The bar is how likely all up to here is."),
       make("table", {}, make("thead", { class: "visually-hidden" }, make("tr", {}, ["what", "probability", "", "together"].map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, rows)));
   }
@@ -341,7 +354,7 @@
   }
   function panel(set, n, columns) {
     const said = set === sets.invented ? why(set, n) : null;
-    return make("tr", { class: "panel-row" }, make("td", { class: "open-cell", colspan: columns }, said ? make("p", {}, said) : null, timeline(set, n, shell.querySelector(".controls")), keyOf(set, n), eventsOf(set, n)));
+    return make("tr", { class: "panel-row" }, make("td", { class: "open-cell", colspan: columns }, said ? make("p", {}, said) : null, timeline(set, n, shell.querySelector(".controls")), keyOf(set, n), factors(set, n), eventsOf(set, n)));
   }
   function toggle(row, set, n, columns) {
     const key = `${state.set === "invented" ? "i" : "f"}${n}`;
@@ -417,7 +430,7 @@
     document.documentElement.dataset.theme = now === "dark" ? "light" : "dark";
   });
   addEventListener("beforeprint", () => document.querySelectorAll("#about details").forEach((one) => { one.open = true; }));
-  Object.assign(tools, { shown, timeline, keyOf, pressed });
+  Object.assign(tools, { shown, timeline, keyOf, pressed, factors, tableOf });
   const groups = facts.occurrences && drawGroups(tools, facts, found, byId("groups"), byId("totals"), (key, label, of) => {
     filters[key] = { value: of, label };
     state.page = 0;

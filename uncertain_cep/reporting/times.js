@@ -40,7 +40,15 @@ function makeTools(facts) {
       if (micros >= size) return `${+(micros / size).toPrecision(3)} ${unit}`;
     return `${+micros.toPrecision(3)} µs`;
   }
-  const percent = (p) => (p >= 0.9995 && p < facts.certain_from ? ">99.9%" : p > 0 && p < 0.0005 ? "<0.1%" : `${+(100 * p).toFixed(1)}%`);
+  // As display.percent of the library: halves go to the even digit, and only what is certain is called so.
+  function percent(p) {
+    if (p >= facts.certain_from) return "certain";
+    if (!(p >= 0.0005 && p < 0.9995)) return p < 0.5 ? "<0.1%" : ">99.9%";
+    const whole = 100 * p, even = whole % 1 === 0.25 ? Math.floor(whole) + 0.2 : whole;
+    return `${even.toFixed(1).replace(/\.0$/, "")}%`;
+  }
+  // In a sentence: with probability 1.
+  const chance = (p) => (p >= facts.certain_from ? "1" : percent(p));
 
   // Of a probability that is only known to be between two ends.
   function percentOf(low, high) {
@@ -102,5 +110,5 @@ function makeTools(facts) {
       );
     }
   }
-  return { make, draw, fill, byId, whole, count, clock, time, length, percent, percentOf, stamped, axis, marksOf };
+  return { make, draw, fill, byId, whole, count, clock, time, length, percent, percentOf, chance, stamped, axis, marksOf };
 }

@@ -1,0 +1,91 @@
+"""The pattern of one match: an event for each component, in parts and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Pattern
+from uncertain_cep.query.syntax import Sequence as Ordered
+
+__all__ = ["before", "leaves_of", "only", "shown_variable", "with_events"]
+
+_ELEMENT: Final = "."
+"""Between a list and the number of an element: no variable has it in its name."""
+
+_Around = type[Ordered] | type[Conjunction]
+
+
+def with_events(pattern: Pattern, members: Mapping[str, Sequence[int]], around: _Around) -> Pattern | None:
+    """Return a pattern of the events of a match, one for each component; None where it has none."""
+    if isinstance(pattern, Component):
+        if pattern.negated or pattern.variable not in members:
+            return None
+        numbers = members[pattern.variable]
+        singles = [
+            Component(
+                (f"e{number}",),
+                f"{pattern.variable}{_ELEMENT}{place}" if pattern.kleene else pattern.variable,
+                kleene=False,
+                negated=False,
+                position=pattern.position,
+            )
+            for place, number in enumerate(numbers, 1)
+        ]
+        return singles[0] if len(singles) == 1 else around(tuple(singles), pattern.position)
+    kind: _Around = Ordered
+    if isinstance(pattern, Conjunction):
+        kind = Conjunction
+    elif isinstance(pattern, Disjunction):
+        kind = around
+    items = [part for item in pattern.items if (part := with_events(item, members, kind)) is not None]
+    if not items:
+        return None
+    return items[0] if len(items) == 1 else kind(tuple(items), pattern.position)
+
+
+def shown_variable(variable: str) -> str:
+    """Return a variable as a query writes it, or an element of a list."""
+    name, _, place = variable.partition(_ELEMENT)
+    return f"{name}[{place}]" if place else name
+
+
+def leaves_of(pattern: Pattern) -> Iterator[Component]:
+    """Yield the components of a pattern, in order."""
+    if isinstance(pattern, Component):
+        yield pattern
+    else:
+        for item in pattern.items:
+            yield from leaves_of(item)
+
+
+def only(pattern: Pattern, names: set[str]) -> Pattern | None:
+    """Return the part of a pattern that has some variables."""
+    if isinstance(pattern, Component):
+        return pattern if pattern.variable in names else None
+    items = tuple(part for item in pattern.items if (part := only(item, names)) is not None)
+    if not items:
+        return None
+    return items[0] if len(items) == 1 else replace(pattern, items=items)
+
+
+def before(pattern: Pattern, variable: str) -> list[str]:
+    """Return the variables that have to be just before one, in the order of the pattern."""
+    if isinstance(pattern, Component):
+        return []
+    for place, item in enumerate(pattern.items):
+        if variable in {leaf.variable for leaf in leaves_of(item)}:
+            inner = before(item, variable)
+            if inner or not isinstance(pattern, Ordered) or not place:
+                return inner
+            return _last(pattern.items[place - 1])
+    return []
+
+
+def _last(pattern: Pattern) -> list[str]:
+    """Return the variables that can be last."""
+    if isinstance(pattern, Component):
+        return [pattern.variable]
+    items = pattern.items[-1:] if isinstance(pattern, Ordered) else pattern.items
+    return [name for item in items for name in _last(item)]

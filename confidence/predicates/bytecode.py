@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from confidence.kernel import kernel
+from confidence.predicates.text_relations import is_related
 
 __all__ = [
     "SLOT_BITS",
@@ -81,32 +82,36 @@ class Opcode(enum.IntEnum):
     TO_FLOAT_N = 33
     TO_WHOLE_N = 34
     NEGATE_N = 35
+    # Of two texts by their ranks; the argument is where all texts stand among the integers.
+    CONTAINS = 36
+    STARTS_WITH = 37
+    LIKE = 38
     # Of a sum in int64, which wraps around, and the same in float64.
-    SUM_N = 36
-    ADD_N = 37
-    SUBTRACT_N = 38
-    MULTIPLY_N = 39
-    REMAINDER_N = 40
-    EQUAL_N = 41
-    NOT_EQUAL_N = 42
-    LESS_N = 43
-    LESS_EQUAL_N = 44
+    SUM_N = 39
+    ADD_N = 40
+    SUBTRACT_N = 41
+    MULTIPLY_N = 42
+    REMAINDER_N = 43
+    EQUAL_N = 44
+    NOT_EQUAL_N = 45
+    LESS_N = 46
+    LESS_EQUAL_N = 47
     # Copies an operand below the last one, as far down as the argument says, on top.
-    PICK = 45
+    PICK = 48
     # The last ones leave one of their operands: the last, the last unless it is null, or the last but one if
     # the last is true and else the one below.
-    NIP = 46
-    OTHERWISE = 47
-    SELECT = 48
+    NIP = 49
+    OTHERWISE = 50
+    SELECT = 51
     # Whole predicates: how the values of two slots compare. The argument is both of their numbers.
-    ARE_EQUAL = 49
-    ARE_NOT_EQUAL = 50
-    IS_LESS = 51
-    IS_LESS_EQUAL = 52
-    ARE_EQUAL_F = 53
-    ARE_NOT_EQUAL_F = 54
-    IS_LESS_F = 55
-    IS_LESS_EQUAL_F = 56
+    ARE_EQUAL = 52
+    ARE_NOT_EQUAL = 53
+    IS_LESS = 54
+    IS_LESS_EQUAL = 55
+    ARE_EQUAL_F = 56
+    ARE_NOT_EQUAL_F = 57
+    IS_LESS_F = 58
+    IS_LESS_EQUAL_F = 59
 
 
 class Function(enum.IntEnum):
@@ -124,9 +129,9 @@ class Function(enum.IntEnum):
     LOAD, LOAD_F, CONSTANT, CONSTANT_F, NULL, TO_FLOAT, ADD, SUBTRACT, MULTIPLY, REMAINDER, NEGATE, ADD_F,
     SUBTRACT_F, MULTIPLY_F, DIVIDE_F, REMAINDER_F, NEGATE_F, EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, EQUAL_F,
     NOT_EQUAL_F, LESS_F, LESS_EQUAL_F, AND, OR, NOT, IS_NULL, TO_WHOLE, FUNCTION_F, POWER_F, TO_NUMBER,
-    TO_FLOAT_N, TO_WHOLE_N, NEGATE_N, SUM_N, ADD_N, SUBTRACT_N, MULTIPLY_N, REMAINDER_N, EQUAL_N, NOT_EQUAL_N,
-    LESS_N, LESS_EQUAL_N, PICK, NIP, OTHERWISE, SELECT, ARE_EQUAL, ARE_NOT_EQUAL, IS_LESS, IS_LESS_EQUAL,
-    ARE_EQUAL_F, ARE_NOT_EQUAL_F, IS_LESS_F, IS_LESS_EQUAL_F,
+    TO_FLOAT_N, TO_WHOLE_N, NEGATE_N, CONTAINS, STARTS_WITH, LIKE, SUM_N, ADD_N, SUBTRACT_N, MULTIPLY_N,
+    REMAINDER_N, EQUAL_N, NOT_EQUAL_N, LESS_N, LESS_EQUAL_N, PICK, NIP, OTHERWISE, SELECT, ARE_EQUAL,
+    ARE_NOT_EQUAL, IS_LESS, IS_LESS_EQUAL, ARE_EQUAL_F, ARE_NOT_EQUAL_F, IS_LESS_F, IS_LESS_EQUAL_F,
 ) = map(int, Opcode)  # fmt: skip
 FLOOR, ROUND, SQRT, LN, EXP = map(int, Function)
 
@@ -480,6 +485,9 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
             if op >= SUM_N:
                 if not absent[top]:
                     whole[top], real[top], absent[top] = _with_numbers(op, x, p, y, q)
+            elif op >= CONTAINS:
+                if not absent[top]:
+                    whole[top] = is_related(op - CONTAINS, ints, argument, x, y)
             elif op == EQUAL:
                 whole[top] = x == y
             elif op == NOT_EQUAL:

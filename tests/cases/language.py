@@ -246,10 +246,17 @@ def conditions(
         return condition if choice else draw(_with_null(condition, left_text))
     right_text, right_mention, right = draw(_side(right_of, right_of.variable not in sets))
 
+    is_text = choice == 3 and "(" not in left_text + right_text
+
     def relate(one: Any, other: Any) -> bool | None:
         values = left(one), right(other)
-        return None if None in values else test(*values)
+        if None in values:
+            return None
+        return str(values[1]) in str(7 * values[0]) if is_text else test(*values)
 
+    if is_text:
+        text = f"CONTAINS(CAST({left_text} * 7 AS VARCHAR), CAST({right_text} AS VARCHAR))"
+        return Asked(text, where(f"{left_mention} {right_mention}", relate))
     return Asked(f"{left_text} {relation} {right_text}", where(f"{left_mention} {right_mention}", relate))
 
 

@@ -80,6 +80,8 @@ MIXING: dict[Kind, list[tuple[Any, ...]]] = {
         ("({} NOT IN ({}, {}))", "string", "string", "string"),
         ("({} BETWEEN {} AND {})", "float", "float", "float"),
         ("({} NOT BETWEEN {} AND {})", "string", "string", "string"), ("CAST({} AS BOOLEAN)", "int"),
+        ("CONTAINS({}, {})", "string", "string"), ("STARTS_WITH({}, {})", "string", "string"),
+        ("({} LIKE {})", "string", "string"), ("({} NOT ILIKE {})", "string", "string"),
     ],
     "time": [
         ("({} + {})", "time", "duration"), ("({} - {})", "time", "duration"),
@@ -105,8 +107,7 @@ OF_ONE_EVENT: dict[Kind, list[tuple[Any, ...]]] = {
         ("CAST({} AS VARCHAR)", "int"), ("CAST({} AS VARCHAR)", "float"), ("CAST({} AS VARCHAR)", "bool"),
     ],
     "bool": [
-        ("STARTS_WITH({}, 'a')", "string"), ("CONTAINS({}, {})", "string", "string"),
-        ("STARTS_WITH({}, {})", "string", "string"), ("CONTAINS({}, 'b')", "string"),
+        ("STARTS_WITH({}, 'a')", "string"), ("CONTAINS({}, 'b')", "string"),
         ("({} LIKE 'a!%%' ESCAPE '!')", "string"),
         ("CAST({} AS BOOLEAN)", "string", "TRY_CAST({} AS BOOLEAN)"),
     ],

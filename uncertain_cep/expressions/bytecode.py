@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint
 from confidence.predicates.bytecode import SLOT_BITS, STACK_DEPTH, Function, Opcode
+from confidence.predicates.text_relations import text_words
 from eventbased.joins.join_state import JoinBytecode
 from uncertain_cep.errors import Fault, QueryError
 from uncertain_cep.expressions.beyond_int64 import is_beyond_int64
@@ -19,7 +21,7 @@ from uncertain_cep.expressions.codes import places_in, sorted_strings
 from uncertain_cep.expressions.vectorised import Values, evaluate
 from uncertain_cep.expressions.whole_numbers import may_leave_int64, with_checks
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
-from uncertain_cep.query.functions import PERIODS, date_part
+from uncertain_cep.query.functions import BETWEEN_EVENTS, PERIODS, date_part
 from uncertain_cep.query.typed import (
     Aggregated,
     Apply,
@@ -34,6 +36,7 @@ from uncertain_cep.query.typed import (
 __all__ = [
     "BytecodeCompiler",
     "PreparedPredicates",
+    "Ranks",
     "binding_orders",
     "compile_bytecode",
     "rank_strings",
@@ -62,6 +65,26 @@ def binding_orders(length: int) -> NDArray[np.int64]:
     return np.array(orders, dtype=np.int64)
 
 
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """The ranks of texts among all in play."""
+
+    of_constants: Mapping[str, int]
+    texts: pa.Array | None
+    """(t,) large_string, by rank; None: no predicate has any."""
+
+    def words(self) -> NDArray[np.int64]:
+        """Return all texts as bytecode reads them."""
+        if self.texts is None:
+            return text_words(np.zeros(1, np.int64), np.zeros(0, np.uint8))
+        texts = self.texts.combine_chunks() if isinstance(self.texts, pa.ChunkedArray) else self.texts
+        checkpoint(2 * texts.nbytes)
+        _, offsets, data = texts.cast(pa.large_string()).buffers()
+        begin = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+        letters = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+        return text_words(begin - begin[0], letters[begin[0] : begin[-1]])
+
+
 @dataclass(slots=True)
 class BytecodeCompiler:
     """Collects values, constants and rows of code while predicates are compiled."""
@@ -69,7 +92,7 @@ class BytecodeCompiler:
     components: Mapping[str, int]
     first: NDArray[np.int64]
     values: Mapping[Column, Values]
-    ranks: Mapping[str, int]
+    ranks: Ranks
     rows: list[tuple[int, int]] = field(default_factory=list)
     ints: list[NDArray[np.int64]] = field(default_factory=list)
     floats: list[NDArray[np.float64]] = field(default_factory=list)
@@ -79,6 +102,8 @@ class BytecodeCompiler:
     computes: bool = False
     """Whether what one component's columns give is computed once for each candidate, and has a slot."""
     computed: dict[tuple[TypedExpression, bool], int | None] = field(default_factory=dict)
+    texts: int | None = None
+    """Where all texts stand among the integers; None: no predicate reads them."""
     int_count: int = 0
     float_count: int = 0
     null_count: int = 0
@@ -176,7 +201,7 @@ class BytecodeCompiler:
             self._emit(Opcode.NULL, pushes=1)
             return ""
         is_real = isinstance(value, float)
-        number = self.ranks[value] if isinstance(value, str) else value
+        number = self.ranks.of_constants[value] if isinstance(value, str) else value
         place = self._keep(np.array([number]), is_real)
         self._emit(Opcode.CONSTANT_F if is_real else Opcode.CONSTANT, place, pushes=1)
         return "_F" if is_real else ""
@@ -206,9 +231,23 @@ class BytecodeCompiler:
 
     def _function(self, expression: Apply) -> None:
         """Emit code for a function; one that takes an operand several times works it out once."""
-        for emit in (self._test, self._choice, self._of_time, self._of_number):
+        for emit in (self._of_texts, self._test, self._choice, self._of_time, self._of_number):
             if emit(expression):
                 return
+
+    def _of_texts(self, expression: Apply) -> bool:
+        """Emit code for how two texts are related; return False for other functions."""
+        if expression.operator not in BETWEEN_EVENTS:
+            return False
+        if expression.kind == "null":
+            self._emit(Opcode.NULL, pushes=1)
+            return True
+        if self.texts is None:
+            self.texts = self._keep(self.ranks.words(), False)
+        for operand in expression.operands:
+            self.push(operand, "")
+        self._emit(Opcode[expression.operator.upper()], self.texts, pushes=-1)
+        return True
 
     def _test(self, expression: Apply) -> bool:
         """Emit code for what is true or false of the first operand; return False for other functions."""
@@ -489,12 +528,15 @@ def strings_in(predicates: Iterable[TypedExpression]) -> list[str]:
     return list(dict.fromkeys(text for text in texts if isinstance(text, str)))
 
 
-def rank_strings(values: dict[Column, Values], predicates: Iterable[TypedExpression]) -> dict[str, int]:
-    """Replace strings in ``values`` by their ranks among all in play, and return that of each constant."""
+NO_RANKS: Final = Ranks({}, None)
+
+
+def rank_strings(values: dict[Column, Values], predicates: Iterable[TypedExpression]) -> Ranks:
+    """Replace strings in ``values`` by their ranks among all in play, and return these."""
     constants = strings_in(predicates)
     texts = {column: texts_of_column for column, texts_of_column in values.items() if column.kind == "string"}
     if not constants and not texts:
-        return {}
+        return NO_RANKS
     constant_array = pa.array(constants, pa.large_string())
     distinct = sorted_strings([constant_array, *(texts_of_column.data for texts_of_column in texts.values())])
     for column, texts_of_column in texts.items():
@@ -502,7 +544,7 @@ def rank_strings(values: dict[Column, Values], predicates: Iterable[TypedExpress
         values[column] = Values(
             np.maximum(places_in(texts_of_column.data, distinct), 0), texts_of_column.valid
         )
-    return dict(zip(constants, places_in(constant_array, distinct).tolist(), strict=True))
+    return Ranks(dict(zip(constants, places_in(constant_array, distinct).tolist(), strict=True)), distinct)
 
 
 class PreparedPredicates:
@@ -595,5 +637,5 @@ def compile_bytecode(
 @cache
 def _no_bytecode(length: int) -> JoinBytecode:
     """Return the bytecode of a pattern of some components without predicates."""
-    compiler = BytecodeCompiler({}, np.zeros(1, dtype=np.int64), {}, {})
+    compiler = BytecodeCompiler({}, np.zeros(1, dtype=np.int64), {}, NO_RANKS)
     return JoinBytecode(start=np.zeros((length, length + 1), dtype=np.int64), **compiler.arrays())

@@ -27,7 +27,7 @@ from confidence.predicates.conditions import (
     WHOLE,
     Conditions,
 )
-from uncertain_cep.expressions.bytecode import BytecodeCompiler, rank_strings, sums_of
+from uncertain_cep.expressions.bytecode import BytecodeCompiler, Ranks, rank_strings, sums_of
 from uncertain_cep.expressions.vectorised import Values
 from uncertain_cep.expressions.whole_numbers import with_checks
 from uncertain_cep.query.typed import (
@@ -188,8 +188,8 @@ def _operands(
 
 def _prepared(
     predicates: Sequence[TypedExpression], values: dict[Column, Values]
-) -> tuple[list[TypedExpression], dict[str, int]]:
-    """Return the predicates with checks, and the rank of each string constant; ``values`` become ranks."""
+) -> tuple[list[TypedExpression], Ranks]:
+    """Return the predicates with checks, and the ranks of texts; ``values`` become ranks."""
     ranks = rank_strings(values, predicates)
 
     def extremes(column: Column) -> tuple[int, int]:

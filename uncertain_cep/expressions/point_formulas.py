@@ -47,7 +47,8 @@ def formulas_of(conditions: Conditions, count: int) -> tuple[Formulas, Attribute
     def moved(places: Int64, starts: Int64) -> Int64:
         return places - count * np.searchsorted(np.sort(starts), places, side="right")
 
-    for opcode, starts in ((Opcode.CONSTANT, start[~real]), (Opcode.CONSTANT_F, start[real])):
+    whole = (Opcode.CONSTANT, Opcode.CONTAINS, Opcode.STARTS_WITH, Opcode.LIKE)
+    for opcode, starts in (*((opcode, start[~real]) for opcode in whole), (Opcode.CONSTANT_F, start[real])):
         rows = code[:, 0] == opcode
         code[rows, 1] = moved(code[rows, 1], starts)
     aggregates = conditions.aggregates.copy()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from confidence.pools import AttributeValues
 from eventbased.incremental.candidate_pool import RunBytecode
-from uncertain_cep.expressions.bytecode import BytecodeCompiler, strings_in
+from uncertain_cep.expressions.bytecode import BytecodeCompiler, Ranks, strings_in
 from uncertain_cep.expressions.codes import places_in, sorted_strings
 from uncertain_cep.expressions.vectorised import Values
 from uncertain_cep.expressions.whole_numbers import with_checks
@@ -94,7 +94,7 @@ class RunPredicates:
             column: Values(np.zeros(0, dtype=np.int64), None) for column in self.columns
         }
         first = np.zeros(len(self._components), dtype=np.int64)
-        compiler = BytecodeCompiler(self._components, first, nothing, ranks)
+        compiler = BytecodeCompiler(self._components, first, nothing, Ranks(ranks, self._strings))
         for column in self.columns:
             compiler.slot(column)
         start = [0]

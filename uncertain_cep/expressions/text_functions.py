@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -69,7 +71,21 @@ def _matches(text: Any, pattern: Any) -> Any:
 
 
 def _like(text: Any, pattern: Any, escape: Any = None) -> Any:
-    return pc.match_substring_regex(text, like_regex(constant_of(pattern), escape and constant_of(escape)))
+    if escape is None:
+        return _asked(lambda texts, like: pc.match_substring_regex(texts, like_regex(like)), _is_like)(
+            text, pattern
+        )
+    return pc.match_substring_regex(text, like_regex(constant_of(pattern), constant_of(escape)))
+
+
+def _is_like(text: str, pattern: str) -> bool:
+    return _compiled(pattern).match(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # Python has another sign for the end of a text.
+    return re.compile(like_regex(pattern).removesuffix("z") + "Z")
 
 
 def _ilike(text: Any, pattern: Any, escape: Any = None) -> Any:

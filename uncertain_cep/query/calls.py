@@ -8,7 +8,15 @@ from typing import Final, cast
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import syntax
 from uncertain_cep.query.checker import did_you_mean
-from uncertain_cep.query.functions import DATE_PARTS, FUNCTIONS, MOST_DIGITS, TYPES, ZONED, Function
+from uncertain_cep.query.functions import (
+    DATE_PARTS,
+    FUNCTIONS,
+    MOST_DIGITS,
+    TYPES,
+    ZONED,
+    Function,
+    Parameter,
+)
 from uncertain_cep.query.kinds import NUMBERS, Kinds, as_text, remedy, shown, text_columns
 from uncertain_cep.query.text_patterns import groups_of, like_regex, regex_fault
 from uncertain_cep.query.typed import KIND_NAMES, Apply, Constant, Kind, Operator, TypedExpression
@@ -110,12 +118,18 @@ class Calls(Kinds):
         sign = _spelled(call)
         if not self._takes(sign, "text", operands[0], call.arguments[0].position):
             return None
+        by_column = call.function != "regexp" and len(operands) == 2
+        needed: Parameter = "text" if by_column else "text constant"
         for operand, argument in zip(operands[1:], call.arguments[1:], strict=True):
-            if not self._takes(sign, "text constant", operand, argument.position):
+            if not self._takes(sign, needed, operand, argument.position):
                 return None
         function = cast("Operator", call.function)
         if "null" in [operand.kind for operand in operands]:
             return Apply(function, tuple(operands), "null")
+        if not isinstance(operands[1], Constant):
+            if function == "ilike":
+                operands = [Apply("lower", (operand,), "string") for operand in operands]
+            return Apply("like", tuple(operands), "bool")
         pattern, *escape = (str(cast("Constant", operand).value) for operand in operands[1:])
         if escape and (call.function == "regexp" or len(escape[0]) != 1):
             message = "ESCAPE takes one character, and belongs to LIKE: LIKE '100!%' ESCAPE '!'"

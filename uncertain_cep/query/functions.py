@@ -19,6 +19,7 @@ from uncertain_cep.query.typed import (
 
 __all__ = [
     "ALIASES",
+    "BETWEEN_EVENTS",
     "DATE_PARTS",
     "FUNCTIONS",
     "MOST_DIGITS",
@@ -101,6 +102,9 @@ TYPES: Final[dict[str, Kind]] = {
     "boolean": "bool", "bool": "bool",
 }  # fmt: skip
 """What CAST makes values into. All whole numbers have 64 bits, as have all others."""
+
+BETWEEN_EVENTS: Final = frozenset({"contains", "starts_with", "like"})
+"""Functions of text that two events of a match may be compared by."""
 
 DATE_PARTS: Final = (
     "microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year",

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, cast
 from uncertain_cep.query import syntax
 from uncertain_cep.query.calls import Calls
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS, format_expression
-from uncertain_cep.query.functions import by_row, speaks_of_one_event
+from uncertain_cep.query.functions import BETWEEN_EVENTS, by_row, speaks_of_one_event
 from uncertain_cep.query.kinds import NUMBERS, as_text, remedy, shown, text_columns, time_between
 from uncertain_cep.query.parameters import guessed
 from uncertain_cep.query.syntax import Expression
@@ -57,10 +57,11 @@ class Binding(Calls):
         stack: list[TypedExpression] = [typed]
         while stack:
             part = stack.pop()
-            if by_row(part) and not speaks_of_one_event(columns_in(part)):
+            between = isinstance(part, Apply) and part.operator in BETWEEN_EVENTS
+            if by_row(part) and not between and not speaks_of_one_event(columns_in(part)):
                 self.refuse(
                     f"{shown(part)} is worked out for one event at a time: compare events with each other, "
-                    "such as LOWER(a.x) = LOWER(b.x), or return it",
+                    "such as LOWER(a.x) = LOWER(b.x) or CONTAINS(a.x, b.x), or return it",
                     expression.position,
                 )
             stack.extend(part.operands if isinstance(part, Apply) else ())

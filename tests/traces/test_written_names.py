@@ -1,4 +1,4 @@
-"""Months in ten languages, and zones that have names: each is read, or refused, and none is another one."""
+"""Months in eleven languages, and zones with names: each is read, or refused, and none is another one."""
 
 from __future__ import annotations
 
@@ -70,6 +70,7 @@ LOGS = {
     "5 de maio de 2024 10:00:00 INFO comeco": "2024-05-05 10:00:00",
     "05 października 2023 10:00:00 INFO x": "2023-10-05 10:00:00",
     "2024-05-31 12:00:00.000 CEST [12] LOG:  x": "2024-05-31 10:00:00",
+    "31 мая 2024 10:00:00 INFO Запуск": "2024-05-31 10:00:00",
     "[31/May/2024 12:00:00 JST] x": "2024-05-31 03:00:00",
     "[2024.05.31-10.00.00:000][  0]LogInit: x": "2024-05-31 10:00:00",
 }
@@ -89,7 +90,7 @@ def test_logs_with_names_get_right_times(line: str, tmp_path: Path, invoke: Invo
 @pytest.mark.parametrize(
     "line",
     [
-        "05 марта 2024 10:00:00 INFO x",
+        "05 березня 2024 10:00:00 INFO x",
         "05-kesäkuu-2024 10:00:00 x",
         "2024-05-31 12:00:00.000 EST [12] LOG:  x",
     ],
@@ -99,4 +100,5 @@ def test_times_that_cannot_be_told_get_no_schema(line: str, tmp_path: Path, invo
     log.write_text(f"{line}\n" * 3, "utf-8")
     result = invoke("init", log, "-o", tmp_path)
     assert result.exit_code == 2
+    assert ("its stamps are in EST, a zone of several places" in result.stderr) == ("EST" in line)
     assert not (tmp_path / "schema.toml").exists()

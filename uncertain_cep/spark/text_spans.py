@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from uncertain_cep.timeline.domain import is_text
 from uncertain_cep.traces.bounded import LONGEST_LINE
 from uncertain_cep.traces.documents import are_documents
-from uncertain_cep.traces.file_kinds import kind_of
+from uncertain_cep.traces.file_kinds import columns_declared, kind_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile, delimiter_of
 from uncertain_cep.traces.instants import zoned_rows
 from uncertain_cep.traces.reading_steps import Step
@@ -44,6 +44,7 @@ def in_spans(file: TraceFile, steps: Sequence[Step], options: FileOptions) -> li
         size = file.path.stat().st_size
         if (
             compression_of(file.path) is None
+            and columns_declared(file.path, options) is None
             and not has_wide_letters(file.path)
             and size >= 2 * BYTES_PER_SPAN
         ):

@@ -18,7 +18,7 @@ from uncertain_cep.traces.file_kinds import delimiter_in, kind_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, delimiter_of, read_file
 from uncertain_cep.traces.item_lists import lists_to_explode, with_fields_of_items
 from uncertain_cep.traces.joined_stamps import joined_name, with_joined
-from uncertain_cep.traces.log_forms import TIME, LogForm, base_of, form_of
+from uncertain_cep.traces.log_forms import TIME, LogForm, ambiguous_zone, base_of, form_of
 from uncertain_cep.traces.nested import leaf_names, with_fields
 from uncertain_cep.traces.stamp_columns import StampColumn, names_host, stamp_column, words_of
 from uncertain_cep.traces.standard_input import is_spooled
@@ -110,10 +110,13 @@ def _group_of(file: TraceFile, options: FileOptions, left_out: list[str]) -> Gro
     if kind == "text":
         form = form_of(file.path, options.encoding)
         if form is None:
-            left_out.append(
-                f"{file.path.name}: its lines have no stamps that are known: write an expression for them "
-                "into [extract]"
+            named_zone = ambiguous_zone(file.path, options.encoding)
+            unread = "its lines have no stamps that are known: write an expression for them into [extract]"
+            zoned = (
+                f"its stamps are in {named_zone}, a zone of several places: write an expression into "
+                '[extract] that leaves it out, and say the place, time_zone = "Continent/City"'
             )
+            left_out.append(f"{file.path.name}: {unread if named_zone is None else zoned}")
             return None
         extract = tuple((LINE, pattern) for pattern in form.patterns)
         of_form = replace(

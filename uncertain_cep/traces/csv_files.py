@@ -16,8 +16,10 @@ from uncertain_cep.config.limits import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.arrow_files import python_file
 from uncertain_cep.traces.bounded import CSV_BLOCKS, header_names, long_line_fault, straddles
+from uncertain_cep.traces.declared_columns import table_without_directives
 from uncertain_cep.traces.exact_numbers import WatchedStream, marked, with_exact_numbers
 from uncertain_cep.traces.faulty_rows import shown
+from uncertain_cep.traces.file_kinds import columns_declared
 from uncertain_cep.traces.file_options import FileOptions
 from uncertain_cep.traces.ragged import read_ragged
 from uncertain_cep.traces.unpacking import unpacked
@@ -57,17 +59,22 @@ def read_csv(
     """Return the rows of a CSV file, or of a span of its bytes, of these columns only."""
     import pyarrow.csv as pacsv
 
+    declared = columns_declared(path, options)
+    nulls = ["", *options.nulls, *(() if declared is None else declared.nulls)]
     convert = pacsv.ConvertOptions(
         include_columns=columns,
         # Given types are converted afterwards, where the row of a bad value can be told.
         column_types=dict.fromkeys(
             (*(name for name, _ in options.types), *options.texts, *options.as_text), pa.string()
         ),
-        null_values=["", *options.nulls],
+        null_values=nulls,
         strings_can_be_null=True,
     )
     # Without newlines_in_values Arrow may cut a value that holds a line break in two, and say nothing.
-    parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    has_quotes = declared is None or declared.is_quoted
+    parse = pacsv.ParseOptions(
+        delimiter=delimiter, newlines_in_values=has_quotes, quote_char='"' if has_quotes else False
+    )
     if options.columns_by is not None:
         convert.include_columns, convert.include_missing_columns = columns or (), True
         with opened_table(path, options) as stream:
@@ -101,7 +108,7 @@ def read_csv(
         as_text = pacsv.ConvertOptions(
             include_columns=names,
             column_types=dict.fromkeys(names, pa.string()),
-            null_values=["", *options.nulls],
+            null_values=nulls,
             strings_can_be_null=True,
         )
         return _csv_table(partial(opened_table, path, options, span), parse, as_text, named)
@@ -142,7 +149,9 @@ def _with_texts(table: pa.Table, path: Path, options: FileOptions) -> pa.Table:
 
 def opened_table(path: Path, options: FileOptions, span: tuple[int, int] | None = None) -> Any:
     """Return a stream of a CSV file as UTF-8, without the lines before its names."""
-    return unpacked(path, span, encoding=options.encoding, skip_rows=options.skip_rows)
+    stream = unpacked(path, span, encoding=options.encoding, skip_rows=options.skip_rows)
+    declared = columns_declared(path, options)
+    return stream if declared is None else table_without_directives(stream, declared)
 
 
 def _read_blocks(

@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import ignoring
+from uncertain_cep.traces.declared_columns import DeclaredColumns, declared_columns
 from uncertain_cep.traces.file_options import SUFFIXES, FileOptions
 from uncertain_cep.traces.readers import LOOKED_AT
 from uncertain_cep.traces.text_lines import LINE
 from uncertain_cep.traces.unpacking import COMPRESSIONS, unpacked
 
-__all__ = ["content_kind", "delimiter_in", "format_of", "kind_of", "stem_suffix"]
+__all__ = ["columns_declared", "content_kind", "delimiter_in", "format_of", "kind_of", "stem_suffix"]
 
 _ROTATED: Final = re.compile(
     r"[._-](?:[0-9]{1,4}|[0-9]{4}-?[0-9]{2}-?[0-9]{2}(?:[T_.-]?[0-9]{2}(?:[:_-]?[0-9]{2}){0,2})?|old|bak|prev)$"
@@ -49,7 +50,8 @@ def format_of(path: Path) -> str | None:
 def kind_of(path: Path, options: FileOptions = _DEFAULT) -> str | None:
     """Return the format of a file: the one given, or what its name says, or None.
 
-    A log of JSON lines is JSON, unless an expression for lines of text fits it. A file whose name says
+    A log of JSON lines is JSON, unless an expression for lines of text fits it. One that names its columns
+    is a table, unless there is an expression for lines of text. A file whose name says
     nothing is JSON if it begins so, and text if there is an expression for lines of text.
     """
     if options.format is not None:
@@ -57,9 +59,24 @@ def kind_of(path: Path, options: FileOptions = _DEFAULT) -> str | None:
     kind = format_of(path)
     if kind in ("text", None) and _holds_json(path, options):
         return "json"
+    if columns_declared(path, options) is not None:
+        return "csv"
     if kind is None and any(column == LINE for column, _ in options.extract) and content_kind(path) == "text":
         return "text"
     return kind
+
+
+def columns_declared(path: Path, options: FileOptions) -> DeclaredColumns | None:
+    """Return the columns that a log names; None if it names none, or a schema says how it is read."""
+    by_expression = any(column == LINE for column, _ in options.extract)
+    if (
+        options.format is not None
+        or options.columns
+        or by_expression
+        or format_of(path) not in ("text", None)
+    ):
+        return None
+    return declared_columns(path, options.encoding)
 
 
 def content_kind(path: Path) -> str | None:

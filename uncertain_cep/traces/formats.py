@@ -34,7 +34,7 @@ from uncertain_cep.traces.extracting import (
     with_extracted,
 )
 from uncertain_cep.traces.faulty_rows import IN_ORDER, ROW, row_faults, unreadable_rows
-from uncertain_cep.traces.file_kinds import content_kind, format_of, kind_of, stem_suffix
+from uncertain_cep.traces.file_kinds import columns_declared, content_kind, format_of, kind_of, stem_suffix
 from uncertain_cep.traces.file_options import COLUMN_TYPES, FILE_FORMATS, ColumnType, FileOptions
 from uncertain_cep.traces.folders import contents_of_folder
 from uncertain_cep.traces.frames import takeable
@@ -448,6 +448,8 @@ def naming_file(path: Path) -> Iterator[None]:
 def delimiter_of(path: Path, options: FileOptions) -> str:
     """Return the delimiter between the values of a CSV file."""
     named = stem_suffix(path) if options.format is None else f".{options.format}"
+    if (declared := columns_declared(path, options)) is not None:
+        return declared.delimiter
     return options.delimiter or ("\t" if named == ".tsv" else ",")
 
 

@@ -19,12 +19,12 @@ from uncertain_cep.traces.line_layouts import layouts_of
 from uncertain_cep.traces.log_presets import RESTS, ColumnType
 from uncertain_cep.traces.program_presets import PRESETS
 from uncertain_cep.traces.stamp_columns import stamp_column
-from uncertain_cep.traces.stamp_shapes import StampShape, likeliest_shapes, stamp_in
+from uncertain_cep.traces.stamp_shapes import StampShape, likeliest_shapes, stamp_in, unread_zone
 from uncertain_cep.traces.text_lines import CONTINUATION, record_blocks
 from uncertain_cep.traces.time_formats import TimeFormat, told_with
 from uncertain_cep.traces.unpacking import unpacked
 
-__all__ = ["TIME", "LogForm", "base_of", "form_of"]
+__all__ = ["TIME", "LogForm", "ambiguous_zone", "base_of", "form_of"]
 
 TIME: Final = "time"
 """The column of the stamps of all forms."""
@@ -91,6 +91,11 @@ def form_of(path: Path, encoding: str | None = None) -> LogForm | None:
     if usual is not None and (usual.share >= _NEARLY_ALL or usual.begins is not None):
         return usual
     return _general_form(_lines(path, encoding), usual) or usual
+
+
+def ambiguous_zone(path: Path, encoding: str | None = None) -> str | None:
+    """Return the zone of several offsets that the stamps of a log name; None if they name none."""
+    return unread_zone(_lines(path, encoding))
 
 
 def _records(

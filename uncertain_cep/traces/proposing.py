@@ -285,17 +285,22 @@ def _schema(
 
 def _above(events: Sequence[ProposedEvents], options: FileOptions) -> list[str]:
     """Return the lines of a schema that hold for all tables."""
-    shortest = min(proposed.length for proposed in events)
+    lengths = [proposed.length for proposed in events]
+
+    def measures(unit: str) -> bool:
+        ticks = UNIT_NANOSECONDS[unit]
+        return all(length > ticks and length % ticks == 0 for length in lengths)
+
     # Events of one stamp may have happened in any order.
-    tick = next(
-        unit for unit in ("min", "s", "ms", FINEST) if shortest > UNIT_NANOSECONDS[unit] or unit == FINEST
-    )
+    tick = next(unit for unit in ("min", "s", "ms", FINEST) if unit == FINEST or measures(unit))
     text = [] if options.format is None else [f'format = "{options.format}"']
     if options.encoding is not None:
         text += [
             "# The text is not UTF-8. Are letters wrong, name another.",
             f'encoding = "{options.encoding}"',
         ]
+    if options.columns:
+        text += ["# The files have no line of names.", f"columns = {listed(options.columns)}"]
     if options.skip_rows:
         text += ["# So many lines stand before the line of names.", f"skip_rows = {options.skip_rows}"]
     if options.delimiter is not None:

@@ -22,12 +22,12 @@ from uncertain_cep.traces.written_names import (
     any_name,
 )
 
-__all__ = ["REACH", "LineStamp", "StampShape", "likeliest_shapes", "stamp_in"]
+__all__ = ["REACH", "LineStamp", "StampShape", "likeliest_shapes", "stamp_in", "unread_zone"]
 
 REACH: Final = 60
 """Characters of a line within which its stamp begins."""
 
-_MONTH: Final = "[A-Za-z\u00c0-\u017e]{3,13}"
+_MONTH: Final = "[A-Za-z\u00c0-\u017e\u0400-\u04ff]{3,13}"
 _WEEKDAY: Final = "[A-Z][a-z]{2,8}"
 _MONTH_NAMES: Final = any_name(MONTH_NAMES)
 _ENGLISH: Final = any_name(ENGLISH_MONTHS)
@@ -36,7 +36,7 @@ _WEEKDAY_NAMES: Final = "(?i:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
 _OFFSET: Final = "[+-](?:0[0-9]|1[0-4]):?(?:00|15|30|45)"
 _ZONE: Final = rf"(?:Z|{'|'.join(sorted(ZONES, key=len, reverse=True))}|{_OFFSET})"
 _USUAL_ZONE: Final = f"(?:Z|UTC|GMT|{_OFFSET})"
-_UNREAD_ZONE: Final = re.compile(rf" ?(?:{'|'.join(AMBIGUOUS_ZONES)})\b")
+_UNREAD_ZONE: Final = re.compile(rf" ?({'|'.join(AMBIGUOUS_ZONES)})\b")
 _UNREAD_DAY: Final = re.compile(
     r"(?:[0-9]{1,2}\.?[-/ ]*(?:de )?[^\W\d_]{3,}\.?[-/, ]*(?:de )?(?:[0-9]{4}|[0-9]{2})"
     r"|[0-9]{4}[-/.][0-9]{2}[-/.][0-9]{2})[\sT,:]+(?:at )?$"
@@ -290,6 +290,18 @@ def likeliest_shapes(lines: Sequence[str]) -> list[StampShape]:
                 counts[shape] += 1
                 places.setdefault(shape, []).append(stamp.begin)
     return _chosen(lines, counts, places)
+
+
+def unread_zone(lines: Sequence[str]) -> str | None:
+    """Return the first zone of several offsets that stands behind a stamp; None if there is none."""
+    for line in lines:
+        for family in _families():
+            match = family.expression.search(line[: 2 * REACH])
+            if match is not None and match.start() <= REACH and _shape_of(family, match) is not None:
+                if zone := _UNREAD_ZONE.match(line, match.end()):
+                    return zone[1]
+                break
+    return None
 
 
 def _chosen(

@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow as pa
 
 from uncertain_cep.errors import TraceError, ignoring
-from uncertain_cep.traces.file_kinds import kind_of
+from uncertain_cep.traces.file_kinds import columns_declared, kind_of
 from uncertain_cep.traces.file_options import FileOptions
 from uncertain_cep.traces.formats import TraceFile, delimiter_of
 from uncertain_cep.traces.unpacking import has_wide_letters, unpacked
@@ -37,9 +37,43 @@ def with_text_options(files: Sequence[TraceFile], options: FileOptions) -> FileO
     skipped = {
         _lines_before(path, delimiter_of(path, options), options)
         for path, kind in kinds.items()
-        if kind == "csv"
+        if kind == "csv" and columns_declared(path, options) is None
     }
-    return replace(options, skip_rows=skipped.pop()) if len(skipped) == 1 else options
+    options = replace(options, skip_rows=skipped.pop()) if len(skipped) == 1 else options
+    named = {_known_columns(path, options) for path, kind in kinds.items() if kind == "csv"}
+    return replace(options, columns=named.pop()) if len(named) == 1 else options
+
+
+_OF_POSTGRESQL: Final = (
+    "log_time", "user_name", "database_name", "process_id", "connection_from", "session_id",
+    "session_line_num", "command_tag", "session_start_time", "virtual_transaction_id", "transaction_id",
+    "error_severity", "sql_state_code", "message", "detail", "hint", "internal_query",
+    "internal_query_pos", "context", "query", "query_pos", "location", "application_name",
+    "backend_type", "leader_pid", "query_id",
+)  # fmt: skip
+"""The columns of PostgreSQL's csvlog (its manual, "Using CSV-Format Log Output"); older ones have fewer."""
+
+_FEWEST_OF_POSTGRESQL: Final = 23
+_SEVERITIES: Final = frozenset(
+    (
+        "DEBUG", "DEBUG1", "DEBUG2", "DEBUG3", "DEBUG4", "DEBUG5", "LOG", "INFO", "NOTICE", "WARNING",
+        "ERROR", "FATAL", "PANIC",
+    )
+)  # fmt: skip
+
+
+def _known_columns(path: Path, options: FileOptions) -> tuple[str, ...]:
+    """Return the names of the columns of a file without a line of names, if its first row tells them."""
+    if options.columns or delimiter_of(path, options) != ",":
+        return options.columns
+    with ignoring(OSError, ValueError, EOFError, TraceError, pa.ArrowException, csv.Error):
+        with unpacked(path, encoding=options.encoding) as stream:
+            lines = bytes(stream.read(_PIECE)).decode("utf-8-sig", "replace").splitlines(keepends=True)
+        row = next(csv.reader(lines), [])
+        is_known = _FEWEST_OF_POSTGRESQL <= len(row) <= len(_OF_POSTGRESQL)
+        if is_known and row[_OF_POSTGRESQL.index("error_severity")] in _SEVERITIES:
+            return _OF_POSTGRESQL[: len(row)]
+    return ()
 
 
 def _encoding(path: Path) -> str | None:

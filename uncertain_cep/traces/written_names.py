@@ -1,4 +1,4 @@
-"""Names of months in ten languages, and abbreviations of time zones that mean one offset."""
+"""Names of months in eleven languages, and abbreviations of time zones that mean one offset."""
 
 from __future__ import annotations
 
@@ -44,6 +44,10 @@ _LANGUAGES: Final = (
     # Czech
     "led úno bře dub kvě čvn čvc srp zář říj lis pro",
     "ledna února března dubna května června července srpna září října listopadu prosince",
+    # Russian
+    "янв фев мар апр май июн июл авг сен окт ноя дек",
+    "января февраля марта апреля мая июня июля августа сентября октября ноября декабря",
+    "янв февр март апр мая июня июля авг сент окт нояб дек",
 )
 
 

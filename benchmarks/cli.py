@@ -43,6 +43,7 @@ _MAIN: Final = {
     "groups": "groups",
     "language": "language",
     "plans": "plans",
+    "rules": "many_rules",
     "threads": "multicore",
     "memory": "memory",
     "spark": "spark_job",

@@ -269,6 +269,9 @@ def _conditions(draw: st.DrawFn, names: list[str], tied: str | None = None) -> C
         return Condition(text, (one,), lambda x: _SIGNS[sign](x[1] - x[0], bound))
     if kind == "relation":
         relation = draw(sampled_from(sorted(RELATIONS)))
+        if tied is None and relation == "OVERLAPS" and draw(st.booleans()):
+            text = f"NOT ({one} OVERLAPS {other})"
+            return Condition(text, (one, other), lambda x, y: not _overlaps(x, y))
         return Condition(f"{one} {relation} {other}", (one, other), RELATIONS[relation])
     sign, bound = draw(sampled_from(sorted(_SIGNS))), draw(st.integers(-2, 3))
     parts = draw(sampled_from([("begin", "end"), ("end", "begin"), ("end", "end"), ("begin", "begin")]))

@@ -287,13 +287,48 @@ def test_other_functions_refuse_them() -> None:
     [
         ("AND(A a, A b) WHERE a OVERLAPS b.x WITHIN 5", "OVERLAPS is between two variables"),
         ("AND(A a, A b) WHERE TIME(a.middle) < TIME(b.end) WITHIN 5", "TIME(a.begin) or TIME(a.end)"),
-        ("AND(A a, A b) WHERE NOT (a OVERLAPS b) WITHIN 5", "stands by itself"),
+        ("AND(A a, A b) WHERE NOT (a CONTAINS b) WITHIN 5", "stands by itself"),
+        ("AND(A a, A b) WHERE NOT (NOT (a OVERLAPS b)) WITHIN 5", "stands by itself"),
+        ("AND(A a, A b) WHERE NOT (a OVERLAPS b AND a.id < b.id) WITHIN 5", "stands by itself"),
+        ("AND(A a, A b) WHERE a.id < b.id OR NOT (a OVERLAPS b) WITHIN 5", "stands by itself"),
     ],
 )
 def test_relations_say_what_is_wrong(query: str, message: str) -> None:
     with pytest.raises(uc.UncertainCepError) as refused:
         uc.parse(f"PATTERN {query}")
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (
+            "SEQ(A a, !P n, A b) WHERE NOT (n OVERLAPS a) WITHIN 20",
+            "n, which is negated: write two negations",
+        ),
+        ("AND(A a, P+ p[]) WHERE NOT (p OVERLAPS a) WITHIN 20", "p, which takes several events"),
+        ("AND(A a, A b) WHERE NOT (a OVERLAPS b) WITHIN 20 RETURN PROBABILITY", "NOT (.. OVERLAPS ..)"),
+    ],
+)
+def test_what_cannot_be_apart_is_refused(query: str, message: str) -> None:
+    events = pa.table({"type": ["A", "P"], "id": [1, 2], "lower": [0, 2], "upper": [4, 6]})
+    with pytest.raises(uc.QueryError) as refused:
+        uc.match(events, f"PATTERN {query}")
+    assert message in str(refused.value)
+
+
+def test_points_that_are_apart() -> None:
+    """On 5 ticks each, 3 of them of both: 3 of 25 worlds have them at one tick."""
+    events = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [0, 2], "upper": [4, 6], "x": [1, 1]})
+    query = "PATTERN AND(A a, B b) WHERE NOT (a OVERLAPS b) WITHIN 20"
+    (row,) = uc.match(events, query).to_pylist()
+    assert row["confidence"] == pytest.approx(22 / 25)
+    assert (row["range_lower"], row["range_upper"]) == (0, 6)
+    assert "NOT (a OVERLAPS b)" in uc.explain(query, events)
+    expected = uc.match(events, f"{query} RETURN EXPECTED COUNT").to_pylist()
+    assert expected == [{"expected_count": pytest.approx(22 / 25)}]
+    (row,) = uc.match(events, "PATTERN SEQ(A a, B b) WHERE NOT (a OVERLAPS b) WITHIN 20").to_pylist()
+    assert row["confidence"] == pytest.approx(19 / 25)
 
 
 def test_points_have_relations_but_no_length() -> None:

@@ -15,10 +15,12 @@ from uncertain_cep.query.checker import check
 from uncertain_cep.query.gap_strategies import NamedGaps, named_gaps
 from uncertain_cep.query.group_keys import GroupKey, bound_keys
 from uncertain_cep.query.inference import Binding
+from uncertain_cep.query.span_relations import APART
 from uncertain_cep.query.syntax import (
     AllAttributes,
     Attribute,
     Binary,
+    Call,
     Component,
     Duration,
     Equivalence,
@@ -192,6 +194,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     predicates += [bound for component in components_of(query.pattern) for bound in _bounds(component)]
     assert query.window is not None
     window = _ticks(query.window, domain, binding, "WITHIN", counting=counting)
+    times = _apart(times, query, window, binding)
     by, every, days = _bound_expected_count(query, domain, binding)
     keys = bound_keys(query, binding)
     if query.probability is not None and query.probability.every is not None:
@@ -238,13 +241,18 @@ def _bound_conditions(
     predicates: list[TypedExpression] = []
     equivalences: dict[str, None] = {}
     times: list[TimeCondition] = []
-    for condition in query.where:
+    for number, condition in enumerate(query.where):
         if any(isinstance(part, Time) for part in expressions_in(condition)):
+            differences = differences_of(with_leaves(condition, _counted))
             ends = [
                 _bound_time_condition(
                     difference, condition.position, domain, binding, counting=counting, lasting=lasting
                 )
-                for difference in differences_of(with_leaves(condition, _counted))
+                for difference in differences
+            ]
+            ends = [
+                end if end is None or one.side is None else replace(end, apart=(number, one.side))
+                for end, one in zip(ends, differences, strict=True)
             ]
             # Times that cancel are mentioned, too.
             spoken = [part for part in expressions_in(condition) if isinstance(part, Time)]
@@ -261,6 +269,33 @@ def _bound_conditions(
             if typed is not None:
                 predicates.append(typed)
     return predicates, equivalences, times
+
+
+def _apart(
+    times: Sequence[TimeCondition], query: Query, window: int, binding: Binding
+) -> list[TimeCondition]:
+    """Return conditions on times, those of events that are apart with the bound that the window sets.
+
+    Faults are noted of variables that cannot be apart.
+    """
+    spoken = {name for time in times if time.apart is not None for name in time.variables}
+    if not spoken:
+        return list(times)
+    position = next(
+        part.position
+        for condition in query.where
+        for part in expressions_in(condition)
+        if isinstance(part, Call) and part.function == APART
+    )
+    for component in components_of(query.pattern):
+        if component.variable in spoken and (component.negated or component.kleene):
+            what = "is negated: write two negations, one BEFORE and one AFTER"
+            if component.kleene:
+                what = "takes several events: write what each of them is, BEFORE or AFTER"
+            binding.refuse(f"NOT (.. OVERLAPS ..) of {component.variable}, which {what}", position)
+    if query.probability is not None:
+        binding.refuse("RETURN PROBABILITY takes no NOT (.. OVERLAPS ..) yet", position)
+    return [time if time.apart is None else replace(time, ticks=-min(window, 2**61)) for time in times]
 
 
 def _as_one(ends: Sequence[TimeCondition], times: frozenset[tuple[str, Element]]) -> list[TimeCondition]:

@@ -15,7 +15,7 @@ from uncertain_cep.plurals import counted
 from uncertain_cep.query import syntax
 from uncertain_cep.query.foreign import as_written_here
 from uncertain_cep.query.functions import FUNCTIONS, function_name, nearest_function
-from uncertain_cep.query.span_relations import duration_of, related
+from uncertain_cep.query.span_relations import apart, duration_of, related
 from uncertain_cep.query.spelling import unit_meant
 from uncertain_cep.query.syntax import Expression, Position, children_of, expressions_in
 from uncertain_cep.query.typed import (
@@ -96,6 +96,8 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
         super().__init__(visit_tokens=False)
         self._text = text
         self._copies = 0
+        self._overlapping: dict[int, tuple[Expression, str, str]] = {}
+        """Conditions with OVERLAPS by their identities, and the two variables."""
 
     def _refuse(self, message: str, position: Position, expected: SequenceOf[str] = ()) -> NoReturn:
         raise QuerySyntaxError(
@@ -120,6 +122,10 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
         return syntax.Binary(operator, left, right, place_of(tokens[middle - 1]))
 
     def negation(self, children: list[Any]) -> Expression:
+        overlapping = self._overlapping.get(id(children[1]))
+        if overlapping is not None:
+            _, first, second = overlapping
+            return apart(first, second, place_of(children[0]))
         return syntax.Unary("not", children[1], place_of(children[0]))
 
     def comparison(self, children: list[Any]) -> Expression:
@@ -255,7 +261,10 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
         if not isinstance(left, syntax.Variable) or not isinstance(right, syntax.Variable):
             message = f"{token.upper()} is between two variables, such as a {token.upper()} b"
             self._refuse(message, place_of(token))
-        return related(left.name, token.lower(), right.name, place_of(token))
+        condition = related(left.name, token.lower(), right.name, place_of(token))
+        if token.lower() == "overlaps":
+            self._overlapping[id(condition)] = condition, left.name, right.name
+        return condition
 
     def constant(self, children: list[Token]) -> Expression:
         value = {"TRUE": True, "FALSE": False, "NULL": None}[children[0].type]

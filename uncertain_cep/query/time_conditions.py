@@ -67,6 +67,11 @@ class TimeCondition:
 
     Both ends of a BETWEEN are one condition, and a time may cancel.
     """
+    apart: tuple[int, Literal[0, 1]] | None = None
+    """Of ``NOT (x OVERLAPS y)``, its number and side: ``later - earlier >= 1`` holds on one of the two sides.
+
+    The bound itself says no more than the window.
+    """
 
     @property
     def mentions(self) -> frozenset[tuple[str, Element]]:
@@ -129,6 +134,8 @@ class TimeCondition:
 
     def text(self, domain: TimeDomain) -> str:
         """Return the condition as a query would write it."""
+        if self.apart is not None and self.earlier is not None:
+            return f"NOT ({self.earlier.variable} OVERLAPS {self.later.variable})"
         parts = [format_expression(self.numbers)] if self.numbers is not None else []
         parts += [f"{'' if sign > 0 else '-'}{format_expression(column)}" for sign, column in self.moments]
         is_moment = self.earlier is None and not self.moments

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, cast
 
+from uncertain_cep.query.span_relations import APART
 from uncertain_cep.query.syntax import Binary, Call, Expression, Index, Position, Time, Unary, expressions_in
 
 __all__ = ["Comparison", "Difference", "NoDifferenceError", "differences_of"]
@@ -34,10 +35,14 @@ class Difference:
     comparison: Comparison
     terms: tuple[tuple[int, Expression], ...]
     """The terms of the sum without TIME, each with its sign."""
+    side: Literal[0, 1] | None = None
+    """Of two differences of which one is to hold, which one this is."""
 
 
 def differences_of(condition: Expression) -> tuple[Difference, ...]:
     """Return the bounds on a difference of times that a condition with TIME sets: one, or for BETWEEN two.
+
+    Of two events that are apart there are two, each of a side, of which one holds.
 
     Raises
     ------
@@ -48,6 +53,9 @@ def differences_of(condition: Expression) -> tuple[Difference, ...]:
         value, low, high = condition.arguments
         pairs: tuple[tuple[Literal[">=", "<="], Expression], ...] = ((">=", low), ("<=", high))
         return tuple(_difference_of(Binary(sign, value, end, condition.position)) for sign, end in pairs)
+    if isinstance(condition, Call) and condition.function == APART:
+        begin, end, other_begin, other_end = cast("tuple[Time, ...]", condition.arguments)
+        return Difference(other_begin, end, ">=", (), 0), Difference(begin, other_end, ">=", (), 1)
     return (_difference_of(condition),)
 
 

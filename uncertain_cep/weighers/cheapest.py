@@ -14,9 +14,9 @@ from eventbased.gaps.fewer_offsets import Clocks
 from uncertain_cep.config.tuning import WEIGHER_PRICES
 from uncertain_cep.weighers.bounded_chains import BoundedChains
 from uncertain_cep.weighers.elimination import Elimination
+from uncertain_cep.weighers.exclusive_sums import weigh_by_lengths, weigh_by_sides
 from uncertain_cep.weighers.explicit import TooManySpoilersError
 from uncertain_cep.weighers.gap_chains import GapChains
-from uncertain_cep.weighers.held_lengths import weigh_by_lengths
 from uncertain_cep.weighers.held_offsets import Offsets
 from uncertain_cep.weighers.log import WeighingLog
 from uncertain_cep.weighers.match_model import MatchModel
@@ -77,17 +77,25 @@ class Weighing:
         CostlyMatchError
             If a match is too dear for all weighers, with the steps of the cheapest.
         """
-        spans = model.pattern.spans
-        if spans is not None and spans.times.length_laws is not None and model.count:
-            weigh_by_lengths(model, out, self._by_offsets)
+        if model.pattern.apart and model.count:
+            weigh_by_sides(model, out, self._by_lengths)
         else:
-            self._by_offsets(model, out)
+            self._by_lengths(model, out)
+        spans = model.pattern.spans
         if spans is not None and model.count:
             matches = model.matches
             lasting = np.isin(matches.component, spans.lasting)
             weight = spans.times.weight(model.candidates.row[matches.place], lasting, matches.start)
             out.confidence[:] = np.minimum(out.confidence * weight, 1.0)
             out.std_error[:] *= weight
+
+    def _by_lengths(self, model: MatchModel, out: Columns) -> None:
+        """Fill the answers of matches whose events are on certain sides of each other."""
+        spans = model.pattern.spans
+        if spans is not None and spans.times.length_laws is not None and model.count:
+            weigh_by_lengths(model, out, self._by_offsets)
+        else:
+            self._by_offsets(model, out)
 
     def _by_offsets(self, model: MatchModel, out: Columns) -> None:
         """Fill the answers of matches whose lengths have no explicit probabilities, or are held."""

@@ -224,6 +224,8 @@ def _literals(
             columns[end, event] = np.maximum(bounds_of_length[0], low), np.minimum(bounds_of_length[1], high)
     for instance, low, high in own_bounds(templates, shape, rows):
         i, j = instance.later, instance.earlier
+        if templates.conditions[instance.condition].apart in model.sides:
+            low = np.maximum(low, _STRICT)
         if j < 0:
             lower[:, i], upper[:, i] = np.maximum(lower[:, i], low), np.minimum(upper[:, i], high)
             continue

@@ -129,6 +129,12 @@ class MatchPattern:
         return TimeTemplates(self.plan, self._table, () if self.spans is None else self.spans.lasting)
 
     @cached_property
+    def apart(self) -> tuple[int, ...]:
+        """The pairs of events that are not to overlap, by number."""
+        numbers = (found.apart[0] for found in self.plan.bound.times if found.apart is not None)
+        return tuple(dict.fromkeys(numbers))
+
+    @cached_property
     def shapes(self) -> Shapes:
         """The literals and rules of matches, by the numbers of their events."""
         lasting = () if self.spans is None else self.spans.lasting
@@ -170,6 +176,8 @@ class ChosenEvents:
     """The offsets of clocks that are known; given them, times are independent."""
     lengths: Int64 | None = None
     """(k, s) int64. The lengths that are held, of the events of each match that last; -1: any."""
+    sides: tuple[tuple[int, int], ...] = ()
+    """Of pairs of events that are apart, by number, the side that is held: 0 for the first one before."""
 
     @property
     def count(self) -> int:

@@ -1,9 +1,10 @@
-"""Events that last whose lengths have explicit probabilities: each length in turn is held as certain."""
+"""Sums over what excludes each other: lengths with probabilities, and sides of events that are apart."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -17,9 +18,12 @@ from uncertain_cep.config.limits import MOST_OFFSETS
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import ChosenSpans, Columns
 
-__all__ = ["weigh_by_lengths"]
+__all__ = ["weigh_by_lengths", "weigh_by_sides"]
 
 Int64 = NDArray[np.int64]
+
+_MOST_SIDES: Final = 256
+"""Choices of sides that a match is summed over."""
 
 _AT_ONCE: Final = 1 << 14
 """Matches, each with a choice of lengths, that are weighed at once."""
@@ -47,7 +51,7 @@ def weigh_by_lengths(model: MatchModel, out: Columns, weigh: Callable[[MatchMode
     if (total > MOST_OFFSETS).any():
         n = int(np.argmax(total > MOST_OFFSETS))
         raise CostlyMatchError(n, int(min(total[n], 2.0**62)), limit=float(MOST_OFFSETS))
-    out.lower[:], out.upper[:], out.confidence[:], out.std_error[:] = UNBOUND, -UNBOUND, 0.0, 0.0
+    _begin(out)
     start = np.concatenate(([0], np.cumsum(total.astype(np.int64))))
     for begin in range(0, int(start[-1]), _AT_ONCE):
         checkpoint()
@@ -70,8 +74,31 @@ def weigh_by_lengths(model: MatchModel, out: Columns, weigh: Callable[[MatchMode
             match = int(which[error.match])
             raise CostlyMatchError(match, error.steps, error.events, error.limit) from None
         _add(out, which, answers, weight)
-    nothing = out.lower > out.upper
-    out.lower[nothing], out.upper[nothing] = 0, -1
+    _finish(out)
+
+
+def weigh_by_sides(model: MatchModel, out: Columns, weigh: Callable[[MatchModel, Columns], None]) -> None:
+    """Fill sums of what ``weigh`` fills where each pair of events that are apart has a side held.
+
+    Of two events that do not overlap one is before the other, and not the other before it: the sides exclude
+    each other.
+
+    Raises
+    ------
+    CostlyMatchError
+        If pairs are too many.
+    """
+    numbers = model.pattern.apart
+    if 1 << len(numbers) > _MOST_SIDES:
+        raise CostlyMatchError(0, 1 << len(numbers), limit=float(_MOST_SIDES))
+    _begin(out)
+    every = np.arange(model.count)
+    for choice in product((0, 1), repeat=len(numbers)):
+        checkpoint()
+        answers = Columns.empty(model.count)
+        weigh(replace(model, sides=tuple(zip(numbers, choice, strict=True))), answers)
+        _add(out, every, answers, np.ones(model.count))
+    _finish(out)
 
 
 def _lasting_rows(model: MatchModel, spans: ChosenSpans) -> Int64:
@@ -79,6 +106,17 @@ def _lasting_rows(model: MatchModel, spans: ChosenSpans) -> Int64:
     matches = model.matches
     lasting = np.isin(matches.component, spans.lasting)
     return np.asarray(model.candidates.row[matches.place[lasting]].reshape(model.count, len(spans.lasting)))
+
+
+def _begin(out: Columns) -> None:
+    """Fill sums of nothing."""
+    out.lower[:], out.upper[:], out.confidence[:], out.std_error[:] = UNBOUND, -UNBOUND, 0.0, 0.0
+
+
+def _finish(out: Columns) -> None:
+    """Empty the ranges of matches that nothing was added to."""
+    nothing = out.lower > out.upper
+    out.lower[nothing], out.upper[nothing] = 0, -1
 
 
 def _add(out: Columns, which: Int64, answers: Columns, weight: NDArray[np.float64]) -> None:

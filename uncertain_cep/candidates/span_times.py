@@ -8,6 +8,7 @@ are two times, uniform on their own bounds, with a bound of their difference; am
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -109,7 +110,7 @@ def with_ends(
     table = table.select(
         [name for name in table.column_names if name in plan.required_columns or name == kept]
     )
-    begin, end, length = spans.tightened()
+    begin, end, length = spans.tight
     names, domain = plan.names, plan.domain
     columns = dict(zip(table.column_names, table.columns, strict=True))
     count = table.num_rows
@@ -132,7 +133,7 @@ def with_ends(
         _without_ends(plan),
         extended,
         SpanTimes(
-            count, length, spans.share(begin, end, length), spans.lasts, spans.moved_as_one,
+            count, length, spans.share, spans.lasts, spans.moved_as_one,
             spans.laws_of_lengths(length),
         ),
     )  # fmt: skip
@@ -223,17 +224,16 @@ class _Spans:
     def faults(self) -> list[TraceFault]:
         """Return the faults of the spans, those of bounds that leave none as well."""
         if not self._faults:
-            begin, end, length = self.tightened()
+            begin, end, length = self.tight
             nothing = (begin.lower > begin.upper) | (end.lower > end.upper) | (length.lower > length.upper)
             self._note(nothing, "no begin and end are within all bounds of the span", None)
             if not self._faults:
-                self._note(
-                    self.share(begin, end, length) <= 0.0, "no begin and end are within all bounds", None
-                )
+                self._note(self.share <= 0.0, "no begin and end are within all bounds", None)
         return self._faults
 
-    def tightened(self) -> tuple[_Bounds, _Bounds, _Bounds]:
-        """Return bounds of begin, end and length without those that no pair meets; of true times."""
+    @cached_property
+    def tight(self) -> tuple[_Bounds, _Bounds, _Bounds]:
+        """Bounds of begin, end and length without those that no pair meets; of true times."""
         length = self._length
         begin, end = (
             _Bounds(bounds.lower - self._low, bounds.upper - self._high)
@@ -255,8 +255,10 @@ class _Spans:
         begin, end = (_Bounds(bounds.lower + self._low, bounds.upper + self._high) for bounds in (begin, end))
         return begin, end, length
 
-    def share(self, begin: _Bounds, end: _Bounds, length: _Bounds) -> Float64:
-        """Return the part of all pairs of begin and end that is possible, (n,)."""
+    @cached_property
+    def share(self) -> Float64:
+        """The part of all pairs of begin and end that is possible, (n,)."""
+        begin, end, length = self.tight
         width, height = (
             bounds.upper - bounds.lower - (self._high - self._low) + 1 for bounds in (begin, end)
         )

@@ -40,6 +40,9 @@ _MOST_ORDERS: Final = 24
 _MOST_TIMES: Final = 8
 """Times that are put in several orders."""
 
+_MOST_BITS: Final = 62
+"""Bits of a mask that are a whole number."""
+
 _EACH_TICK: Final = 20.0
 """What a tick of an event with explicit probabilities counts as."""
 
@@ -215,10 +218,15 @@ def _behind(part: ExplicitMatches) -> Iterator[tuple[Mask, Int64]]:
         behind &= ~(behind.transpose(0, 2, 1) & (np.arange(count)[:, None] <= np.arange(count)))
         # Literals that cannot be met put a time behind itself.
         possible = np.flatnonzero((np.diagonal(least, axis1=1, axis2=2) <= 0).all(axis=1))
-        _, first, kind = np.unique(
-            np.packbits(behind[possible].reshape(-1, count * count), axis=1), axis=0, return_index=True,
-            return_inverse=True,
-        )  # fmt: skip
+        masks = behind[possible].reshape(-1, count * count)
+        if count * count <= _MOST_BITS:
+            _, first, kind = np.unique(
+                masks @ (1 << np.arange(count * count)), return_index=True, return_inverse=True
+            )
+        else:
+            _, first, kind = np.unique(
+                np.packbits(masks, axis=1), axis=0, return_index=True, return_inverse=True
+            )
         for number, n in enumerate(possible[first].tolist()):
             which = piece.start + possible[kind.ravel() == number]
             yield behind[n], which if each > 1 else np.arange(len(part.which))

@@ -14,6 +14,8 @@ from tests.needs import lacking
 from tests.reporting.pages import Shown
 from tests.reporting.test_facts import EVENTS, HOSTILE, QUERY, many
 from tests.reporting.test_occurrences import EVENTS as KEYED
+from tests.reporting.test_shared_events import EVENTS as SHARED
+from tests.reporting.test_shared_events import QUERY as SHARING
 from uncertain_cep.config.tolerances import CERTAIN
 from uncertain_cep.reporting import gathered
 from uncertain_cep.results.display import percent
@@ -80,13 +82,13 @@ def test_sorting(shown: Shown, hundreds: Path) -> None:
 
 def test_searching_and_filtering(shown: Shown, hundreds: Path) -> None:
     page = shown.open(hundreds)
-    info = page.locator(".pages .note")
+    info = page.locator("#matches .pages .note")
     expect(info).to_contain_text("of 441")
     page.keyboard.press("/")
     page.keyboard.type("EVENT-000041")
     expect(info).to_contain_text("of 21")
     assert set(first_column(page, 7)) == {"event-000041"}
-    page.get_by_label("Search").fill("")
+    page.get_by_label("Search", exact=True).fill("")
     bars = page.locator("#charts .panel").nth(0).locator("[role=button]")
     bars.nth(0).click()
     expect(page.locator(".chips button")).to_have_count(1)
@@ -95,16 +97,16 @@ def test_searching_and_filtering(shown: Shown, hundreds: Path) -> None:
     expect(info).to_contain_text("of 441")
     page.get_by_label("Least probability").fill("100")
     assert {text.strip() for text in first_column(page, 1)} == {"certain"}
-    page.get_by_label("Search").fill("no such thing")
+    page.get_by_label("Search", exact=True).fill("no such thing")
     expect(info).to_have_text("No match is like that.")
 
 
 def test_pages(shown: Shown, hundreds: Path) -> None:
     page = shown.open(hundreds)
     seen = list(zip(first_column(page, 6), first_column(page, 7), strict=True))
-    assert page.get_by_role("button", name="Previous").is_disabled()
-    while page.get_by_role("button", name="Next").is_enabled():
-        page.get_by_role("button", name="Next").click()
+    assert page.locator("#matches").get_by_role("button", name="Previous").is_disabled()
+    while page.locator("#matches").get_by_role("button", name="Next").is_enabled():
+        page.locator("#matches").get_by_role("button", name="Next").click()
         seen += zip(first_column(page, 6), first_column(page, 7), strict=True)
     assert len(seen) == len(set(seen)) == 441
 
@@ -452,3 +454,21 @@ def test_percentages_are_those_of_the_library(shown: Shown, small: Path) -> None
     facts = {"certain_from": CERTAIN, "clock": {"kind": "tick", "origin": "0"}}
     script = "([facts, all]) => { const { percent } = makeTools(facts); return all.map(percent); }"
     assert page.evaluate(script, [facts, chances]) == [percent(p) for p in chances]
+
+
+def test_matches_that_share_events_are_one_row_that_opens(shown: Shown, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    uc.report(SHARED, SHARING, path)
+    page = shown.open(path)
+    group = page.locator("#groups button.group")
+    expect(group).to_have_count(1)
+    expect(group.locator(".name")).to_have_text("h, b B 5, c C 6")
+    expect(group.locator(".decides")).to_contain_text("Most depends on when event")
+    (probability,) = uc.match(SHARED, f"{SHARING} RETURN PROBABILITY BY b, c")["probability"].to_pylist()
+    expect(group.locator("b")).to_have_text(percent(probability))
+    expect(page.locator("#totals")).to_contain_text("In 1 group they share all events but a.")
+    group.press("Enter")
+    expect(page.locator("#groups figure")).to_have_count(3)
+    page.get_by_role("button", name="All 3 in the table").click()
+    expect(page.locator(".chips button")).to_have_count(1)
+    expect(page.locator("tr.row")).to_have_count(3)

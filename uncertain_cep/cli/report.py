@@ -140,6 +140,7 @@ def _in_process(
     from uncertain_cep.traces.raw_stamps import with_raw_stamps
     from uncertain_cep.traces.reading import load_traces
 
+    request = replace(request, options=replace(request.options, takes_spans=True))
     with working("reading"):
         loaded = load_traces(traces, columns.schema, format=columns.format, tick=columns.tick)
         if loaded.table is None or loaded.faults:

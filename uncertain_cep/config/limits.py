@@ -49,6 +49,9 @@ WEIGHED_GROUPS: Final = 100
 COMPARED_MATCHES: Final = 200_000
 """Most matches of a report that are compared with those on raw stamps."""
 
+GROUPED_MATCHES: Final = 50_000
+"""Most matches of a report that are put into groups by the events that they share."""
+
 LONGEST_POINT_INTERVAL: Final = 1_000_000
 """Most ticks of an interval that the point-based evaluation goes through one by one."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -110,7 +111,10 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         "assumed": _assumed(request, plan, answer.trace),
         "warnings": list(request.warnings),
         "nothing": answer.nothing,
-        "occurrences": None if answer.occurrences is None else _occurrences(answer.occurrences, clock),
+        "occurrences": answer.occurrences and _occurrences(answer.occurrences, clock, answer.sentences),
+        "shared": answer.shared
+        and _occurrences(answer.shared.groups, clock, answer.shared.sentences)
+        | {"over": answer.shared.over, "total": answer.shared.total},
     }
     for name, rows, drawn in answer.parts:
         facts[f"{name}_nearby"] = [
@@ -143,7 +147,7 @@ def _steps(steps: Steps) -> dict[str, Any]:
     return {"what": steps.what, "match": steps.match.tolist(), "product": rounded[:0:-1]}
 
 
-def _occurrences(groups: Occurrences, clock: Clock) -> dict[str, Any]:
+def _occurrences(groups: Occurrences, clock: Clock, sentences: Sequence[str]) -> dict[str, Any]:
     """Return the groups, and for each match that is shown the number of its values of BY."""
     plan, rows = groups.plan, groups.rows
     clause = plan.query.probability
@@ -166,6 +170,7 @@ def _occurrences(groups: Occurrences, clock: Clock) -> dict[str, Any]:
         "matches": groups.matches.tolist(),
         "expected": [round(value, 4) for value in groups.expected.tolist()],
         "best": groups.best.tolist(),
+        "decides": [*sentences],
     }
 
 

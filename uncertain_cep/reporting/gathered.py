@@ -35,6 +35,7 @@ from uncertain_cep.reporting.occurrences import (
     plan_of_matches,
 )
 from uncertain_cep.reporting.round_lengths import bars_of_time
+from uncertain_cep.reporting.sharing_groups import SharedEvents, sentences_of, shared_events
 from uncertain_cep.results.order import finished
 from uncertain_cep.results.pictures import Pictures, pictures_of, plain_pictures
 
@@ -167,6 +168,10 @@ class Answer:
     """The factors of the confidences of the matches of parts."""
     occurrences: Occurrences | None = None
     """The groups of RETURN PROBABILITY; ``of_match`` is that of the matches shown."""
+    sentences: Sequence[str] = ()
+    """Of each of these, what would decide it."""
+    shared: SharedEvents | None = None
+    """The matches of another query in groups that share events."""
     nearby: Mapping[str, Sequence[Nearby]] = field(default_factory=dict)
     """The events around the first matches of parts."""
 
@@ -247,6 +252,8 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
             if name != "invented"
         },
         occurrences=groups,
+        sentences=() if groups is None else sentences_of(request.query, groups, table, options),
+        shared=shared_events(plan, table, matches, best, options) if groups is None else None,
         nearby={
             name: nearby_events(plan, table, pictures, rows.num_rows)
             for name, rows, pictures in drawn

@@ -1,14 +1,21 @@
 "use strict";
-// Did it happen? The groups of RETURN PROBABILITY: how likely each has a match, its best matches on demand, and key by time.
-function drawGroups(tools, facts, found, box, totalsBox, choose) {
-  const { make, draw, fill, whole, count, percent, percentOf, when, length, shown, timeline, keyOf, pressed, factors, tableOf } = tools;
+// Did it happen? How likely each group has a match, its best matches on demand, and key by time: the groups of
+// RETURN PROBABILITY, or the matches of another query that share all events but one.
+function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
+  const { make, draw, fill, whole, count, percent, percentOf, when, length, shown, timeline, keyOf, pressed, factors, tableOf, typeOf } = tools;
   const PAGE = 25, BEST = 3, ROWS = 30, COLUMNS = 60, LIKELY = 0.5;
-  const groups = facts.occurrences, rows = groups.lower.length;
+  const rows = groups.lower.length, events = facts.events;
   const timed = groups.bucket !== null;
   const confidence = (found.columns.find((one) => one.name === "confidence") || { values: [] }).values;
   const ends = ["range_lower", "range_upper"].map((name) => (found.columns.find((one) => one.name === name) || { values: [] }).values);
   const what = groups.at_least === 1 ? "a match" : `at least ${groups.at_least} matches`;
-  const nameOf = (r) => groups.keys.map((key) => shown({}, key.values[r]) || (key.values[r] === null ? "null" : "")).join(", ");
+  const membersOf = (r) => {
+    const [members] = found.drawn[ofKey.get(groups.key[r])[0]], place = members[0][1];
+    const lane = facts.events.attributes.find((one) => one.name === facts.lane);
+    const names = members.filter(([variable]) => variable !== groups.over).map(([variable, at]) => `${variable} ${typeOf(at)} ${events.id[at]}`);
+    return [...(lane && groups.keys.some((key) => key.name === facts.lane) ? [String(lane.values[place])] : []), ...names].join(", ");
+  };
+  const nameOf = (r) => (groups.over ? membersOf(r) : groups.keys.map((key) => shown({}, key.values[r]) || (key.values[r] === null ? "null" : "")).join(", "));
   const bucketOf = (r) => when(groups.bucket[r]).replace(/\.0+$/, "");
   const called = (r) => [groups.keys.length ? nameOf(r) : "", timed ? `from ${bucketOf(r)}` : ""].filter((part) => part).join(", ") || "all matches";
   const low = (r) => groups.lower[r], high = (r) => groups.upper[r];
@@ -70,6 +77,7 @@ function drawGroups(tools, facts, found, box, totalsBox, choose) {
       make("span", { class: "meter" }, make("i", { class: "certain", style: `width:${100 * low(r)}%` }), exact(r) ? null : make("i", { class: "between", style: `width:${100 * (high(r) - low(r))}%` })),
       make("b", {}, sure(r)),
       make("span", { class: "note" }, small),
+      groups.decides[r] ? make("span", { class: "note decides" }, groups.decides[r]) : null,
       make("span", { class: "split" }, parts(r).map(([kind, n, label]) => make("i", { class: kind, style: `flex:${n}`, title: `${whole(n)} ${label}` }))));
     head.addEventListener("click", () => {
       const opens = detail.hidden;
@@ -93,6 +101,7 @@ function drawGroups(tools, facts, found, box, totalsBox, choose) {
     const part = chosen.slice(state.page * PAGE, state.page * PAGE + PAGE);
     list.replaceChildren(...part.map(rowOf));
     info.textContent = chosen.length ? `${whole(state.page * PAGE + 1)} to ${whole(state.page * PAGE + part.length)} of ${whole(chosen.length)}` : "No group is called so.";
+    back.hidden = forth.hidden = pages === 1;
     back.disabled = state.page === 0;
     forth.disabled = state.page >= pages - 1;
   }
@@ -128,6 +137,16 @@ function drawGroups(tools, facts, found, box, totalsBox, choose) {
     return [make("h3", {}, "Key by time"), make("p", { class: "note" }, note), picture];
   }
 
+  if (groups.over) {
+    box.setAttribute("aria-label", "Matches that share events");
+    const likely = every.filter((r) => low(r) >= LIKELY).length;
+    const others = groups.total - rows;
+    box.append(make("h2", {}, "Matches that share events"),
+      make("p", { class: "note" }, `${count(groups.total, "group", "groups")}: matches of one differ in ${groups.over} alone. The bar says how likely there is at least one of them${facts.chosen.length ? `, without ${facts.chosen.join(" and ")}` : ""}; ${whole(likely)} of ${whole(rows)} are likely.${others > 0 ? ` ${count(others, "group has", "groups have")} no match among the best that this page has.` : ""} A row opens its best matches.`));
+    box.append(make("div", { class: "controls" }, search), list, make("div", { class: "pages" }, back, forth, info));
+    render();
+    return true;
+  }
   totals();
   if (!rows || (!groups.keys.length && !timed)) {
     box.remove();

@@ -74,6 +74,7 @@
       make("ul", { class: "legend" }, parts.map(([kind, n, label]) => make("li", {}, make("i", { class: kind }), `${whole(n)} ${label}`))),
       facts.limit === matches ? make("p", { class: "note" }, "The query asks for no more.") : null,
       make("p", {}, "On average ", make("b", {}, (+expected.toFixed(1)).toLocaleString("en-US")), " of them happened."),
+      facts.shared ? make("p", {}, "In ", make("b", {}, count(facts.shared.total, "group", "groups")), ` they share all events but ${facts.shared.over}.`) : null,
     ]);
     const raw = facts.raw;
     const said = make("div", { class: "verdict" });
@@ -431,16 +432,17 @@
   });
   addEventListener("beforeprint", () => document.querySelectorAll("#about details").forEach((one) => { one.open = true; }));
   Object.assign(tools, { shown, timeline, keyOf, pressed, factors, tableOf });
-  const groups = facts.occurrences && drawGroups(tools, facts, found, byId("groups"), byId("totals"), (key, label, of) => {
+  const filterBy = (key, label, of) => {
     filters[key] = { value: of, label };
     state.page = 0;
     show("found");
     shell.scrollIntoView({ block: "start" });
-  });
-  if (!groups) {
-    byId("groups").remove();
-    totals();
-  }
+  };
+  const shared = facts.occurrences || facts.shared;
+  const groups = facts.occurrences && drawGroups(tools, facts, facts.occurrences, found, byId("groups"), byId("totals"), filterBy);
+  if (!groups) totals();
+  if (!shared) byId("groups").remove();
+  else if (!groups) drawGroups(tools, facts, facts.shared, found, byId("groups"), null, filterBy);
   example();
   charts();
   table();

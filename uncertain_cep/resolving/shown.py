@@ -12,7 +12,7 @@ from uncertain_cep.plurals import counted
 from uncertain_cep.resolving.open_answers import OpenAnswers
 from uncertain_cep.results.display import MatchTable, visible
 
-__all__ = ["Deciding", "sentence_of"]
+__all__ = ["Deciding", "sentence_of", "thing_of"]
 
 _SHOWN = 10
 """Rows of a table that are printed."""
@@ -116,7 +116,7 @@ def sentence_of(answers: OpenAnswers | None, sources: pa.Table, by: str) -> str:
     first = sources.slice(0, 1).to_pylist()
     if not first or first[0]["share"] <= 0.0:
         return text
-    thing = _called(first[0]["kind"], by, first[0]["name"])
+    thing = thing_of(first[0]["kind"], by, first[0]["name"])
     return f"{text} Most depends on {thing} ({first[0]['share']:.2%}). {_advice(shares)}"
 
 
@@ -131,7 +131,7 @@ def _falling(pair: tuple[str, float]) -> float:
     return -pair[1]
 
 
-def _called(kind: str, by: str, name: str | None) -> str:
+def thing_of(kind: str, by: str, name: str | None) -> str:
     """Return the thing that a row of the table speaks of."""
     if kind == "clock":
         return f"the clock {name}"

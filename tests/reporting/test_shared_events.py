@@ -1,0 +1,88 @@
+"""Matches that share events, as groups: their numbers against the answer and RETURN PROBABILITY."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, note, settings
+
+import uncertain_cep as uc
+from tests.cases.nested import NestedCase, nested_cases
+from tests.reporting.pages import data_of, values
+from uncertain_cep.results.display import percent
+
+EVENTS = pa.table(
+    {
+        "type": ["A", "A", "A", "A", "B", "C"],
+        "id": [1, 2, 3, 4, 5, 6],
+        "lower": [0, 1, 2, 30, 5, 6],
+        "upper": [5, 7, 8, 36, 12, 14],
+        "host": ["h", "h", "h", "h", "h", "h"],
+    }
+)
+QUERY = "PATTERN SEQ(A a, B b, C c) WHERE [host] WITHIN 20"
+
+
+def shared_of(table: pa.Table, query: str) -> tuple[dict[str, Any], Any]:
+    facts = data_of(uc.report(table, query))
+    return facts, facts["shared"]
+
+
+def test_matches_that_differ_in_one_event_are_one_group() -> None:
+    facts, shared = shared_of(EVENTS, QUERY)
+    assert (shared["over"], shared["total"], shared["matches"]) == ("a", 1, [3])
+    assert set(shared["of_match"]) == {0}
+    by_events = uc.match(EVENTS, f"{QUERY} RETURN PROBABILITY BY b, c")
+    assert shared["probability"] == by_events["probability"].to_pylist()
+    assert shared["expected"][0] == pytest.approx(sum(values(facts["columns"], "confidence")), abs=1e-4)
+    assert shared["best"] == pytest.approx([max(values(facts["columns"], "confidence"))])
+
+
+def test_a_sentence_says_what_would_decide_a_group() -> None:
+    _, shared = shared_of(EVENTS, QUERY)
+    row = uc.deciding(EVENTS, f"{QUERY} RETURN PROBABILITY BY b, c", by="event").answers.to_pylist()[0]
+    certain = percent(row["made_certain"])
+    assert shared["decides"] == [
+        f"Most depends on when event {row['name']} happened: once that is known, this is certain or ruled "
+        f"out with probability {certain}."
+    ]
+    groups = data_of(uc.report(EVENTS, f"{QUERY} RETURN PROBABILITY BY host"))["occurrences"]
+    assert re.match(r"Most depends on when event \d happened", groups["decides"][0])
+
+
+def test_nothing_is_shared_where_matches_have_little_in_common() -> None:
+    lonely = pa.table(
+        {"type": ["A", "B"] * 2, "id": [1, 2, 3, 4], "lower": [0, 2, 50, 52], "upper": [3, 4, 53, 54]}
+    )
+    assert shared_of(lonely, "PATTERN SEQ(A a, B b) WITHIN 9")[1] is None
+    assert shared_of(EVENTS, "PATTERN SEQ(A a) WITHIN 9")[1] is None
+
+
+@settings(max_examples=25)
+@given(nested_cases("SA"))
+def test_groups_are_those_of_all_variables_but_one(case: NestedCase) -> None:
+    note(case.text())
+    table = case.trace.table()
+    facts, shared = shared_of(table, case.text())
+    if shared is None:
+        return
+    names = [one["name"] for one in facts["variables"] if one["name"] != shared["over"]]
+    keys = [
+        str([values(facts["columns"], name)[n] for name in names]) for n in range(facts["totals"]["matches"])
+    ]
+    confidence = np.array(values(facts["columns"], "confidence"))
+    for number in range(len(shared["matches"])):
+        members = np.flatnonzero(np.array(shared["of_match"]) == number)
+        assert len({keys[n] for n in members}) == 1
+        assert shared["matches"][number] == len(members)
+        assert shared["best"][number] == pytest.approx(confidence[members].max())
+        assert shared["expected"][number] == pytest.approx(confidence[members].sum(), abs=1e-4)
+        # At least as likely as the best one, at most as all together.
+        low, high = shared["lower"][number], shared["upper"][number]
+        assert high >= confidence[members].max() - 1e-9
+        assert low <= min(confidence[members].sum(), 1.0) + 1e-9
+    assert len({keys[n] for n in range(len(keys))}) == shared["total"] == len(shared["matches"])

@@ -1,0 +1,158 @@
+"""Matches that differ in one event alone, as groups, and what would decide whether a group has a match."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from uncertain_cep.config.limits import GROUPED_MATCHES
+from uncertain_cep.errors import UncertainCepError, UncertainCepWarning
+from uncertain_cep.plan import EvaluationPlan, MatchOptions
+from uncertain_cep.plan.grouping import of_matches
+from uncertain_cep.query import Query
+from uncertain_cep.query.syntax import GroupName, Position, Probability
+from uncertain_cep.reporting.occurrences import Occurrences, occurrences
+from uncertain_cep.reporting.true_answers import codes_of_keys
+from uncertain_cep.resolving.decided import decided
+from uncertain_cep.resolving.shown import thing_of
+from uncertain_cep.results.display import percent
+
+__all__ = ["SharedEvents", "sentences_of", "shared_events"]
+
+Int64 = NDArray[np.int64]
+
+_HERE = Position(1, 1)
+
+DOUBTFUL = 500
+"""Most groups of which a page says what would decide them: the most doubtful ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedEvents:
+    """Groups of matches that have all events but one in common.
+
+    Attributes
+    ----------
+    over : str
+        The variable whose events differ.
+    groups : Occurrences
+        The groups of the matches that are shown; ``of_match`` is that of these.
+    total : int
+        How many groups all matches have.
+    sentences : list of str
+        What would decide each group; empty for one that is not doubtful, or where it is not known.
+    """
+
+    over: str
+    groups: Occurrences
+    total: int
+    sentences: list[str]
+
+
+def shared_events(
+    plan: EvaluationPlan, table: pa.Table, matches: pa.Table, shown: Int64, options: MatchOptions
+) -> SharedEvents | None:
+    """Return the matches in groups that differ in one event; None if these are not half as many, or too dear.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+        The events.
+    matches : pyarrow.Table
+        All of them.
+    shown : (n,) int64
+        The numbers of the matches that the page has.
+    options : MatchOptions
+    """
+    variables = [part.variable for part in plan.components]
+    if plan.lasting or len(variables) < 2 or not 2 <= matches.num_rows <= GROUPED_MATCHES:
+        return None
+    keys = list(plan.partition_attributes)
+    counts = {
+        over: len(np.unique(_codes(matches, [*keys, *(name for name in variables if name != over)])))
+        for over in variables
+    }
+    over = min(counts, key=lambda name: counts[name])
+    members = [name for name in variables if name != over]
+    if 2 * counts[over] > matches.num_rows or any(
+        part.kleene for part in plan.components if part.variable != over
+    ):
+        return None
+    by = tuple(GroupName(None, name, _HERE) for name in (*keys, *members))
+    query = replace(of_matches(plan.query), probability=Probability(1, "probability", by, None, _HERE))
+    try:
+        groups = occurrences(query, plan, table, matches, options)
+    except UncertainCepError:
+        return None
+    groups = _of_shown(groups, shown)
+    return SharedEvents(over, groups, counts[over], sentences_of(query, groups, table, options))
+
+
+def _codes(matches: pa.Table, names: list[str]) -> Int64:
+    return codes_of_keys((matches, matches.slice(0, 0)), names)
+
+
+def _of_shown(groups: Occurrences, shown: Int64) -> Occurrences:
+    """Return the groups of some matches, the likeliest first."""
+    of_match = groups.of_match[shown]
+    used = np.isin(groups.key, of_match)
+    rows, key = groups.rows.filter(pa.array(used)), groups.key[used]
+    order = np.argsort(-np.asarray(rows.column("probability_lower").to_numpy()), kind="stable")
+    rows, key = rows.take(pa.array(order)), key[order]
+    number = np.full(len(groups.matches) + 1, -1)
+    number[key] = np.arange(len(key))
+    return replace(
+        groups,
+        rows=rows,
+        key=np.arange(len(key)),
+        of_match=number[of_match],
+        matches=groups.matches[key],
+        expected=groups.expected[key],
+        best=groups.best[key],
+    )
+
+
+def sentences_of(query: Query, groups: Occurrences, table: pa.Table, options: MatchOptions) -> list[str]:
+    """Return for each row of groups a sentence of what would decide it; empty where nothing is known.
+
+    Parameters
+    ----------
+    query : Query
+        That of the groups, with RETURN PROBABILITY.
+    groups : Occurrences
+    table : pyarrow.Table
+        The events.
+    options : MatchOptions
+    """
+    sentences = [""] * groups.rows.num_rows
+    names = [name for name in groups.rows.column_names if name in _about(groups)]
+    if int(groups.matches.sum()) > GROUPED_MATCHES:
+        return sentences
+    try:
+        with warnings.catch_warnings():
+            # Things too dear to weigh are left out.
+            warnings.simplefilter("ignore", UncertainCepWarning)
+            answers = decided(query, table, replace(options, undecided="error"), "event", DOUBTFUL).answers
+    except UncertainCepError:
+        return sentences
+    codes = codes_of_keys((groups.rows.select(names), answers.select(names)), names)
+    rows = {code: row for row, code in enumerate(codes[: groups.rows.num_rows].tolist())}
+    things = answers.select(["kind", "name", "made_certain", "probability"]).to_pylist()
+    for code, answer in zip(codes[groups.rows.num_rows :].tolist(), things, strict=True):
+        if code in rows and answer["kind"] is not None:
+            thing = thing_of(answer["kind"], "event", answer["name"])
+            sentences[rows[code]] = (
+                f"Most depends on {thing}: once that is known, this is certain or ruled out with probability "
+                f"{percent(answer['made_certain'])}."
+            )
+    return sentences
+
+
+def _about(groups: Occurrences) -> list[str]:
+    """Return the columns that tell groups apart."""
+    return [*(key.column for key in groups.plan.bound.keys), *(["bucket"] if groups.plan.bound.every else [])]

@@ -81,6 +81,7 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
             {"name": part.variable, "types": list(part.types), "kleene": part.kleene}
             for part in plan.components
         ],
+        "match_columns": [*plan.partition_attributes, *(part.variable for part in plan.components)],
         "totals": answer.totals,
         "certain_from": CERTAIN,
         "limit": plan.query.limit,

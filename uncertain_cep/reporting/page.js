@@ -144,12 +144,13 @@
   // --- charts that filter ---------------------------------------------------------------------------
   const filters = {};
   const state = { set: "found", sort: "confidence", down: true, page: 0, least: 0, text: "", open: new Set() };
-  function choose(name, value, label) {
+  function choose(name, value, label, key) {
     if (filters[name] && filters[name].label === label) delete filters[name];
-    else filters[name] = { value, label };
+    else filters[name] = { value, label, key };
     state.page = 0;
     show("found");
   }
+  const chooseKey = (name, value) => choose(name, (i) => column(found, name)[i] === value, `${name} ${value === null ? "null" : value}`, value);
   function pressed(action) {
     return { tabindex: "0", role: "button", onclick: action, onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); action(); } } };
   }
@@ -212,7 +213,7 @@
           draw("rect", { class: "bar pale", x: left, y: k * step + 3, height: 14, width: Math.max(long(one.count), 2), rx: 2 }),
           draw("rect", { class: "bar", x: left, y: k * step + 3, height: 14, width: Math.max(long(one.expected), 1), rx: 2 }),
           draw("text", { class: "dim", x: left + long(one.count) + 6, y: k * step + 14 }, whole(one.count)),
-          draw("rect", { class: "hit", x: 0, y: k * step, width, height: step, "aria-label": said, ...pressed(() => choose(group.name, group.has ? (i) => group.has(i, one.value) : (i) => column(found, group.name)[i] === one.value, `${group.name} ${shown}`)) }, draw("title", {}, said)),
+          draw("rect", { class: "hit", x: 0, y: k * step, width, height: step, "aria-label": said, ...pressed(() => (group.has ? choose(group.name, (i) => group.has(i, one.value), `${group.name} ${shown}`) : chooseKey(group.name, one.value))) }, draw("title", {}, said)),
         );
       });
       return picture;
@@ -249,7 +250,7 @@
           draw("rect", { class: "bar pale", x: left, y: k * step + 3, height: 14, width: Math.max(long(high), 1), rx: 2 }),
           draw("rect", { class: "bar", x: left, y: k * step + 3, height: 14, width: Math.max(long(low), 1), rx: 2 }),
           draw("text", { class: "dim", x: width, y: k * step + 14, "text-anchor": "end" }, p),
-          draw("rect", { class: "hit", x: 0, y: k * step, width, height: step, "aria-label": said, ...pressed(() => choose(group.name, (i) => column(found, group.name)[i] === one.value, `${group.name} ${name}`)) }, draw("title", {}, said)),
+          draw("rect", { class: "hit", x: 0, y: k * step, width, height: step, "aria-label": said, ...pressed(() => chooseKey(group.name, one.value)) }, draw("title", {}, said)),
         );
       });
       return picture;
@@ -353,15 +354,85 @@
         given ? make("td", { class: "time" }, events.stamp[place] === null ? "" : when(events.stamp[place])) : null,
         attributes.map((a) => make("td", {}, make("div", { class: "value" }, shown({}, a.values[place])))))))));
   }
+  // --- links and files ------------------------------------------------------------------------------
+  // A match is named by the ids of its events, one variable behind the other, after the keys that ids are unique in.
+  const nameOf = (set, n) => JSON.stringify(facts.match_columns.map((name) => column(set, name)[n]));
+  function address(match) {
+    const parts = new URLSearchParams();
+    if (match) parts.set("match", match);
+    for (const [name, filter] of Object.entries(filters)) if (filter.key !== undefined) parts.append("key", JSON.stringify([name, filter.key]));
+    if (state.set !== "found") parts.set("set", state.set);
+    if (state.text) parts.set("search", state.text);
+    if (state.least) parts.set("least", String(state.least));
+    return `#${parts}`;
+  }
+  function noted(match) {
+    // A page in a frame may have no history.
+    try { history.replaceState(null, "", address(match) === "#" ? location.pathname + location.search : address(match)); } catch (error) { if (error.name !== "SecurityError") throw error; }
+  }
+  function parsed(text) { try { return JSON.parse(text); } catch { return null; } }
+  function follow() {
+    const parts = new URLSearchParams(location.hash.slice(1));
+    if (!["match", "key", "set", "search", "least"].some((name) => parts.has(name)) || !size(found)) return;
+    for (const name of Object.keys(filters)) delete filters[name];
+    for (const key of parts.getAll("key").map(parsed)) {
+      if (!Array.isArray(key) || !found.columns.some((one) => one.name === key[0])) continue;
+      const [name, value] = key;
+      filters[name] = { value: (i) => column(found, name)[i] === value, label: `${name} ${value === null ? "null" : value}`, key: value };
+    }
+    state.set = kinds[parts.get("set")] && (parts.get("set") === "found" || facts.raw[parts.get("set")]) ? parts.get("set") : "found";
+    if (state.set === "invented" && !column(sets.invented, state.sort).length) state.sort = "range_lower";
+    state.text = parts.get("search") || "";
+    search.value = state.text;
+    state.least = Math.min(Math.max(Number(parts.get("least")) || 0, 0), 1);
+    least.value = String(100 * state.least);
+    const { set, chosen } = rows();
+    const place = parts.has("match") ? chosen.findIndex((i) => nameOf(set, i) === parts.get("match")) : -1;
+    state.page = Math.max(Math.floor(place / PAGE), 0);
+    render();
+    if (place < 0) return shell.scrollIntoView({ block: "start" });
+    const row = body.querySelectorAll("tr.row")[place % PAGE];
+    toggle(row, set, chosen[place], set.columns.length);
+    row.focus();
+    row.scrollIntoView({ block: "start" });
+  }
+  function plainly(column, value) {
+    if (value === null || value === undefined) return null;
+    return column.kind === "time" && stamped ? `${time(value, true).replace(" ", "T")}${clock.zone ? "Z" : ""}` : column.kind === "time" ? Number(time(value, true).replace(/,/g, "")) : value;
+  }
+  function records() {
+    const { set, chosen } = rows();
+    return [set.columns, chosen.map((i) => set.columns.map((one) => plainly(one, one.values[i])))];
+  }
+  function asJson() {
+    const [columns, lines] = records();
+    return JSON.stringify(lines.map((line) => Object.fromEntries(line.map((value, k) => [columns[k].name, value]))), null, 1);
+  }
+  function asCsv() {
+    const [columns, lines] = records();
+    // A spreadsheet takes text that begins so for a formula.
+    const safe = (value) => (typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value);
+    const cellOf = (value) => {
+      const text = value === null ? "" : String(Array.isArray(value) ? JSON.stringify(value) : safe(value));
+      return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+    };
+    return [columns.map((one) => one.name), ...lines].map((line) => line.map(cellOf).join(",")).join("\r\n") + "\r\n";
+  }
+  function saved(text, kind, name) {
+    const link = make("a", { href: URL.createObjectURL(new Blob([text], { type: kind })), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  }
   function panel(set, n, columns) {
     const said = set === sets.invented ? why(set, n) : null;
-    return make("tr", { class: "panel-row" }, make("td", { class: "open-cell", colspan: columns }, said ? make("p", {}, said) : null, timeline(set, n, shell.querySelector(".controls")), keyOf(set, n), factors(set, n), eventsOf(set, n)));
+    return make("tr", { class: "panel-row" }, make("td", { class: "open-cell", colspan: columns }, said ? make("p", {}, said) : null, timeline(set, n, shell.querySelector(".controls")), keyOf(set, n), factors(set, n), eventsOf(set, n), make("p", { class: "note" }, make("a", { href: address(nameOf(set, n)) }, "Link to this match"))));
   }
   function toggle(row, set, n, columns) {
     const key = `${state.set === "invented" ? "i" : "f"}${n}`;
     const opens = !state.open.has(key);
     if (opens) { state.open.add(key); row.after(panel(set, n, columns)); } else { state.open.delete(key); row.nextElementSibling.remove(); }
     row.classList.toggle("open", opens);
+    noted(opens ? nameOf(set, n) : null);
     row.setAttribute("aria-expanded", String(opens));
   }
   function turn(by) { state.page += by; render(); shell.scrollIntoView({ block: "start" }); }
@@ -410,6 +481,7 @@
     info.textContent = chosen.length ? `${whole(from + 1)} to ${whole(from + part.length)} of ${whole(chosen.length)}${best}` : "No match is like that.";
     back.disabled = state.page === 0;
     forth.disabled = state.page >= pages - 1;
+    if (document.documentElement.dataset.ready) noted(null);
   }
   function table() {
     if (!size(found) && !(sets.invented && size(sets.invented))) return shell.remove();
@@ -419,7 +491,10 @@
       make("p", { class: "note" }, `${stamped && !days ? `All on ${time(earliest, true).slice(0, 10)}. ` : ""}${clock.zone ? "Times are in UTC. " : ""}A row opens its time line. Keys: / searches, arrows move, Enter opens.`),
       make("div", { class: "controls" }, tabs, search, make("label", {}, "at least", least, leastText), chips),
       make("div", { class: "scroll" }, make("table", { "aria-label": "Matches" }, head, body)),
-      make("div", { class: "pages" }, back, forth, info),
+      make("div", { class: "pages" }, back, forth, info, make("span", { class: "files" },
+        make("button", { type: "button", onclick: () => saved(asCsv(), "text/csv;charset=utf-8", "matches.csv") }, "Save as CSV"),
+        make("button", { type: "button", onclick: () => saved(asJson(), "application/json", "matches.json") }, "Save as JSON"),
+        make("button", { type: "button", onclick: () => print() }, "Print"))),
     );
     render();
   }
@@ -446,5 +521,7 @@
   example();
   charts();
   table();
+  follow();
+  addEventListener("hashchange", follow);
   document.documentElement.dataset.ready = "yes";
 })();

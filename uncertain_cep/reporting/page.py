@@ -40,8 +40,8 @@ class Report:
     def _repr_html_(self) -> str:
         """Return the page in a frame of its own, so that neither changes the look of the other."""
         return (
-            f'<iframe sandbox="allow-scripts" srcdoc="{escape(self.html)}" title="{escape(self.summary)}" '
-            f'style="width:100%;height:{FRAME_HEIGHT}px;border:0"></iframe>'
+            f'<iframe sandbox="allow-scripts allow-downloads allow-modals" srcdoc="{escape(self.html)}" '
+            f'title="{escape(self.summary)}" style="width:100%;height:{FRAME_HEIGHT}px;border:0"></iframe>'
         )
 
 

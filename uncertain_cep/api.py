@@ -320,7 +320,7 @@ def _batches(
 
 @public
 def explain(
-    query: Query | str,
+    query: Query | str | Rules,
     events: Any = None,
     *,
     names: Names | Mapping[str, str] | None = None,
@@ -340,7 +340,8 @@ def explain(
 
     Parameters
     ----------
-    query : Query or str
+    query : Query, str or Rules
+        Of rules it says what they share; it needs events of this process.
     events : frame, optional
         As for :func:`match`.
     names, tick, evaluation, planner, latency_weight, parameters, sources, known_until
@@ -376,7 +377,12 @@ def explain(
 
 
 def explained(
-    query: Query | str, events: Any, options: MatchOptions, *, analyze: bool = False, format: str = "text"
+    query: Query | str | Rules,
+    events: Any,
+    options: MatchOptions,
+    *,
+    analyze: bool = False,
+    format: str = "text",
 ) -> str:
     """Do what :func:`explain` does, with its options in one."""
     if format not in ("text", "json"):
@@ -384,6 +390,8 @@ def explained(
     on_spark = library_of(events) == "pyspark"
     if analyze and (events is None or on_spark):
         raise OptionError("analyze=True runs the query in this process: give it events that are not Spark's")
+    if isinstance(query, Rules):
+        return _explained_rules(query, events, options, analyze=analyze, format=format)
     parsed = query_of(query, options.parameters)
     if events is None:
         return explain_query(parsed) if format == "text" else json.dumps(query_dict(parsed), indent=2)
@@ -410,6 +418,18 @@ def explained(
             return explain_plan(facts, spark, without)
         more = ({} if spark is None else {"spark": spark}) | ({"no_match": without} if without else {})
         return json.dumps(plan_dict(facts) | more, indent=2)
+
+
+def _explained_rules(rules: Rules, events: Any, options: MatchOptions, *, analyze: bool, format: str) -> str:
+    from uncertain_cep.rule_sets.shared_work import explain_rules
+
+    if analyze or library_of(events) == "pyspark" or options.parameters:
+        raise OptionError(
+            "explain says of rules what they share on events of this process: leave out analyze= and "
+            "parameters=, or explain one rule, uc.explain(rules['name'].query, events)"
+        )
+    with looked_at(options.limit):
+        return explain_rules(rules, events, options, format)
 
 
 def _found(facts: PlanFacts) -> bool:

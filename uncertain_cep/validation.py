@@ -19,7 +19,11 @@ from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.clock_columns import warn_of_idle_columns
 from uncertain_cep.plan.lacking_keys import warn_of_lacking_keys
 from uncertain_cep.plan.lasting import with_all_bounds
+from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query, query_of, values_of
+from uncertain_cep.rule_sets.events_by_type import EventsByType
+from uncertain_cep.rule_sets.named_rules import Rules
+from uncertain_cep.rule_sets.rule_matching import plans_of, warn_of_types
 from uncertain_cep.timeline.domain import Names, TimeDomain
 from uncertain_cep.timeline.lasting_columns import has_spans
 from uncertain_cep.traces.frames import library_of
@@ -48,7 +52,7 @@ def validate(
     paths_or_frame: Any,
     schema: GivenSchema = None,
     *,
-    query: Query | str | None = None,
+    query: Query | str | Rules | None = None,
     format: str | None = None,
     tick: str | None = None,
     parameters: Mapping[str, Any] | None = None,
@@ -62,9 +66,10 @@ def validate(
         the columns of the model, as for :func:`uncertain_cep.match`.
     schema : path, TraceSchema or None
         As for :func:`uncertain_cep.read_traces`. Only for files.
-    query : Query or str, optional
-        Also check that this query can be asked of the events. An id then has to be unique only among the
-        events that have the same values of those attributes that the query equates across its variables.
+    query : Query, str or Rules, optional
+        Also check that this query, or each of these rules, can be asked of the events. An id then has to be
+        unique only among the events that have the same values of those attributes that the query equates
+        across its variables.
     format : str, optional
         As for :func:`uncertain_cep.read_traces`. Only for files.
     tick : str, optional
@@ -82,7 +87,8 @@ def validate(
     Raises
     ------
     QuerySyntaxError, QueryError
-        If the query cannot be read, or not be answered on the columns of a trace without faults.
+        If the query cannot be read, or not be answered on the columns of a trace without faults: all faults
+        of all rules at once.
     TraceError
         If there are mistakes in the schema file.
     OptionError
@@ -106,6 +112,10 @@ def validate(
     row 2, column 'lower', value 5: the interval ends before it begins: upper is 4
     row 2, column 'id', value 1: an earlier event has this id: give each event one of its own
     """
+    if isinstance(query, Rules):
+        if parameters:
+            raise OptionError("parameters= is for one query: a rule brings the values of its own")
+        return list(validated(paths_or_frame, schema, query, format, tick).report.faults)
     parsed = None if query is None else query_of(query, values_of(parameters))
     return list(validated(paths_or_frame, schema, parsed, format, tick).report.faults)
 
@@ -113,18 +123,18 @@ def validate(
 def validated(
     paths_or_frame: Any,
     schema: GivenSchema,
-    parsed: Query | None,
+    parsed: Query | Rules | None,
     format: str | None,
     tick: str | None,
 ) -> Validation:
     """Check a trace and return everything found; see `validate`."""
     loaded = _loaded(paths_or_frame, schema, format, tick)
-    plan = None if parsed is None else _planned(parsed, loaded, tick)
+    plans = [] if parsed is None else _planned(parsed, loaded, tick)
     # Without a plan it is not known what the query splits by, and in the whole trace an id may be used twice.
-    if parsed is None:
-        report = loaded.with_checked_ids()
-    else:
-        report = loaded if plan is None else loaded.with_checked_ids(plan.partition_attributes)
+    partitions = [()] if parsed is None else dict.fromkeys(plan.partition_attributes for plan in plans)
+    repeated_ids = [loaded.with_checked_ids(attributes).faults for attributes in partitions]
+    faults_of_all = dict.fromkeys(fault for faults in [loaded.faults, *repeated_ids] for fault in faults)
+    report = replace(loaded, faults=tuple(faults_of_all))
     columns = [] if loaded.table is None or report.faults else loaded.table.column_names
     if loaded.table is not None and has_spans(columns):
         # They have no known order yet.
@@ -137,11 +147,14 @@ def validated(
     if report.faults or loaded.table is None:
         return Validation(report, None)
     warn_of_short_spans(loaded.table, Names())
-    if plan is None:
+    if parsed is None:
         warn_of_idle_columns(loaded.table.schema, MatchOptions())
         if not report.events:
             warn(EMPTY_TRACE)
         return Validation(report, None)
+    if isinstance(parsed, Rules):
+        return Validation(report, f"{counted(len(parsed), 'rule')} can be asked")
+    (plan,) = plans
     diagnostics = Diagnostics()
     diagnostics.about(plan)
     for branch in plan.or_free:
@@ -183,17 +196,22 @@ def _loaded(source: Any, schema: GivenSchema, format: str | None, tick: str | No
     return load_frame(source, tick=tick)
 
 
-def _planned(query: Query, loaded: LoadedTrace, tick: str | None) -> EvaluationPlan | None:
-    """Return the plan of a query on events, or None if their faults forbid one."""
+def _planned(query: Query | Rules, loaded: LoadedTrace, tick: str | None) -> list[EvaluationPlan]:
+    """Return the plan of a query on events, or those of rules; none if faults of the events forbid it."""
     if loaded.table is None:
-        return None
+        return []
     try:
         with naming_spoiled_rows(loaded.table, loaded.origin.placed):
-            schema = with_all_bounds(loaded.table, Names().lower).schema
-            plan = make_plan(query, schema, tick=tick, takes_spans=True)
+            table = with_all_bounds(loaded.table, Names().lower)
+            if isinstance(query, Rules):
+                options = MatchOptions(tick=tick, takes_spans=True)
+                planned = plans_of(query, table.schema, options)
+                warn_of_types(planned, EventsByType(table, options.names.type).types, table.num_rows)
+                return [one.plan for one in planned]
+            plan = make_plan(query, table.schema, tick=tick, takes_spans=True)
     except UncertainCepError:
         if loaded.faults:
-            return None
+            return []
         raise
     warn_of_lacking_keys(plan, loaded.files_without)
-    return plan
+    return [plan]

@@ -90,8 +90,8 @@ def test_comparisons_share_the_loosest() -> None:
         *(f"PATTERN SEQ(A a, B b) WHERE a.v > {x} AND b.v < {y} WITHIN 5" for x, y in ((4, 6), (3, 8)))
     )
     selections = loosest(part for plan in same for part in plan.components)
-    assert [types for types, _ in selections] == [("A",), ("B",)]
-    assert [rule.operands[1].value for _, (rule,) in selections] == [3, 8]  # type: ignore[union-attr]
+    assert [one.types for one in selections] == [("A",), ("B",)]
+    assert [rule.operands[1].value for _, (rule,), _ in selections] == [3, 8]  # type: ignore[union-attr]
     assert of_some_rule(same, TABLE).column("id").to_pylist() == [1, 2]
 
 

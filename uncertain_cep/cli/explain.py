@@ -18,6 +18,7 @@ from uncertain_cep.cli.arguments import (
 )
 from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import show
+from uncertain_cep.cli.rules import are_rules, shared_by_rules
 from uncertain_cep.cli.startup import without_pandas
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def explain(
 ) -> None:
     """Say how QUERY will be evaluated; with traces also on what statistics, and by which plan.
 
-    QUERY is a file, or the text itself if it starts with PATTERN.
+    QUERY is a file, or the text itself if it starts with PATTERN; or a folder or a TOML file of rules, of
+    which it is said what they share on the traces.
     """
     from uncertain_cep.api import explained
     from uncertain_cep.clocks.assumed import assumed_in
@@ -53,6 +55,9 @@ def explain(
     from uncertain_cep.optimizer.memory import keep_on_disk
 
     without_pandas()
+    if are_rules(query):
+        show(shared_by_rules(query, traces, columns, options, analyze=analyze, as_json=as_json))
+        return
     keep_on_disk()
     parsed, options = read_query(query, parameters, columns.zone), replace(options, tick=columns.tick)
     table = None

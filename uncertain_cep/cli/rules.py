@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +17,7 @@ from uncertain_cep.errors import OptionError
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
 
-__all__ = ["alerts_of_rules", "are_rules", "rules"]
+__all__ = ["alerts_of_rules", "are_rules", "rules", "shared_by_rules"]
 
 
 def are_rules(query: str) -> bool:
@@ -90,3 +91,25 @@ def alerts_of_rules(
     write_table(alerts, out, format_name, overwrite=overwrite)
     by_rule = ", ".join(f"{name} {table.num_rows:,}" for name, table in answers.items() if table.num_rows)
     note(f"{counted(alerts.num_rows, 'alert')} of {counted(len(named), 'rule')}: {by_rule or 'none'}")
+
+
+def shared_by_rules(
+    source: str,
+    traces: tuple[str, ...],
+    columns: TraceOptions,
+    options: MatchOptions,
+    *,
+    analyze: bool,
+    as_json: bool,
+) -> str:
+    """Explain what rules share on traces."""
+    from uncertain_cep.api import explained
+    from uncertain_cep.rule_sets.rule_files import rules as read_rules
+    from uncertain_cep.traces.reading import load_traces
+
+    named = read_rules(source)
+    events = None
+    if traces:
+        loaded = load_traces(traces, columns.schema, format=columns.format, tick=columns.tick)
+        events, options = loaded.sound(), replace(options, tick=columns.tick)
+    return explained(named, events, options, analyze=analyze, format="json" if as_json else "text")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from uncertain_cep.cli.arguments import (
@@ -13,7 +15,9 @@ from uncertain_cep.cli.arguments import (
 )
 from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import note, of_ticks, show
+from uncertain_cep.cli.rules import are_rules
 from uncertain_cep.cli.startup import without_pandas
+from uncertain_cep.errors import OptionError
 
 __all__ = ["validate"]
 
@@ -23,8 +27,9 @@ __all__ = ["validate"]
 @click.option(
     "--query",
     metavar="QUERY",
-    help="Also check that this query, a file or a text, can be asked of the traces: its columns and types, "
-    "whether ids are unique in its partitions, and how many events each variable can be.",
+    help="Also check that this query, a file or a text, or each rule of a folder or a TOML file, can be "
+    "asked of the traces: columns and types, whether ids are unique in partitions, and how many events "
+    "each variable can be.",
 )
 @parameter_option
 @schema_options
@@ -46,7 +51,7 @@ def validate(
     from uncertain_cep.validation import validated
 
     without_pandas()
-    parsed = None if query is None else read_query(query, parameters, columns.zone)
+    parsed = None if query is None else _query_or_rules(query, parameters, columns)
     checked = validated(traces, columns.schema, parsed, columns.format, columns.tick)
     report = checked.report
     for fault in report.faults:
@@ -65,3 +70,13 @@ def validate(
         ctx.exit(2)
     if checked.candidates is not None:
         note(checked.candidates)
+
+
+def _query_or_rules(query: str, parameters: dict[str, str], columns: TraceOptions) -> Any:
+    if not are_rules(query):
+        return read_query(query, parameters, columns.zone)
+    from uncertain_cep.rule_sets.rule_files import rules
+
+    if parameters:
+        raise OptionError("--param is for one query: a rule brings the values of its own")
+    return rules(query)

@@ -34,7 +34,16 @@ from uncertain_cep.traces.common_types import common_type, is_number
 from uncertain_cep.traces.frames import event_table
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 
-__all__ = ["RULE", "answers_of", "in_one_table", "joint_schema", "rows_of"]
+__all__ = [
+    "RULE",
+    "PlannedRule",
+    "answers_of",
+    "in_one_table",
+    "joint_schema",
+    "plans_of",
+    "rows_of",
+    "warn_of_types",
+]
 
 Int64 = NDArray[np.int64]
 
@@ -51,7 +60,7 @@ _ALERTS_AT_ONCE: Final = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class _PlannedRule:
+class PlannedRule:
     """A rule planned for the events of a call."""
 
     rule: Rule
@@ -72,7 +81,7 @@ class _OfRule(Diagnostics):
         """Learn nothing: a rule of which nothing happened is as it should be."""
 
 
-def _plans_of(rules: Rules, schema: pa.Schema, options: MatchOptions) -> list[_PlannedRule]:
+def plans_of(rules: Rules, schema: pa.Schema, options: MatchOptions) -> list[PlannedRule]:
     """Return the rules, each planned for events of a schema.
 
     Raises
@@ -80,9 +89,9 @@ def _plans_of(rules: Rules, schema: pa.Schema, options: MatchOptions) -> list[_P
     QueryError
         With the faults of all rules, each behind the name of its rule.
     OptionError
-        If what a rule suppresses cannot be told apart in its result.
+        With each rule whose suppression cannot be told apart in its result.
     """
-    planned, faults = [], []
+    planned, faults, refusals = [], [], []
     for rule in rules:
         try:
             plan = make_plan(rule.query, schema, options).widening()
@@ -94,10 +103,13 @@ def _plans_of(rules: Rules, schema: pa.Schema, options: MatchOptions) -> list[_P
             ]
             continue
         except OptionError as error:
-            raise OptionError(f"rule {rule.name!r}: {error}") from None
-        planned.append(_PlannedRule(rule, plan, types_of(plan, schema), apart))
+            refusals.append(f"rule {rule.name!r}: {error}")
+            continue
+        planned.append(PlannedRule(rule, plan, types_of(plan, schema), apart))
     if faults:
         raise QueryError(faults)
+    if refusals:
+        raise OptionError("\n".join(refusals))
     return planned
 
 
@@ -122,19 +134,19 @@ def answers_of(events: Any, rules: Rules, options: MatchOptions) -> dict[str, pa
     table = with_all_bounds(event_table(events, options.names), options.names.lower)
     options = replace(options, takes_spans=True)
     with naming_spoiled_rows(table):
-        planned = _plans_of(rules, table.schema, options)
+        planned = plans_of(rules, table.schema, options)
     if planned:
         check_table(planned[0].plan, table)
     by_type = EventsByType(table, options.names.type)
-    _warn_of_types(planned, by_type.types, table.num_rows)
+    warn_of_types(planned, by_type.types, table.num_rows)
     last_tick = _last_tick(planned, table)
     cores = available_cores() if options.threads is None else options.threads
-    groups: dict[frozenset[str] | None, list[_PlannedRule]] = {}
+    groups: dict[frozenset[str] | None, list[PlannedRule]] = {}
     for one in planned:
         groups.setdefault(one.types, []).append(one)
     threads = max(cores // max(len(groups), 1), 1)
 
-    def of_group(group: list[_PlannedRule]) -> Iterator[tuple[str, pa.Table]]:
+    def of_group(group: list[PlannedRule]) -> Iterator[tuple[str, pa.Table]]:
         part, scan_cache = by_type.of(group[0].types)[0], ScanCache(threads)
         if group[0].types is not None and len(group) > 1:
             part = of_some_rule([one.plan for one in group], part)
@@ -155,7 +167,7 @@ def answers_of(events: Any, rules: Rules, options: MatchOptions) -> dict[str, pa
 
 
 def _answer(
-    one: _PlannedRule, part: pa.Table, scan_cache: ScanCache, last_tick: int | None, threads: int
+    one: PlannedRule, part: pa.Table, scan_cache: ScanCache, last_tick: int | None, threads: int
 ) -> pa.Table:
     """Return the answer of one rule on the events that matter to it, which have been checked."""
     diagnostics = _OfRule()
@@ -178,7 +190,7 @@ def _answer(
     return told_alerts(one.plan, answer, one.apart, one.rule.suppress.by)
 
 
-def _last_tick(planned: Iterable[_PlannedRule], table: pa.Table) -> int | None:
+def _last_tick(planned: Iterable[PlannedRule], table: pa.Table) -> int | None:
     """Return the last tick of any event, for rules that ask for an absence."""
     plan = next((one.plan for one in planned if one.plan.forbids), None)
     if plan is None or not table.num_rows or plan.names.upper not in table.column_names:
@@ -186,7 +198,7 @@ def _last_tick(planned: Iterable[_PlannedRule], table: pa.Table) -> int | None:
     return int(ticks_of(table, plan.names.upper, plan).max())
 
 
-def _warn_of_types(planned: Iterable[_PlannedRule], there: frozenset[str], rows: int) -> None:
+def warn_of_types(planned: Iterable[PlannedRule], there: frozenset[str], rows: int) -> None:
     """Warn of types that rules name and no event has, in one line."""
     if not rows:
         warn(EMPTY_TRACE)

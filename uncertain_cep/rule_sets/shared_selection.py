@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +16,20 @@ from uncertain_cep.expressions.vectorised import Values, evaluate_mask
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression
 
-__all__ = ["Selected", "loosest", "of_some_rule"]
+__all__ = ["Selected", "components_in", "loosest", "of_some_rule"]
 
 _WEAKEST: Final = {"greater": min, "greater_equal": min, "less": max, "less_equal": max}
 
-Selected = tuple[tuple[str, ...], tuple[TypedExpression, ...]]
-"""Types (none: any), and predicates that hold of each event."""
+
+class Selected(NamedTuple):
+    """A selection of events that several components share."""
+
+    types: tuple[str, ...]
+    """Those of the events; none: any."""
+    predicates: tuple[TypedExpression, ...]
+    """They hold of each event."""
+    components: int
+    """How many components take no other events."""
 
 
 def of_some_rule(plans: Sequence[EvaluationPlan], table: pa.Table) -> pa.Table:
@@ -30,15 +38,17 @@ def of_some_rule(plans: Sequence[EvaluationPlan], table: pa.Table) -> pa.Table:
     Components that differ in the constant of a comparison, such as ``v > 3`` and ``v > 4``, are looked for
     together by the loosest one. So it may be more events, and never fewer. O(shapes of components x events).
     """
-    components = [part for plan in plans for part in _components(plan)]
+    components = [part for plan in plans for part in components_in(plan)]
     selections = loosest(components)
-    if 2 * len(selections) > len(components) or any(not types and not rules for types, rules in selections):
+    if 2 * len(selections) > len(components) or any(
+        not one.types and not one.predicates for one in selections
+    ):
         return table
     seen: dict[str, Any] = {}
     loaded: dict[str, Values] = {}
     kept = np.zeros(table.num_rows, dtype=np.bool_)
     try:
-        for types, rules in selections:
+        for types, rules, _ in selections:
             masks = [type_mask(table, plans[0].names.type, types, seen)]
             masks += [evaluate_mask(rule, table, loaded) for rule in rules]
             there = [mask for mask in masks if mask is not None]
@@ -56,12 +66,13 @@ def loosest(components: Iterable[PlannedComponent]) -> list[Selected]:
         shape = component.types, tuple(map(_shape, component.local))
         shapes.setdefault(shape, []).append(component.local)
     return [
-        (types, tuple(_weakest(column) for column in zip(*rules, strict=True)))
+        Selected(types, tuple(_weakest(column) for column in zip(*rules, strict=True)), len(rules))
         for (types, _), rules in shapes.items()
     ]
 
 
-def _components(plan: EvaluationPlan) -> Iterator[PlannedComponent]:
+def components_in(plan: EvaluationPlan) -> Iterator[PlannedComponent]:
+    """Yield the components of a plan, negated ones included, those of each branch."""
     for branch in plan.or_free:
         yield from branch.components
         yield from (negation.component for negation in branch.negations)

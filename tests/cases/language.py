@@ -22,6 +22,7 @@ from uncertain_cep.testing.model import (
     Event,
     Key,
     Match,
+    Option,
     Or,
     Pattern,
     Predicate,
@@ -150,6 +151,8 @@ def entry(value: Any) -> Any:
 def _text(pattern: Pattern) -> str:
     if isinstance(pattern, Component):
         return written(pattern)
+    if isinstance(pattern, Option):
+        return f"{_text(pattern.items[0])}?"
     name = {Seq: "SEQ", And: "AND", Or: "OR"}[type(pattern)]
     return f"{name}({', '.join(map(_text, pattern.items))})"
 

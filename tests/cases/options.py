@@ -11,10 +11,10 @@ from tests.cases.language import STRATEGIES, conditions, traces, untied
 from tests.cases.nested import NestedCase
 from tests.cases.sampling import sampled_from
 from tests.cases.times import time_conditions
-from uncertain_cep.testing.model import Component, Or, Pattern, Seq, Strategy
+from uncertain_cep.testing.model import Component, Option, Or, Pattern, Seq, Strategy
 from uncertain_cep.testing.patterns import components
 
-__all__ = ["nested_option_cases", "option_cases", "timed_option_cases"]
+__all__ = ["grouped_cases", "nested_option_cases", "option_cases", "timed_option_cases"]
 
 _TYPES = [("A",), ("A",), ("B",), ("B",), ("A", "B")]
 _TIMES = [(0, None), (0, 1), (0, 2), (1, 2), (2, 2), (2, None), (1, 1)]
@@ -68,6 +68,22 @@ def timed_option_cases(draw: st.DrawFn, most: int = 5, fewest: int = 1) -> Neste
     case: NestedCase = draw(option_cases(most=most, fewest=fewest))
     conditions_on_times = draw(st.lists(time_conditions(components(case.pattern)), max_size=2))
     return replace(case, times=tuple(conditions_on_times))
+
+
+@st.composite
+def grouped_cases(draw: st.DrawFn, strategy: Strategy | None = None, most: int = 5) -> NestedCase:
+    """Draw such a case in which some components in a row are a group that may be left out, or two are."""
+    case: NestedCase = draw(option_cases(strategy, most=most, fewest=2))
+    assert isinstance(case.pattern, Seq)
+    items: tuple[Pattern, ...] = case.pattern.items
+    for _ in range(draw(sampled_from([1, 1, 2]))):
+        first = draw(st.integers(0, len(items) - 1))
+        end = draw(st.integers(first + 1, len(items)))
+        group: Pattern = Seq(items[first:end])
+        if end == first + 2 and draw(st.booleans()) and not any(part.kleene for part in components(group)):
+            group = Or(items[first:end])
+        items = (*items[:first], Option((group,)), *items[end:])
+    return replace(case, pattern=Seq(items))
 
 
 @st.composite

@@ -16,7 +16,7 @@ import uncertain_cep as uc
 from tests.cases.comparison import assert_same
 from tests.cases.language import STRATEGIES
 from tests.cases.nested import NestedCase
-from tests.cases.options import option_cases
+from tests.cases.options import grouped_cases, option_cases
 from tests.cases.sampling import FEWER
 from tests.cases.times import time_conditions
 from uncertain_cep.testing.model import Strategy
@@ -32,6 +32,18 @@ def test_engine_is_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
     case.check()
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@FEWER
+@given(data=st.data())
+def test_groups_that_may_be_left_out(strategy: Strategy, data: st.DataObject) -> None:
+    case: NestedCase = data.draw(grouped_cases(strategy, most=4))
+    if data.draw(st.booleans()):
+        conditions_on_times = st.lists(time_conditions(components(case.pattern)), min_size=1, max_size=2)
+        case = replace(case, times=tuple(data.draw(conditions_on_times)))
+    note(case.text())
+    case.check()
+
+
 @given(data=st.data())
 def test_conditions_on_times_are_the_oracles(data: st.DataObject) -> None:
     case: NestedCase = data.draw(option_cases(most=4))
@@ -41,7 +53,7 @@ def test_conditions_on_times_are_the_oracles(data: st.DataObject) -> None:
     case.check()
 
 
-@given(option_cases(most=4), st.sampled_from(["point", "sliced", "threads"]))
+@given(option_cases(most=4) | grouped_cases(most=4), st.sampled_from(["point", "sliced", "threads"]))
 def test_every_way_gives_the_same(case: NestedCase, way: str) -> None:
     note(case.text())
     table, text = case.trace.table(), case.text()
@@ -57,7 +69,7 @@ def test_every_way_gives_the_same(case: NestedCase, way: str) -> None:
     assert_same(case.rows(found), whole)
 
 
-@given(option_cases(most=4))
+@given(option_cases(most=4) | grouped_cases(most=4))
 def test_what_looks_at_matches_knows_their_reading(case: NestedCase) -> None:
     note(case.text())
     table, text = case.trace.table(), case.text()
@@ -95,6 +107,7 @@ MAYBE = events(("A", "a", 0, 0), ("B", "b", 10, 10), ("N", "n", 1, 6))
 LATE, SOON = (events(("A", "a", 0, 0), ("B", "b", 10, 10), ("N", "n", at, at)) for at in (8, 2))
 TIED = events(("A", "a", 0, 0, 0), ("B", "b", 1, 1, 0), ("C", "c", 2, 2, 1))
 SPOILT = events(("A", "a", 0, 0, 0), ("B", "b", 3, 3, 0), ("C", "c", 9, 9, 0), ("N", "n", 5, 5, 1))
+GROUP = events(("A", "a", 0, 0), ("B", "b", 1, 4), ("C", "c", 3, 6), ("D", "d", 9, 9))
 TWO = events(("A", "a", 0, 0), ("B", "b", 2, 2), ("B", "d", 4, 4), ("C", "c", 9, 9))
 
 
@@ -113,6 +126,20 @@ TWO = events(("A", "a", 0, 0), ("B", "b", 2, 2), ("B", "d", 4, 4), ("C", "c", 9,
         (SOON, "SEQ(A? a, !N n, B b) WITHIN 6", {(None, "b"): 1}),
         (TIED, "SEQ(A a, B? b, C c) WHERE a.k = b.k AND b.k = c.k WITHIN 20", {("a", None, "c"): 1}),
         (TIED, "SEQ(A a, B? b, C c) WHERE [k] WITHIN 20", {}),
+        *(
+            (
+                GROUP,
+                f"SEQ(A a, SEQ(B b, C c)?, D d) {strategy} WITHIN 20",
+                {("a", "b", "c", "d"): 13 / 16, ("a", None, None, "d"): 1},
+            )
+            for strategy in ("", "WHERE skip_till_next_match(a, b, c, d)")
+        ),
+        (
+            GROUP,
+            "SEQ(A a, SEQ(B+ b[], !C n)?, D d) WHERE TIME(n) - TIME(a) <= 3 WITHIN 20",
+            {("a", ("b",), "d"): 7 / 8, ("a", (), "d"): 1},
+        ),
+        (GROUP, "SEQ(A a, SEQ(B? b, !C n)?, D d) WHERE b.id = 'x' WITHIN 20", {("a", None, "d"): 1}),
         (SPOILT, "SEQ(A a, B? b, !N n, C c) WHERE n.k = b.k WITHIN 20", {("a", "b", "c"): 1}),
         (
             TWO,
@@ -167,6 +194,11 @@ def test_what_leaving_out_means_is_warned_of() -> None:
         ("SEQ(B{3,2} b[]) WITHIN 5", "from 3 to 2 events are none"),
         ("SEQ(B{0} b[]) WITHIN 5", "from 0 to 0 events are none"),
         ("SEQ(B{1.5} b[]) WITHIN 5", "whole numbers up to"),
+        ("AND(A a, SEQ(B b, C c)?) WITHIN 5", r"a group with \? stands in SEQ"),
+        ("SEQ(A a, AND(B b, C c)?) WITHIN 5", r"SEQ\(AND\(...\)\)\?"),
+        ("SEQ(A a, SEQ(B b, C c)+) WITHIN 5", "a group is not repeated yet"),
+        ("SEQ(A a, OR(B b, C c){2}) WITHIN 5", "a group is not repeated yet"),
+        ("SEQ(SEQ(!A a)?) WITHIN 5", "no reading of the pattern takes an event"),
         ("SEQ(B? b[]) WITHIN 5", "unexpected"),
         ("SEQ(B* b) WITHIN 5", "ends too early|unexpected"),
         (f"SEQ({', '.join(f'B? b{k}' for k in range(60))}) WITHIN 50", None),

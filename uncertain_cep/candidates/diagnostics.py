@@ -21,9 +21,9 @@ from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.plurals import counted, shortened
 from uncertain_cep.query import format_expression
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS, quote_name
-from uncertain_cep.query.syntax import Aggregate, Attribute, Binary, Literal, expressions_in
+from uncertain_cep.query.syntax import Aggregate, Attribute, Binary, Literal, Option, expressions_in
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, kind_of, variables_of
-from uncertain_cep.query.walks import components_of
+from uncertain_cep.query.walks import components_of, patterns_in
 from uncertain_cep.timeline.domain import TimeDomain
 from uncertain_cep.traces.instants import warn_of_naive
 
@@ -178,6 +178,8 @@ def _of_options(plan: EvaluationPlan) -> list[str]:
     """Return warnings of predicates and partitions that change silently without optional components."""
     parts = {component.variable: component for component in components_of(plan.query.pattern)}
     optional = {name for name, component in parts.items() if not component.least}
+    groups = [node for node in patterns_in(plan.query.pattern) if isinstance(node, Option)]
+    optional |= {part.variable for group in groups for part in components_of(group) if not part.negated}
     said: dict[str, None] = {}
     for predicate in plan.bound.predicates if optional else ():
         mentioned = variables_of(predicate)

@@ -63,7 +63,13 @@ from uncertain_cep.query.typed import (
     speaks_of_each_event,
     variables_of,
 )
-from uncertain_cep.query.walks import attributes_in, compares_with_null, components_of, patterns_in
+from uncertain_cep.query.walks import (
+    attributes_in,
+    compares_with_null,
+    components_of,
+    has_options,
+    patterns_in,
+)
 from uncertain_cep.timeline.domain import ZONE_METADATA, TimeDomain
 from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS, has_spans
 from uncertain_cep.traces.checks import check_columns
@@ -572,7 +578,7 @@ def beyond_plain(query: Query) -> str | None:
         return "event sets, AND(...)"
     if any(isinstance(pattern, Disjunction) for pattern in patterns_in(query.pattern)):
         return "alternative patterns, OR(...)"
-    if any(not component.least for component in components_of(query.pattern)):
+    if has_options(query.pattern):
         return "optional components"
     if query.gap_strategies:
         return "strategies of single gaps"

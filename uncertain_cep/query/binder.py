@@ -50,7 +50,7 @@ from uncertain_cep.query.typed import (
     parse_time,
     variables_of,
 )
-from uncertain_cep.query.walks import components_of, with_leaves
+from uncertain_cep.query.walks import components_of, has_options, with_leaves
 from uncertain_cep.timeline.domain import DEFAULT_TICK, Names, TimeDomain
 from uncertain_cep.timeline.durations import format_duration, parse_duration
 from uncertain_cep.timeline.lasting_columns import has_spans
@@ -168,7 +168,7 @@ class BoundQuery:
             pattern=branch.pattern,
             terms=branch.terms if len(branch.terms) > 1 else (),
             left_out=branch.left_out,
-            is_reading=any(not component.least for component in components_of(self.pattern)),
+            is_reading=has_options(self.pattern),
         )
 
 

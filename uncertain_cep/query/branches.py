@@ -8,9 +8,9 @@ from itertools import chain, product
 from math import prod
 from typing import Final, Literal
 
-from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Pattern, Position
+from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Option, Pattern, Position
 from uncertain_cep.query.syntax import Sequence as Series
-from uncertain_cep.query.walks import components_of
+from uncertain_cep.query.walks import components_of, has_options
 
 __all__ = [
     "MOST_BRANCHES",
@@ -103,8 +103,8 @@ def count_of_expansions(pattern: Pattern) -> int:
     if isinstance(pattern, Component):
         return 1 if pattern.least else 2
     counts = [count_of_expansions(item) for item in pattern.items]
-    if isinstance(pattern, Disjunction):
-        return sum(counts)
+    if isinstance(pattern, Disjunction | Option):
+        return sum(counts) + isinstance(pattern, Option)
     total = 1
     for count in counts:
         total *= count
@@ -121,6 +121,10 @@ def expansions(pattern: Pattern) -> Iterator[Pattern]:
         if not pattern.least:
             yield _nothing(pattern)
         yield _taken(pattern)
+        return
+    if isinstance(pattern, Option):
+        yield _nothing(pattern)
+        yield from filter(_takes_event, expansions(pattern.items[0]))
         return
     if isinstance(pattern, Disjunction):
         for item in pattern.items:
@@ -143,9 +147,13 @@ def _joined(pattern: Series | Conjunction, choice: Sequence[Pattern]) -> Pattern
     return alone
 
 
-def _nothing(component: Component) -> Series:
-    """Return the empty pattern in place of an optional component that is left out."""
-    return Series((), component.position)
+def _nothing(option: Component | Option) -> Series:
+    """Return the empty pattern in place of what is optional and left out."""
+    return Series((), option.position)
+
+
+def _takes_event(pattern: Pattern) -> bool:
+    return any(not component.negated for component in components_of(pattern))
 
 
 def _taken(component: Component) -> Component:
@@ -164,6 +172,8 @@ def _counted(pattern: Pattern) -> tuple[int, int]:
         return (0, 1) if pattern.negated else (1, 0 if pattern.least else 1)
     counts = [_counted(item) for item in pattern.items]
     without = 1
+    if isinstance(pattern, Option):
+        return counts[0][0], 1
     if isinstance(pattern, Disjunction):
         for _, terms in counts:
             without *= 1 + terms
@@ -184,6 +194,10 @@ def branches_of(pattern: Pattern) -> tuple[Branch, ...]:
             return (taken,)
         empty = frozenset([pattern.variable] if pattern.kleene else ())
         return Branch(_nothing(pattern), (ReadingTerm(1, frozenset(), True),), empty), taken
+    if isinstance(pattern, Option):
+        lists = (part.variable for part in components_of(pattern) if part.kleene)
+        empty_branch = Branch(_nothing(pattern), (ReadingTerm(1, frozenset(), True),), frozenset(lists))
+        return empty_branch, *filter(_takes, branches_of(pattern.items[0]))
     if isinstance(pattern, Disjunction):
         return _merged(chain.from_iterable(map(branches_of, pattern.items)), pattern.position)
     return tuple(_joined_branch(pattern, choice) for choice in product(*map(branches_of, pattern.items)))
@@ -200,8 +214,11 @@ def _joined_branch(pattern: Series | Conjunction, choice: Sequence[Branch]) -> B
 
 def has_countless_readings(pattern: Pattern) -> bool:
     """Return whether a pattern has so many readings that they are planned once events are there."""
-    has_options = any(not component.least for component in components_of(pattern))
-    return has_options and not _is_small(pattern) and 0 < _count_of_alternatives(pattern) <= MOST_BRANCHES
+    return (
+        has_options(pattern)
+        and not _is_small(pattern)
+        and 0 < _count_of_alternatives(pattern) <= MOST_BRANCHES
+    )
 
 
 def _is_small(pattern: Pattern) -> bool:
@@ -288,7 +305,7 @@ def _count_of_alternatives(pattern: Pattern) -> int:
 
 def _without_events(pattern: Pattern) -> tuple[Branch, ...]:
     """Return the branches that take no event."""
-    if isinstance(pattern, Component):
+    if isinstance(pattern, Component | Option):
         return tuple(branch for branch in branches_of(pattern) if not _takes(branch))
     inner = map(_without_events, pattern.items)
     if isinstance(pattern, Disjunction):

@@ -124,6 +124,19 @@ class _Builder(ExpressionBuilder):
     def any_of(self, children: list[Any]) -> syntax.Disjunction:
         return syntax.Disjunction(tuple(children[1:]), place_of(children[0]))
 
+    def group_option(self, children: list[Any]) -> syntax.Option:
+        group = children[0]
+        if isinstance(group, syntax.Conjunction):
+            self._refuse("AND(...) takes no ?: write SEQ(AND(...))?, or OR(...)?", group.position)
+        return syntax.Option((group,), group.position)
+
+    def group_repeated(self, children: list[Any]) -> syntax.Pattern:
+        self._refuse(
+            "a group is not repeated yet: write it as often as it can stand, each with variables of its own, "
+            "and ? behind those that may be missing, such as SEQ(A a, SEQ(B b1, C c1), SEQ(B b2, C c2)?)",
+            children[0].position,
+        )
+
     def kleene(self, children: list[Any]) -> syntax.Component:
         return self.component(children, kleene=True, most=None)
 

@@ -31,6 +31,7 @@ from uncertain_cep.query.syntax import (
     Equivalence,
     ExpectedCount,
     Expression,
+    Option,
     Pattern,
     Position,
     Query,
@@ -40,7 +41,7 @@ from uncertain_cep.query.syntax import (
 )
 from uncertain_cep.query.time_terms import NoDifferenceError, differences_of
 from uncertain_cep.query.unquoted import in_quotes, texts_meant
-from uncertain_cep.query.walks import components_of, impossible_confidence, patterns_in
+from uncertain_cep.query.walks import components_of, has_options, impossible_confidence, patterns_in
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 
 __all__ = ["MOST_COMPONENTS", "MOST_TYPES", "OUTPUT_COLUMNS", "check", "did_you_mean"]
@@ -149,11 +150,11 @@ def _set_faults(query: Query) -> Iterator[Fault]:
     if in_sets:
         yield from in_sets
         return
-    has_options = any(not component.least for component in components_of(pattern))
+    optional = has_options(pattern)
     readings = [
         expansion
         for expansion in some_expansions(pattern)
-        if not has_options or any(not component.negated for component in components_of(expansion))
+        if not optional or any(not component.negated for component in components_of(expansion))
     ]
     if not readings:
         yield _fault("no reading of the pattern takes an event", pattern.position)
@@ -166,6 +167,9 @@ def _set_faults(query: Query) -> Iterator[Fault]:
 def _repeated_in_sets(pattern: Pattern) -> Iterator[Fault]:
     for item in patterns_in(pattern):
         if isinstance(item, Conjunction):
+            options = [node for node in patterns_in(item) if isinstance(node, Option)]
+            if options:
+                yield _fault("a group with ? stands in SEQ(...), not in AND(...)", options[0].position)
             for component in components_of(item):
                 if component.least != 1 or (component.kleene and component.most is not None):
                     message = (

@@ -36,6 +36,7 @@ __all__ = [
     "ListedVariable",
     "Literal",
     "OpenClause",
+    "Option",
     "OrderItem",
     "Parameter",
     "Pattern",
@@ -282,7 +283,13 @@ class Disjunction(_Compound):
     __slots__ = ()
 
 
-Pattern = Component | Sequence | Conjunction | Disjunction
+class Option(_Compound):
+    """``SEQ(...)?`` or ``OR(...)?``: the one item, or nothing in its place."""
+
+    __slots__ = ()
+
+
+Pattern = Component | Sequence | Conjunction | Disjunction | Option
 
 
 @dataclass(frozen=True, slots=True)

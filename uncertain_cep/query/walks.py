@@ -15,6 +15,7 @@ from uncertain_cep.query.syntax import (
     Equivalence,
     Expression,
     Literal,
+    Option,
     Pattern,
     Query,
     Unary,
@@ -28,6 +29,7 @@ __all__ = [
     "compares_with_null",
     "components_of",
     "conjuncts_of",
+    "has_options",
     "impossible_confidence",
     "is_confidence",
     "patterns_in",
@@ -108,6 +110,14 @@ def patterns_in(pattern: Pattern) -> Iterator[Pattern]:
 def components_of(pattern: Pattern) -> Iterator[Component]:
     """Yield the components of a pattern in the order in which it lists them."""
     return (node for node in patterns_in(pattern) if isinstance(node, Component))
+
+
+def has_options(pattern: Pattern) -> bool:
+    """Return whether a component or a group of a pattern may be left out."""
+    return any(
+        isinstance(node, Option) or (isinstance(node, Component) and not node.least)
+        for node in patterns_in(pattern)
+    )
 
 
 def conjuncts_of(expression: Expression) -> Iterator[Expression]:

@@ -175,7 +175,14 @@ class Or:
     items: tuple[Pattern, ...]
 
 
-Pattern = Component | Seq | And | Or
+@dataclass(frozen=True, slots=True)
+class Option:
+    """``SEQ(...)?`` or ``OR(...)?``: the one item, or nothing in its place."""
+
+    items: tuple[Pattern]
+
+
+Pattern = Component | Seq | And | Or | Option
 
 
 def one(types: str, variable: str) -> Component:

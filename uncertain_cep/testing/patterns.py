@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import combinations, pairwise, permutations, product
 from typing import Literal
 
-from uncertain_cep.testing.model import And, Component, Event, Or, Pattern, Predicate, Query, Seq
+from uncertain_cep.testing.model import And, Component, Event, Option, Or, Pattern, Predicate, Query, Seq
 
 NOTHING = Event("", -1, 0, 0, None, defaultdict(lambda: None))
 """The element of a number that a Kleene variable does not have: all its attributes are null."""
@@ -82,6 +82,9 @@ def expansions(pattern: Pattern) -> list[Pattern]:
     if isinstance(pattern, Component):
         # Left out, it is nothing in a row.
         return [pattern] if pattern.least else [Seq(()), replace(pattern, least=1)]
+    if isinstance(pattern, Option):
+        # One that takes no event is left out.
+        return [Seq(()), *(expansion for expansion in expansions(pattern.items[0]) if positives(expansion))]
     if isinstance(pattern, Or):
         return [expansion for item in pattern.items for expansion in expansions(item)]
     kind = type(pattern)
@@ -92,6 +95,18 @@ def expansions(pattern: Pattern) -> list[Pattern]:
             items.extend(item.items if isinstance(item, kind) else [item])
         expanded.append(kind(tuple(items)))
     return list(expanded)
+
+
+def optional_lists(pattern: Pattern, optional: bool = False) -> frozenset[str]:
+    """Return the lists that are empty where they, or the group around them, are left out."""
+    if isinstance(pattern, Component):
+        is_list = pattern.kleene and (optional or not pattern.least)
+        return frozenset([pattern.variable] if is_list else ())
+    if isinstance(pattern, Or):
+        return frozenset()
+    return frozenset[str]().union(
+        *(optional_lists(item, optional or isinstance(pattern, Option)) for item in pattern.items)
+    )
 
 
 def check(pattern: Pattern, query: Query) -> None:
@@ -260,7 +275,10 @@ def candidates(query: Query, events: Sequence[Event], *, in_order: bool = False)
     identities = {(tuple(event[name] for name in query.partition), event.id) for event in events}
     if len(identities) < len(events):
         raise ValueError("an id is used twice in a partition")
-    has_options = any(not component.least for component in components(query.pattern))
+    has_options = any(
+        isinstance(item, Option) or (isinstance(item, Component) and not item.least)
+        for item in _inner(query.pattern)
+    )
     for pattern in expansions(query.pattern):
         if has_options and not positives(pattern):
             continue

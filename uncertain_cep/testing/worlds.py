@@ -27,7 +27,16 @@ from uncertain_cep.testing.model import (
     Seq,
     Signature,
 )
-from uncertain_cep.testing.patterns import Binding, Candidate, Gap, World, candidates, components, own_events
+from uncertain_cep.testing.patterns import (
+    Binding,
+    Candidate,
+    Gap,
+    World,
+    candidates,
+    components,
+    optional_lists,
+    own_events,
+)
 
 
 def worlds(events: Sequence[Event]) -> Iterator[tuple[Fraction, dict[Event, int]]]:
@@ -181,7 +190,7 @@ def key_of(candidate: Candidate, query: Query) -> Key:
         bound = candidate.binding.get(component.variable)
         if bound is None:
             # The list of an option that is left out is empty; beside OR it may be of another branch.
-            empty = component.kleene and not component.least and isinstance(query.pattern, Seq)
+            empty = isinstance(query.pattern, Seq) and component.variable in optional_lists(query.pattern)
             signature.append((component.variable, () if empty else None))
         elif isinstance(bound, Event):
             signature.append((component.variable, bound.id))

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from uncertain_cep.joining.tied_spans import spans as spans
     from uncertain_cep.plan import Approximation as Approximation
     from uncertain_cep.query import Query as Query, parse as parse
+    from uncertain_cep.query.sql_queries import sql as sql
     from uncertain_cep.results.composition import to_events as to_events, with_matches as with_matches
     from uncertain_cep.rule_sets.rule_files import rules as rules
     from uncertain_cep.rule_sets.rule_streams import RuleMatcher as RuleMatcher
@@ -118,6 +119,7 @@ _MODULES: Final = {
     "uncertain_cep.joining.tied_spans": ("spans",),
     "uncertain_cep.plan": ("Approximation",),
     "uncertain_cep.query": ("Query", "parse"),
+    "uncertain_cep.query.sql_queries": ("sql",),
     "uncertain_cep.timeline.domain": ("Names",),
     "uncertain_cep.traces": (
         "all_before", "as_written", "by_value", "causal", "clock_offset", "columns", "encloses", "exact",

@@ -71,9 +71,9 @@ def timed_option_cases(draw: st.DrawFn, most: int = 5, fewest: int = 1) -> Neste
 
 
 @st.composite
-def grouped_cases(draw: st.DrawFn, strategy: Strategy | None = None, most: int = 5) -> NestedCase:
+def grouped_cases(draw: st.DrawFn, strategy: Strategy | None = None, largest: int = 5) -> NestedCase:
     """Draw such a case in which some components in a row are a group that may be left out, or two are."""
-    case: NestedCase = draw(option_cases(strategy, most=most, fewest=2))
+    case: NestedCase = draw(option_cases(strategy, most=largest, fewest=2))
     assert isinstance(case.pattern, Seq)
     items: tuple[Pattern, ...] = case.pattern.items
     for _ in range(draw(sampled_from([1, 1, 2]))):

@@ -36,7 +36,7 @@ def test_engine_is_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
 @FEWER
 @given(data=st.data())
 def test_groups_that_may_be_left_out(strategy: Strategy, data: st.DataObject) -> None:
-    case: NestedCase = data.draw(grouped_cases(strategy, most=4))
+    case: NestedCase = data.draw(grouped_cases(strategy, largest=4))
     if data.draw(st.booleans()):
         conditions_on_times = st.lists(time_conditions(components(case.pattern)), min_size=1, max_size=2)
         case = replace(case, times=tuple(data.draw(conditions_on_times)))
@@ -53,7 +53,7 @@ def test_conditions_on_times_are_the_oracles(data: st.DataObject) -> None:
     case.check()
 
 
-@given(option_cases(most=4) | grouped_cases(most=4), st.sampled_from(["point", "sliced", "threads"]))
+@given(option_cases(most=4) | grouped_cases(largest=4), st.sampled_from(["point", "sliced", "threads"]))
 def test_every_way_gives_the_same(case: NestedCase, way: str) -> None:
     note(case.text())
     table, text = case.trace.table(), case.text()
@@ -69,7 +69,7 @@ def test_every_way_gives_the_same(case: NestedCase, way: str) -> None:
     assert_same(case.rows(found), whole)
 
 
-@given(option_cases(most=4) | grouped_cases(most=4))
+@given(option_cases(most=4) | grouped_cases(largest=4))
 def test_what_looks_at_matches_knows_their_reading(case: NestedCase) -> None:
     note(case.text())
     table, text = case.trace.table(), case.text()

@@ -17,7 +17,7 @@ import click
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.startup import uncollected
 from uncertain_cep.errors import OptionError
-from uncertain_cep.files.query_files import QUERY_ENDINGS, UnreadableError, text_in
+from uncertain_cep.files.query_files import QUERY_ENDINGS, SQL_ENDING, UnreadableError, text_in
 from uncertain_cep.files.special_files import check_written_here, is_of_web, special_kind
 from uncertain_cep.timeline.durations import parse_duration
 
@@ -381,11 +381,16 @@ def _text_of(argument: str) -> str:
     if special_kind(argument) == "a named pipe":
         note(f"reading the query from the pipe {argument} ...")
     try:
-        return text_in(argument, pipes=True)
+        text = text_in(argument, pipes=True)
     except UnreadableError as error:
         shown = argument if len(argument) <= 60 else f"{argument[:60]}..."
         hint = "" if os.path.exists(argument) else ". (A query given as text starts with PATTERN.)"
         raise OptionError(f"the query file {shown!r} {error}{hint}") from None
+    if not argument.lower().endswith(SQL_ENDING):
+        return text
+    from uncertain_cep.query.sql_queries import translated
+
+    return translated(text)
 
 
 class _FormatOption(click.Option):

@@ -136,9 +136,9 @@ def match(
     file (also .gz); its columns are type, id, lower and upper unless a schema file or the options below
     say otherwise.
 
-    More queries may follow QUERY, as files named *.sase or *.query or as text. Each one sees the events of
-    the traces and, as events over their time ranges, the matches of the queries before it; the last one's
-    matches are the result, and the options on matches are for it.
+    More queries may follow QUERY, as files named *.sase, *.query or *.sql or as text. Each one sees the
+    events of the traces and, as events over their time ranges, the matches of the queries before it; the
+    last one's matches are the result, and the options on matches are for it.
     """
     started = time.monotonic()
     with uncollected():

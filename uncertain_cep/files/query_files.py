@@ -7,9 +7,12 @@ from typing import Final
 
 from uncertain_cep.files.special_files import special_kind
 
-__all__ = ["QUERY_ENDINGS", "UnreadableError", "text_in"]
+__all__ = ["QUERY_ENDINGS", "SQL_ENDING", "UnreadableError", "text_in"]
 
-QUERY_ENDINGS: Final = (".sase", ".query")
+SQL_ENDING: Final = ".sql"
+"""Of the names of query files that hold a MATCH_RECOGNIZE."""
+
+QUERY_ENDINGS: Final = (".sase", ".query", SQL_ENDING)
 """Of the names of query files, where they might be something else."""
 
 

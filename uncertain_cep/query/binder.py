@@ -542,7 +542,7 @@ def _ticks(
     if duration.nanoseconds is None:
         ticks = int(duration.amount)
         # A query for counts is bound a second time without them, for its matches.
-        if ticks and not domain.named and not counting:
+        if 0 < ticks < MAX_WINDOW and not domain.named and not counting:
             length = format_duration(ticks * DEFAULT_TICK)
             warn(
                 f"{clause} {ticks} counts ticks of {domain.describe()} here, which is {length}: write a "

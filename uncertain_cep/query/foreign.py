@@ -31,7 +31,7 @@ FOREIGN: Final[dict[str, str]] = {
     r"\bevery(-distinct)?\b(?!\s+[0-9$])": "SEQ(A a, B b) alone: every match is found",
     r"\b\w+\s*=\s*\w+\s*\([^()]*[<>=]": "SEQ(A a) and WHERE a.x > 3",
     # MATCH_RECOGNIZE
-    r"\bMATCH_RECOGNIZE\b": "PATTERN SEQ(A a, B b) WHERE ... WITHIN ... RETURN ...",
+    r"\bMATCH_RECOGNIZE\b": "PATTERN SEQ(A a, B b); uc.sql(text), or a file named *.sql, translates it",
     r"\bPATTERN\s*\(": "PATTERN SEQ(A a, B+ b[], C c), with a type and a variable for each",
     r"\bDEFINE\b": "conditions in WHERE: WHERE b.x > a.x AND c[i].x > c[i-1].x",
     r"\bMEASURES\b": "RETURN a.x AS x, c[c.LEN].y AS last",

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, QueryError, QuerySyntaxError, TraceError
-from uncertain_cep.files.query_files import QUERY_ENDINGS, UnreadableError, text_in
+from uncertain_cep.files.query_files import QUERY_ENDINGS, SQL_ENDING, UnreadableError, text_in
 from uncertain_cep.files.toml_documents import no_such_key, toml_document
 from uncertain_cep.query import Query, query_of, values_of
+from uncertain_cep.query.sql_queries import translated
 from uncertain_cep.rule_sets.named_rules import Rule, Rules, RuleTest, suppression_of
 
 __all__ = ["RULE_ENDINGS", "rules"]
@@ -42,8 +43,9 @@ def rules(
     ----------
     sources : str, path, mapping or sequence
         A file, a folder, a pattern such as ``"rules/*.sase"``, a sequence of these, or a mapping of names to
-        queries. A folder stands for its files that end in ``.sase``, ``.query`` and ``.toml``, by name. A
-        ``.sase`` or ``.query`` file is one rule, whose name is that of the file without its ending.
+        queries. A folder stands for its files that end in ``.sase``, ``.query``, ``.sql`` and ``.toml``, by
+        name. A ``.sase``, ``.query`` or ``.sql`` (MATCH_RECOGNIZE) file is one rule,
+        whose name is that of the file without its ending.
 
     Returns
     -------
@@ -131,8 +133,9 @@ def _files_of(source: Any) -> list[str]:
 def _text_of(file: str, name: str) -> str:
     """Return the text of a query file, which errors call by a name."""
     try:
-        return text_in(file)
-    except UnreadableError as error:
+        text = text_in(file)
+        return translated(text) if file.lower().endswith(SQL_ENDING) else text
+    except (UnreadableError, QuerySyntaxError, QueryError) as error:
         raise _Refused(f"{name} {error}") from None
 
 

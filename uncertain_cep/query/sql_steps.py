@@ -1,0 +1,254 @@
+"""PATTERN of MATCH_RECOGNIZE as steps that take rows and gaps that pass over them, if both are answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, NoReturn
+
+from uncertain_cep.query.expression_text import quote_name
+from uncertain_cep.query.match_recognize import (
+    ONCE,
+    Alternatives,
+    Node,
+    Quantifier,
+    Recognition,
+    Row,
+    Tokens,
+    Word,
+    conjuncts,
+    refuse,
+)
+
+__all__ = ["Gap", "Step", "Steps"]
+
+_OPPOSITE: Final = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "=": "<>", "<>": "="}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A part of the pattern that takes rows: its variable, or those of a group or of alternatives."""
+
+    kind: Literal["single", "list", "option", "group", "or"]
+    names: tuple[str, ...]
+    word: Word
+    times: Quantifier = ONCE
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether one row is taken in any case."""
+        return self.kind == "single"
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The rows between two steps: nothing, or a loose variable."""
+
+    kind: Literal["neighbours", "loose", "last"]
+    between: Row | None = None
+
+
+class Steps:
+    """The steps of a pattern, and the gap behind each but the last."""
+
+    def __init__(self, read: Recognition) -> None:
+        self._read = read
+        self.steps: list[Step] = []
+        self.gaps: list[Gap] = []
+        self._take_apart()
+        names = {name for step in self.steps for name in step.names}
+        unknown = [name for name in read.define if name not in names | self.loose]
+        if unknown:
+            self._refuse(read.define[unknown[0]][0], f"{unknown[0]} is no variable of PATTERN")
+
+    def _refuse(self, word: Word, message: str) -> NoReturn:
+        refuse(self._read.text, word.place, message)
+
+    @property
+    def loose(self) -> set[str]:
+        """The variables of gaps."""
+        return {gap.between.name for gap in self.gaps if gap.between is not None}
+
+    # The pattern
+
+    def _take_apart(self) -> None:
+        waiting: Row | None = None
+        seen: set[str] = set()
+        for node in self._read.pattern:
+            for name in _names_in(node):
+                if name in seen:
+                    self._refuse(
+                        node.word, f"{name} stands twice in PATTERN: give each place its own variable"
+                    )
+                seen.add(name)
+            if isinstance(node, Row) and self._is_loose(node):
+                if waiting is not None or not self.steps:
+                    what = "two gaps in a row" if waiting is not None else "a gap in front of the first event"
+                    self._refuse(node.word, f"{what}: leave {node.name}{node.times.text} out")
+                waiting = node
+                continue
+            if self.steps:
+                self.gaps.append(Gap("neighbours") if waiting is None else self._gap(waiting))
+            waiting = None
+            self.steps.append(self._step(node))
+        if waiting is not None:
+            message = f"{waiting.name}{waiting.times.text} at the end"
+            if waiting.times.reluctant:
+                self._refuse(waiting.word, f"{message} takes no row: leave it out")
+            self._refuse(waiting.word, f"{message} takes all rows to come: name what ends the run")
+        self._check_gaps()
+
+    def _is_loose(self, node: Row) -> bool:
+        """Return whether a variable stands for rows that are passed over."""
+        spoken = {word.name.upper() for words, _ in self._read.measures for word in words}
+        spoken |= {
+            word.name.upper()
+            for name, words in self._read.define.items()
+            if name != node.name
+            for word in words
+        }
+        is_any = (node.times.fewest, node.times.upper) == (0, None)
+        return (
+            is_any
+            and node.name not in spoken
+            and (node.times.reluctant or node.name not in self._read.define)
+        )
+
+    def _gap(self, row: Row) -> Gap:
+        return Gap("loose" if row.times.reluctant else "last", row)
+
+    def _step(self, node: Node) -> Step:
+        names = _names_in(node)
+        if isinstance(node, Row):
+            if node.times == ONCE:
+                return Step("single", names, node.word)
+            if (node.times.fewest, node.times.upper) == (0, 1):
+                return Step("option", names, node.word, node.times)
+            return Step("list", names, node.word, node.times)
+        if any(not isinstance(part, Row) or part.times != ONCE for part in node.parts):
+            self._refuse(
+                node.word, "only single variables stand in groups and beside |: write a query for each"
+            )
+        if isinstance(node, Alternatives):
+            if node.times != ONCE:
+                self._refuse(node.word, f"(A | B){node.times.text} is not answered: write a query for each")
+            return Step("or", names, node.word)
+        if (node.times.fewest, node.times.upper) != (0, 1):
+            self._refuse(
+                node.word,
+                f"a group with {node.times.text} is not answered: write it as often as it can stand, with "
+                "variables of their own",
+            )
+        return Step("group", names, node.word, node.times)
+
+    def _check_gaps(self) -> None:
+        loose = False
+        for place, gap in enumerate(self.gaps):
+            behind = self.steps[place + 1]
+            if gap.kind == "last" and (place < len(self.gaps) - 1 or not behind.is_fixed):
+                assert gap.between is not None
+                name = gap.between.name
+                self._refuse(
+                    gap.between.word, f"{name}* takes as many rows as it can: write {name}*?, the next row"
+                )
+            if loose and gap.kind == "neighbours":
+                self._refuse(
+                    behind.word,
+                    f"{behind.names[0]} is the row next to one behind a gap, for which SQL goes back and "
+                    "tries another: put a gap X*? in between, or uc.draw_worlds and ask each world",
+                )
+            if loose and gap.between is not None and gap.between.name in self._read.define:
+                self._refuse(
+                    gap.between.word,
+                    f"{gap.between.name} has a condition behind another gap, for which SQL goes back and "
+                    "tries another row: leave the condition out",
+                )
+            loose = loose or gap.kind != "neighbours"
+        for step in self.steps:
+            if loose and not step.is_fixed:
+                self._refuse(
+                    step.word,
+                    f"{step.names[0]}{step.times.text} stands in a pattern with a gap X*?: only single rows "
+                    "do; keep the rows next to each other",
+                )
+        for place, step in enumerate(self.steps):
+            self._check_greed(step, self.steps[place + 1 :])
+
+    def _check_greed(self, step: Step, following: list[Step]) -> None:
+        """Refuse a part that may take more or fewer rows where a row could be of it or of what follows."""
+        if step.kind == "or" or step.times == ONCE or step.times.fewest == step.times.upper:
+            return
+        name = step.names[0]
+        if not following:
+            if step.times.reluctant:
+                self._refuse(
+                    step.word, f"{name}{step.times.text} at the end takes as few rows as it can: say how many"
+                )
+            self._refuse(
+                step.word,
+                f"{name}{step.times.text} at the end takes as many rows as it can: name what ends the run, "
+                f"such as ({name}{step.times.text} E) with a condition that no {name} meets",
+            )
+        for other in following:
+            for after in other.names if other.kind != "group" else other.names[:1]:
+                if not self.exclude(name, after):
+                    self._refuse(
+                        step.word,
+                        f"a row can be {name} as well as {after}, so that {name}{step.times.text} takes one "
+                        f"or the other: give {after} a condition that no {name} meets",
+                    )
+            if other.times.fewest > 0 or other.kind == "or":
+                return
+
+    # Conditions
+
+    def conditions_of(self, name: str) -> list[Tokens]:
+        """Return the conditions of the DEFINE of a variable, none if it takes any row."""
+        return conjuncts(self._read.define.get(name, ()))
+
+    def exclude(self, one: str, other: str) -> bool:
+        """Return whether no row meets the conditions of two variables, as far as two comparisons show."""
+        pairs = [
+            (self._comparison(one, a), self._comparison(other, b))
+            for a in self.conditions_of(one)
+            for b in self.conditions_of(other)
+        ]
+        for left, right in pairs:
+            if left is None or right is None or left[0] != right[0]:
+                continue
+            if left[1] == right[1] == "=" and left[2] != right[2]:
+                return True
+            if left[2] == right[2] and _OPPOSITE[left[1]] == right[1]:
+                return True
+        return False
+
+    def _comparison(self, name: str, condition: Tokens) -> tuple[str, str, str] | None:
+        """Return column, sign and constant of a comparison of the row itself with a constant."""
+        words = [word for word in condition if word.text not in ("(", ")")]
+        if len(words) > 2 and words[0].name.upper() == name and words[1].text == ".":
+            words = words[2:]
+        if (
+            len(words) != 3
+            or words[0].kind not in ("name", "quoted")
+            or words[2].kind not in ("string", "number")
+        ):
+            return None
+        sign = {"!=": "<>"}.get(words[1].text, words[1].text)
+        return (words[0].name, sign, words[2].text) if sign in _OPPOSITE else None
+
+    def type_of(self, name: str) -> tuple[str, list[Tokens]]:
+        """Return the type that a variable's condition names, ANY without one, and the other conditions."""
+        types: list[str] = []
+        further: list[Tokens] = []
+        for condition in self.conditions_of(name):
+            compared = self._comparison(name, condition)
+            if compared is not None and compared[:2] == ("type", "=") and compared[2][0] == "'" and not types:
+                types.append(quote_name(compared[2][1:-1].replace("''", "'"), reserved=True))
+            elif condition:
+                further.append(condition)
+        return (types[0] if types else "ANY"), further
+
+
+def _names_in(node: Node) -> tuple[str, ...]:
+    if isinstance(node, Row):
+        return (node.name,)
+    return tuple(name for part in node.parts for name in _names_in(part))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise, permutations, product
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from tests.cases.sampling import sampled_from
 __all__ = ["RELATIONS", "Answer", "Condition", "Lasting", "Pair", "SpanCase", "events_table", "span_cases"]
 
 Pair = tuple[int, int]
+Law = tuple[Fraction, ...]
 Ticks = Mapping[str, Pair]
 """Begin and end of the event of each variable."""
 Answer = dict[tuple[int, ...], tuple[int, int, Fraction]]
@@ -97,7 +98,9 @@ class Condition:
         return self.holds(*(ticks[name] for name in self.variables))
 
 
-def events_table(events: tuple[Lasting, ...], clocks: Mapping[str, Pair]) -> pa.Table:
+def events_table(
+    events: tuple[Lasting, ...], clocks: Mapping[str, Pair], offset_laws: Mapping[str, Law] | None = None
+) -> pa.Table:
     """Return events as an engine takes them."""
     columns: dict[str, list[Any]] = defaultdict(list)
     for event in events:
@@ -121,12 +124,18 @@ def events_table(events: tuple[Lasting, ...], clocks: Mapping[str, Pair]) -> pa.
         columns["source"].append(event.clock)
         columns["offset_lower"].append(None if event.clock is None else low)
         columns["offset_upper"].append(None if event.clock is None else high)
+        law = (offset_laws or {}).get(event.clock or "")
+        columns["offset_pmf"].append(None if law is None else [float(weight) for weight in law])
     if not clocks:
         for name in ("source", "offset_lower", "offset_upper"):
             del columns[name]
+    if not offset_laws:
+        del columns["offset_pmf"]
     text = ("type", "source")
     types = {name: pa.string() if name in text else pa.int64() for name in columns}
     types["probability"] = pa.float64()
+    if offset_laws:
+        types["offset_pmf"] = pa.list_(pa.float64())
     for name in _BOUNDS:
         types[f"{name}_pmf"] = pa.list_(pa.float64())
         if not any(columns[f"{name}_pmf"]):
@@ -146,6 +155,8 @@ class SpanCase:
     window: int = 100
     negated: tuple[str, str, int] | None = None
     """A variable, its type, and how many components stand before it."""
+    offset_laws: Mapping[str, Law] = field(default_factory=dict)
+    """Of clocks whose offsets are not alike likely: a probability for each tick."""
 
     def text(self, tail: str = "") -> str:
         """Return the query in the query language."""
@@ -160,7 +171,7 @@ class SpanCase:
 
     def table(self) -> pa.Table:
         """Return the events as an engine takes them."""
-        return events_table(self.events, self.clocks)
+        return events_table(self.events, self.clocks, self.offset_laws)
 
     def worlds(self) -> Iterator[tuple[Fraction, dict[Lasting, Pair]]]:
         """Yield the worlds: their probability, and begin and end of each event that happened."""
@@ -178,7 +189,11 @@ class SpanCase:
             moved = dict(zip(names, offsets, strict=True))
             share = Fraction(1)
             for name in names:
-                share /= self.clocks[name][1] - self.clocks[name][0] + 1
+                low, high = self.clocks[name]
+                law = self.offset_laws.get(name)
+                share *= Fraction(1, high - low + 1) if law is None else law[moved[name] - low]
+            if not share:
+                continue
             for choice in product(*states):
                 weight, world = share, {}
                 for event, (chance, pair) in zip(self.events, choice, strict=True):
@@ -331,10 +346,15 @@ def span_cases(
 ) -> SpanCase:
     """Draw a case of a SEQ or a set of up to three events that may last; negated ones are points."""
     clocks: dict[str, Pair] = {}
+    offset_laws: dict[str, Law] = {}
     if with_clocks:
         for name in ("g", "h"):
             low = draw(st.integers(-1, 0))
             clocks[name] = (low, low + draw(st.integers(0, 2)))
+            if with_laws and draw(st.booleans()):
+                size = clocks[name][1] - low + 1
+                weights = draw(st.lists(st.integers(0, 3), min_size=size, max_size=size).filter(any))
+                offset_laws[name] = tuple(Fraction(weight, sum(weights)) for weight in weights)
     choices = [None, *clocks, *clocks]
     count = (
         draw(sampled_from([1, 2, 2, 3])) if not negating and not with_clocks else draw(sampled_from([1, 2]))
@@ -363,4 +383,4 @@ def span_cases(
         points = Lasting("N", last.id, point=last.point, clock=last.clock, probability=last.probability)
         events = (*events[:-1], points)
     window = draw(sampled_from([3, 5, 8, 100, 100]))
-    return SpanCase(events, clocks, kind, variables, tuple(conditions), window, negated)
+    return SpanCase(events, clocks, kind, variables, tuple(conditions), window, negated, offset_laws)

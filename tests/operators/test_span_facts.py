@@ -79,6 +79,8 @@ def test_the_last_sample_by_hand_counts_ties_twice() -> None:
     tied = moments([2, 3], [5, 5], [5, 5])
     partners = [uc.join_asof(left, tied, direction=each).to_pylist() for each in ("backward", "forward")]
     assert [[row["right_id"] for row in rows] for rows in partners] == [[3], [2]]
+    (row,) = uc.join_asof(left, moments([2, 3], [6, 4], [6, 4]), direction="nearest").to_pylist()
+    assert row["right_id"] == 3
 
 
 def test_the_last_sample_by_independent_clocks() -> None:

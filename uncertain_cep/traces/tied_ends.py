@@ -129,7 +129,8 @@ def tied(
             with_ends = with_ends.append_column(f"{side}_{bound}", table.column(name).take(rows))
     kept = np.ones(table.num_rows, dtype=np.bool_)
     kept[ends] = False
-    return with_ends.filter(pa.array(kept)), np.flatnonzero(kept)
+    # In one piece, of which no query makes a copy.
+    return with_ends.filter(pa.array(kept)).combine_chunks(), np.flatnonzero(kept)
 
 
 class FormatRows(NamedTuple):

@@ -14,8 +14,11 @@ import uncertain_cep as uc
 from tests.traces.files import put, schema_of
 from tests.traces.readers.samples import SAMPLES
 from uncertain_cep.errors import UncertainCepWarning
+from uncertain_cep.spark.file_reading import Reading, describe_files, events_of_files
 from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS
+from uncertain_cep.traces.formats import list_files
 from uncertain_cep.traces.readers import READERS
+from uncertain_cep.traces.reading_steps import reading_steps
 
 DOCS: Final = Path(__file__).parents[3] / "docs"
 EXPECTED: Final[dict[str, list[tuple[Any, ...]]]] = {
@@ -180,6 +183,8 @@ def test_tables_without_ends_are_refused(tmp_path: Path) -> None:
         uc.read_traces(table, schema_of(tmp_path, text))
 
 
+UNFINISHED: Final = ("spark-eventlog", "hadoop-history", "otlp", "zipkin")
+"""Formats whose sample has a begin without an end."""
 SACCT: Final = """\
 JobID|NodeList|Start|End
 101|n1|2026-01-05T08:00:00|2026-01-05T08:00:40
@@ -239,3 +244,27 @@ def test_an_end_before_its_begin_is_refused(tmp_path: Path) -> None:
         read(tmp_path, "hadoop-history", text=text)
     types = read(tmp_path, "hadoop-history", 'missing = "drop"', text)["type"].to_pylist()
     assert sorted(types) == ["Job", "JobSubmit", "TaskStart"]
+
+
+@pytest.mark.filterwarnings("ignore:of .* begins? and:uncertain_cep.UncertainCepWarning")
+@pytest.mark.parametrize("name", EXPECTED)
+def test_workers_of_spark_make_the_same_spans(tmp_path: Path, name: str) -> None:
+    """A worker reads a file whole, as its begins and ends may stand far apart."""
+    put(tmp_path / "trace", SAMPLES[name])
+    schema = schema_of(tmp_path, f'format = "{name}"\n[[events]]\nspans = true\n')
+    files, faults = list_files([tmp_path / "trace"], name, with_schema=True)
+    plan = reading_steps(files, schema, faults)
+    assert not faults
+    work = tuple((file, tuple(steps)) for file, steps in plan.items())
+    reading = Reading(
+        work, schema.options, None, "1ms" if name not in ("otlp", "jaeger", "zipkin") else "1us"
+    )
+    batches = [pa.record_batch({"number": [0]})]
+    (described,) = [
+        row for batch in describe_files(iter(batches), reading=reading) for row in batch.to_pylist()
+    ]
+    assert described["events"] is None
+    assert any("have no partner" in said for said in described["said"]) == (name in UNFINISHED)
+    expected = uc.read_traces(tmp_path / "trace", schema)
+    made = events_of_files(iter(batches), reading=reading, days=False, firsts=(1,), schema=expected.schema)
+    assert pa.Table.from_batches(list(made), expected.schema).equals(expected)

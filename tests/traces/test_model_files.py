@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 from tests.traces.files import flags, messages, put, validation_report
 from uncertain_cep.errors import TraceError
 from uncertain_cep.timeline.domain import MODEL_COLUMNS, TimeDomain
-from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS
 from uncertain_cep.traces import read_traces
 
 CANONICAL = "type,id,lower,upper,x\nA,1,5,7,0.5\nB,2,6,6,1.5\n"
@@ -146,6 +146,6 @@ def test_every_column_of_the_model_is_documented() -> None:
         if line.startswith("| `")
         for name in re.findall("`(\\w+)`", line.split("|")[1])
     ]
-    assert sorted(named) == sorted((*MODEL_COLUMNS, *SPAN_COLUMNS))
+    assert sorted(named) == sorted((*MODEL_COLUMNS, *SPAN_COLUMNS, *SPAN_LAWS))
     assert uc.read_traces.__doc__ is not None
     assert all(name in uc.read_traces.__doc__ for name in MODEL_COLUMNS)

@@ -31,6 +31,7 @@ from uncertain_cep.executor import execute_within
 from uncertain_cep.optimizer.memory import keep_on_disk
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.lacking_keys import warn_of_lacking_keys
+from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query, attributes_in
 from uncertain_cep.results.display import Unit
@@ -183,7 +184,7 @@ def _matches_in_process(matching: Matching, *, printed: bool = False) -> Iterato
         loaded = load_traces(
             matching.traces, columns.schema, format=columns.format, tick=columns.tick, used=matching.used
         )
-        table = loaded.sound()
+        table = with_all_bounds(loaded.sound(), matching.options.names.lower)
         # A line in between would disturb the moving one.
         ticks = of_ticks(loaded.tick, loaded.floored)
         notes = [f"read {counted(table.num_rows, 'event')}{ticks}{_dropped(loaded.dropped)}"]
@@ -233,13 +234,16 @@ def _matches_of(
 
 def plan_of(query: Query, loaded: LoadedTrace, table: pa.Table, options: MatchOptions) -> EvaluationPlan:
     """Return the plan for a table of a trace of which some columns were read."""
+    options = replace(options, takes_spans=True)
+    schema = with_all_bounds(table, options.names.lower).schema
     # Behind the rows of the files there may be matches.
-    with naming_spoiled_rows(table, loaded.origin.placed if table is loaded.table else None):
+    is_whole = loaded.table is not None and table.num_rows == loaded.table.num_rows
+    with naming_spoiled_rows(table, loaded.origin.placed if is_whole else None):
         try:
-            plan = make_plan(query, table.schema, options)
+            plan = make_plan(query, schema, options)
         except QueryError:
             # Which columns there are is to be said of all.
-            make_plan(query, loaded.with_all_columns(table.schema), options)
+            make_plan(query, loaded.with_all_columns(schema), options)
             raise
     warn_of_lacking_keys(plan, loaded.files_without)
     return plan

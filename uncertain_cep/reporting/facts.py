@@ -26,7 +26,7 @@ from uncertain_cep.reporting.occurrences import Occurrences
 from uncertain_cep.results.pictures import Pictures
 from uncertain_cep.running.installation import VERSION
 from uncertain_cep.timeline.durations import format_duration
-from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS
 
 __all__ = ["report_facts"]
 
@@ -246,7 +246,9 @@ def _events(request: ReportRequest, answer: Answer, clock: Clock) -> tuple[dict[
     places[rows] = np.arange(len(rows))
     taken = table.take(pa.array(rows))
     model = {names.type, names.id, names.lower, names.upper, names.pmf, names.tick, request.stamp}
-    model.update((*plan.clock_columns(taken.column_names), *(SPAN_COLUMNS if plan.lasting else ())))
+    model.update(
+        (*plan.clock_columns(taken.column_names), *((*SPAN_COLUMNS, *SPAN_LAWS) if plan.lasting else ()))
+    )
     attributes = [name for name in taken.column_names if name not in model]
     begin, end = plan.domain.ticks(taken.column(names.lower)), plan.domain.ticks(taken.column(names.upper))
     stamp, has = stamps_of(plan, taken, request.stamp)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
 from uncertain_cep.timeline.domain import MODEL_COLUMNS, TICK_METADATA, Names, tick_column, with_noted_tick
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS
 from uncertain_cep.traces.events_schema import READ_EVENTS, EventsSchema
 from uncertain_cep.traces.exact_numbers import with_numbers
 from uncertain_cep.traces.extracting import ExtractionUses
@@ -184,7 +185,7 @@ def raw_tables(
                 continue
             columns |= needs[step.name].keys() | {_NAMES.id} | dict(step.events.types).keys()
             if not listed:
-                columns.update(MODEL_COLUMNS, used or ())
+                columns.update(MODEL_COLUMNS, SPAN_COLUMNS, SPAN_LAWS, used or ())
         try:
             names = column_names(file, options_of_file)
             file_faults = (

@@ -93,6 +93,36 @@ def test_where_day_and_month_cannot_be_told_apart(
     assert ("A day beyond 12 would tell, or rows in order of time." in said) != in_order
 
 
+@pytest.mark.parametrize(
+    ("stamp", "changed", "expected", "tells"),
+    [
+        ("31/05/24", "2024-06-01", "2024-05-31", True),
+        ("12/05/2024", "2024-05-12", "2024-05-12", True),
+        ("04/12/2023", "2024-06-01", "2023-04-12", False),
+        ("04.12.2023", "2023-05-01", "2023-04-12", True),
+        # By each order it lies ahead: the usual one.
+        ("04/12/2030", "2024-06-01", "2030-04-12", False),
+    ],
+)
+@pytest.mark.parametrize("kind", ["csv", "log"])
+def test_no_stamp_lies_after_the_last_change(
+    tmp_path: Path, stamp: str, changed: str, expected: str, tells: bool, kind: str
+) -> None:
+    rows = [f"{stamp} 10:00:0{second}" for second in range(4)]
+    path = (
+        column(tmp_path, rows)
+        if kind == "csv"
+        else put(tmp_path / "a.log", "".join(f"{row} x\n" for row in rows))
+    )
+    when = dt.datetime.fromisoformat(f"{changed}T12:00:00+00:00").timestamp()
+    os.utime(path, (when, when))
+    proposed = propose([path])
+    table = uc.read_traces(path, put(tmp_path / "schema.toml", proposed.text))
+    assert str(table["lower"][-1])[:10] == expected
+    assert "Day and month cannot be told apart" in comments(proposed)
+    assert ("By this one alone no stamp lies after" in comments(proposed)) == tells
+
+
 def test_no_order_fits_all_rows(tmp_path: Path) -> None:
     with pytest.raises(uc.OptionError, match="no column of times among at, x"):
         propose([column(tmp_path, ["13/01/2026", "01/13/2026"])])

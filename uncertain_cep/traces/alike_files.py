@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.timeline.domain import is_text
+from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.file_kinds import delimiter_in, kind_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, delimiter_of, read_file
@@ -25,6 +26,7 @@ from uncertain_cep.traces.standard_input import is_spooled
 from uncertain_cep.traces.text_lines import LINE
 from uncertain_cep.traces.time_formats import TimeFormat, told_with
 from uncertain_cep.traces.usual_formats import TIME_OF_DAY, UsualFormat, usual_formats
+from uncertain_cep.traces.written_names import AMBIGUOUS_ZONES
 
 __all__ = [
     "Group",
@@ -110,13 +112,7 @@ def _group_of(file: TraceFile, options: FileOptions, left_out: list[str]) -> Gro
     if kind == "text":
         form = form_of(file.path, options.encoding)
         if form is None:
-            named_zone = ambiguous_zone(file.path, options.encoding)
-            unread = "its lines have no stamps that are known: write an expression for them into [extract]"
-            zoned = (
-                f"its stamps are in {named_zone}, a zone of several places: write an expression into "
-                '[extract] that leaves it out, and say the place, time_zone = "Continent/City"'
-            )
-            left_out.append(f"{file.path.name}: {unread if named_zone is None else zoned}")
+            left_out.append(f"{file.path.name}: {_without_stamps(file, options)}")
             return None
         extract = tuple((LINE, pattern) for pattern in form.patterns)
         of_form = replace(
@@ -144,6 +140,18 @@ def _group_of(file: TraceFile, options: FileOptions, left_out: list[str]) -> Gro
             if several or name in parts:
                 table = table.set_column(table.column_names.index(name), name, text)
     return Group((file,), (with_joined(table, joined),), joined=joined)
+
+
+def _without_stamps(file: TraceFile, options: FileOptions) -> str:
+    """Return why no stamps of a log are read."""
+    zone = ambiguous_zone(file.path, options.encoding)
+    if zone is None:
+        return "its lines have no stamps that are known: write an expression for them into [extract]"
+    kind = "a zone of several places" if zone in AMBIGUOUS_ZONES else "which is not read behind a stamp"
+    return (
+        f"its stamps are in {zone}, {kind}: write an expression into [extract] that leaves it out, and say "
+        'the place, time_zone = "Continent/City"'
+    )
 
 
 def _csv_fault(file: TraceFile, options: FileOptions) -> str | None:
@@ -209,7 +217,7 @@ def with_stamps(group: Group) -> list[tuple[Group, list[StampColumn]]]:
     """Return the stamps of a group; of logs that tell no day or year one group for each that is found."""
     if group.form is None:
         return [_with_likeliest(group)]
-    stamps = _of_readings(group.table.column(TIME), group.form.readings)
+    stamps = _of_readings(group.table.column(TIME), group.form.readings, _latest(group))
     if stamps is not None:
         return [(group, [stamps])]
     forms = group.form.readings[0]
@@ -234,16 +242,24 @@ def with_stamps(group: Group) -> list[tuple[Group, list[StampColumn]]]:
     return groups
 
 
-def _of_readings(column: pa.ChunkedArray, readings: Sequence[tuple[str, ...]]) -> StampColumn | None:
+def _latest(group: Group) -> int:
+    """Return the nanoseconds since 1970 behind which no stamp of files lies, in no time zone."""
+    changed = max(file.path.stat().st_mtime for file in group.files)
+    return int(changed) * UNIT_NANOSECONDS["s"] + UNIT_NANOSECONDS["d"]
+
+
+def _of_readings(
+    column: pa.ChunkedArray, readings: Sequence[tuple[str, ...]], latest: int
+) -> StampColumn | None:
     """Return the stamps of a log, if some of the readings tell day and year of all of them."""
     formats = [TimeFormat(complete) for forms in readings if (complete := told_with(forms, None))]
     fitting = [format for format in formats if format.fits(column.drop_null()).all()]
     if not fitting:
         return None
-    stamps = stamp_column(TIME, column, UsualFormat(fitting[0], tuple(fitting[1:])))
+    stamps = stamp_column(TIME, column, UsualFormat(fitting[0], tuple(fitting[1:])), latest)
     if stamps is None and (zone := _only_zone(column)) is not None:
         zoned = [replace(format, zone=zone) for format in fitting]
-        stamps = stamp_column(TIME, column, UsualFormat(zoned[0], tuple(zoned[1:])))
+        stamps = stamp_column(TIME, column, UsualFormat(zoned[0], tuple(zoned[1:])), latest)
         return None if stamps is None else replace(stamps, zone=zone, zoned=True)
     return stamps
 
@@ -261,20 +277,22 @@ def _with_likeliest(group: Group) -> tuple[Group, list[StampColumn]]:
     """Return the stamps that become events: those of begins and ends, or else the likeliest ones."""
     table, joined = group.table, dict(group.joined)
     parts = {part for columns in joined.values() for part in columns}
+    latest = _latest(group)
     stamps = [
         replace(stamp, columns=joined.get(name, ()))
         for name in table.column_names
-        if name not in parts and (stamp := stamp_column(name, table.column(name))) is not None
+        if name not in parts and (stamp := stamp_column(name, table.column(name), latest=latest)) is not None
     ]
     if not stamps:
         group, stamps = _within_fields(group)
-    if any(pair_of(stamp.title) for stamp in stamps) and len(stamps) > 1:
+    of_logs = [stamp for stamp in stamps if stamp.name == "log_time"]
+    if not of_logs and any(pair_of(stamp.title) for stamp in stamps) and len(stamps) > 1:
         return group, stamps
 
-    def rank(stamp: StampColumn) -> tuple[bool, int, int]:
+    def rank(stamp: StampColumn) -> tuple[bool, bool, int, int]:
         plain = re.sub(r"[^a-z]", "", stamp.name.lower())
         place = _TIMES.index(plain) if plain in _TIMES else len(_TIMES)
-        return not stamp.columns, place, len(stamp.formats)
+        return stamp not in of_logs, not stamp.columns, place, len(stamp.formats)
 
     stamps.sort(key=rank)
     return replace(group, other_times=tuple(stamp.name for stamp in stamps[1:])), stamps[:1]

@@ -94,7 +94,7 @@ def form_of(path: Path, encoding: str | None = None) -> LogForm | None:
 
 
 def ambiguous_zone(path: Path, encoding: str | None = None) -> str | None:
-    """Return the zone of several offsets that the stamps of a log name; None if they name none."""
+    """Return the zone that the stamps of a log name and that is not read; None if they name none."""
     return unread_zone(_lines(path, encoding))
 
 

@@ -201,6 +201,13 @@ _SPECIAL: Final = {
         ),
         ("%m%d %H:%M:%S.%f", "%Y%m%d %H:%M:%S.%f"),
     ),
+    "cockroachdb": Preset(
+        (
+            rf"^(?P<level>[IWEF])(?P<time>[0-9]{{6}} {_CLOCK}\.[0-9]{{6}}) +(?P<pid>[0-9]+) "
+            r"(?P<place>[^\s:]+:[0-9]+) (?P<message>.*)",
+        ),
+        ("%y%m%d %H:%M:%S.%f",),
+    ),
     "gc": Preset(
         (
             rf"^\[(?P<time>{_ISO})\](?:\[(?P<uptime>[0-9.,]+m?s)\])?(?:\[(?P<pid>[0-9]+)\])?\[{_LEVEL} *\]"

@@ -333,6 +333,8 @@ def _order_of_days(stamp: StampColumn) -> list[str]:
     reason = (
         "By this one alone the rows are in order of time."
         if stamp.in_order
+        else "By this one alone no stamp lies after the last change of the file."
+        if stamp.in_past
         else "A day beyond 12 would tell, or rows in order of time."
     )
     return [

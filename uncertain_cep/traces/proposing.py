@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from uncertain_cep.config.limits import IN_PROCESS_BYTES
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.timeline.domain import EVENT_COLUMNS, Names
+from uncertain_cep.timeline.domain import EVENT_COLUMNS, Names, is_text
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.alike_files import (
     Group,
@@ -38,6 +38,7 @@ from uncertain_cep.traces.proposed_types import ProposedTypes, with_types_of_mes
 from uncertain_cep.traces.readers import LOOKED_AT, READERS, recognised
 from uncertain_cep.traces.sizes import unpacked_bytes
 from uncertain_cep.traces.stamp_columns import StampColumn
+from uncertain_cep.traces.stamp_shapes import unread_zone
 from uncertain_cep.traces.standard_input import is_spooled, spooled
 from uncertain_cep.traces.text_lines import LINE
 from uncertain_cep.traces.text_options import with_text_options
@@ -61,6 +62,7 @@ _SHARED: Final[dict[str, tuple[str, str, tuple[str, ...], str | None]]] = {
 }
 """Of formats the types of what begins and ends, what both share, and what other events may share."""
 
+_LOOKED_ROWS: Final = 100
 _WIDTH: Final = 108
 """Of comments in a schema."""
 _MODEL: Final = {_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper}
@@ -159,6 +161,14 @@ def _without_times(group: Group) -> str:
     said = f"no column of times among {', '.join(table.column_names[:6])}"
     if clocks := [name for name in table.column_names if holds_times_of_day(table.column(name))]:
         said += f" ({clocks[0]} holds times of day: say their day, date = 2015-10-17, and time_format)"
+    for name in table.column_names:
+        rows = table.column(name).slice(0, _LOOKED_ROWS).drop_null()
+        if is_text(rows.type) and (zone := unread_zone(rows.to_pylist())) is not None:
+            said += (
+                f" ({name} is in {zone}, whose offset is not known: write it into the time_format, such as "
+                f'"%Y-%m-%d %H:%M:%S {zone}", and say the place, time_zone = "Continent/City")'
+            )
+            break
     return said
 
 

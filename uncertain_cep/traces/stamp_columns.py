@@ -61,6 +61,8 @@ class StampColumn:
         Formats that fit all texts, too, with day and month in another order.
     in_order : bool
         Whether the times are in order by ``formats`` alone, and not by ``alternatives``.
+    in_past : bool
+        Whether by ``formats`` alone no time lies behind the last change of the files.
     zoned : bool
         Whether stamps tell their time zone.
     days : bool
@@ -81,6 +83,7 @@ class StampColumn:
     formats: tuple[str, ...] = ()
     alternatives: tuple[tuple[str, ...], ...] = ()
     in_order: bool = False
+    in_past: bool = False
     zoned: bool = True
     days: bool = False
     absent: bool = False
@@ -95,9 +98,16 @@ class StampColumn:
 
 
 def stamp_column(
-    name: str, column: pa.ChunkedArray, format: TimeFormat | UsualFormat | None = None
+    name: str,
+    column: pa.ChunkedArray,
+    format: TimeFormat | UsualFormat | None = None,
+    latest: int | None = None,
 ) -> StampColumn | None:
-    """Return a column of a table as stamps, if it can be such; the format of text is looked for."""
+    """Return a column of a table as stamps, if it can be such; the format of text is looked for.
+
+    Where the order of day and month is open, one by which no stamp lies behind ``latest``, in nanoseconds,
+    comes first.
+    """
     dtype, nulls = column.type, column.null_count > 0
     column = column.drop_null()
     if not len(column):
@@ -109,7 +119,7 @@ def stamp_column(
         written = (resolution_of(counts),)
         return StampColumn(name, counts, written, zoned=zoned, days=pa.types.is_date(dtype), nulls=nulls)
     if is_text(dtype):
-        return _of_text(name, column, nulls, format)
+        return _of_text(name, column, nulls, format, latest)
     if pa.types.is_integer(dtype) or pa.types.is_floating(dtype):
         days = _of_days(name, column, nulls) if pa.types.is_integer(dtype) else None
         return days or _of_numbers(name, column, nulls)
@@ -134,7 +144,11 @@ def _of_numbers(name: str, column: pa.ChunkedArray, nulls: bool) -> StampColumn 
 
 
 def _of_text(
-    name: str, column: pa.ChunkedArray, nulls: bool, format: TimeFormat | UsualFormat | None
+    name: str,
+    column: pa.ChunkedArray,
+    nulls: bool,
+    format: TimeFormat | UsualFormat | None,
+    latest: int | None = None,
 ) -> StampColumn | None:
     usual = usual_format(column) if format is None else format
     if usual is None and _NUMBER.search(name):
@@ -153,7 +167,8 @@ def _of_text(
     # Rows are in order of time more often than not.
     ordered = [pair for pair in readings if _in_order(pair[1].counts)]
     in_order = len(readings) > 1 and len(ordered) == 1
-    chosen, read = ordered[0] if in_order else readings[0]
+    past = [pair for pair in readings if latest is None or int(pair[1].counts.max()) <= latest] or readings
+    chosen, read = ordered[0] if in_order else past[0]
     lengths = sorted(set(read.lengths.tolist()), reverse=True)
     return StampColumn(
         name,
@@ -162,6 +177,7 @@ def _of_text(
         formats=() if chosen.formats == ("iso",) else chosen.formats,
         alternatives=tuple(each.formats for each, _ in readings if each is not chosen),
         in_order=in_order,
+        in_past=len(past) == 1 < len(readings) and chosen is past[0][0],
         zoned=bool(pc.any(pc.match_substring_regex(column, ZONE)).as_py()),
         days=lengths == [UNIT_NANOSECONDS["d"]],
         nulls=nulls,
@@ -183,11 +199,13 @@ def _epochs(column: pa.ChunkedArray) -> UsualFormat | None:
 
 
 def _of_days(name: str, column: pa.ChunkedArray, nulls: bool) -> StampColumn | None:
-    """Return whole numbers such as 20240531 as days, if their name and all of them say so."""
+    """Return whole numbers such as 20240531, and 20240531100000, if their name and all of them say so."""
     text = column.cast(pa.string())
-    if not _NUMBER.search(name) or not pc.all(pc.match_substring_regex(text, "^(?:19|20)[0-9]{6}$")).as_py():
-        return None
-    return _of_text(name, text, nulls, TimeFormat(("%Y%m%d",)))
+    for digits, form in ((6, "%Y%m%d"), (12, "%Y%m%d%H%M%S")):
+        fits = pc.match_substring_regex(text, f"^(?:19|20)[0-9]{{{digits}}}$")
+        if _NUMBER.search(name) and pc.all(fits).as_py():
+            return _of_text(name, text, nulls, TimeFormat((form,)))
+    return None
 
 
 def _in_order(counts: IntArray) -> bool:

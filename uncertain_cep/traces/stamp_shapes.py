@@ -36,10 +36,20 @@ _WEEKDAY_NAMES: Final = "(?i:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
 _OFFSET: Final = "[+-](?:0[0-9]|1[0-4]):?(?:00|15|30|45)"
 _ZONE: Final = rf"(?:Z|{'|'.join(sorted(ZONES, key=len, reverse=True))}|{_OFFSET})"
 _USUAL_ZONE: Final = f"(?:Z|UTC|GMT|{_OFFSET})"
-_UNREAD_ZONE: Final = re.compile(rf" ?({'|'.join(AMBIGUOUS_ZONES)})\b")
+_AREA: Final = (
+    "(?:Africa|America|Antarctica|Asia|Atlantic|Australia|Canada|Europe|Indian|Pacific|US)/[A-Z][A-Za-z_/]+"
+)
+_APART: Final = "|".join((*AMBIGUOUS_ZONES, *(name for name, minutes in ZONES.items() if minutes), _OFFSET))
+_UNREAD_ZONE: Final = re.compile(
+    rf" ?(?P<name>(?:{'|'.join(AMBIGUOUS_ZONES)})\b|(?:UTC|GMT)?[+-][0-9][0-9:]*|{_AREA})"
+    rf"|[\])]? ?[\[(](?P<apart>{_APART}|(?:UTC|GMT)[+-][0-9][0-9:]*|{_AREA})[\])]"
+)
 _UNREAD_DAY: Final = re.compile(
-    r"(?:[0-9]{1,2}\.?[-/ ]*(?:de )?[^\W\d_]{3,}\.?[-/, ]*(?:de )?(?:[0-9]{4}|[0-9]{2})"
-    r"|[0-9]{4}[-/.][0-9]{2}[-/.][0-9]{2})[\sT,:]+(?:at )?$"
+    r"(?:[0-9]{1,2}(?:st|nd|rd|th|\.)?[-/ ]*(?:de |of )?[^\W\d_]{3,}\.?[-/, ]*(?:de )?(?:[0-9]{4}|[0-9]{2})"
+    r"[\sT,:]+(?:at )?"
+    r"|(?<![0-9.])(?:[0-9]{4}\D{1,3}[0-9]{1,2}\D{1,3}[0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:[0-9]{4}|[0-9]{2}))"
+    r"[^0-9]{1,8}"
+    r"|(?<![0-9A-Za-z])[A-Z](?:[0-9]{2})?[0-9]{6}[ T_:-]+)$"
 )
 """What stands behind a clock, or before a time of day, and makes another time of it."""
 _DATED: Final = 4
@@ -91,11 +101,15 @@ _DAYS: Final[tuple[tuple[str, tuple[str, ...], int], ...]] = (
     (f"{_WEEKDAY}, [0-9]{{1,2}} {_MONTH} [0-9]{{4}}", ("%a, %d %b %Y",), 4),
     (f"[0-9]{{1,2}} {_MONTH} [0-9]{{4}}", ("%d %b %Y",), 4),
     (rf"[0-9]{{1,2}}\. {_MONTH} [0-9]{{4}}", ("%d. %b %Y",), 4),
+    (rf"[0-9]{{1,2}} {_MONTH}\. [0-9]{{4}}", ("%d %b. %Y",), 4),
+    ("[0-9]{4}年[0-9]{1,2}月[0-9]{1,2}日", ("%Y年%m月%d日",), 4),
+    ("[0-9]{4}년 [0-9]{1,2}월 [0-9]{1,2}일", ("%Y년 %m월 %d일",), 4),
     (f"[0-9]{{1,2}} de {_MONTH} de [0-9]{{4}}", ("%d de %b de %Y",), 4),
     (f"{_MONTH} +[0-9]{{1,2}}, [0-9]{{4}}", ("%b %d, %Y",), 4),
     (f"{_MONTH} +[0-9]{{1,2}} [0-9]{{4}}", ("%b %d %Y",), 4),
     ("(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])", ("%Y%m%d",), 4),
-    ("[0-9]{2}/[0-9]{2}/[0-9]{2}", ("%y/%m/%d", "%m/%d/%y", "%d/%m/%y"), 4),
+    (f"[0-9]{{1,2}}{_MONTH}[0-9]{{4}}", ("%d%b%Y",), 4),
+    ("[0-9]{1,2}/[0-9]{1,2}/[0-9]{2}", ("%y/%m/%d", "%m/%d/%y", "%d/%m/%y"), 4),
     (r"[0-9]{2}\.[0-9]{2}\.[0-9]{2}", ("%d.%m.%y", "%y.%m.%d", "%m.%d.%y"), 4),
     ("[0-9]{2}-[0-9]{2}-[0-9]{2}", ("%y-%m-%d", "%d-%m-%y", "%m-%d-%y"), 4),
     ("[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])", ("%y%m%d",), 4),
@@ -108,14 +122,18 @@ _DAYS: Final[tuple[tuple[str, tuple[str, ...], int], ...]] = (
 )  # fmt: skip
 """Expressions, formats and ranks. A day without its year never begins one that has it."""
 
-_GAPS: Final = (" ", "T", ":", "-", ", ", "_", "  ", " at ")
+_GAPS: Final = (" ", "T", ":", "-", ", ", "_", "  ", " at ", " - ")
 _CLOCKS: Final = (
     (r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}", "%H:%M:%S", (".", ",", ":")),
     (r"[0-9]{2}\.[0-9]{2}\.[0-9]{2}", "%H.%M.%S", (".", ",", ":")),
     ("[0-2][0-9][0-5][0-9][0-5][0-9]", "%H%M%S", (".", ",")),
     (r"[0-9]{1,2}:[0-9]{2}", "%H:%M", ()),
 )
+_SECONDS_OF_DAYS: Final = (
+    "20[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[01][0-9]|2[0-3])[0-5][0-9][0-5][0-9]"
+)
 _EPOCHS: Final = (
+    (_SECONDS_OF_DAYS, "%Y%m%d%H%M%S"),
     (r"1[0-9]{9}(?:\.[0-9]{1,9})?", "epoch_s"),
     ("1[0-9]{12}", "epoch_ms"),
     ("1[0-9]{15}", "epoch_us"),
@@ -293,13 +311,13 @@ def likeliest_shapes(lines: Sequence[str]) -> list[StampShape]:
 
 
 def unread_zone(lines: Sequence[str]) -> str | None:
-    """Return the first zone of several offsets that stands behind a stamp; None if there is none."""
+    """Return the first zone behind a stamp that means several offsets, or that is not read; None if none."""
     for line in lines:
         for family in _families():
             match = family.expression.search(line[: 2 * REACH])
             if match is not None and match.start() <= REACH and _shape_of(family, match) is not None:
                 if zone := _UNREAD_ZONE.match(line, match.end()):
-                    return zone[1]
+                    return zone["name"] or zone["apart"]
                 break
     return None
 

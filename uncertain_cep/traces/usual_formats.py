@@ -30,10 +30,14 @@ _FAMILIES: Final = (
     ("%y/%m/%d", "%m/%d/%y", "%d/%m/%y"), ("%d.%m.%y", "%y.%m.%d", "%m.%d.%y"),
     ("%y-%m-%d", "%d-%m-%y", "%m-%d-%y"),
     ("%d/%b/%Y",), ("%d-%b-%Y",), ("%d %b %Y",), ("%d-%b-%y",), ("%b %d %Y",), ("%b %d, %Y",),
+    ("%d%b%Y",), ("%d. %b %Y",), ("%d %b. %Y",), ("%d de %b de %Y",), ("%Y年%m月%d日",), ("%Y년 %m월 %d일",),
     ("%a %b %d %Y",), ("%a, %d %b %Y",), ("%a %b %d %H:%M:%S %Y",), ("%a %b %d %H:%M:%S %z %Y",),
     ("%Y%m%d",), ("%b %d",),
 )  # fmt: skip
 """Days. Those of a family fit the same texts, the usual one first; each is for the days of one column."""
+
+_LOOKS: Final = {"%y/%m/%d": "%m/%d/%y", "%y-%m-%d": "%m-%d-%y"}
+"""Days of families whose first one has two digits, and days that look like all of them."""
 
 _TIMES: Final = (
     "%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%H:%M:%S,%f", "%I:%M:%S %p", "%I:%M %p", "%I %p", "%H.%M.%S",
@@ -68,7 +72,7 @@ def _shapes(text: str) -> Iterator[tuple[int, str]]:
     """Yield the families that a text fits by its form, each with the time of day behind the day."""
     for number, (first, *_) in enumerate(_FAMILIES):
         # The others of a family look like the first one.
-        match = _compiled(first).match(text)
+        match = _compiled(_LOOKS.get(first, first)).match(text)
         if match is None:
             continue
         time_of_day = text[match.end() :]
@@ -145,6 +149,8 @@ def usual_format(column: pa.ChunkedArray) -> UsualFormat | None:
 
 
 def _alike(text: pa.ChunkedArray, form: str) -> BoolArray:
+    for day, look in _LOOKS.items():
+        form = form.replace(day, look)
     plain = expression_of(form).replace("(?P<", "(?P<_")
     return np.asarray(pc.fill_null(pc.match_substring_regex(text, f"^(?:{plain})$"), False))
 

@@ -1,4 +1,4 @@
-"""Names of months in eleven languages, and abbreviations of time zones that mean one offset."""
+"""Names of months in twelve languages, and abbreviations of time zones that mean one offset."""
 
 from __future__ import annotations
 
@@ -45,9 +45,12 @@ _LANGUAGES: Final = (
     "led úno bře dub kvě čvn čvc srp zář říj lis pro",
     "ledna února března dubna května června července srpna září října listopadu prosince",
     # Russian
-    "янв фев мар апр май июн июл авг сен окт ноя дек",
+    "янв фев мар апр мая июн июл авг сен окт ноя дек",
     "января февраля марта апреля мая июня июля августа сентября октября ноября декабря",
-    "янв февр март апр мая июня июля авг сент окт нояб дек",
+    "янв февр март апр май июнь июль авг сент окт нояб дек",
+    # Turkish
+    "oca şub mar nis may haz tem ağu eyl eki kas ara",
+    "ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık",  # noqa: RUF001
 )
 
 

@@ -21,6 +21,7 @@ from tests.alerting.test_rule_runs import RULES, event, options_of, put
 from tests.conftest import ROOT
 from tests.project.test_readme import DOCS, blocks
 from uncertain_cep.alerting import buffered_delivery, run_metrics, sinks
+from uncertain_cep.alerting.alert_lines import alert_keys
 from uncertain_cep.alerting.buffered_delivery import BufferedDelivery, UndeliverableError
 from uncertain_cep.alerting.rule_runs import RuleRun
 from uncertain_cep.alerting.run_metrics import RunMetrics, served, text_of_metrics
@@ -214,6 +215,38 @@ def test_figures_are_served(tmp_path: Path) -> None:
     assert figures['uncertain_cep_matches_total{rule="soon"}'] == "2"
     assert figures['uncertain_cep_suppressed_total{rule="often"}'] == "1"
     assert float(figures["uncertain_cep_batch_seconds_total"]) > 0
+
+
+def test_a_topic_gets_alerts_with_their_keys(tmp_path: Path) -> None:
+    from confluent_kafka import Consumer, TopicPartition
+
+    from tests.spark.kafka_broker import PATIENCE, broker, make_topic
+
+    with broker() as address:
+        make_topic(address, "alerts", 1)
+        sink = sink_of(f"kafka://{address}/alerts", tmp_path)
+        sink.write(0, alerts(1, 2))
+        sink.write(1, alerts(3))
+        sink.close()
+        consumer = Consumer({"bootstrap.servers": address, "group.id": "g", "auto.offset.reset": "earliest"})
+        consumer.assign([TopicPartition("alerts", 0, 0)])
+        rows: dict[str, int] = {}
+        end = time.monotonic() + PATIENCE
+        while len(rows) < 3 and time.monotonic() < end:
+            message = consumer.poll(1)
+            if message is not None and message.error() is None:
+                rows[str(message.key(), "utf-8")] = json.loads(str(message.value(), "utf-8"))["a"]  # type: ignore[arg-type]
+        consumer.close()
+    assert rows == dict(zip(alert_keys(alerts(1, 2, 3)), [1, 2, 3], strict=True))
+
+
+def test_a_topic_that_nobody_serves_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uncertain_cep.alerting.kafka_topic._SECONDS", 0.1)
+    monkeypatch.setattr(buffered_delivery, "_TRIES", 2)
+    sink = sink_of("kafka://127.0.0.1:1/alerts", tmp_path)
+    sink.write(0, alerts(1, 2))
+    sink.close()
+    assert len((tmp_path / "undelivered.jsonl").read_text().splitlines()) == 2
 
 
 def test_labels_are_quoted() -> None:

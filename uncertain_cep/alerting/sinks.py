@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from uncertain_cep.alerting.alert_lines import alert_lines
 from uncertain_cep.alerting.buffered_delivery import BufferedDelivery, Deliver
+from uncertain_cep.alerting.kafka_topic import KafkaTopic
 from uncertain_cep.alerting.webhooks import Webhook
 from uncertain_cep.errors import OptionError
 from uncertain_cep.files.atomic_output import written_aside
@@ -79,9 +80,10 @@ class Folder(_AtOnce):
 def sink_of(place: str, checkpoint: Path) -> Sink:
     """Return the sink that a name stands for.
 
-    ``-`` is stdout, ``http://`` and ``https://`` are webhooks, ``python:module:function`` is a function of
-    the alerts and the number of their batch, another scheme is an entry point of :data:`GROUP`, and anything
-    else a folder. What a buffered sink could not deliver goes to a file beside the checkpoint.
+    ``-`` is stdout, ``http://`` and ``https://`` are webhooks, ``kafka://`` is a topic,
+    ``python:module:function`` is a function of the alerts and the number of their batch, another scheme is an
+    entry point of :data:`GROUP`, and anything else a folder. What a buffered sink could not deliver goes to a
+    file in the checkpoint.
 
     Raises
     ------
@@ -99,13 +101,17 @@ def sink_of(place: str, checkpoint: Path) -> Sink:
 def _deliver_of(scheme: str, name: str, place: str) -> Deliver:
     if scheme in ("http", "https"):
         return Webhook(place)
+    if scheme == "kafka":
+        return KafkaTopic(place)
     if scheme == "python":
         return _function(name)
     for point in entry_points(group=GROUP, name=scheme):
         make: Callable[[str], Any] = point.load()
         deliver: Deliver = make(place)
         return deliver
-    known_schemes = sorted({"http", "https", "python", *(point.name for point in entry_points(group=GROUP))})
+    known_schemes = sorted(
+        {"http", "https", "kafka", "python", *(point.name for point in entry_points(group=GROUP))}
+    )
     raise OptionError(f"{place}: no sink is called {scheme}: use a folder, -, or {', '.join(known_schemes)}")
 
 

@@ -25,6 +25,7 @@ from tests.cases.sampling import FEWER
 from tests.cli.conftest import Invoke
 from tests.cli.test_init import written
 from tests.traces.files import put
+from tests.traces.readers.samples import SAMPLES
 from uncertain_cep.cli import main
 from uncertain_cep.traces.proposing import ProposedSchema, propose
 from uncertain_cep.traces.standard_input import spooled
@@ -475,3 +476,36 @@ def test_what_is_proposed_is_read_without_faults_and_finds_something(
 
 def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_a_row_with_both_stamps_may_be_one_event(tmp_path: Path) -> None:
+    """The comment names the columns of begin and end, and what it says can be read."""
+    rows = [f"{job},2026-01-05T08:{job:02d}:00,2026-01-05T08:{job:02d}:40" for job in range(10, 20)]
+    path = put(tmp_path / "jobs.csv", "\n".join(["JobID,Start,End", *rows]))
+    proposed = propose([path])
+    assert 'One event that lasts instead: begin = "Start", end = "End", and no time.' in comments(proposed)
+    (first, _) = tomllib.loads(proposed.text)["events"]
+    keys = {key: value for key, value in first.items() if key != "time"} | {"begin": "Start", "end": "End"}
+    lines = [
+        f"{key} = {json.dumps(value)}"
+        for key, value in keys.items()
+        if key not in ("uncertainty", "attributes")
+    ]
+    text = "\n".join(["[[events]]", *lines, 'uncertainty = { kind = "granularity", of = "1s" }'])
+    events = uc.read_traces(path, put(tmp_path / "spans.toml", text))
+    assert events.num_rows == 10
+    assert events["begin_lower"].null_count == 0
+
+
+def test_formats_with_ends_propose_spans(tmp_path: Path) -> None:
+    path = put(tmp_path / "trace", SAMPLES["jaeger"])
+    text = propose([path], "jaeger").text
+    assert "# spans = true" in text
+    assert "spans" not in propose([put(tmp_path / "t.xml", SAMPLES["xes"])], "xes").text
+    # It can be made the rule by leaving out the signs.
+    lines = [
+        line.removeprefix("# ") if line in ("# [[events]]", "# spans = true") else line
+        for line in text.splitlines()
+    ]
+    events = uc.read_traces(path, put(tmp_path / "s.toml", "\n".join(lines)))
+    assert set(events["type"].to_pylist()) == {"Span", "SpanEvent"}

@@ -207,14 +207,25 @@ class SpanCase:
         """Return the matches by enumeration: ids, range and probability."""
         rows: dict[tuple[int, ...], tuple[int, int, Fraction]] = {}
         for weight, world in self.worlds():
-            for chosen in permutations(world, len(self.variables)):
-                span = self._span(world, chosen)
-                if span is None:
-                    continue
-                key = tuple(event.id for event in chosen)
+            for key, span in self.matches(world):
                 low, high, total = rows.get(key, (*span, Fraction(0)))
                 rows[key] = min(low, span[0]), max(high, span[1]), total + weight
         return {key: row for key, row in rows.items() if row[2]}
+
+    def bucketed(self, every: int) -> dict[int, Fraction]:
+        """Return the expected number of matches that begin in each bucket, by the first tick of it."""
+        counts: dict[int, Fraction] = defaultdict(Fraction)
+        for weight, world in self.worlds():
+            for _, (first, _) in self.matches(world):
+                counts[first // every * every] += weight
+        return dict(counts)
+
+    def matches(self, world: Mapping[Lasting, Pair]) -> Iterator[tuple[tuple[int, ...], Pair]]:
+        """Yield the matches of a world: their ids, first and last tick."""
+        for chosen in permutations(world, len(self.variables)):
+            span = self._span(world, chosen)
+            if span is not None:
+                yield tuple(event.id for event in chosen), span
 
     def _span(self, world: Mapping[Lasting, Pair], chosen: tuple[Lasting, ...]) -> Pair | None:
         """Return first and last tick of some events if they are a match in a world."""
@@ -342,7 +353,12 @@ def _events(
 
 @st.composite
 def span_cases(
-    draw: st.DrawFn, *, with_clocks: bool = False, negating: bool = False, with_laws: bool = False
+    draw: st.DrawFn,
+    *,
+    with_clocks: bool = False,
+    negating: bool = False,
+    with_laws: bool = False,
+    kinds: tuple[Literal["SEQ", "AND"], ...] = ("SEQ", "AND"),
 ) -> SpanCase:
     """Draw a case of a SEQ or a set of up to three events that may last; negated ones are points."""
     clocks: dict[str, Pair] = {}
@@ -365,7 +381,7 @@ def span_cases(
     if draw(st.booleans()) and count < 3:
         of_events.append(draw(sampled_from(types)))
     negated = None
-    kind: Literal["SEQ", "AND"] = draw(sampled_from(["SEQ", "AND"]))
+    kind: Literal["SEQ", "AND"] = draw(sampled_from(kinds))
     names = [name for name, _ in variables]
     conditions = draw(st.lists(_conditions(names), max_size=2))
     if negating:

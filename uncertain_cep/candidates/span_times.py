@@ -22,10 +22,11 @@ from uncertain_cep.candidates.span_laws import FlatLaws, as_lists, laws_of, shar
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query.typed import Column
+from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.lasting_columns import END_BOUNDS, SPAN_COLUMNS, SPAN_LAWS
 from uncertain_cep.traces.faulty_rows import renumbered
 
-__all__ = ["SpanTimes", "faults_of_spans", "taken_types", "with_ends"]
+__all__ = ["SpanTimes", "check_spans", "faults_of_spans", "taken_types", "with_ends", "with_some_ends"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -102,11 +103,7 @@ def with_ends(
     TraceError
         If a span has no begin and end, or fewer than two pairs of bounds.
     """
-    spans = _Spans(plan, table)
-    faults = spans.faults()[:100]
-    if faults:
-        faults = faults if rows is None else renumbered(faults, rows)
-        raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
+    spans = _sound_spans(plan, table, file, rows)
     table = table.select(
         [name for name in table.column_names if name in plan.required_columns or name == kept]
     )
@@ -144,6 +141,34 @@ def faults_of_spans(plan: EvaluationPlan, table: pa.Table) -> list[TraceFault]:
     return _Spans(plan, table).faults()[:100]
 
 
+def check_spans(plan: EvaluationPlan, table: pa.Table) -> None:
+    """Raise TraceError if a span that some component may take has no begin and end, or not those it says."""
+    rows = np.flatnonzero(taken_types(plan, table))
+    _sound_spans(plan, table.take(pa.array(rows)), None, rows)
+
+
+def _sound_spans(plan: EvaluationPlan, table: pa.Table, file: str | None, rows: Int64 | None) -> _Spans:
+    """Return the spans of a table; a TraceError has the faults of their rows, which ``rows`` number."""
+    spans = _Spans(plan, table)
+    faults = spans.faults()[:100]
+    if faults:
+        faults = faults if rows is None else renumbered(faults, rows)
+        raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
+    return spans
+
+
+def with_some_ends(table: pa.Table, names: Names) -> pa.Table:
+    """Return a table with bounds of the end of every event: those of the whole where none are known.
+
+    So predicates on bounds leave out no event that a component can take. No law is to be made of them.
+    """
+    for name, whole in zip(END_BOUNDS, (names.lower, names.upper), strict=True):
+        column, bound = table.column(name), table.column(whole)
+        filled = pc.coalesce(column.cast(bound.type), bound)
+        table = table.set_column(table.schema.get_field_index(name), name, filled)
+    return table
+
+
 class _Spans:
     """The spans of a table as they are given, in ticks."""
 
@@ -152,6 +177,7 @@ class _Spans:
         self._faults: list[TraceFault] = []
         names = plan.names
         whole = _Bounds(*(plan.domain.ticks(table.column(name)) for name in (names.lower, names.upper)))
+        self._whole = whole
         (begin, has_begin), (end, has_end), (length, has_length) = (
             self._pair(*SPAN_COLUMNS[place : place + 2], is_length=place == 4) for place in (0, 2, 4)
         )
@@ -229,6 +255,9 @@ class _Spans:
             self._note(nothing, "no begin and end are within all bounds of the span", None)
             if not self._faults:
                 self._note(self.share <= 0.0, "no begin and end are within all bounds", None)
+                names, whole = self._plan.names, self._whole
+                self._note(begin.lower < whole.lower, "the span can begin before it", names.lower)
+                self._note(end.upper > whole.upper, "the span can end behind it", names.upper)
         return self._faults
 
     @cached_property

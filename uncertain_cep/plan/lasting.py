@@ -9,7 +9,7 @@ from uncertain_cep.plan.options import MatchOptions
 from uncertain_cep.query.syntax import Query
 from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, has_spans
 
-__all__ = ["refuse_lasting_events", "with_all_bounds"]
+__all__ = ["refuse_lasting_events", "schema_with_all_bounds", "with_all_bounds"]
 
 
 def with_all_bounds(table: pa.Table, lower: str) -> pa.Table:
@@ -23,17 +23,20 @@ def with_all_bounds(table: pa.Table, lower: str) -> pa.Table:
     return table
 
 
+def schema_with_all_bounds(schema: pa.Schema, lower: str) -> pa.Schema:
+    """Return the schema of what :func:`with_all_bounds` makes of tables of a schema."""
+    return with_all_bounds(schema.empty_table(), lower).schema
+
+
 def refuse_lasting_events(schema: pa.Schema, query: Query, options: MatchOptions) -> None:
     """Raise OptionError where events that last are not supported."""
     if not has_spans(schema.names):
         return
     names, what = options.names, None
     if not options.takes_spans:
-        what = "anything but match and iter_matches in this process"
+        what = "this function"
     elif query.probability is not None:
         what = "RETURN PROBABILITY"
-    elif query.expected_count is not None and query.expected_count.every is not None:
-        what = "RETURN EXPECTED COUNT EVERY"
     elif query.strategy != "skip_till_any_match":
         what = query.strategy
     elif query.gap_strategies:

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from confidence.config import EVER
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.marginals import with_marginals
+from uncertain_cep.candidates.span_times import check_spans
 from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.errors import OptionError, UncertainCepError
 from uncertain_cep.executor import check_table, ticks_of
 from uncertain_cep.plan import Approximation, MatchOptions
 from uncertain_cep.plan.known_until import shown_tick
+from uncertain_cep.plan.lasting import schema_with_all_bounds, with_all_bounds
 from uncertain_cep.rule_sets.events_by_type import EventsByType
 from uncertain_cep.rule_sets.named_rules import Rules
 from uncertain_cep.rule_sets.recent_events import RecentEvents, reach_back
@@ -151,12 +153,14 @@ class RuleMatcher:
             confidence=confidence,
             approximate=Approximation.of(approximate),
             undecided=undecided,
+            takes_spans=True,
         )
+        self._of_events = schema_with_all_bounds(self.schema, self._options.names.lower)
         self.rules = rules
-        self._running = running_rules(rules, self.schema, self._options)
+        self._running = running_rules(rules, self._of_events, self._options)
         plan = self._running[0].plan
         self._plan = plan
-        self._plain = PlainEvents.of(plan, self.schema)
+        self._plain = PlainEvents.of(plan, self._of_events)
         self._length_of_tick = plan.domain.tick_nanoseconds
         self._duplicates = duplicates
         self._limits = timeout, memory_limit
@@ -167,7 +171,7 @@ class RuleMatcher:
         self._late: list[pa.Table] = []
         self._waiting: list[tuple[str, pa.Table]] = []
         self.alert_schema = self._joint_schema(self._running)
-        self._recent = None if largest_interval is None else RecentEvents(self.schema, largest_interval)
+        self._recent = None if largest_interval is None else RecentEvents(self._of_events, largest_interval)
         self._closed = self._failed = False
 
     @property
@@ -245,15 +249,18 @@ class RuleMatcher:
                 return self._pushed_alone(events, *interval)
         table = events_given(events, self.schema)
         self._length_of_tick = length_of_tick(table, plan.names, self._length_of_tick)
-        table = with_marginals(plan, table)
+        table = with_all_bounds(with_marginals(plan, table), plan.names.lower)
         check_table(plan, table)
+        for one in self._running:
+            if one.plan.lasting:
+                check_spans(one.plan, table)
         lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
         promise = copy(self._promise)
         late = promise.arrive(lower, upper, table.column(plan.names.type))
         rows = np.flatnonzero(~late)
         self._promise = promise
         if late.any():
-            self._late.append(table.filter(pa.array(late)))
+            self._late.append(table.select(self.schema.names).filter(pa.array(late)))
             self.late_count += int(late.sum())
         on_time = table if len(rows) == table.num_rows else table.take(pa.array(rows))
         if self._recent is not None:
@@ -311,7 +318,9 @@ class RuleMatcher:
             raise OptionError("there is no rule")
         before = self._running[: len(self.rules)]
         staying = {one.rule.name: one for one in before for rule in rules if one.is_same(rule)}
-        new = running_rules([rule for rule in rules if rule.name not in staying], self.schema, self._options)
+        new = running_rules(
+            [rule for rule in rules if rule.name not in staying], self._of_events, self._options
+        )
         leaving = [one for one in before if one.rule.name not in staying]
         for one in (*new, *leaving):
             if not one.is_cut:
@@ -364,7 +373,7 @@ class RuleMatcher:
             setattr(self, name, held[name])
         ending = [rule for rule, _ in held["ending"]]
         current = self._running[: len(self.rules)]
-        self._running = current + running_rules(ending, self.schema, self._options)
+        self._running = current + running_rules(ending, self._of_events, self._options)
         parts = held["rules"] + [part for _, part in held["ending"]]
         for one, part in zip(self._running, parts, strict=True):
             one.take_over(part)

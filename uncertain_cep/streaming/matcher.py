@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.marginals import with_marginals
+from uncertain_cep.candidates.span_times import check_spans
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import check_table, ticks_of
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions
+from uncertain_cep.plan.lasting import schema_with_all_bounds, with_all_bounds
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.running.installation import VERSION
 from uncertain_cep.running.resource_limits import Limits
@@ -163,8 +165,10 @@ class IncrementalMatcher:
             confidence=confidence,
             approximate=Approximation.of(approximate),
             undecided=undecided,
+            takes_spans=True,
         )
-        self.plan, method = stream_plan(parsed, schema, options, evaluation, slice_length)
+        of_events = schema_with_all_bounds(schema, options.names.lower)
+        self.plan, method = stream_plan(parsed, of_events, options, evaluation, slice_length)
         self.schema = schema
         self._fingerprint = _fingerprint(parsed, self.plan, schema) | {
             "evaluation": method,
@@ -183,7 +187,9 @@ class IncrementalMatcher:
         self._late: list[pa.Table] = []
         self._promise = ArrivalPromise(largest_interval, types_that_matter(self.plan))
         Limits.of(timeout, memory_limit)
-        self._evaluation = QueryEvaluation(self.plan, schema, method, slice_length, (timeout, memory_limit))
+        self._evaluation = QueryEvaluation(
+            self.plan, of_events, method, slice_length, (timeout, memory_limit)
+        )
         self._closed = False
 
     @property
@@ -247,6 +253,8 @@ class IncrementalMatcher:
                 return self._released(batch)
         table = with_marginals(self.plan, self._given(events))
         check_table(self.plan, table)
+        if self.plan.lasting:
+            check_spans(self.plan, table)
         batch, again = self._push_table(table)
         if again is not None:
             self.duplicate_count += int(again.sum())
@@ -266,7 +274,7 @@ class IncrementalMatcher:
         batch, refused = self._evaluation.take_new(on_time, lower[rows], upper[rows], promise.bound)
         self._promise = promise
         if late.any():
-            self._late.append(table.filter(pa.array(late)))
+            self._late.append(table.select(self.schema.names).filter(pa.array(late)))
             self.late_count += int(late.sum())
         if refused is None:
             return batch, None
@@ -368,7 +376,7 @@ class IncrementalMatcher:
         """Return events as a table of the schema, with ticks as long as those before."""
         table = events_given(events, self.schema)
         self._length_of_tick = length_of_tick(table, self.plan.names, self._length_of_tick)
-        return table
+        return with_all_bounds(table, self.plan.names.lower)
 
 
 def _fingerprint(query: Query, plan: EvaluationPlan, schema: pa.Schema) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from confidence.config import EVER
 from uncertain_cep.candidates.selection import looks_back, rows_taken, select
+from uncertain_cep.candidates.span_times import with_some_ends
 from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.config.tuning import FEW_HELD
 from uncertain_cep.executor import constants_hold
@@ -129,13 +130,14 @@ class SlicedEvaluation:
         """
         waits = np.zeros(table.num_rows, dtype=np.bool_)
         positive, needed = waits.copy(), waits.copy()
+        whole = with_some_ends(table, self._plan.names) if self._plan.lasting else table
         for branch in self._branches:
-            for j, rows in enumerate(select(branch, table, lower, upper, lower, None).rows):
+            for j, rows in enumerate(select(branch, whole, lower, upper, lower, None).rows):
                 positive[rows] = True
                 if j == 0:
                     waits[rows] = True
             for negation in branch.negations:
-                needed[rows_taken(branch, table, negation.component)] = True
+                needed[rows_taken(branch, whole, negation.component)] = True
             if branch.query.strategy.endswith("contiguity"):
                 needed[:] = True
         new = EventsInReach(table.select(self._columns), lower, upper, waits, positive)

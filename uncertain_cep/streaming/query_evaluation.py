@@ -43,6 +43,7 @@ from uncertain_cep.streaming.stream_methods import (
     usual_slice,
 )
 from uncertain_cep.streaming.watermark import ArrivalPromise
+from uncertain_cep.timeline.lasting_columns import has_spans
 
 __all__ = ["QueryEvaluation", "stream_plan"]
 
@@ -72,7 +73,9 @@ def stream_plan(
     """
     refuse(query, evaluation)
     doubtful = options.names.probability in schema.names
-    method = method_of(query, evaluation, slice_length, names_clocks(schema, options), doubtful)
+    method = method_of(
+        query, evaluation, slice_length, names_clocks(schema, options), doubtful, has_spans(schema.names)
+    )
     plan = make_plan(query, schema, replace(options, evaluation="auto" if method == "sliced" else method))
     plan.refuse_orders()
     plan.refuse_unbounded("streams")

@@ -103,8 +103,8 @@ class Replanning:
 
     def _executed(self, table: pa.Table, owned: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
         plan = self._plan
-        if plan.by_row is not None:
-            # Its matches are those of another plan.
+        if plan.by_row is not None or plan.lasting:
+            # Its matches are those of another plan, or its events get other bounds first.
             yield from execute(plan, table, owned=owned)
             return
         # The slice tells which readings there are; each is planned on it.

@@ -71,7 +71,7 @@ class PlainEvents:
         """Return the checks of events of a schema; None if a column needs a table."""
         names = plan.names
         special = {names.pmf, names.tick, names.probability}
-        if special & set(schema.names) or plan.clock_columns(schema.names):
+        if special & set(schema.names) or plan.clock_columns(schema.names) or plan.lasting:
             return None
         kinds, units = {}, {}
         for field in schema:

@@ -57,10 +57,13 @@ def refuse_open_groups(plan: EvaluationPlan) -> None:
         )
 
 
-def method_of(query: Query, evaluation: str, slice_length: int | None, clocks: bool, doubtful: bool) -> str:
+def method_of(
+    query: Query, evaluation: str, slice_length: int | None, clocks: bool, doubtful: bool, lasting: bool
+) -> str:
     """Return the method by which a stream is evaluated.
 
-    ``clocks`` says whether events may share clocks, ``doubtful`` whether some may not have happened.
+    ``clocks`` says whether events may share clocks, ``doubtful`` whether some may not have happened,
+    ``lasting`` whether they may last.
 
     Raises
     ------
@@ -71,6 +74,8 @@ def method_of(query: Query, evaluation: str, slice_length: int | None, clocks: b
     if doubtful and query.strategy != "skip_till_any_match":
         more = f"events that may not have happened under {query.strategy}"
     more = beyond_plain(query) or more
+    if lasting:
+        more = "events that last"
     if query.probability is not None:
         more = "RETURN PROBABILITY"
     has_times = asks_of_times(query)

@@ -220,6 +220,26 @@ class SpanCase:
                 counts[first // every * every] += weight
         return dict(counts)
 
+    def probability(self, at_least: int, by: int | None = None) -> dict[int | None, Fraction]:
+        """Return P(at least so many matches) by the id of a variable, by its number; None: of all matches."""
+        chances: dict[int | None, Fraction] = defaultdict(Fraction)
+        for weight, world in self.worlds():
+            groups: dict[int | None, int] = defaultdict(int)
+            for key, _ in self.matches(world):
+                groups[None if by is None else key[by]] += 1
+            for group, count in groups.items():
+                if count >= at_least:
+                    chances[group] += weight
+        return dict(chances)
+
+    def bucketed_probability(self, every: int) -> dict[int, Fraction]:
+        """Return P(a match begins in it) of each bucket, by the first tick."""
+        chances: dict[int, Fraction] = defaultdict(Fraction)
+        for weight, world in self.worlds():
+            for bucket in {first // every * every for _, (first, _) in self.matches(world)}:
+                chances[bucket] += weight
+        return dict(chances)
+
     def matches(self, world: Mapping[Lasting, Pair]) -> Iterator[tuple[tuple[int, ...], Pair]]:
         """Yield the matches of a world: their ids, first and last tick."""
         for chosen in permutations(world, len(self.variables)):
@@ -359,6 +379,7 @@ def span_cases(
     negating: bool = False,
     with_laws: bool = False,
     kinds: tuple[Literal["SEQ", "AND"], ...] = ("SEQ", "AND"),
+    spare: int = 1,
 ) -> SpanCase:
     """Draw a case of a SEQ or a set of up to three events that may last; negated ones are points."""
     clocks: dict[str, Pair] = {}
@@ -379,7 +400,7 @@ def span_cases(
     variables = tuple((name, draw(sampled_from([*types, "ANY"]))) for name in "abc"[:count])
     of_events = [draw(sampled_from(types)) if type_ == "ANY" else type_ for _, type_ in variables]
     if draw(st.booleans()) and count < 3:
-        of_events.append(draw(sampled_from(types)))
+        of_events += draw(st.lists(sampled_from(types), min_size=1, max_size=spare))
     negated = None
     kind: Literal["SEQ", "AND"] = draw(sampled_from(kinds))
     names = [name for name, _ in variables]

@@ -277,7 +277,6 @@ _TWO: dict[str, list[int | None]] = {
         ("SEQ(A+ a[]) WITHIN 20", "they last"),
         ("SEQ(A a, !A n, A b) WITHIN 20", "n is negated"),
         ("SEQ(A a, A b) WHERE skip_till_next_match(a, b) WITHIN 20", "skip_till_next_match"),
-        ("SEQ(A a) WITHIN 20 RETURN PROBABILITY", "RETURN PROBABILITY"),
     ],
 )
 def test_what_is_not_supported_is_refused(query: str, message: str) -> None:

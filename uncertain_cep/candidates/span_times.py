@@ -18,21 +18,21 @@ from numpy.typing import NDArray
 
 from confidence.timed.bounds import UNBOUND
 from uncertain_cep.candidates.own_times import OffsetBounds, offsets_named
+from uncertain_cep.candidates.span_candidates import taken_types
 from uncertain_cep.candidates.span_laws import FlatLaws, as_lists, laws_of, share_of_pair
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query.typed import Column
-from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.lasting_columns import END_BOUNDS, SPAN_COLUMNS, SPAN_LAWS
 from uncertain_cep.traces.faulty_rows import renumbered
 
-__all__ = ["SpanTimes", "check_spans", "faults_of_spans", "taken_types", "with_ends", "with_some_ends"]
+__all__ = ["SpanTimes", "check_spans", "faults_of_spans", "with_ends"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_IS_EVENT: Final = "uncertain_cep.event"
+_IS_EVENT: Final = "uncertain_cep.is_event"
 """The column that tells events from the rows of their ends."""
 
 _MOST_TICKS: Final = 2**30
@@ -61,6 +61,15 @@ class SpanTimes:
     length_laws: FlatLaws | None = None
     """The weights of lengths, from the least on; None: all are alike."""
 
+    def some(self, rows: Int64) -> SpanTimes:
+        """Return the begins and ends of some events, (m,) int64 rows."""
+        laws = self.length_laws
+        return SpanTimes(
+            len(rows), _Bounds(self.length.lower[rows], self.length.upper[rows]), self.share[rows],
+            self.lasts[rows], self.moved_as_one[rows],
+            None if laws is None else laws._replace(start=laws.start[rows]),
+        )  # fmt: skip
+
     def weight(self, rows: Int64, lasting: Mask, start: Int64) -> Float64:
         """Return by what the confidences of k matches are multiplied, (k,) float64.
 
@@ -68,22 +77,6 @@ class SpanTimes:
         """
         weight = np.where(lasting, 1.0 / self.share[rows], 1.0)
         return np.asarray(np.multiply.reduceat(weight, start[:-1]))
-
-
-def taken_types(plan: EvaluationPlan, table: pa.Table) -> Mask:
-    """Return the events, (n,) bool, of which some component may take the type."""
-    parts = [
-        part
-        for branch in plan.or_free
-        for part in (*branch.components, *(negation.component for negation in branch.negations))
-    ]
-    if not all(part.types for part in parts):
-        return np.ones(table.num_rows, np.bool_)
-    types = pa.array(sorted({name for part in parts for name in part.types}), pa.string())
-    column = table.column(plan.names.type)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(pa.string())
-    return np.asarray(pc.is_in(column, types.cast(column.type)).to_numpy())
 
 
 def with_ends(
@@ -119,7 +112,6 @@ def with_ends(
     laws = spans.laws_of_ends(begin, end)
     if laws is not None:
         columns[names.pmf], of_ends[names.pmf] = laws
-        plan = replace(plan, required_columns=tuple(dict.fromkeys((*plan.required_columns, names.pmf))))
     for side, name in enumerate((names.lower, names.upper)):
         columns[name], of_ends[name] = domain.times(begin[side]), domain.times(end[side])
         columns[END_BOUNDS[side]] = of_ends[END_BOUNDS[side]] = domain.times(end[side])
@@ -127,7 +119,7 @@ def with_ends(
     parts = [pa.table(part) for part in (columns, of_ends)]
     extended = pa.concat_tables([parts[0], parts[1].cast(parts[0].schema)]).combine_chunks()
     return (
-        _without_ends(plan),
+        _without_ends(plan, (_IS_EVENT,) if laws is None else (_IS_EVENT, names.pmf)),
         extended,
         SpanTimes(
             count, length, spans.share, spans.lasts, spans.moved_as_one,
@@ -155,18 +147,6 @@ def _sound_spans(plan: EvaluationPlan, table: pa.Table, file: str | None, rows: 
         faults = faults if rows is None else renumbered(faults, rows)
         raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
     return spans
-
-
-def with_some_ends(table: pa.Table, names: Names) -> pa.Table:
-    """Return a table with bounds of the end of every event: those of the whole where none are known.
-
-    So predicates on bounds leave out no event that a component can take. No law is to be made of them.
-    """
-    for name, whole in zip(END_BOUNDS, (names.lower, names.upper), strict=True):
-        column, bound = table.column(name), table.column(whole)
-        filled = pc.coalesce(column.cast(bound.type), bound)
-        table = table.set_column(table.schema.get_field_index(name), name, filled)
-    return table
 
 
 class _Spans:
@@ -375,13 +355,16 @@ def _offset_bounds(offsets: OffsetBounds | None, count: int) -> tuple[Int64, Int
     return low[offsets.clock], high[offsets.clock]
 
 
-def _without_ends(plan: EvaluationPlan) -> EvaluationPlan:
-    """Return a plan whose components of any type take no rows of ends."""
+def _without_ends(plan: EvaluationPlan, columns: tuple[str, ...]) -> EvaluationPlan:
+    """Return a plan whose components of any type take no rows of ends; it needs some more columns."""
 
     def taking_events(part: PlannedComponent) -> PlannedComponent:
         if part.types:
             return part
         return replace(part, local=(*part.local, Column(part.variable, _IS_EVENT, "bool")))
+
+    def without_ends(part: EvaluationPlan | None) -> EvaluationPlan | None:
+        return None if part is None else _without_ends(part, columns)
 
     return replace(
         plan,
@@ -389,7 +372,8 @@ def _without_ends(plan: EvaluationPlan) -> EvaluationPlan:
         negations=tuple(
             replace(negation, component=taking_events(negation.component)) for negation in plan.negations
         ),
-        branches=tuple(map(_without_ends, plan.branches)),
-        counted=None if plan.counted is None else _without_ends(plan.counted),
-        required_columns=(*plan.required_columns, _IS_EVENT),
+        branches=tuple(_without_ends(branch, columns) for branch in plan.branches),
+        counted=without_ends(plan.counted),
+        by_row=without_ends(plan.by_row),
+        required_columns=tuple(dict.fromkeys((*plan.required_columns, *columns))),
     )

@@ -62,7 +62,7 @@ def _grouped(
     def rows() -> Iterator[pa.RecordBatch]:
         times = scan.times()
         columns = scan.table.select(plan.required_columns)
-        ticks = TableTicks(columns, times.lower, times.upper, times.in_table[0])
+        ticks = TableTicks(columns, times.lower, times.upper, times.in_table[0], scan.spans)
         groups = None if counters is None else counters.groups
         events = EventsOfMatches(ticks, times.offsets, times.pmfs, scan.buckets)
         if plan.spread:

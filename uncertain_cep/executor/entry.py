@@ -14,7 +14,8 @@ from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.own_times import with_coded_clocks
 from uncertain_cep.candidates.selection import ScanCache, Selection, Slicing
-from uncertain_cep.candidates.span_times import taken_types, with_ends
+from uncertain_cep.candidates.span_candidates import taken_types
+from uncertain_cep.candidates.span_times import with_ends
 from uncertain_cep.config.limits import BATCH_ROWS
 from uncertain_cep.errors import MatchLimitError, OptionError
 from uncertain_cep.executor.branching import batches_of

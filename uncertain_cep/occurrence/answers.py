@@ -15,14 +15,14 @@ from confidence.groups import certain_bounds, estimated, parts_of_groups, weigh_
 from uncertain_cep.config.limits import MOST_CONFIDENCE_STEPS, MOST_GROUP_STEPS
 from uncertain_cep.config.tuning import GROUPED_AT_ONCE
 from uncertain_cep.errors import ConfidenceCostError, OptionError
+from uncertain_cep.occurrence.conditioned_spans import ConditionedGroups, ConditionedSpans, sums_of_numbers
 from uncertain_cep.occurrence.counted_events import choices, counted_groups
-from uncertain_cep.occurrence.groups_of_matches import NumberedGroups
+from uncertain_cep.occurrence.groups_of_matches import GroupedMatches, NumberedGroups, by_group
 from uncertain_cep.occurrence.match_groups import MatchGroups
 from uncertain_cep.occurrence.numbered_matches import (
     GroupableMatches,
     GroupFilter,
     in_groups,
-    numbered_groups,
 )
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.syntax import CountedEvents
@@ -135,9 +135,8 @@ class _Weighing:
         is_chosen = np.zeros(len(self.groups.sizes), dtype=np.bool_)
         is_chosen[chosen] = True
         of_match, buckets = self.groups.of_match, self.plan.bound.buckets
-        yield self._weigh(
-            numbered_groups(self.matches, of_match, is_chosen[of_match], buckets, self.group_filter)
-        )
+        literals = self.matches.literals(is_chosen[of_match])
+        yield self._weigh(in_groups(self.matches, literals, of_match, buckets, self.group_filter))
 
     def _counted(self, counted: CountedEvents) -> list[Callable[[], Iterator[GroupProbabilities]]]:
         """Return tasks that together weigh all groups of pairs, of which some make a match."""
@@ -172,8 +171,11 @@ class _Weighing:
         else:
             raise self._too_dear(group, 0)
 
-    def _weigh(self, numbered: NumberedGroups) -> GroupProbabilities:
+    def _weigh(self, matches: GroupedMatches) -> GroupProbabilities:
         """Return the probabilities of groups that are not 0 for certain."""
+        if self.matches.spans is not None:
+            return self._weigh_given(self.matches.spans, matches)
+        numbered = by_group(matches, self.matches.times)
         weighed = weigh_groups(numbered.groups, self.plan.at_least, MOST_GROUP_STEPS)
         probability = np.minimum(weighed.probability[:, -1], 1.0)
         answers = GroupProbabilities.exact(numbered.code, numbered.bucket, probability)
@@ -183,23 +185,53 @@ class _Weighing:
             self._bound(numbered, number, answers)
         return answers.possible()
 
-    def _bound(self, numbered: NumberedGroups, number: int, answers: GroupProbabilities) -> None:
-        """Fill in certain bounds of a group that takes too many steps, and an estimate if one is allowed."""
+    def _weigh_given(self, spans: ConditionedSpans, matches: GroupedMatches) -> GroupProbabilities:
+        """Return the probabilities of groups, given that the lengths of spans are within their bounds."""
+        if not len(matches.code):
+            return GroupProbabilities.joined([])
+        times, at_least = self.matches.times, self.plan.at_least
+        parts = ConditionedGroups.of(spans, matches, times)
+        weighed = weigh_groups(parts.numbered.groups, at_least, MOST_GROUP_STEPS)
+        numbers = np.minimum(weighed.probability / parts.share[:, None], 1.0)
+        numbers[:, 0] = np.maximum(1.0 - numbers[:, 1:].sum(axis=1), 0.0)
+        probability = np.minimum(sums_of_numbers(numbers, parts.group, len(parts.code)), 1.0)
+        answers = GroupProbabilities.exact(parts.code, parts.bucket, probability)
+        for number in np.unique(parts.group[~weighed.is_exact]).tolist():
+            code, bucket = int(parts.code[number]), int(parts.bucket[number])
+            if not self.plan.bounds_groups:
+                raise self._too_dear(code, bucket)
+            which = np.flatnonzero((matches.code == code) & (matches.bucket == bucket))
+            whole = ConditionedGroups.of(spans, matches.some(which), times, whole=True)
+            one = GroupProbabilities._make(column[number : number + 1].copy() for column in answers)
+            self._bound(whole.numbered, 0, one, float(whole.share[0]))
+            for column, value in zip(answers, one, strict=True):
+                column[number] = value[0]
+        return answers.possible()
+
+    def _bound(
+        self, numbered: NumberedGroups, number: int, answers: GroupProbabilities, share: float = 1.0
+    ) -> None:
+        """Fill in certain bounds of a group that takes too many steps, and an estimate if one is allowed.
+
+        All are divided by ``share``.
+        """
         checkpoint()
         groups, at_least, allowed = numbered.groups, self.plan.at_least, self.plan.approximate
         matches = np.arange(groups.match_start[number], groups.match_start[number + 1])
         group, _ = parts_of_groups(groups, matches, np.array([0, len(matches)]))
         lower, upper = certain_bounds(group, at_least, MOST_GROUP_STEPS // 4)
+        lower, upper = min(lower / share, 1.0), min(upper / share, 1.0)
         answers.lower[number], answers.upper[number] = lower, upper
         answers.probability[number], answers.std_error[number] = upper, 0.0
         if upper - lower <= _CERTAIN:
             return
         estimate = None
         if allowed is not None:
-            estimate = estimated(group, at_least, allowed.std_error, allowed.seed, MOST_CONFIDENCE_STEPS)
+            std_error = allowed.std_error * share
+            estimate = estimated(group, at_least, std_error, allowed.seed, MOST_CONFIDENCE_STEPS)
         if estimate is not None:
-            answers.probability[number] = min(max(estimate.probability, lower), upper)
-            answers.std_error[number] = min(estimate.std_error, upper - lower)
+            answers.probability[number] = min(max(estimate.probability / share, lower), upper)
+            answers.std_error[number] = min(estimate.std_error / share, upper - lower)
         elif self.plan.keeps_undecided:
             answers.probability[number] = answers.std_error[number] = np.nan
         else:

@@ -72,7 +72,7 @@ def counted_groups(
     event, anchor = (matches.first_rows(name) for name in (counted.variable, counted.anchor))
     count = len(groups.sizes)
     bounded = CountedGroups(np.zeros(count, dtype=np.bool_), np.zeros(count), np.ones(count))
-    if plan.bound.every is not None or plan.sequences:
+    if plan.bound.every is not None or plan.sequences or plan.lasting:
         return bounded
     times = matches.times
     laws = _laws(times)

@@ -17,12 +17,13 @@ from eventbased.gaps.gap_events import GapRules, MatchEvents, Placed
 from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.selection import select
 from uncertain_cep.candidates.sequenced import SequencedEvents
+from uncertain_cep.candidates.span_times import SpanTimes
 from uncertain_cep.occurrence.row_matches import BranchMatches
 from uncertain_cep.operators.backtracking import BacktrackingSearch
 from uncertain_cep.operators.context import ExecutionContext, TiedEvents
 from uncertain_cep.weighers.explicit import ExplicitMatches, TooManySpoilersError, written_out
 from uncertain_cep.weighers.match_model import MatchModel
-from uncertain_cep.weighers.pattern import MatchPattern
+from uncertain_cep.weighers.pattern import ChosenSpans, MatchPattern
 from uncertain_cep.weighers.templates import TimeTemplates
 
 __all__ = ["NumberedPart", "TableTicks", "explicit_matches"]
@@ -45,18 +46,27 @@ class TableTicks:
         Ticks, without those of probability 0 at the ends.
     given_lower : (n,) int64
         With these.
+    spans : SpanTimes or None
+        Of events that last: the rows of their ends are behind those of all events.
     """
 
     table: pa.Table
     lower: Int64
     upper: Int64
     given_lower: Int64
+    spans: SpanTimes | None = None
 
-    def some(self, rows: Int64) -> TableTicks:
-        """Return some of the events."""
+    def with_ends(self, rows: Int64) -> Int64:
+        """Return the rows of some events, and behind them those of their ends, if events last."""
+        return rows if self.spans is None else np.concatenate((rows, rows + self.spans.events))
+
+    def some(self, events: Int64) -> TableTicks:
+        """Return some of the events, by their rows."""
+        rows = self.with_ends(events)
         return TableTicks(
-            self.table.take(pa.array(rows)), self.lower[rows], self.upper[rows], self.given_lower[rows]
-        )
+            self.table.take(pa.array(rows)), self.lower[rows], self.upper[rows], self.given_lower[rows],
+            None if self.spans is None else self.spans.some(events),
+        )  # fmt: skip
 
     @property
     def nothing(self) -> tuple[Int64, Pmfs]:
@@ -114,7 +124,9 @@ def _models(
     selection = select(plan, table, ticks.lower, ticks.upper, ticks.given_lower, None)
     ties = None if order is None else TiedEvents(order, plan)
     bounds = ticks.lower, ticks.upper
-    context = ExecutionContext(plan, table, selection, bounds, None, None, True, _AT_ONCE, ties=ties)
+    context = ExecutionContext(
+        plan, table, selection, bounds, None, None, True, _AT_ONCE, ties=ties, spans=ticks.spans
+    )
     window = context.span
     for part, candidates, rows in laid_out(selection, window + 2, step=0):
         places = np.full(len(matches.row), -1)
@@ -133,6 +145,16 @@ def _models(
             yield search.models, which
 
 
+def _spans_among(matches: BranchMatches, ticks: TableTicks) -> ChosenSpans | None:
+    """Return the components that last in some match; None if all events are points."""
+    spans = ticks.spans
+    if spans is None:
+        return None
+    lasting = np.unique(matches.component[spans.lasts[matches.row]])
+    ends = ticks.lower[spans.events :], ticks.upper[spans.events :]
+    return ChosenSpans(tuple(lasting.tolist()), spans, ends) if len(lasting) else None
+
+
 class _Unspoiled:
     """Matches that nothing can spoil."""
 
@@ -142,8 +164,9 @@ class _Unspoiled:
         rules = GapRules(np.full(len(plan.components), -1), -1, none, none)
         span = int(ticks.upper.max()) - int(ticks.lower.min()) + 1
         self._pattern = MatchPattern(
-            plan, ticks.table, rules, None, min(plan.window, span), None, Limits(0.0, 0.0, 0)
-        )
+            plan, ticks.table, rules, None, min(plan.window, span), None, Limits(0.0, 0.0, 0),
+            spans=_spans_among(matches, ticks),
+        )  # fmt: skip
         self._placed = Placed(ticks.lower[row], ticks.upper[row], np.zeros_like(row), row)
         self._matches, self._laws = matches, ticks.nothing
 

@@ -14,12 +14,30 @@ from uncertain_cep.occurrence.literals import MatchLiterals
 from uncertain_cep.occurrence.time_variables import TimeVariables
 from uncertain_cep.timeline.local_days import Buckets
 
-__all__ = ["NumberedGroups", "by_group", "in_buckets"]
+__all__ = ["GroupedMatches", "NumberedGroups", "by_group", "in_buckets", "with_literals"]
 
 Int64 = NDArray[np.int64]
 
 _BYTES = 150
 """Bytes that a literal takes on the way, about."""
+
+
+class GroupedMatches(NamedTuple):
+    """Matches, and the group and the bucket of each.
+
+    Attributes
+    ----------
+    literals : MatchLiterals
+    code, bucket : (k,) int64
+    """
+
+    literals: MatchLiterals
+    code: Int64
+    bucket: Int64
+
+    def some(self, which: Int64) -> GroupedMatches:
+        """Return some matches, in this order."""
+        return GroupedMatches(self.literals.some(which), self.code[which], self.bucket[which])
 
 
 class NumberedGroups(NamedTuple):
@@ -86,10 +104,10 @@ def in_buckets(
             times.constant[row[is_first]] - last[is_first],
         ),
     ]
-    return _with_more(copied, more), bucket
+    return with_literals(copied, more), bucket
 
 
-def _with_more(literals: MatchLiterals, more: list[tuple[Int64, Int64, Int64, Int64]]) -> MatchLiterals:
+def with_literals(literals: MatchLiterals, more: list[tuple[Int64, Int64, Int64, Int64]]) -> MatchLiterals:
     """Return matches with further literals that must hold: the match of each, and its parts."""
     match, earlier, later, distance = (np.concatenate(column) for column in zip(*more, strict=True))
     sizes = np.diff(literals.literal_start)
@@ -103,11 +121,9 @@ def _with_more(literals: MatchLiterals, more: list[tuple[Int64, Int64, Int64, In
     )
 
 
-def by_group(literals: MatchLiterals, code: Int64, bucket: Int64, times: TimeVariables) -> NumberedGroups:
-    """Return matches by group and bucket; those of one number have one signature.
-
-    ``code`` and ``bucket``, (k,) int64, are those of each match.
-    """
+def by_group(matches: GroupedMatches, times: TimeVariables) -> NumberedGroups:
+    """Return matches by group and bucket; those of one number have one signature."""
+    literals, code, bucket = matches
     checkpoint(_BYTES * len(literals.distance))
     order = np.lexsort((literals.number, bucket, code))
     code, bucket = code[order], bucket[order]

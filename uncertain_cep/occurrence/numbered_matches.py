@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 from uncertain_cep.candidates.own_times import OffsetBounds
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
+from uncertain_cep.occurrence.conditioned_spans import ConditionedSpans, times_with_ends
 from uncertain_cep.occurrence.explicit_matches import TableTicks, explicit_matches
-from uncertain_cep.occurrence.groups_of_matches import NumberedGroups, by_group, in_buckets
+from uncertain_cep.occurrence.groups_of_matches import (
+    GroupedMatches,
+    NumberedGroups,
+    by_group,
+    in_buckets,
+)
 from uncertain_cep.occurrence.literals import MatchLiterals, joined_literals, literals_of
 from uncertain_cep.occurrence.row_matches import RowMatches
 from uncertain_cep.occurrence.sequence_ties import SequenceTies
@@ -48,6 +54,10 @@ class GroupableMatches(Protocol):
         """Lower and upper bounds of the times of rows, (n,) int64, ticks."""
 
     @property
+    def spans(self) -> ConditionedSpans | None:
+        """The events that last whose begin and end are two times with a bound of their difference."""
+
+    @property
     def count(self) -> int:
         """How many matches there are."""
 
@@ -78,6 +88,8 @@ class DescribedMatches:
         Of the clocks of these events.
     order : SequencedEvents or None
         The order by sequences of events that can spoil matches; None: there is none, or nothing can.
+    spans : ConditionedSpans or None
+        The events that last whose begin and end are two times with a bound of their difference.
     """
 
     matches: RowMatches
@@ -86,6 +98,7 @@ class DescribedMatches:
     ties: SequenceTies | None
     offsets: OffsetBounds | None
     order: SequencedEvents | None
+    spans: ConditionedSpans | None = None
 
     @classmethod
     def of(
@@ -109,13 +122,18 @@ class DescribedMatches:
         else:
             # Nothing depends on other events.
             matches, used = matches.among_own_rows()
-            ticks = ticks.some(used)
+            ticks, used = ticks.some(used), ticks.with_ends(used)
             offsets = offsets and offsets.of_rows(used)
             pmfs = pmfs and replace(pmfs, offset=pmfs.offset[used])
         times = TimeVariables.of(
             plan, ticks.table, offsets, pmfs, ticks.lower, ticks.upper, every_clock=every_clock
         )
-        return cls(matches, ticks, times, SequenceTies.of(plan, ticks.table, offsets), offsets, order)
+        conditioned = None
+        if ticks.spans is not None:
+            times = times_with_ends(times, ticks.spans)
+            conditioned = ConditionedSpans.of(times, ticks.spans)
+        ties = SequenceTies.of(plan, ticks.table, offsets)
+        return cls(matches, ticks, times, ties, offsets, order, conditioned)
 
     @property
     def table(self) -> pa.Table:
@@ -173,7 +191,8 @@ def numbered_groups(
     group_filter : callable or None
         With ``buckets``, which groups and buckets to return; None: all.
     """
-    return in_groups(matches, matches.literals(is_chosen), of_match, buckets, group_filter)
+    grouped = in_groups(matches, matches.literals(is_chosen), of_match, buckets, group_filter)
+    return by_group(grouped, matches.times)
 
 
 def in_groups(
@@ -182,12 +201,12 @@ def in_groups(
     of_match: Int64,
     buckets: Buckets | None,
     group_filter: GroupFilter | None = None,
-) -> NumberedGroups:
-    """Return matches by group and by bucket; ``of_match`` has the group of each number of a match."""
+) -> GroupedMatches:
+    """Return matches with their groups and buckets; ``of_match`` has the group of each number of a match."""
     bucket = np.zeros_like(literals.number)
     if buckets is not None:
         literals, bucket = in_buckets(literals, matches.times, matches.bounds, buckets)
         if group_filter is not None:
             chosen = np.flatnonzero(group_filter(of_match[literals.number], bucket))
             literals, bucket = literals.some(chosen), bucket[chosen]
-    return by_group(literals, of_match[literals.number], bucket, matches.times)
+    return GroupedMatches(literals, of_match[literals.number], bucket)

@@ -195,6 +195,7 @@ class MergedMatches:
     count: int
     confidences: Float64 | None
     refusal: str
+    spans: None
     _rows: dict[str | None, Int64]
     _literals: MatchLiterals
 
@@ -234,6 +235,7 @@ class MergedMatches:
             int(numbers[-1]),
             np.concatenate(confidences) if len(confidences) == len(parts) else None,
             next((part.refusal for part in parts if part.refusal), ""),
+            None,
             dict(zip(row_variables(plan), together, strict=True)),
             joined_literals(literals),
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confidence.config import EVER
 from uncertain_cep.candidates.selection import looks_back, rows_taken, select
-from uncertain_cep.candidates.span_times import with_some_ends
+from uncertain_cep.candidates.span_candidates import with_some_ends
 from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.config.tuning import FEW_HELD
 from uncertain_cep.executor import constants_hold

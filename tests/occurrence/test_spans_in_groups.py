@@ -1,0 +1,102 @@
+"""RETURN PROBABILITY of events that last, against the worlds in which there is a match."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.cases.sampling import FEWER
+from tests.cases.spans import SpanCase, span_cases
+
+pytestmark = pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
+
+
+def _weighable(cases: st.SearchStrategy[SpanCase]) -> st.SearchStrategy[SpanCase]:
+    """Return the cases without NOT, which no group takes."""
+    return cases.filter(lambda case: "NOT" not in case.text())
+
+
+KINDS: dict[str, st.SearchStrategy[SpanCase]] = {
+    "spans": _weighable(span_cases(spare=2)),
+    "clocks": _weighable(span_cases(with_clocks=True)),
+    "negations": _weighable(span_cases(negating=True, spare=2)),
+    "negations by clocks": _weighable(span_cases(with_clocks=True, negating=True)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@FEWER
+@given(data=st.data())
+def test_probabilities_are_those_of_the_worlds(kind: str, data: st.DataObject) -> None:
+    case = data.draw(KINDS[kind])
+    note(f"{case.text()}\n{case.events}\n{case.clocks}")
+    at_least = data.draw(st.integers(1, 2), label="at least")
+    by = data.draw(st.sampled_from([None, *range(len(case.variables))]), label="by")
+    named = "" if by is None else f" BY {case.variables[by][0]}"
+    expected = case.probability(at_least, by)
+    tail = f"RETURN PROBABILITY OF AT LEAST {at_least} MATCHES{named}"
+    rows = uc.match(case.table(), case.text(tail)).to_pylist()
+    answers = {None if by is None else row[case.variables[by][0]]: row["probability"] for row in rows}
+    assert answers.keys() == expected.keys()
+    for group, probability in expected.items():
+        assert answers[group] == pytest.approx(float(probability), rel=1e-9)
+
+
+@FEWER
+@given(case=_weighable(span_cases(spare=2)), every=st.integers(1, 4))
+def test_probabilities_by_bucket_are_those_of_the_worlds(case: SpanCase, every: int) -> None:
+    note(f"{case.text()}\n{case.events}")
+    expected = case.bucketed_probability(every)
+    rows = uc.match(case.table(), case.text(f"RETURN PROBABILITY EVERY {every} ticks")).to_pylist()
+    assert {row["bucket"] for row in rows} == expected.keys()
+    for row in rows:
+        assert row["probability"] == pytest.approx(float(expected[row["bucket"]]), rel=1e-9)
+
+
+def _loose(count: int) -> pa.Table:
+    """Return tasks of 0 to 6 ticks, none of a certain length, and each with a peak inside or behind."""
+    begins = [20 * number for number in range(count)]
+    tasks = {
+        "type": ["T"] * count, "id": list(range(count)), "lower": begins, "upper": [b + 6 for b in begins],
+        "begin_lower": begins, "begin_upper": [b + 3 for b in begins],
+        "end_lower": [b + 2 for b in begins], "end_upper": [b + 6 for b in begins],
+    }  # fmt: skip
+    points = {
+        "type": ["P"] * count, "id": [count + number for number in range(count)],
+        "lower": [b + 5 for b in begins], "upper": [b + 5 for b in begins],
+    }  # fmt: skip
+    return pa.concat_tables([pa.table(tasks), pa.table(points)], promote_options="default")
+
+
+def test_many_spans_that_share_nothing_are_weighed_one_by_one() -> None:
+    """Of begins 0..3 and ends 2..6 with b <= e 19 pairs are possible, and in 8 of them 5 is inside."""
+    count = 300
+    query = "PATTERN AND(T t, P p) WHERE t CONTAINS p WITHIN 10"
+    (row,) = uc.match(_loose(count), f"{query} RETURN PROBABILITY").to_pylist()
+    assert row["probability"] == pytest.approx(1.0 - (11 / 19) ** count, rel=1e-9)
+    (row,) = uc.match(_loose(4), f"{query} RETURN PROBABILITY OF AT LEAST 3 MATCHES").to_pylist()
+    p = 8 / 19
+    assert row["probability"] == pytest.approx(p**4 + 4 * p**3 * (1 - p), rel=1e-9)
+
+
+def test_dear_groups_of_spans_have_bounds_and_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uncertain_cep.occurrence.answers.MOST_GROUP_STEPS", 40)
+    events = _loose(6)
+    query = "PATTERN AND(T t, P p) WHERE TIME(p) < TIME(t.end) + 20 WITHIN 60 RETURN PROBABILITY"
+    with pytest.raises(uc.ConfidenceCostError):
+        uc.match(events, query)
+    monkeypatch.undo()
+    exact = uc.match(events, query)["probability"][0].as_py()
+    monkeypatch.setattr("uncertain_cep.occurrence.answers.MOST_GROUP_STEPS", 40)
+    (row,) = uc.match(events, query, undecided="bounds", approximate=0.01).to_pylist()
+    assert row["probability_lower"] <= exact <= row["probability_upper"]
+    assert abs(row["probability"] - exact) <= 5 * max(row["std_error"], 0.001)
+
+
+def test_lengths_with_a_law_are_refused() -> None:
+    events = _loose(1).append_column("length_pmf", pa.array([[1.0], None]))
+    with pytest.raises(uc.OptionError, match="length_pmf"):
+        uc.match(events, "PATTERN SEQ(T t) WITHIN 10 RETURN PROBABILITY")

@@ -1,0 +1,208 @@
+"""Groups of matches of events that last: given that each span is possible, P(at least k of the matches).
+
+A span whose length is certain has one time: its end is its begin and the length. The begin and the end of
+any other one are two times, given that its length is within its bounds (C). Matches that share no variable,
+and no span, are a *part* of a group: given C parts are independent. A match that has the literals of C too
+is true where it is and C holds. So for the n matches of a part whose spans s have shares Z_s of possible
+pairs, P(n | C) = P(n and C) / prod Z_s for n > 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.budget import checkpoint
+from confidence.flat_lists import starts_of, taken
+from uncertain_cep.candidates.span_times import SpanTimes
+from uncertain_cep.occurrence.groups_of_matches import (
+    GroupedMatches,
+    NumberedGroups,
+    by_group,
+    with_literals,
+)
+from uncertain_cep.occurrence.literals import MatchLiterals
+from uncertain_cep.occurrence.time_variables import TimeVariables
+
+__all__ = ["ConditionedGroups", "ConditionedSpans", "sums_of_numbers", "times_with_ends"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+
+def times_with_ends(times: TimeVariables, spans: SpanTimes) -> TimeVariables:
+    """Return variables in which the end of a span of a certain length has the variable of its begin.
+
+    An end with probabilities of its own stays another time.
+    """
+    count, length = spans.events, spans.length
+    of_end = times.variable[count:]
+    has_law = (of_end >= count) & (times.law[of_end] >= 0)
+    rigid = np.flatnonzero((length.lower == length.upper) & ~has_law)
+    variable, constant = times.variable.copy(), times.constant.copy()
+    variable[rigid + count] = variable[rigid]
+    constant[rigid + count] = constant[rigid] + length.lower[rigid]
+    return TimeVariables(
+        variable, constant, times.happened, times.lower, times.upper, times.clock, times.law, times.values
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionedSpans:
+    """The spans whose begin and end are two times, given that their length is within its bounds.
+
+    Attributes
+    ----------
+    of_variable : (v + 1,) int64
+        The span of each variable, -1 for none and in the last place.
+    begin, end : (s,) int64
+        The variables of each.
+    low, high : (s,) int64
+        Bounds of its length, ticks.
+    share : (s,) float64
+        The part of all pairs that is possible.
+    """
+
+    of_variable: Int64
+    begin: Int64
+    end: Int64
+    low: Int64
+    high: Int64
+    share: Float64
+
+    @classmethod
+    def of(cls, times: TimeVariables, spans: SpanTimes) -> ConditionedSpans | None:
+        """Return the spans of a table of events and their ends; None if all pairs of each are possible."""
+        rows, length = np.arange(spans.events), spans.length
+        ends = rows + spans.events
+        # A certain end is within bounds that leave nothing else of the other one.
+        is_open = (times.variable[rows] == rows) & (times.variable[ends] == ends) & (spans.share < 1.0)
+        begin = np.flatnonzero(is_open)
+        if not len(begin):
+            return None
+        of_variable = np.full(len(times.lower) + 1, -1)
+        of_variable[begin] = of_variable[begin + spans.events] = np.arange(len(begin))
+        return cls(
+            of_variable, begin, begin + spans.events, length.lower[begin], length.upper[begin],
+            spans.share[begin],
+        )  # fmt: skip
+
+
+class ConditionedGroups(NamedTuple):
+    """Parts of groups, whose matches have the literals of their spans besides.
+
+    Attributes
+    ----------
+    numbered : NumberedGroups
+        Each part is one; ``code`` numbers them.
+    group : (p,) int64
+        The number of the group and bucket of each part, ascending.
+    share : (p,) float64
+        By what its probabilities of matches are divided.
+    code, bucket : (g,) int64
+        Of each group and bucket.
+    """
+
+    numbered: NumberedGroups
+    group: Int64
+    share: Float64
+    code: Int64
+    bucket: Int64
+
+    @classmethod
+    def of(
+        cls, spans: ConditionedSpans, matches: GroupedMatches, times: TimeVariables, *, whole: bool = False
+    ) -> ConditionedGroups:
+        """Return matches by the parts of their groups; with ``whole`` each group is one part."""
+        literals, code, bucket = matches
+        keys, group = np.unique(np.stack((code, bucket)), axis=1, return_inverse=True)
+        group = group.reshape(-1)
+        match, variable = _variables_of(literals)
+        part = group if whole else _parts(spans, times, group, literals.number, match, variable)
+        span = spans.of_variable[variable]
+        pairs = np.unique(np.stack((part[match], span))[:, span >= 0], axis=1)
+        share = np.ones(int(part.max(initial=-1)) + 1)
+        np.multiply.at(share, pairs[0], spans.share[pairs[1]])
+        start = np.searchsorted(pairs[0], np.arange(len(share) + 1))
+        place, start_of_match = taken(start, part)
+        again = np.repeat(np.arange(len(part)), np.diff(start_of_match))
+        condition = pairs[1][place]
+        more = [
+            (again, spans.begin[condition], spans.end[condition], spans.low[condition]),
+            (again, spans.end[condition], spans.begin[condition], -spans.high[condition]),
+        ]
+        tied = GroupedMatches(with_literals(literals, more), part, np.zeros_like(part))
+        numbered = by_group(tied, times)
+        of_part = np.zeros(len(share), dtype=np.int64)
+        of_part[part] = group
+        return cls(numbered, of_part, share, keys[0], keys[1])
+
+
+def _variables_of(literals: MatchLiterals) -> tuple[Int64, Int64]:
+    """Return matches and the variables that they depend on, each pair once for each literal."""
+    terms = np.repeat(np.arange(len(literals.number)), np.diff(literals.term_start))
+    match = np.repeat(terms, np.diff(literals.literal_start))
+    match, variable = np.tile(match, 2), np.concatenate((literals.earlier, literals.later))
+    return match[variable >= 0], variable[variable >= 0]
+
+
+def _parts(
+    spans: ConditionedSpans,
+    times: TimeVariables,
+    group: Int64,
+    number: Int64,
+    match: Int64,
+    variable: Int64,
+) -> Int64:
+    """Return the part of each match, (k,) int64, those of a group side by side in ascending order.
+
+    Matches of a group that share a variable, a clock, a span or a signature are of one part.
+    """
+    tied = np.where(spans.of_variable[variable] >= 0, spans.begin[spans.of_variable[variable]], variable)
+    clock = times.clock[variable]
+    has_clock = clock >= 0
+    count, size = len(group), len(times.lower)
+    of_number = size + number
+    edge = np.concatenate((match, match[has_clock], np.arange(count)))
+    node = np.concatenate((tied, clock[has_clock], of_number))
+    nodes = np.unique(np.stack((group[edge], node)), axis=1, return_inverse=True)[1].reshape(-1)
+    label = np.arange(count)
+    while True:
+        checkpoint()
+        earliest = np.full(int(nodes.max(initial=-1)) + 1, count)
+        np.minimum.at(earliest, nodes, label[edge])
+        lower = label.copy()
+        np.minimum.at(lower, edge, earliest[nodes])
+        lower = lower[lower]
+        if (lower == label).all():
+            break
+        label = lower
+    return np.unique(np.stack((group, label)), axis=1, return_inverse=True)[1].reshape(-1)
+
+
+def sums_of_numbers(probability: Float64, group: Int64, groups: int) -> Float64:
+    """Return P(at least k) of sums of independent numbers, (g,) float64.
+
+    Parameters
+    ----------
+    probability : (p, k + 1) float64
+        Of each number: P(n) for n < k, and P(k or more); k is at least 1.
+    group : (p,) int64
+        Of which sum it is part, ascending; none is without.
+    groups : int
+    """
+    at_least = probability.shape[1] - 1
+    start = starts_of(np.bincount(group, minlength=groups))
+    result = np.empty(groups)
+    for g in range(groups):
+        total = probability[start[g]]
+        for one in probability[start[g] + 1 : start[g + 1]]:
+            # Tails of the one number, met by the other one: no term is negative.
+            tail = np.cumsum(one[::-1])[::-1]
+            enough = total[-1] + float(total[:-1] @ tail[at_least:0:-1])
+            total = np.append(np.convolve(total[:-1], one[:-1])[:at_least], enough)
+        result[g] = total[-1]
+    return result

@@ -380,6 +380,7 @@ def span_cases(
     with_laws: bool = False,
     kinds: tuple[Literal["SEQ", "AND"], ...] = ("SEQ", "AND"),
     spare: int = 1,
+    negated_lasts: bool = False,
 ) -> SpanCase:
     """Draw a case of a SEQ or a set of up to three events that may last; negated ones are points."""
     clocks: dict[str, Pair] = {}
@@ -417,7 +418,22 @@ def span_cases(
     )
     if negating:
         last = events[-1]
-        points = Lasting("N", last.id, point=last.point, clock=last.clock, probability=last.probability)
-        events = (*events[:-1], points)
+        where: dict[str, Any] = {"point": last.point}
+        if negated_lasts and last.point is not None and draw(st.integers(0, 3)):
+            length = draw(st.integers(0, 3))
+            low, high = last.point
+            of_end = low + length, high + length
+            where = {"begin": last.point, "length": (length, length)}
+            kind_of_span = draw(sampled_from(["length", "end", "certain", "any", "any"]))
+            if kind_of_span == "end":
+                where = {"end": of_end, "length": (length, length)}
+            elif kind_of_span == "any":
+                last_length = length + draw(st.integers(0, 2))
+                where = {"begin": last.point, "end": (low, high + last_length)}
+                where |= draw(sampled_from([{}, {"length": (length, last_length)}]))
+            elif kind_of_span == "certain":
+                where = {"begin": (low, low), "end": (low + length, low + length)}
+        negative = Lasting("N", last.id, **where, clock=last.clock, probability=last.probability)
+        events = (*events[:-1], negative)
     window = draw(sampled_from([3, 5, 8, 100, 100]))
     return SpanCase(events, clocks, kind, variables, tuple(conditions), window, negated, offset_laws)

@@ -19,10 +19,16 @@ def _weighable(cases: st.SearchStrategy[SpanCase]) -> st.SearchStrategy[SpanCase
     return cases.filter(lambda case: "NOT" not in case.text())
 
 
+def _is_certain(case: SpanCase) -> bool:
+    """Return whether the lengths of negated events are certain."""
+    return all(len({e - b for b, e in event.pairs()}) == 1 for event in case.events if event.type == "N")
+
+
 KINDS: dict[str, st.SearchStrategy[SpanCase]] = {
     "spans": _weighable(span_cases(spare=2)),
     "clocks": _weighable(span_cases(with_clocks=True)),
     "negations": _weighable(span_cases(negating=True, spare=2)),
+    "negated spans": _weighable(span_cases(negating=True, negated_lasts=True).filter(_is_certain)),
     "negations by clocks": _weighable(span_cases(with_clocks=True, negating=True)),
 }
 
@@ -94,6 +100,13 @@ def test_dear_groups_of_spans_have_bounds_and_estimates(monkeypatch: pytest.Monk
     (row,) = uc.match(events, query, undecided="bounds", approximate=0.01).to_pylist()
     assert row["probability_lower"] <= exact <= row["probability_upper"]
     assert abs(row["probability"] - exact) <= 5 * max(row["std_error"], 0.001)
+
+
+def test_negated_spans_of_open_lengths_are_refused() -> None:
+    query = "PATTERN AND(P p, !T t) WHERE t CONTAINS p WITHIN 10"
+    assert uc.match(_loose(1), query)["confidence"].to_pylist() == pytest.approx([11 / 19])
+    with pytest.raises(uc.OptionError, match="lengths are not certain"):
+        uc.match(_loose(1), f"{query} RETURN PROBABILITY BY p EVERY 5 ticks")
 
 
 def test_lengths_with_a_law_are_refused() -> None:

@@ -21,6 +21,7 @@ KINDS: dict[str, st.SearchStrategy[SpanCase]] = {
     "clocks": span_cases(with_clocks=True),
     "laws": span_cases(with_laws=True),
     "negations": span_cases(negating=True, kinds=("SEQ",)),
+    "negated spans": span_cases(negating=True, negated_lasts=True, kinds=("SEQ",)),
     "negations by clocks": span_cases(with_clocks=True, negating=True, kinds=("SEQ",)),
 }
 """A negation beside a set has no gap, and no stream takes one."""

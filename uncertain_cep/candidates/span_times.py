@@ -58,6 +58,8 @@ class SpanTimes:
     """(n,) bool. Which events are spans."""
     moved_as_one: Mask
     """(n,) bool. Which spans are certain by their clock: a world's end is its begin and the length."""
+    slack: Int64
+    """(n,) int64. How many ticks the offset of each event's clock can move it."""
     length_laws: FlatLaws | None = None
     """The weights of lengths, from the least on; None: all are alike."""
 
@@ -66,7 +68,7 @@ class SpanTimes:
         laws = self.length_laws
         return SpanTimes(
             len(rows), _Bounds(self.length.lower[rows], self.length.upper[rows]), self.share[rows],
-            self.lasts[rows], self.moved_as_one[rows],
+            self.lasts[rows], self.moved_as_one[rows], self.slack[rows],
             None if laws is None else laws._replace(start=laws.start[rows]),
         )  # fmt: skip
 
@@ -122,7 +124,7 @@ def with_ends(
         _without_ends(plan, (_IS_EVENT,) if laws is None else (_IS_EVENT, names.pmf)),
         extended,
         SpanTimes(
-            count, length, spans.share, spans.lasts, spans.moved_as_one,
+            count, length, spans.share, spans.lasts, spans.moved_as_one, spans.slack,
             spans.laws_of_lengths(length),
         ),
     )  # fmt: skip
@@ -188,7 +190,7 @@ class _Spans:
             for bounds in (self._begin, self._end)
         )
         self._low, self._high = _offset_bounds(offsets_named(plan, table), table.num_rows)
-        width = self._high - self._low
+        width = self.slack = self._high - self._low
         pairs_of_bounds: list[tuple[_Bounds, Mask, Int64]] = [
             (self._begin, has_begin, width),
             (self._end, has_end, width),
@@ -259,7 +261,7 @@ class _Spans:
         is_certain = (begin.lower == begin.upper) & (end.lower == end.upper)
         self.moved_as_one = self.lasts & is_certain & (self._low < self._high)
         whole = end.lower - begin.lower
-        is_met = self.moved_as_one & (length.lower <= whole) & (whole <= length.upper)
+        is_met = self.lasts & is_certain & (length.lower <= whole) & (whole <= length.upper)
         length = _Bounds(*(np.where(is_met, whole, bound) for bound in length))
         begin, end = (_Bounds(bounds.lower + self._low, bounds.upper + self._high) for bounds in (begin, end))
         return begin, end, length

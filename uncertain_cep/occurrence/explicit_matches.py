@@ -18,6 +18,7 @@ from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.selection import select
 from uncertain_cep.candidates.sequenced import SequencedEvents
 from uncertain_cep.candidates.span_times import SpanTimes
+from uncertain_cep.errors import OptionError
 from uncertain_cep.occurrence.row_matches import BranchMatches
 from uncertain_cep.operators.backtracking import BacktrackingSearch
 from uncertain_cep.operators.context import ExecutionContext, TiedEvents
@@ -141,6 +142,7 @@ def _models(
         which = np.flatnonzero(places[matches.start[:-1]] >= 0)
         if len(which):
             search = _ListedSearch(replace(context, candidates=part), candidates, rows, window)
+            search.refuse_open_lengths()
             search.list(matches, places)
             yield search.models, which
 
@@ -151,8 +153,10 @@ def _spans_among(matches: BranchMatches, ticks: TableTicks) -> ChosenSpans | Non
     if spans is None:
         return None
     lasting = np.unique(matches.component[spans.lasts[matches.row]])
-    ends = ticks.lower[spans.events :], ticks.upper[spans.events :]
-    return ChosenSpans(tuple(lasting.tolist()), spans, ends) if len(lasting) else None
+    begins, ends = (
+        (ticks.lower[rows], ticks.upper[rows]) for rows in (slice(spans.events), slice(spans.events, None))
+    )
+    return ChosenSpans(tuple(lasting.tolist()), spans, ends, begins) if len(lasting) else None
 
 
 class _Unspoiled:
@@ -179,6 +183,14 @@ class _Unspoiled:
 
 class _ListedSearch(BacktrackingSearch):
     """Matches that a search need not find: what it would forbid them."""
+
+    def refuse_open_lengths(self) -> None:
+        """Raise OptionError if negated events last, and their lengths are not certain."""
+        if self._spans is not None and self._spans.negates_open:
+            raise OptionError(
+                "RETURN PROBABILITY does not support negated events whose lengths are not certain yet: give "
+                "length_lower and length_upper that are equal, or negate points"
+            )
 
     def list(self, matches: BranchMatches, places: Int64) -> None:
         """Take matches, whose events are candidates at places, (m,) int64."""

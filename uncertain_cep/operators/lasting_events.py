@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from uncertain_cep.candidates.selection import rows_taken
+from uncertain_cep.candidates.span_times import SpanTimes
 from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.plan import PlannedComponent
 from uncertain_cep.query.syntax import Time, expressions_in
 from uncertain_cep.weighers.pattern import ChosenSpans
 
@@ -19,19 +23,19 @@ def chosen_spans(context: ExecutionContext) -> ChosenSpans | None:
     QueryError
         If a condition speaks of TIME(v) of an event that lasts.
     OptionError
-        If events that last are negated, or elements of a Kleene component.
+        If events with pmfs of their ends or lengths are negated, or if elements of a Kleene component last.
     """
     spans, plan = context.spans, context.plan
     if spans is None:
         return None
     lasting = tuple(j for j, rows in enumerate(context.candidates.rows) if bool(spans.lasts[rows].any()))
+    longest, negates_open = 0, False
     for negation in plan.negations:
-        if spans.lasts[rows_taken(plan, context.table, negation.component)].any():
-            raise OptionError(
-                f"{negation.component.variable} is negated, and its events last: that is not supported yet; "
-                "negate events that are points"
-            )
+        length, is_open = _longest(context, spans, negation.component)
+        longest, negates_open = max(longest, length), negates_open or is_open
     variables = {plan.components[j].variable for j in lasting}
+    if longest:
+        variables |= {negation.component.variable for negation in plan.negations}
     for j in lasting:
         if plan.components[j].kleene:
             raise OptionError(
@@ -51,8 +55,31 @@ def chosen_spans(context: ExecutionContext) -> ChosenSpans | None:
     ]
     if faults:
         raise QueryError(faults, text=plan.query.text)
-    if not lasting:
+    if not lasting and not longest:
         return None
     lower, upper = context.ticks
     ends = (lower[spans.events :], upper[spans.events :])
-    return ChosenSpans(lasting, spans, ends)
+    begins = (lower[: spans.events], upper[: spans.events])
+    return ChosenSpans(lasting, spans, ends, begins, longest, negates_open)
+
+
+def _longest(context: ExecutionContext, spans: SpanTimes, negated: PlannedComponent) -> tuple[int, bool]:
+    """Return the longest length of the events of a negated component, and whether one is not certain."""
+    rows = rows_taken(context.plan, context.table, negated)
+    rows = rows[spans.lasts[rows]]
+    has_law = np.zeros(len(rows), np.bool_)
+    if context.pmfs is not None:
+        has_law = context.pmfs.offset[rows + spans.events] >= 0
+    lower, upper = spans.length.lower[rows], spans.length.upper[rows]
+    is_open = lower < upper
+    if context.pmfs is not None:
+        has_law |= is_open & (context.pmfs.offset[rows] >= 0)
+    if spans.length_laws is not None:
+        has_law |= spans.length_laws.start[rows] >= 0
+    if has_law.any():
+        raise OptionError(
+            f"{negated.variable} is negated, and its events have pmfs of their ends or lengths: that is not "
+            "supported yet; leave end_pmf and length_pmf out, or negate points"
+        )
+    first, last = context.ticks[0][rows], context.ticks[1][rows + spans.events]
+    return int(np.minimum(upper, last - first).max(initial=0)), bool(is_open.any())

@@ -18,7 +18,7 @@ from uncertain_cep.config.limits import MOST_OFFSETS
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import ChosenSpans, Columns
 
-__all__ = ["weigh_by_lengths", "weigh_by_sides"]
+__all__ = ["add_weighted", "weigh_by_lengths", "weigh_by_sides"]
 
 Int64 = NDArray[np.int64]
 
@@ -69,11 +69,12 @@ def weigh_by_lengths(model: MatchModel, out: Columns, weigh: Callable[[MatchMode
         lengths = np.where(has_law[which], bounds.lower[rows[which]] + place, -1)
         answers = Columns.empty(len(which))
         try:
-            weigh(replace(model, matches=some_of(model.matches, which), lengths=lengths), answers)
+            held = replace(model, matches=some_of(model.matches, which), lengths=lengths, wanted=True)
+            weigh(held, answers)
         except CostlyMatchError as error:
             match = int(which[error.match])
             raise CostlyMatchError(match, error.steps, error.events, error.limit) from None
-        _add(out, which, answers, weight)
+        add_weighted(out, which, answers, weight)
     _finish(out)
 
 
@@ -96,8 +97,8 @@ def weigh_by_sides(model: MatchModel, out: Columns, weigh: Callable[[MatchModel,
     for choice in product((0, 1), repeat=len(numbers)):
         checkpoint()
         answers = Columns.empty(model.count)
-        weigh(replace(model, sides=tuple(zip(numbers, choice, strict=True))), answers)
-        _add(out, every, answers, np.ones(model.count))
+        weigh(replace(model, sides=tuple(zip(numbers, choice, strict=True)), wanted=True), answers)
+        add_weighted(out, every, answers, np.ones(model.count))
     _finish(out)
 
 
@@ -119,7 +120,7 @@ def _finish(out: Columns) -> None:
     out.lower[nothing], out.upper[nothing] = 0, -1
 
 
-def _add(out: Columns, which: Int64, answers: Columns, weight: NDArray[np.float64]) -> None:
+def add_weighted(out: Columns, which: Int64, answers: Columns, weight: NDArray[np.float64]) -> None:
     """Add answers of matches, (m,) numbers, each with its weight, to those of other lengths."""
     happens = (answers.lower <= answers.upper) & (answers.confidence > 0.0)
     which, weight = which[happens], weight[happens]

@@ -282,6 +282,11 @@ def _forbidden(
         return nobody, nothing
     found = gathered(model, shape, which, times.first, times.last)
     low, high, match = rule_bounds(model, shape, found, rows)
+    if model.pattern.spans is not None and shape.of_end.any():
+        lengths = np.repeat(model.pattern.spans.times.length.lower[found.row], np.diff(found.rule_start))
+        shift = shape.of_end[found.rule] * lengths[:, None]
+        low = np.where(low > -UNBOUND, low - shift, low)
+        high = np.where(high < UNBOUND, high - shift, high)
     if model.pattern.ties is not None:
         broken = _break_ties(model.pattern.ties, shape, found, rows, low, high)
         tied[match[broken]] = True

@@ -103,7 +103,14 @@ class Offsets:
                 sizes[part.which] = decides.sum(axis=1)
                 rows, which = rows[decides.ravel()], which[decides.ravel()]
             listed.append((which, rows))
-            listed.append((np.repeat(part.which, part.spoilers), part.spoiler_row))
+            of_spoiler = np.repeat(part.which, part.spoilers)
+            listed.append((of_spoiler, part.spoiler_row))
+            if self._pattern.spans is not None and self._pattern.spans.negates_open:
+                # What is known of a begin, given the length, is so by its clock.
+                length, events = self._pattern.spans.times.length, self._pattern.spans.times.events
+                is_open = length.lower[part.spoiler_row] < length.upper[part.spoiler_row]
+                listed.append((of_spoiler[is_open], part.spoiler_row[is_open] + events))
+                spoilers += np.bincount(of_spoiler[is_open], minlength=model.count)
         match, row = (np.concatenate(column) for column in zip(*listed, strict=True))
         order = np.argsort(match, kind="stable")
         match, row = match[order], row[order]

@@ -72,11 +72,20 @@ class ChosenSpans(NamedTuple):
     times : SpanTimes
     ends : tuple of (n,) int64
         Lower and upper bounds of the end of each event, ticks.
+    begins : tuple of (n,) int64
+        The same of its begin.
+    longest : int
+        The longest length of an event that is negated, ticks.
+    negates_open : bool
+        Whether some such event has no certain length.
     """
 
     lasting: tuple[int, ...]
     times: SpanTimes
     ends: tuple[Int64, Int64]
+    begins: tuple[Int64, Int64]
+    longest: int = 0
+    negates_open: bool = False
 
 
 class MatchPattern:
@@ -126,7 +135,9 @@ class MatchPattern:
     @cached_property
     def templates(self) -> TimeTemplates:
         """The conditions on times."""
-        return TimeTemplates(self.plan, self._table, () if self.spans is None else self.spans.lasting)
+        if self.spans is None:
+            return TimeTemplates(self.plan, self._table)
+        return TimeTemplates(self.plan, self._table, self.spans.lasting, self.spans.longest)
 
     @cached_property
     def apart(self) -> tuple[int, ...]:

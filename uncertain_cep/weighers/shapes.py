@@ -17,7 +17,7 @@ from confidence.timed.forbidden_spans import Span
 from eventbased.gaps.gap_events import GapRules
 from eventbased.gaps.shape_rules import ShapeRules
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.weighers.templates import OTHER, Alike, Instance, TimeTemplates
+from uncertain_cep.weighers.templates import OTHER, OTHER_END, Alike, Instance, TimeTemplates
 
 __all__ = ["Rule", "Shape", "Shapes"]
 
@@ -41,6 +41,8 @@ class Rule:
     instances: list[Instance]
     reach: Span | None = None
     """Where its events can be at all, if not within the span."""
+    is_lasting: bool = False
+    """Whether the last tick of the span is about the ends of its events, which may last."""
 
     @property
     def ends(self) -> int:
@@ -71,6 +73,9 @@ class Shape:
     constraints: tuple[Int64, Int64, Int64, Int64]
     """The sides of the rules' constraints, how many each rule has, and the bounds of the gaps alone, of the
     shapes (k, c, 2), (k,) and (k, c), as of :class:`confidence.timed.forbidden_tables.Others`."""
+    of_end: Int64
+    """(k, c) int64. 1 where a constraint's first time is the end of the forbidden event, -1 where its second
+    is: its length is taken off the bounds, or added. 0: neither, or both."""
     lasting: tuple[int, ...] = ()
     """The events that last; the times of their ends are behind those of all events."""
 
@@ -135,7 +140,8 @@ class Shapes:
         ends[0, firsts], ends[1, lasts] = True, True
         return Shape(
             order, ends, instances, Alike.of(enumerate(instances)), rules, _alike(rules), total,
-            pattern_order.is_chain and not end_of, _shape_rules(rules), _constraints(rules), tuple(end_of),
+            pattern_order.is_chain and not end_of, _shape_rules(rules), _constraints(rules), _of_ends(rules),
+            tuple(end_of),
         )  # fmt: skip
 
     def _rules_of(
@@ -174,7 +180,7 @@ class Shapes:
             behind = [end_of.get(event, event) for event in behind]
             lowers = tuple((event, 1) for event in behind) or tuple((event, 1 - window) for event in lasts)
             uppers = tuple((event, -1) for event in ahead) or tuple((event, window - 1) for event in firsts)
-            yield Rule(pool, Span(lowers, uppers, {}), evaluated, -1, length + k, instances)
+            yield Rule(pool, Span(lowers, uppers, {}), evaluated, -1, length + k, instances, is_lasting=True)
 
 
 def _alike(rules: Sequence[Rule]) -> tuple[tuple[int, tuple[Alike, ...]], ...]:
@@ -217,4 +223,17 @@ def _constraints(rules: Sequence[Rule]) -> tuple[Int64, Int64, Int64, Int64]:
             own.append((OTHER, event))
         own += [(instance.later, instance.earlier) for instance in rule.instances]
         sides[k, : len(own)] = own
+    # The end is the begin and the length of the event.
+    sides[sides == OTHER_END] = OTHER
     return sides, count, low, high
+
+
+def _of_ends(rules: Sequence[Rule]) -> Int64:
+    """Return marks of the constraints that are about ends, see :attr:`Shape.of_end`."""
+    of_end = np.zeros_like(_constraints(rules)[2])
+    for k, rule in enumerate(rules):
+        if rule.is_lasting:
+            of_end[k, len(rule.span.lowers) : rule.ends] = 1
+        for c, instance in enumerate(rule.instances, start=rule.ends):
+            of_end[k, c] = int(instance.later == OTHER_END) - int(instance.earlier == OTHER_END)
+    return of_end

@@ -20,7 +20,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.time_conditions import FAR, TimeCondition, TimeReference, bounds_in_ticks
 from uncertain_cep.query.typed import Column, Element, TypedExpression
 
-__all__ = ["OTHER", "Alike", "Instance", "TimeTemplates"]
+__all__ = ["OTHER", "OTHER_END", "Alike", "Instance", "TimeTemplates"]
 
 Int64 = NDArray[np.int64]
 Mention = tuple[str, Element]
@@ -28,10 +28,16 @@ Mention = tuple[str, Element]
 OTHER: Final = -2
 """Stands for an event that is not of the match, in the place of one."""
 
+OTHER_END: Final = -5
+"""Stands for the end of such an event."""
+
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A condition on times, for certain events of a match: their numbers in it, -1 for none, or OTHER."""
+    """A condition on times, for certain events of a match: their numbers in it, -1 for none, or OTHER.
+
+    OTHER_END is the end of an event that is not of the match.
+    """
 
     condition: int
     later: int
@@ -83,7 +89,10 @@ class Alike(NamedTuple):
 class TimeTemplates:
     """The conditions of a plan on times: the instances of each in a match, and its bounds of events."""
 
-    def __init__(self, plan: EvaluationPlan, table: pa.Table, lasting: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, plan: EvaluationPlan, table: pa.Table, lasting: tuple[int, ...] = (), longest: int = 0
+    ) -> None:
+        self._longest = longest
         self._lasting = {component: number for number, component in enumerate(lasting)}
         self.conditions = plan.bound.times
         self._table, self._tick = table, plan.domain.tick_nanoseconds
@@ -126,12 +135,16 @@ class TimeTemplates:
         """Return the span of an event that meets some conditions, as far as they name no attributes."""
         lowers, uppers = [], []
         for instance in instances:
-            event = instance.earlier if instance.later == OTHER else instance.later
-            if instance.events or event < 0 or OTHER not in (instance.later, instance.earlier):
+            of_other = {OTHER, OTHER_END} & {instance.later, instance.earlier}
+            event = instance.earlier if instance.later in of_other else instance.later
+            if instance.events or event < 0 or not of_other:
                 continue
             low, high = self.bounds(instance, ()) or (-FAR, FAR)
-            if instance.later != OTHER:
+            if instance.later not in of_other:
                 low, high = -high, -low
+            if OTHER_END in of_other and low > -FAR:
+                # It begins no more than the longest length before its end, and not behind it.
+                low -= self._longest
             lowers += [(event, low)] if low > -FAR else []
             uppers += [(event, high)] if high < FAR else []
         return Span(tuple(lowers), tuple(uppers), {})
@@ -194,6 +207,8 @@ class TimeTemplates:
 
         def time(reference: TimeReference, places: Mapping[str, int]) -> int:
             """Return the number of a time: that of its event, or of an end behind all events."""
+            if reference.part == "end" and reference.variable not in self._number:
+                return OTHER_END
             end = self._lasting.get(self._number.get(reference.variable, -1))
             if reference.part == "end" and end is not None:
                 return start[-1] + end

@@ -158,6 +158,30 @@ def test_documents_of_usual_programs(tmp_path: Path, name: str) -> None:
     check(tmp_path, put(tmp_path / "t.json", json.dumps(repeated(DOCUMENTS[name]), indent=1)), "")
 
 
+TRACES: Final[dict[str, list[float]]] = {
+    "since a start": [0, 1.5, 123_456_789.125, 123_456_790.5],
+    "whole": [1_000_000, 1_000_007],
+    "since 1970": [1_717_149_600_000_000, 1_717_149_600_000_007],
+}
+
+
+@pytest.mark.parametrize("kind", ["object", "array"])
+@pytest.mark.parametrize("name", TRACES)
+def test_traces_of_chrome(tmp_path: Path, name: str, kind: str) -> None:
+    items: list[dict[str, object]] = [
+        {"name": "f", "ph": "X", "ts": time, "dur": 5, "pid": 1, "tid": 2} for time in TRACES[name]
+    ]
+    items.append({"name": "thread_name", "ph": "M", "pid": 1, "args": {"name": "main"}})
+    path = put(tmp_path / "t.json", json.dumps({"traceEvents": items} if kind == "object" else items))
+    proposed = propose([path])
+    table = uc.read_traces(path, put(tmp_path / "schema.toml", proposed.text))
+    assert ("us since a start" in proposed.text) == (name != "since 1970")
+    assert table.num_rows == len(TRACES[name])
+    for (lower, upper), time in zip(sorted(bounds(table)), TRACES[name], strict=True):
+        assert lower <= round(time * MICROSECONDS) <= upper + MICROSECONDS
+        assert upper - lower <= 10**9
+
+
 def test_usual_forms_of_a_list(shared_data: Path, tmp_path: Path) -> None:
     listed = shared_data.parent / "cases" / "log_forms.json"
     if not listed.is_file():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+import warnings
 from pathlib import Path
 from typing import Final
 
@@ -252,6 +253,35 @@ def test_lines_of_several_layouts(tmp_path: Path) -> None:
     table, _ = times_of(tmp_path, "\n".join(lines))
     assert table.num_rows == 35
     assert table.column("message").to_pylist()[-1] == "odd 34"
+
+
+SEVERAL: Final[dict[str, tuple[tuple[str, ...], int]]] = {
+    "zones": (("2024-05-31T10:00:0#Z INFO up", "[31/May/2024:12:00:0# +0200] GET /"), 2),
+    "no zones": (("2024-05-31 10:00:0#,000 INFO [main] a.b.C: up", "31.05.2024 10:00:0# b"), 2),
+    "one with a zone": (
+        ("2024-05-31 10:00:0#,000 INFO [main] a.b.C: up", "[31/May/2024:12:00:0# +0200] GET /"), 1
+    ),
+    "a stamp within a record": (
+        ("2024-05-31 10:00:0#,000 INFO [main] a.b.C: up\n\tat x\nCaused by: y 30.05.2024 10:00:00",), 1
+    ),
+}  # fmt: skip
+"""Lines of several forms in one file, one each second, and how many of them are read."""
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_forms_in_a_file(tmp_path: Path, name: str) -> None:
+    forms, count = SEVERAL[name]
+    lines = [form.replace("#", str(second)) for form in forms for second in range(4)]
+    path = put(tmp_path / "app.log", "\n".join(lines) + "\n")
+    schema = put(tmp_path / "schema.toml", propose([path]).text)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        table = uc.read_traces(path, schema)
+    begins = [str(lower)[:19] for lower in table["lower"].to_pylist()]
+    assert begins == [f"2024-05-31 10:00:0{second}" for _ in range(count) for second in range(4)]
+    # What is left out is counted, and goes on with no record.
+    assert any("4" in str(warning.message) for warning in warned) == (count < len(forms))
+    assert not any("GET" in message for message in table["message"].to_pylist()) or count == len(forms)
 
 
 def test_prose_with_a_date_in_it_is_no_log(tmp_path: Path) -> None:

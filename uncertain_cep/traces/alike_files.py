@@ -21,7 +21,14 @@ from uncertain_cep.traces.item_lists import lists_to_explode, with_fields_of_ite
 from uncertain_cep.traces.joined_stamps import joined_name, with_joined
 from uncertain_cep.traces.log_forms import TIME, LogForm, ambiguous_zone, base_of, form_of
 from uncertain_cep.traces.nested import leaf_names, with_fields
-from uncertain_cep.traces.stamp_columns import StampColumn, names_host, stamp_column, words_of
+from uncertain_cep.traces.stamp_columns import (
+    StampColumn,
+    clock_of_traces,
+    names_host,
+    since_start,
+    stamp_column,
+    words_of,
+)
 from uncertain_cep.traces.standard_input import is_spooled
 from uncertain_cep.traces.text_lines import LINE
 from uncertain_cep.traces.time_formats import TimeFormat, told_with
@@ -283,6 +290,8 @@ def _with_likeliest(group: Group) -> tuple[Group, list[StampColumn]]:
         for name in table.column_names
         if name not in parts and (stamp := stamp_column(name, table.column(name), latest=latest)) is not None
     ]
+    if not stamps and (clock := clock_of_traces(table.column_names)) is not None:
+        stamps = [stamp for stamp in [since_start(clock, table.column(clock))] if stamp is not None]
     if not stamps:
         group, stamps = _within_fields(group)
     of_logs = [stamp for stamp in stamps if stamp.name == "log_time"]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.traces.nested import exploded, leaf_names, with_fields
-from uncertain_cep.traces.stamp_columns import stamp_column
+from uncertain_cep.traces.stamp_columns import clock_of_traces, stamp_column
 
 __all__ = ["lists_to_explode", "with_fields_of_items"]
 
@@ -64,7 +64,7 @@ def _has_times(table: pa.Table, within: str | None = None) -> bool:
         column = with_fields(table, [name]).column(name)
         if not pa.types.is_nested(column.type) and stamp_column(name, column) is not None:
             return True
-    return False
+    return clock_of_traces(names) is not None
 
 
 def _lists(table: pa.Table, least_items: int) -> list[str]:

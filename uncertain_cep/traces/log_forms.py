@@ -157,7 +157,8 @@ def _general_form(lines: Sequence[str], usual: LogForm | None) -> LogForm | None
     shapes = likeliest_shapes(lines)
     if not shapes:
         return None
-    stamped = [line for line in lines if any(stamp_in(line, shape) is not None for shape in shapes)]
+    shapes, apart = _with_other_forms(lines, shapes)
+    stamped = [line for line in lines if _has_stamp(line, shapes)]
     expressions: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     unlike = stamped
@@ -171,6 +172,7 @@ def _general_form(lines: Sequence[str], usual: LogForm | None) -> LogForm | None
     general = tuple(layout.expression for layout in layouts_of(unlike, shapes))
     expressions, patterns = (*expressions, *general), (*patterns, *general)
     heads = [_up_to_stamp(layout.expression) for layout in layouts_of(stamped, shapes)]
+    heads += [f"^[^0-9A-Za-z]?(?P<{TIME}>{shape.pattern})" for shape in apart]
     begins = [_fits_one(line, heads) for line in lines]
     goes_on = [re.search(CONTINUATION, line) is not None for line in lines]
     readings = _readings(shapes)
@@ -188,6 +190,31 @@ def _general_form(lines: Sequence[str], usual: LogForm | None) -> LogForm | None
         begins="|".join(dict.fromkeys(map(_unnamed, heads))) if by_stamps else None,
         since_start=shapes[0].rank == 0,
     )
+
+
+def _has_stamp(line: str, shapes: Sequence[StampShape]) -> bool:
+    return any(stamp_in(line, shape) is not None for shape in shapes)
+
+
+def _with_other_forms(
+    lines: Sequence[str], shapes: list[StampShape]
+) -> tuple[list[StampShape], list[StampShape]]:
+    """Return shapes with those at the beginning of other lines, and those that cannot be read with them.
+
+    Lines with a stamp of another form are records, and go on with none. Stamps that tell a zone, and others
+    that tell none, cannot be read together.
+    """
+    unlike = [line for line in lines if not _has_stamp(line, shapes)]
+    if not unlike or not shapes[0].readings[0][0].startswith(("%", "iso")):
+        return shapes, []
+    further = [
+        shape
+        for shape in likeliest_shapes(unlike)
+        if shape.rank == shapes[0].rank
+        and any((stamp := stamp_in(line, shape)) is not None and stamp.begin <= 1 for line in unlike)
+    ]
+    zoned = {shape.tells_zone for shape in (*shapes, *further)}
+    return ([*shapes, *further], []) if len(zoned) == 1 else (shapes, further)
 
 
 def _fits_one(line: str, patterns: Sequence[str]) -> bool:

@@ -292,7 +292,10 @@ def _time(group: Group, stamp: StampColumn, stamps: Sequence[StampColumn]) -> li
         text.append(f"time = {listed([*stamp.columns[:-1], named_column(stamp.columns[-1])])}")
     else:
         text.append(f"time = {quoted(named_column(stamp.name))}")
-    if stamp.unit is not None:
+    if stamp.since_start:
+        text.append(f"# Numbers are {stamp.unit} since a start, and are shown as such after 1970-01-01.")
+        text.append(f'unit = "{stamp.unit}"')
+    elif stamp.unit is not None:
         by_size = "" if _NAMES_TIME.search(stamp.name) else ", and nothing else tells that they are times"
         text.append(f"# Numbers of this size are {stamp.unit} since 1970{by_size}.")
         text.append(f'unit = "{stamp.unit}"')

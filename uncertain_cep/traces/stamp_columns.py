@@ -23,9 +23,11 @@ from uncertain_cep.traces.usual_formats import ZONE, UsualFormat, usual_format
 __all__ = [
     "UNITS",
     "StampColumn",
+    "clock_of_traces",
     "names_host",
     "regular_spacing",
     "resolution_of",
+    "since_start",
     "stamp_column",
     "words_of",
 ]
@@ -35,6 +37,9 @@ UNITS: Final = ("d", "h", "min", "s", "ms", "us", "ns")
 
 _YEARS: Final = (631_152_000, 4_102_444_800)
 """Seconds since 1970 of 1990 and 2100: numbers between them may be stamps."""
+
+_FARTHEST_START: Final = 1e15
+"""Microseconds since a start, or since 1970, that nanoseconds can hold: 31 years."""
 
 _MOSTLY: Final = 0.8
 _FEWEST: Final = 8
@@ -72,6 +77,8 @@ class StampColumn:
     nulls : bool
     zone : str or None
         The time zone of all stamps that tell one, if others tell none.
+    since_start : bool
+        Whether numbers are times since a start.
     columns : tuple of str
         Those that the stamps are put together of, if these are several.
     """
@@ -89,6 +96,7 @@ class StampColumn:
     absent: bool = False
     nulls: bool = False
     zone: str | None = None
+    since_start: bool = False
     columns: tuple[str, ...] = ()
 
     @property
@@ -141,6 +149,31 @@ def _of_numbers(name: str, column: pa.ChunkedArray, nulls: bool) -> StampColumn 
             absent = len(positive) < len(numbers)
             return StampColumn(name, counts, (resolution_of(counts),), unit, absent=absent, nulls=nulls)
     return None
+
+
+def clock_of_traces(names: Sequence[str]) -> str | None:
+    """Return the column of times, in us since a start, of events of the Trace Event Format; None of others.
+
+    Chrome, Perfetto, PyTorch and clang write it.
+    """
+    for name in names:
+        within, _, field = name.rpartition(".")
+        before = f"{within}." if within else ""
+        if field == "ts" and {f"{before}ph", f"{before}pid"} <= {*names}:
+            return name
+    return None
+
+
+def since_start(name: str, column: pa.ChunkedArray) -> StampColumn | None:
+    """Return a column of numbers as times in us since a start; None if it holds others than these."""
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return None
+    numbers = np.asarray(column.drop_null().cast(pa.float64(), safe=False))
+    if not len(numbers) or (numbers < 0).any() or (numbers > _FARTHEST_START).any():
+        return None
+    counts = np.rint(numbers * UNIT_NANOSECONDS["us"]).astype(np.int64)
+    written = (resolution_of(counts),)
+    return StampColumn(name, counts, written, "us", since_start=True, nulls=column.null_count > 0)
 
 
 def _of_text(

@@ -36,6 +36,7 @@ _WEEKDAY_NAMES: Final = "(?i:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
 _OFFSET: Final = "[+-](?:0[0-9]|1[0-4]):?(?:00|15|30|45)"
 _ZONE: Final = rf"(?:Z|{'|'.join(sorted(ZONES, key=len, reverse=True))}|{_OFFSET})"
 _USUAL_ZONE: Final = f"(?:Z|UTC|GMT|{_OFFSET})"
+_NAMED_ZONE: Final = "[A-Z]{3,4}"
 _AREA: Final = (
     "(?:Africa|America|Antarctica|Asia|Atlantic|Australia|Canada|Europe|Indian|Pacific|US)/[A-Z][A-Za-z_/]+"
 )
@@ -79,6 +80,11 @@ class StampShape:
     pattern: str
     readings: tuple[tuple[str, ...], ...]
     rank: int
+
+    @property
+    def tells_zone(self) -> bool:
+        """Whether its texts tell their time zone."""
+        return _USUAL_ZONE in self.pattern or _NAMED_ZONE in self.pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +225,7 @@ def _pattern(family: _Family, match: re.Match[str], number: int, sign: str) -> s
         parts.append(" [AaPp][Mm]" if noon.startswith(" ") else "[AaPp][Mm]")
     if zone := match["zone"]:
         usual = re.fullmatch(_USUAL_ZONE, zone.strip()) is not None
-        parts.append(" " * zone.startswith(" ") + (_USUAL_ZONE if usual else "[A-Z]{3,4}"))
+        parts.append(" " * zone.startswith(" ") + (_USUAL_ZONE if usual else _NAMED_ZONE))
     if match["year"]:
         parts.append(" [0-9]{4}")
     return "".join(parts)

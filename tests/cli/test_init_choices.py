@@ -383,6 +383,22 @@ def test_a_file_without_a_line_of_names(tmp_path: Path) -> None:
         propose([path])
 
 
+@pytest.mark.parametrize("name", ["event", "step", "state", "status", "phase", "transition", "operation"])
+@pytest.mark.parametrize("key", ["job", "order_no", "session"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_the_first_query_ties_events_of_a_key(tmp_path: Path, name: str, key: str, kind: str) -> None:
+    rows = []
+    for number in range(3):
+        for value, second in (("begun", 3), ("done", 41)):
+            rows.append({key: f"k{number}", name: value, "at": f"2024-05-31 10:0{number}:{second:02}"})
+    lines = [json.dumps(row) for row in rows]
+    if kind == "csv":
+        lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)]
+    written(run, tmp_path / "new", put(tmp_path / f"t.{kind}", "\n".join(lines)))
+    query = (tmp_path / "new" / "first.query").read_text()
+    assert f"PATTERN SEQ(begun a, done b)\nWHERE a.{key} = b.{key}\n" in query
+
+
 def test_each_choice_has_its_comment(tmp_path: Path) -> None:
     text = (
         "id,host,kind,at,seen,lower,clock,odd\n"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.sampling import FEWER
 from tests.cli.conftest import Invoke, invoke
 from tests.reporting.pages import data_of
 
@@ -83,3 +87,36 @@ def test_commands_and_reports_show_them(tmp_path: Path, invoke: Invoke) -> None:
     reported = invoke("report", query, file, *flags, "-o", page)
     assert reported.exit_code == 0, reported.stderr
     assert data_of(page.read_text())["events"]["id"] == [f"{file}:1", f"{file}:2"]
+
+
+@FEWER
+@given(
+    st.lists(
+        st.tuples(st.one_of(st.none(), st.integers(0, 9)), st.sampled_from("xy")), min_size=1, max_size=9
+    ),
+    st.sampled_from(["csv", "jsonl", "parquet"]),
+    st.booleans(),
+)
+def test_ids_lead_to_the_rows(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int | None, str]], kind: str, filtered: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("places")
+    file, schema = folder / f"a.{kind}", folder / "schema.toml"
+    if kind == "csv":
+        file.write_text("t,k\n" + "".join(f"{'' if t is None else t},{k}\n" for t, k in rows))
+    elif kind == "jsonl":
+        file.write_text("".join(json.dumps({"t": t, "k": k}) + "\n" for t, k in rows))
+    else:
+        columns = {"t": pa.array([t for t, _ in rows], pa.int64()), "k": [k for _, k in rows]}
+        pq.write_table(pa.table(columns), file)
+    where = "where = \"k = 'x'\"\n" if filtered else ""
+    schema.write_text(EVENTS + where + 'missing = "drop"\nattributes = ["k"]\n')
+    expected = [
+        (f"{file}:{number}", t, k)
+        for number, (t, k) in enumerate(rows, 1)
+        if t is not None and (k == "x" or not filtered)
+    ]
+    assume(any(t is not None for t, _ in rows))
+    table = uc.read_traces(file, schema)
+    times = table["lower"].cast(pa.timestamp("s")).cast(pa.int64()).to_pylist()
+    assert [*zip(table["id"].to_pylist(), times, table["k"].to_pylist(), strict=True)] == expected

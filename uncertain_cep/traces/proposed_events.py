@@ -33,7 +33,12 @@ from uncertain_cep.traces.toml_texts import listed, quoted
 __all__ = ["FINEST", "ProposedEvents", "events_of_group"]
 
 FINEST: Final = "us"
-_TYPES: Final = ("type", "kind", "event", "eventtype", "activity", "level", "action", "eventname")
+_TYPES: Final = (
+    "type", "kind", "event", "eventtype", "activity", "level", "action", "eventname", "transition", "step",
+    "phase", "stage", "state", "status", "operation",
+)  # fmt: skip
+"""Names of columns that tell types; the last ones count where no other is there."""
+_SURE_TYPES: Final = _TYPES[:8]
 _MOST_TYPES: Final = 50
 _DAY: Final = UNIT_NANOSECONDS["d"]
 _COMMA: Final = "^-?[0-9]+,[0-9]+$"
@@ -174,12 +179,13 @@ def _type_column(group: Group, stamps: Sequence[StampColumn]) -> str | None:
         return TEMPLATE
     items = group.explode[-1] if group.explode else ""
     names = [name for name in table.column_names if name.startswith(items)]
-    for name in names if len(stamps) == 1 else ():
-        plain = re.sub(r"[^a-z]", "", name.rpartition(".")[2].lower())
-        column = table.column(name)
-        tells_type = plain in _TYPES and is_text(column.type) and not column.null_count
-        if tells_type and pc.count_distinct(column).as_py() <= _MOST_TYPES:
-            return str(name)
+    for words in (_SURE_TYPES, _TYPES) if len(stamps) == 1 else ():
+        for name in names:
+            plain = re.sub(r"[^a-z]", "", name.rpartition(".")[2].lower())
+            column = table.column(name)
+            tells_type = plain in words and is_text(column.type) and not column.null_count
+            if tells_type and pc.count_distinct(column).as_py() <= _MOST_TYPES:
+                return str(name)
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import json
+import re
 import tomllib
 from decimal import Decimal
 from pathlib import Path
@@ -116,6 +117,32 @@ def test_several_lists_beside_each_other(tmp_path: Path) -> None:
     lists = {"a": records("time"), "b": records("time")}
     with pytest.raises(uc.OptionError, match="no column of times"):
         propose([put(tmp_path / "a.json", json.dumps(lists))])
+
+
+def test_metrics_of_several_kinds_name_their_lists(tmp_path: Path) -> None:
+    """Each list that the error names is read, and what it does not name is dropped."""
+    kinds = {"gauge": [1, 2], "sum": [3], "histogram": [4, 5, 6]}
+    metrics = [
+        {
+            "name": kind,
+            kind: {"dataPoints": [{"timeUnixNano": f"171714960{second}000000000"} for second in times]},
+        }
+        for kind, times in kinds.items()
+    ]
+    document = {"resourceMetrics": [{"resource": {}, "scopeMetrics": [{"metrics": metrics}]}]}
+    path = put(tmp_path / "a.json", json.dumps(document))
+    with pytest.raises(uc.OptionError, match="several lists hold times") as raised:
+        propose([path])
+    cures = re.findall(r"explode = \[[^]]*\]", str(raised.value))
+    assert len(cures) == len(kinds)
+    for cure, (kind, seconds) in zip(cures, kinds.items(), strict=True):
+        time = f"resourceMetrics.scopeMetrics.metrics.{kind}.dataPoints.timeUnixNano"
+        schema = (
+            f'{cure}\n[[events]]\ntype = "M"\ntime = "{time}"\ntime_format = "epoch_ns"\nmissing = "drop"\n'
+        )
+        schema += 'uncertainty = { kind = "exact" }\n'
+        table = uc.read_traces(path, put(tmp_path / "schema.toml", schema))
+        assert [str(lower)[18:19] for lower in table["lower"].to_pylist()] == [str(each) for each in seconds]
 
 
 def test_rows_with_times_keep_their_lists(tmp_path: Path) -> None:

@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 
 from uncertain_cep.timeline.domain import is_text
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
+from uncertain_cep.traces.absent_times import holds_times_of_day, without_stamps
 from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.file_kinds import delimiter_in, kind_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, delimiter_of, read_file
 from uncertain_cep.traces.item_lists import lists_to_explode, with_fields_of_items
 from uncertain_cep.traces.joined_stamps import joined_name, with_joined
-from uncertain_cep.traces.log_forms import TIME, LogForm, ambiguous_zone, base_of, form_of
+from uncertain_cep.traces.log_forms import TIME, LogForm, base_of, form_of, lines_of
 from uncertain_cep.traces.nested import leaf_names, with_fields
 from uncertain_cep.traces.stamp_columns import (
     StampColumn,
@@ -32,8 +33,7 @@ from uncertain_cep.traces.stamp_columns import (
 from uncertain_cep.traces.standard_input import is_spooled
 from uncertain_cep.traces.text_lines import LINE
 from uncertain_cep.traces.time_formats import TimeFormat, told_with
-from uncertain_cep.traces.usual_formats import TIME_OF_DAY, UsualFormat, usual_formats
-from uncertain_cep.traces.written_names import AMBIGUOUS_ZONES
+from uncertain_cep.traces.usual_formats import UsualFormat, usual_formats
 
 __all__ = [
     "Group",
@@ -41,7 +41,6 @@ __all__ = [
     "each_file",
     "glob_of",
     "groups_of_files",
-    "holds_times_of_day",
     "host_column",
     "named_files",
     "pair_of",
@@ -119,7 +118,7 @@ def _group_of(file: TraceFile, options: FileOptions, left_out: list[str]) -> Gro
     if kind == "text":
         form = form_of(file.path, options.encoding)
         if form is None:
-            left_out.append(f"{file.path.name}: {_without_stamps(file, options)}")
+            left_out.append(f"{file.path.name}: {without_stamps(lines_of(file.path, options.encoding))}")
             return None
         extract = tuple((LINE, pattern) for pattern in form.patterns)
         of_form = replace(
@@ -147,18 +146,6 @@ def _group_of(file: TraceFile, options: FileOptions, left_out: list[str]) -> Gro
             if several or name in parts:
                 table = table.set_column(table.column_names.index(name), name, text)
     return Group((file,), (with_joined(table, joined),), joined=joined)
-
-
-def _without_stamps(file: TraceFile, options: FileOptions) -> str:
-    """Return why no stamps of a log are read."""
-    zone = ambiguous_zone(file.path, options.encoding)
-    if zone is None:
-        return "its lines have no stamps that are known: write an expression for them into [extract]"
-    kind = "a zone of several places" if zone in AMBIGUOUS_ZONES else "which is not read behind a stamp"
-    return (
-        f"its stamps are in {zone}, {kind}: write an expression into [extract] that leaves it out, and say "
-        'the place, time_zone = "Continent/City"'
-    )
 
 
 def _csv_fault(file: TraceFile, options: FileOptions) -> str | None:
@@ -195,13 +182,6 @@ def _holds_days(name: str, column: pa.ChunkedArray) -> bool:
         return False
     stamps = stamp_column(name, column)
     return stamps is not None and stamps.days
-
-
-def holds_times_of_day(column: pa.ChunkedArray) -> bool:
-    """Tell whether a column holds times of day without a day."""
-    if is_text(column.type):
-        return bool(pc.all(pc.match_substring_regex(column, TIME_OF_DAY), min_count=1).as_py())
-    return bool(pa.types.is_time(column.type)) and column.null_count < len(column)
 
 
 def _has_midnights(column: pa.ChunkedArray) -> bool:

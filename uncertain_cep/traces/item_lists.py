@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from uncertain_cep.traces.nested import exploded, leaf_names, with_fields
 from uncertain_cep.traces.stamp_columns import clock_of_traces, stamp_column
 
-__all__ = ["lists_to_explode", "with_fields_of_items"]
+__all__ = ["lists_to_explode", "ways_to_times", "with_fields_of_items"]
 
 _MOST_LISTS: Final = 4
 """Lists within each other."""
@@ -26,14 +26,22 @@ def lists_to_explode(table: pa.Table) -> tuple[str, ...]:
     """
     if _has_times(table) and (table.num_rows > 1 or not _lists(table, _LEAST_ITEMS)):
         return ()
-    ways = list(_ways_to_times(table, _MOST_LISTS))
+    ways = ways_to_times(table)
     # Rows of several lists would be those of one of them alone.
     return ways[0] if len(ways) == 1 else ()
 
 
+def ways_to_times(table: pa.Table) -> list[tuple[str, ...]]:
+    """Return the paths of lists, each within the one before, whose items have times, if there are any items.
+
+    There may be several ways, as metrics of OpenTelemetry have a list of gauges or one of sums.
+    """
+    return list(_ways_to_times(table, _MOST_LISTS))
+
+
 def _ways_to_times(table: pa.Table, depth: int) -> Iterator[tuple[str, ...]]:
     """Yield the paths of lists, each within the one before, whose items have times."""
-    for path in _lists(table, 1):
+    for path in _lists(table, 0):
         items = exploded(table, [path], "")
         if _has_times(items, path):
             yield (path,)
@@ -74,6 +82,6 @@ def _lists(table: pa.Table, least_items: int) -> list[str]:
         column = with_fields(table, [path]).column(path)
         if pa.types.is_list(column.type) and pa.types.is_struct(column.type.value_type):
             items = pc.sum(pc.list_value_length(column)).as_py() or 0
-            if items >= least_items * max(table.num_rows, 1):
+            if items and items >= least_items * table.num_rows:
                 lists.append(path)
     return lists

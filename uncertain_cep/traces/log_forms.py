@@ -19,12 +19,12 @@ from uncertain_cep.traces.line_layouts import layouts_of
 from uncertain_cep.traces.log_presets import RESTS, ColumnType
 from uncertain_cep.traces.program_presets import PRESETS
 from uncertain_cep.traces.stamp_columns import stamp_column
-from uncertain_cep.traces.stamp_shapes import StampShape, likeliest_shapes, stamp_in, unread_zone
+from uncertain_cep.traces.stamp_shapes import StampShape, likeliest_shapes, stamp_in
 from uncertain_cep.traces.text_lines import CONTINUATION, record_blocks
 from uncertain_cep.traces.time_formats import TimeFormat, told_with
 from uncertain_cep.traces.unpacking import unpacked
 
-__all__ = ["TIME", "LogForm", "ambiguous_zone", "base_of", "form_of"]
+__all__ = ["TIME", "LogForm", "base_of", "form_of", "lines_of"]
 
 TIME: Final = "time"
 """The column of the stamps of all forms."""
@@ -90,12 +90,7 @@ def form_of(path: Path, encoding: str | None = None) -> LogForm | None:
     usual = _usual_form(path, encoding)
     if usual is not None and (usual.share >= _NEARLY_ALL or usual.begins is not None):
         return usual
-    return _general_form(_lines(path, encoding), usual) or usual
-
-
-def ambiguous_zone(path: Path, encoding: str | None = None) -> str | None:
-    """Return the zone that the stamps of a log name and that is not read; None if they name none."""
-    return unread_zone(_lines(path, encoding))
+    return _general_form(lines_of(path, encoding), usual) or usual
 
 
 def _records(
@@ -114,7 +109,7 @@ def _records(
     return pa.chunked_array(blocks, pa.string()).slice(0, _MOST_RECORDS)
 
 
-def _lines(path: Path, encoding: str | None) -> list[str]:
+def lines_of(path: Path, encoding: str | None) -> list[str]:
     """Return the lines that a file begins with."""
     return [line for line in _records(path, encoding, continuation=None).to_pylist() if line.strip()]
 

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.timeline.domain import EVENT_COLUMNS, is_text
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, format_duration
+from uncertain_cep.traces.absent_times import holds_times_of_day
 from uncertain_cep.traces.alike_files import (
     Group,
     camel_case,
-    holds_times_of_day,
     host_column,
     pair_of,
     series_of,

@@ -13,14 +13,14 @@ import pyarrow as pa
 
 from uncertain_cep.config.limits import IN_PROCESS_BYTES
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.timeline.domain import EVENT_COLUMNS, Names, is_text
+from uncertain_cep.timeline.domain import EVENT_COLUMNS, Names
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
+from uncertain_cep.traces.absent_times import without_times
 from uncertain_cep.traces.alike_files import (
     Group,
     each_file,
     glob_of,
     groups_of_files,
-    holds_times_of_day,
     host_column,
     named_files,
     type_of_files,
@@ -38,7 +38,6 @@ from uncertain_cep.traces.proposed_types import ProposedTypes, with_types_of_mes
 from uncertain_cep.traces.readers import LOOKED_AT, READERS, recognised
 from uncertain_cep.traces.sizes import unpacked_bytes
 from uncertain_cep.traces.stamp_columns import StampColumn
-from uncertain_cep.traces.stamp_shapes import unread_zone
 from uncertain_cep.traces.standard_input import is_spooled, spooled
 from uncertain_cep.traces.text_lines import LINE
 from uncertain_cep.traces.text_options import with_text_options
@@ -62,7 +61,6 @@ _SHARED: Final[dict[str, tuple[str, str, tuple[str, ...], str | None]]] = {
 }
 """Of formats the types of what begins and ends, what both share, and what other events may share."""
 
-_LOOKED_ROWS: Final = 100
 _WIDTH: Final = 108
 """Of comments in a schema."""
 _MODEL: Final = {_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper}
@@ -131,7 +129,7 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
             elif offset_lines := offset_table(group):
                 offsets += offset_lines
             else:
-                left_out.append(f"{named_files(group.files)}: {_without_times(group)}")
+                left_out.append(f"{named_files(group.files)}: {without_times(group.table)}")
     if not groups:
         left_out += ["there is no column of times beside the offsets of clocks"] if offsets else []
         raise OptionError("no file has a column of times: " + "; ".join(left_out))
@@ -154,22 +152,6 @@ def _delimiter(files: Sequence[TraceFile], options: FileOptions) -> str | None:
                 if (other := delimiter_in(column_names(file, options) or [])) is not None:
                     return other
     return None
-
-
-def _without_times(group: Group) -> str:
-    table = group.table
-    said = f"no column of times among {', '.join(table.column_names[:6])}"
-    if clocks := [name for name in table.column_names if holds_times_of_day(table.column(name))]:
-        said += f" ({clocks[0]} holds times of day: say their day, date = 2015-10-17, and time_format)"
-    for name in table.column_names:
-        rows = table.column(name).slice(0, _LOOKED_ROWS).drop_null()
-        if is_text(rows.type) and (zone := unread_zone(rows.to_pylist())) is not None:
-            said += (
-                f" ({name} is in {zone}, whose offset is not known: write it into the time_format, such as "
-                f'"%Y-%m-%d %H:%M:%S {zone}", and say the place, time_zone = "Continent/City")'
-            )
-            break
-    return said
 
 
 def _of_a_format(name: str, files: Sequence[TraceFile], paths: Sequence[str | Path]) -> ProposedSchema:

@@ -362,6 +362,8 @@ def test_expressions_are_those_of_re2(tmp_path: Path) -> None:
     [
         "14th March 2026 ",
         "14 March2026 ",
+        "March 14th, 2026 ",
+        "Mar.14.2026 ",
         "X260314 ",
         "14/03/26 / ",
         "2026-03-14\t",

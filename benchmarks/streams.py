@@ -19,6 +19,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 import uncertain_cep as uc
+from benchmarks.rule_soak import soak_rules
 from benchmarks.workload import KEYED, WINDOW, sequence_query
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.spark import get_session
@@ -124,8 +125,12 @@ def throughput(batches: int, rows: int, rounds: int) -> None:
 @click.option("--minutes", default=60.0, show_default=True)
 @click.option("--rate", default=5_000, show_default=True, help="Events a second.")
 @click.option("--trigger", default="2 seconds", show_default=True)
-def soak(minutes: float, rate: int, trigger: str) -> None:
+@click.option("--rules", type=click.IntRange(1), help="Run so many rules in one process, without Spark.")
+def soak(minutes: float, rate: int, trigger: str, rules: int | None) -> None:
     """Run a fixed rate, with one hot key and many that come once: memory, state, lag and delay."""
+    if rules is not None:
+        soak_rules(rules, minutes, rate)
+        return
     with tempfile.TemporaryDirectory(prefix="uncertain-cep-") as name:
         folder = Path(name)
         spark = _session(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -18,12 +19,14 @@ import pyarrow.csv
 import pyarrow.dataset
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.sampling import FEWER
 from tests.conftest import ROOT
 from tests.rule_sets.test_rules_together import comparable
+from uncertain_cep.alerting import rule_runs
 from uncertain_cep.alerting.alert_lines import alert_keys, alert_lines
 from uncertain_cep.alerting.rule_runs import RuleRun, RunOptions
 from uncertain_cep.cli import main
@@ -86,19 +89,45 @@ class Killed(BaseException):
     """The end of a process, for tests."""
 
 
-@settings(deadline=None)
-@given(parts=tables(), kills=st.lists(st.integers(1, 9), max_size=4), limit=st.sampled_from([None, 1, 2]))
+@FEWER
+@given(
+    parts=tables(),
+    kills=st.lists(st.integers(1, 15), max_size=4),
+    limit=st.sampled_from([None, 1, 2]),
+    seconds=st.sampled_from([0.0, 0.01, 1e9]),
+    data=st.data(),
+)
 def test_a_run_that_is_killed_anywhere_tells_all_alerts_once(
-    tmp_path_factory: pytest.TempPathFactory, parts: list[pa.Table], kills: list[int], limit: int | None
+    tmp_path_factory: pytest.TempPathFactory,
+    parts: list[pa.Table],
+    kills: list[int],
+    limit: int | None,
+    seconds: float,
+    data: st.DataObject,
 ) -> None:
+    """Files that come between a kill and the next run, and kills while it closes, included."""
     folder = tmp_path_factory.mktemp("run")
-    put(folder, parts, RULES)
+    there = data.draw(st.integers(1, len(parts)))
+    put(folder, parts[:there], RULES)
     for steps in kills:
+        closes = there == len(parts) and data.draw(st.booleans())
         with pytest.MonkeyPatch.context() as patch:
             killing_after(steps, patch)
+            patch.setattr(rule_runs, "_STATE_SECONDS", seconds)
             with suppress(Killed):
-                RuleRun([str(folder / "rules")], options_of(folder, batch_limit=limit)).run(None)
-    RuleRun([str(folder / "rules")], options_of(folder, batch_limit=limit)).run(None, close=True)
+                options = options_of(folder, batch_limit=limit)
+                RuleRun([str(folder / "rules")], options).run(None, close=closes)
+                if closes:
+                    break
+        if is_closed(folder):
+            break
+        if there < len(parts):
+            put_file(folder, there, parts[there])
+            there += 1
+    else:
+        for number in range(there, len(parts)):
+            put_file(folder, number, parts[number])
+        RuleRun([str(folder / "rules")], options_of(folder, batch_limit=limit)).run(None, close=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", uc.UncertainCepWarning)
         expected = uc.match(pa.concat_tables(parts), uc.rules(str(folder / "rules")))
@@ -108,6 +137,11 @@ def test_a_run_that_is_killed_anywhere_tells_all_alerts_once(
     assert comparable(written(folder).select(expected.column_names)) == comparable(expected)
     with pytest.raises(uc.OptionError, match="this stream was closed"):
         RuleRun([str(folder / "rules")], options_of(folder))
+
+
+def is_closed(folder: Path) -> bool:
+    place = folder / "state" / "state.pickle"
+    return place.exists() and pickle.loads(place.read_bytes()).is_closed
 
 
 def killing_after(steps: int, patch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,9 @@ __all__ = ["RuleRun", "RunOptions"]
 
 _log: Final = logging.getLogger("uncertain_cep.alerts")
 
+_STATE_SECONDS: Final = 10.0
+"""How often the state is written, which may be large; behind a kill the batches since are done again."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
@@ -88,8 +91,8 @@ class RuleRun:
 
     A batch is some files, in the order in which they were last changed, each read once. Their events are
     taken by ``lower``, so that only what earlier batches have seen makes them late. Before a batch is read a
-    note in the checkpoint says which files it has; behind it the state is kept, by one rename. So a run that
-    was killed does the same batch again, and tells the same alerts, with the same keys.
+    note in the checkpoint says which files it has, and every ten seconds the state is written, by one rename.
+    So a run that was killed does the same batches again, and tells the same alerts, with the same keys.
 
     Attributes
     ----------
@@ -110,6 +113,9 @@ class RuleRun:
         self._stamp = self._stamp_of_rules()
         self._kept = self._read()
         self._matcher: RuleMatcher | None = None
+        self._number = 0 if self._kept is None else self._kept.number
+        self._done = set() if self._kept is None else self._kept.files
+        self._kept_at = perf_counter()
         options.checkpoint.mkdir(parents=True, exist_ok=True)
         self._sink: Sink = sink_of(options.out, options.checkpoint)
         if self._kept is not None:
@@ -117,9 +123,9 @@ class RuleRun:
 
     def run(self, trigger: float | None, *, close: bool = False) -> None:
         """Do batches: for ever, ``trigger`` seconds apart at least, or (None) until all files are read."""
-        while True:
+        while not self._closes:
             began = perf_counter()
-            if self._options.reload and not self._noted():
+            if self._options.reload and self._noted is None:
                 self._reload()
             files = self._next_files()
             if files:
@@ -128,15 +134,15 @@ class RuleRun:
                 break
             if trigger is not None:
                 sleep(max(0.0, trigger - (perf_counter() - began)))
-        if close and self._matcher is not None:
+        if self._matcher is not None and (close or self._closes):
+            self._note([], close=True)
             kept, matcher = self._state
-            self._sink.write(kept.number, _table(matcher.close()))
-            kept.is_closed, kept.pending = True, self._sink.pending
-            self._write()
+            self._sink.write(self._number, _table(matcher.close()))
+            kept.is_closed = True
+            self._keep()
         self._sink.close()
         if self._kept is not None:
-            self._kept.pending = self._sink.pending
-            self._write()
+            self._keep()
 
     @property
     def _state(self) -> tuple[_Kept, RuleMatcher]:
@@ -149,20 +155,18 @@ class RuleRun:
         table = self._events_of(files)
         if self._matcher is None:
             self._begin(table)
-        kept, matcher = self._state
+        _, matcher = self._state
         late, refused = matcher.late_count, matcher.duplicate_count
         alerts = _table(matcher.push(table))
-        self._sink.write(kept.number, alerts)
-        number = kept.number
-        kept.number, kept.files = number + 1, {*kept.files, *(file.name for file in files)}
-        there = {file.name for file in self._options.source.iterdir()}
-        kept.files &= there
-        kept.snapshot, kept.pending = matcher.snapshot(), self._sink.pending
-        self._write()
-        seconds = perf_counter() - began
+        self._sink.write(self._number, alerts)
         late = matcher.late_count - late
         matcher.take_late()
         refused = matcher.duplicate_count - refused
+        number = self._number
+        self._number, self._done = number + 1, self._done | {file.name for file in files}
+        if perf_counter() - self._kept_at >= _STATE_SECONDS:
+            self._keep()
+        seconds = perf_counter() - began
         self.metrics.add(
             events=table.num_rows, late=late, duplicates=refused, batches=1, batch_seconds=seconds
         )
@@ -203,8 +207,7 @@ class RuleRun:
         largest = ticks_in(options.largest_interval, plan.domain, "--largest-interval")
         self._kept = _Kept(VERSION, self._rules, table.schema, self._tick, largest, b"")
         self._matcher = self._made(self._kept)
-        self._kept.snapshot = self._matcher.snapshot()
-        self._write()
+        self._keep()
 
     def _made(self, kept: _Kept) -> RuleMatcher:
         return RuleMatcher(
@@ -250,42 +253,51 @@ class RuleRun:
     def _change(self, rules: Rules) -> None:
         kept, matcher = self._state
         tick = matcher.update(rules)
-        kept.rules, kept.snapshot, self._rules = rules, matcher.snapshot(), rules
-        self._write()
+        kept.rules = self._rules = rules
+        self._keep()
         shown = matcher.time_of(tick)
         _log.info("%s from %s on: %s", counted(len(rules), "rule"), shown, ", ".join(rules.names[:5]))
 
     def _next_files(self) -> list[Path]:
         """Return the files of the next batch, which a note in the checkpoint names from then on."""
         options = self._options
-        if noted := self._noted():
-            return noted
-        done = set() if self._kept is None else self._kept.files
+        if self._noted is not None:
+            return [options.source / name for name in self._noted["files"]]
         new = [
             (file.stat().st_mtime_ns, file.name, file)
             for file in options.source.iterdir()
-            if file.is_file() and not file.name.startswith((".", "_")) and file.name not in done
+            if file.is_file() and not file.name.startswith((".", "_")) and file.name not in self._done
         ]
         files = [file for *_, file in sorted(new)][: options.batch_limit]
         if files:
-            note = {"number": self._number, "files": [file.name for file in files]}
-            with written_aside(options.checkpoint / "next.json", lambda _: True) as made:
-                made.write_text(json.dumps(note), encoding="utf-8")
+            self._note([file.name for file in files])
         return files
 
     @property
-    def _number(self) -> int:
-        """The number of the next batch."""
-        return 0 if self._kept is None else self._kept.number
+    def _notes(self) -> list[dict[str, Any]]:
+        """The batches that were begun since the state was written, in order."""
+        place = self._options.checkpoint / "batches.json"
+        notes: list[dict[str, Any]] = json.loads(place.read_text(encoding="utf-8")) if place.exists() else []
+        first = 0 if self._kept is None else self._kept.number
+        return [note for note in notes if note["number"] >= first]
 
-    def _noted(self) -> list[Path]:
-        """Return the files of the next batch if a note names them already: it was begun."""
-        note = self._options.checkpoint / "next.json"
-        if not note.exists():
-            return []
-        said: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))
-        names = said["files"] if said["number"] == self._number else []
-        return [self._options.source / name for name in names]
+    @property
+    def _noted(self) -> dict[str, Any] | None:
+        """The note of the next batch, if it was begun before."""
+        return next((note for note in self._notes if note["number"] == self._number), None)
+
+    @property
+    def _closes(self) -> bool:
+        """Whether a run began to close the stream with the next batch."""
+        noted = self._noted
+        return noted is not None and bool(noted["close"])
+
+    def _note(self, files: list[str], *, close: bool = False) -> None:
+        """Note the files of the next batch, before any of it is told."""
+        notes = [note for note in self._notes if note["number"] < self._number]
+        notes.append({"number": self._number, "files": files, "close": close})
+        with written_aside(self._options.checkpoint / "batches.json", lambda _: True) as made:
+            made.write_text(json.dumps(notes), encoding="utf-8")
 
     def _stamp_of_rules(self) -> list[tuple[str, int, int]]:
         """Return names, times and sizes of the files that rules may be in."""
@@ -310,6 +322,17 @@ class RuleRun:
         if kept.version != VERSION:
             raise OptionError(f"{place} was written by version {kept.version}: go on with that one")
         return kept
+
+    def _keep(self) -> None:
+        """Write the state behind the batches that are done."""
+        kept, matcher = self._state
+        there = {file.name for file in self._options.source.iterdir()}
+        self._done &= there
+        kept.number, kept.files = self._number, set(self._done)
+        kept.snapshot = b"" if kept.is_closed else matcher.snapshot()
+        kept.pending = self._sink.pending
+        self._write()
+        self._kept_at = perf_counter()
 
     def _write(self) -> None:
         place = self._options.checkpoint / "state.pickle"

@@ -19,15 +19,15 @@ __all__ = ["RecentEvents", "reach_back"]
 Int64 = NDArray[np.int64]
 
 
-def reach_back(plan: EvaluationPlan, longest: int) -> int:
-    """Return how many ticks before a match's end an event may end and still matter to the match.
+def reach_back(plan: EvaluationPlan) -> int:
+    """Return how many ticks, beside the longest interval, an event may end before a match and matter to it.
 
-    Let a match end at T or later in a world, all intervals be at most ``longest``, and W be the window. Then
-    its first event can happen at T - W + 1 or later, so it begins at T - W + 1 - ``longest`` or later. An
-    event in one of its gaps ends behind that; in a leading gap, which begins W - 1 ticks before the last
-    event at the earliest, behind T - 2 (W - 1) - ``longest``.
+    Let a match end at T or later in a world, all intervals be at most L, and W be the window. Then its first
+    event can happen at T - W + 1 or later, so it begins at T - W + 1 - L or later. An event in one of its
+    gaps ends behind that; in a leading gap, which begins W - 1 ticks before the last event at the earliest,
+    behind T - 2 (W - 1) - L.
     """
-    return (plan.window - 1) * (2 if looks_back(plan) else 1) + longest
+    return (plan.window - 1) * (2 if looks_back(plan) else 1)
 
 
 class RecentEvents:

@@ -23,7 +23,7 @@ from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.plan.lasting import schema_with_all_bounds, with_all_bounds
 from uncertain_cep.rule_sets.events_by_type import EventsByType
 from uncertain_cep.rule_sets.named_rules import Rules
-from uncertain_cep.rule_sets.recent_events import RecentEvents, reach_back
+from uncertain_cep.rule_sets.recent_events import RecentEvents
 from uncertain_cep.rule_sets.rule_matching import joint_schema, rows_of
 from uncertain_cep.rule_sets.running_rules import RunningRule, running_rules
 from uncertain_cep.running.installation import VERSION
@@ -326,7 +326,7 @@ class RuleMatcher:
             if not one.is_cut:
                 raise OptionError(f"rule {one.rule.name!r}: its answer has no times to change it at")
         recent, safe = self._recent, self._promise.safe
-        needed = [recent.horizon + reach_back(one.plan, recent.longest) for one in new]
+        needed = [recent.horizon + one.reach + recent.longest for one in new]
         tick = max([safe, *needed, *(one.latest + 1 for one in leaving)])
         current = staying | {one.rule.name: one for one in new}
         running = [current[rule.name] for rule in rules] + leaving + self._running[len(before) :]
@@ -482,8 +482,8 @@ class RuleMatcher:
             current, ended = self._running[: len(self.rules)], self._running[len(self.rules) :]
             self._running = current + [one for one in ended if not one.has_ended(self._bound(one))]
         if self._recent is not None:
-            reach = max(reach_back(one.plan, self._recent.longest) for one in self._running)
-            self._recent.forget(self._promise.safe - reach)
+            reach = max(one.reach for one in self._running)
+            self._recent.forget(self._promise.safe - reach - self._recent.longest)
 
     def _refusing(self, refused: Mask, table: pa.Table, alerts: Alerts) -> pa.RecordBatch:
         """Return alerts of a call some of whose events were refused; or keep them, and name these events."""

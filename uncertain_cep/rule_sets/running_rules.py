@@ -12,6 +12,7 @@ from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
 from uncertain_cep.rule_sets.events_by_type import types_of
 from uncertain_cep.rule_sets.named_rules import Rule
+from uncertain_cep.rule_sets.recent_events import reach_back
 from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, AlertTeller, check_suppression
 from uncertain_cep.streaming.query_evaluation import QueryEvaluation, stream_plan
 from uncertain_cep.streaming.watermark import types_that_matter
@@ -30,6 +31,8 @@ class RunningRule:
         The types of the events that matter to it; None: all.
     awaited : frozenset of str
         The types whose heartbeats matter to it; empty: none by themselves.
+    reach : int
+        See :func:`uncertain_cep.rule_sets.recent_events.reach_back`.
     matches : int
         How many matches became final.
     since, until : int
@@ -43,6 +46,7 @@ class RunningRule:
         self.rule, self.plan = rule, plan
         self.types = types_of(plan, schema)
         self.awaited = types_that_matter(plan)
+        self.reach = reach_back(plan)
         self.evaluation = QueryEvaluation(plan, schema, method)
         self.teller: AlertTeller | None = None
         if rule.suppress is not None:

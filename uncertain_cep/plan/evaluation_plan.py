@@ -28,6 +28,7 @@ from uncertain_cep.plan.trees import Tree
 from uncertain_cep.query import Query
 from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, ReadingTerm
+from uncertain_cep.query.time_conditions import TimeCondition
 from uncertain_cep.query.typed import Aggregated, Apply, TypedExpression
 from uncertain_cep.timeline.domain import Names, TimeDomain
 
@@ -183,7 +184,7 @@ class EvaluationPlan(ResultRows):
 
     def refuse_unbounded(self, what: str) -> None:
         """Raise an OptionError if a negation stands beside a set, which no slice of time bounds."""
-        if self.negates_beside_sets:
+        if not all(branch.bounds_negations for branch in self.or_free):
             raise OptionError(
                 f"a negation beside a set, such as AND(A a, !N n), does not support {what} yet: match a "
                 "table in this process, or let the negation stand in a SEQ(...)"
@@ -283,6 +284,15 @@ class EvaluationPlan(ResultRows):
         return any(map(self.event_order.is_beside, range(len(self.negations))))
 
     @property
+    def bounds_negations(self) -> bool:
+        """Whether each negation beside a set is one between two events of the match, as that of UNTIL is."""
+        return all(
+            _is_between(negation.component.variable, self.bound.times)
+            for number, negation in enumerate(self.negations)
+            if self.event_order.is_beside(number)
+        )
+
+    @property
     def neighbour_bounds(self) -> tuple[LiteralBound, ...]:
         """Bounds on the differences of neighbours, one for each but the first; () if conditions set none."""
         return () if self.distances is None else self.distances.bounds
@@ -366,3 +376,17 @@ class EvaluationPlan(ResultRows):
         by, every, days = self.bound.by, self.bound.every, self.bound.days
         bound = replace(branch.bound, query=self.query, by=by, every=every, days=days)
         return replace(branch, bound=bound, output_schema=self.output_schema, counted=branch)
+
+
+def _is_between(variable: str, times: Sequence[TimeCondition]) -> bool:
+    """Return whether conditions put an event behind one event of the match, and before another one."""
+    behind = before = False
+    for condition in times:
+        earlier, bare = condition.earlier, condition.apart is None and not condition.beside
+        is_plain = bare and condition.ticks == 0 and condition.numbers is None and not condition.moments
+        if earlier is None or not is_plain or variable not in (condition.later.variable, earlier.variable):
+            continue
+        is_later = condition.later.variable == variable
+        behind |= condition.comparison == (">" if is_later else "<")
+        before |= condition.comparison == ("<" if is_later else ">")
+    return behind and before

@@ -22,6 +22,7 @@ from uncertain_cep.query.expression_builder import (
     place_of,
 )
 from uncertain_cep.query.syntax import Expression, Position
+from uncertain_cep.query.until import Until, without_until
 from uncertain_cep.query.walks import components_of, conjuncts_of, is_confidence
 
 __all__ = ["build"]
@@ -97,6 +98,12 @@ class _Builder(ExpressionBuilder):
                 "strategy_position": calls[0].position,
                 "strategy_variables": calls[0].variables,
             }
+        if until := fields.pop("until"):
+            strategies = fields.get("gap_strategies", ())
+            if strategies or fields["strategy"] != "skip_till_any_match":
+                message = "UNTIL is answered for skip_till_any_match alone: write negations in the gaps"
+                self._refuse(message, until[0].position)
+            fields["where"] = (*fields["where"], *until)
         positions = tuple((clause.keyword, clause.position) for clause in clauses)
         return syntax.Query(**fields, text=self._text, clause_positions=positions, open_clauses=tuple(opened))
 
@@ -113,7 +120,17 @@ class _Builder(ExpressionBuilder):
             level = [item for node in level if not isinstance(node, syntax.Component) for item in node.items]
         if level:
             self._refuse(f"the pattern is nested more than {MAX_DEPTH} levels deep", level[0].position)
-        return _Clause("PATTERN", place_of(children[0]), {"pattern": pattern})
+        pattern, conditions = without_until(pattern, self._refuse)
+        return _Clause("PATTERN", place_of(children[0]), {"pattern": pattern, "until": conditions})
+
+    def until(self, children: list[Any]) -> Until:
+        item, *spoiler = children
+        types = tuple(name_in(token) for token in spoiler[:-1] if token.type in ("WORD", "QUOTED"))
+        position = place_of(spoiler[-1])
+        negated = syntax.Component(types, str(spoiler[-1]), kleene=False, negated=True, position=position)
+        return Until((item,), negated, position)
+
+    compound_until = until
 
     def sequence(self, children: list[Any]) -> syntax.Sequence:
         return syntax.Sequence(tuple(children[1:]), place_of(children[0]))

@@ -167,6 +167,10 @@ def _set_faults(query: Query) -> Iterator[Fault]:
 def _repeated_in_sets(pattern: Pattern) -> Iterator[Fault]:
     for item in patterns_in(pattern):
         if isinstance(item, Conjunction):
+            taking = [part for part in item.items if not (isinstance(part, Component) and part.negated)]
+            if len(taking) == 1 and not isinstance(taking[0], Component):
+                # Beside negations alone it is no set: what is in it keeps its order.
+                continue
             options = [node for node in patterns_in(item) if isinstance(node, Option)]
             if options:
                 yield _fault("a group with ? stands in SEQ(...), not in AND(...)", options[0].position)

@@ -17,13 +17,19 @@ FOREIGN: Final[dict[str, str]] = {
     r"\boneOrMore\b": "a Kleene component: SEQ(A+ c[], B b)",
     r"\btimes(OrMore)?\s*\(": "how often behind the type: SEQ(A{3} c[])",
     r"\.\s*optional\s*\(": "how often behind the type: SEQ(A a, B? b)",
-    r"\.\s*(greedy|consecutive|allowCombinations)\s*\(": (
+    r"\.\s*(consecutive|allowCombinations)\s*\(": (
         "a strategy in WHERE: skip_till_any_match, skip_till_next_match or strict_contiguity"
     ),
-    r"\.\s*until\s*\(": "a negation or a condition of each event: WHERE c[i].x < 5",
+    r"\.\s*until\s*\(": "UNTIL behind what it ends, or a condition of each event: WHERE c[i].x < 5",
     r"\bSimpleCondition\b|\.\s*where\s*\(|\.\s*subtype\s*\(": "WHERE a.x > 3 AND a.k = b.k",
     r"\bwithin\s*\(": "WITHIN 10 seconds",
-    r"\bAfterMatchSkipStrategy\b|\bAFTER\s+MATCH\b": "OUTPUT NON OVERLAPPING, or leave it out",
+    r"\bAfterMatchSkipStrategy\b|\bAFTER\s+MATCH\b": (
+        "SEQ(!C m, C+ c[], !C n) for sessions, RETURN PROBABILITY EVERY 10 minutes for one alert a bucket"
+    ),
+    r"\bthrottle\b|\boutput\s+(first|last|snapshot)\b|\bfirst\s+per\b": (
+        "RETURN PROBABILITY BY host EVERY 10 minutes: one row a key and bucket"
+    ),
+    r"\.\s*greedy\s*\(|\bgreedy\b": "a negation of what would go on: SEQ(A a, C+ c[], !C n, D d)",
     # Esper EPL
     r"\bpattern\s*\[": "PATTERN SEQ(A a, B b)",
     r"->|\bfollowed\s+by\b": "SEQ(A a, B b)",

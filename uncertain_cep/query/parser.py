@@ -225,6 +225,7 @@ WORDS: Final = {
     "TIME": "TIME(...)",
     "STRATEGY": "a selection strategy",
     "NOT": "NOT",
+    "_UNTIL": "",
     "TRUE": "TRUE",
     "FALSE": "FALSE",
     "NULL": "NULL",

@@ -190,7 +190,8 @@ def key_of(candidate: Candidate, query: Query) -> Key:
         bound = candidate.binding.get(component.variable)
         if bound is None:
             # The list of an option that is left out is empty; beside OR it may be of another branch.
-            empty = isinstance(query.pattern, Seq) and component.variable in optional_lists(query.pattern)
+            empty = component.kleene and not component.least and isinstance(query.pattern, Seq)
+            empty = empty or component.variable in optional_lists(query.pattern)
             signature.append((component.variable, () if empty else None))
         elif isinstance(bound, Event):
             signature.append((component.variable, bound.id))

@@ -1,0 +1,189 @@
+"""UNTIL: nothing of a kind between the first and the last event of a part, against possible worlds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, note
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.cases.clocks import by_clocks
+from tests.cases.comparison import assert_answer, assert_same
+from tests.cases.existence import doubtful
+from tests.cases.language import Asked, conditions
+from tests.cases.nested import NestedCase
+from tests.cases.options import timed_option_cases
+from tests.cases.sampling import FEWER, sampled_from
+from uncertain_cep.query.walks import components_of
+from uncertain_cep.testing.model import And, Component, Query, Seq, no, where
+from uncertain_cep.testing.patterns import components
+
+
+class UntilCase(NestedCase):
+    """A case whose pattern is a SEQ with a SEQ in it, behind which UNTIL stands."""
+
+    __slots__ = ()
+
+    @property
+    def spoiler(self) -> Component:
+        return no("A", "u")
+
+    @property
+    def part(self) -> Seq:
+        """The part that UNTIL stands behind."""
+        assert isinstance(self.pattern, Seq)
+        (part,) = [item for item in self.pattern.items if isinstance(item, Seq)]
+        return part
+
+    def text(self, tail: str = "") -> str:
+        """Return the query in the query language."""
+        text = super().text(tail)
+        begin = text.index("SEQ(", text.index("SEQ(") + 4)
+        depth, end = 0, begin
+        while not end or depth or text[end - 1] != ")":
+            depth += (text[end] == "(") - (text[end] == ")")
+            end += 1
+        # A single list needs no SEQ around it.
+        inner = text[begin + 4 : end - 1] if len(self.part.items) == 1 else text[begin:end]
+        return f"{text[:begin]}{inner} UNTIL A u{text[end:]}"
+
+    def query(self) -> Query:
+        """Return the query as the oracle takes it."""
+        first, *_, last = (self.part.items * 2)[: 2 * len(self.part.items)]
+        assert isinstance(first, Component)
+        assert isinstance(last, Component)
+        begin = f"{first.variable}[1]" if first.kleene else first.variable
+        end = f"{last.variable}[{last.variable}.LEN]" if last.kleene else last.variable
+        bounds = (
+            Asked("", where(f"u {begin}", lambda u, a: u[1] > a[1])),
+            Asked("", where(f"u {end}", lambda u, a: u[1] < a[1])),
+        )
+        query = super().query()
+        return replace(
+            query,
+            pattern=And((query.pattern, self.spoiler)),
+            times=(*query.times, *(bound.predicate for bound in bounds)),
+        )
+
+
+@st.composite
+def until_cases(draw: st.DrawFn) -> UntilCase:
+    """Draw a case with options and repetition, with UNTIL behind some of its components in a row."""
+    case: NestedCase = draw(timed_option_cases(most=4, fewest=2))
+    assert isinstance(case.pattern, Seq)
+    items = components(case.pattern)
+    while items[0].negated:
+        del items[0]
+    while items[-1].negated:
+        del items[-1]
+    if any(item.negated for item in items) or draw(st.booleans()):
+        # A negation may not lead or trail beside UNTIL, in no reading.
+        items[0], items[-1] = (replace(item, least=max(item.least, 1)) for item in (items[0], items[-1]))
+    always = [n for n, item in enumerate(items) if item.least and not item.negated]
+    cuts = [(a, b) for a in always for b in always if a < b or (a == b and items[a].kleene)]
+    assume(cuts)
+    first, last = draw(sampled_from(cuts))
+    pattern = Seq((*items[:first], Seq(tuple(items[first : last + 1])), *items[last + 1 :]))
+    spoken = (no("A", "u"), *(item for item in items if not item.negated))
+    drawn_conditions = draw(st.lists(conditions(spoken), max_size=1))
+    names = {item.variable for item in items}
+    kept = [
+        tuple(condition for condition in group if condition.predicate.variables() <= names)
+        for group in (case.asked, case.times)
+    ]
+    drawn = replace(
+        case,
+        pattern=pattern,
+        asked=(*kept[0], *drawn_conditions),
+        times=kept[1],
+        strategy="skip_till_any_match",
+    )
+    return UntilCase(**{name: getattr(drawn, name) for name in drawn.__dataclass_fields__})
+
+
+@FEWER
+@given(until_cases())
+def test_engine_is_the_oracle(case: UntilCase) -> None:
+    note(case.text())
+    case.check()
+
+
+@FEWER
+@given(by_clocks(until_cases()) | doubtful(until_cases()))
+def test_with_clocks_and_events_that_may_not_have_happened(case: UntilCase) -> None:
+    note(case.text())
+    assert_answer(case.rows(uc.match(case.trace.table(), case.text())), case.answer())
+
+
+@given(until_cases(), st.sampled_from(["stream", "threads"]))
+def test_every_way_gives_the_same(case: UntilCase, way: str) -> None:
+    note(case.text())
+    table, text = case.trace.table(), case.text()
+    whole = case.rows(uc.match(table, text))
+    if way == "stream":
+        matcher = uc.IncrementalMatcher(text, table.schema)
+        parts = [matcher.push(table.slice(row, 1)) for row in range(table.num_rows)] + [matcher.close()]
+        matches = pa.Table.from_batches(parts)
+    else:
+        matches = uc.match(table, text, threads=3)
+    assert_same(case.rows(matches), whole)
+
+
+def events(*rows: tuple[str, str, int, int]) -> pa.Table:
+    columns = zip(*rows, strict=True)
+    return pa.table(dict(zip(("type", "id", "lower", "upper"), map(list, columns), strict=True)))
+
+
+RUN = events(("A", "a", 0, 0), ("C", "c", 2, 2), ("C", "x", 6, 6), ("U", "u", 1, 8), ("D", "d", 9, 9))
+TIE = events(("C", "c", 2, 2), ("C", "x", 4, 4), ("C", "y", 6, 6), ("U", "u", 4, 4))
+WIDE = events(("A", "a", 0, 3), ("B", "b", 4, 4), ("D", "d", 9, 9), ("U", "u", 1, 10))
+
+
+@pytest.mark.parametrize(
+    ("table", "query", "expected"),
+    [
+        (
+            RUN,
+            "SEQ(A a, C+ c[] UNTIL U u, D d) WITHIN 20",
+            {("a", ("c", "x"), "d"): 5 / 8, ("a", ("c",), "d"): 1, ("a", ("x",), "d"): 1},
+        ),
+        (TIE, "SEQ(C{3} c[]) UNTIL U u WITHIN 20", {}),
+        (TIE, "SEQ(C c, !U u, C d, !U v, C e) WITHIN 20", {("c", "x", "y"): 1}),
+        (TIE, "SEQ(C{3} c[] UNTIL U u) WHERE u.id = 'v' WITHIN 20", {(("c", "x", "y"),): 1}),
+        (WIDE, "SEQ(A a, B b, D d) UNTIL U u WITHIN 20", {("a", "b", "d"): 7 / 20}),
+        (WIDE, "SEQ(SEQ(A a, B b) UNTIL U u, N? n, D d) WITHIN 20", {("a", "b", None, "d"): 17 / 20}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
+def test_worked_facts(table: pa.Table, query: str, expected: dict[Any, float]) -> None:
+    answer = {}
+    for row in uc.match(table, f"PATTERN {query}").to_pylist():
+        *ids, _, _, confidence = [
+            tuple(value) if isinstance(value, list) else value for value in row.values()
+        ]
+        answer[tuple(ids)] = confidence
+    assert answer == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SEQ(A a UNTIL U u, D d)", "a is one event"),
+        ("SEQ(A a, B? b) UNTIL U u", "an event that is always there at both ends"),
+        ("OR(A a, B b) UNTIL U u", "an event that is always there at both ends"),
+        ("AND(A a, SEQ(B b, D d) UNTIL U u)", r"UNTIL stands behind a SEQ\(...\)"),
+        ("SEQ(A a, B b) UNTIL U u WHERE skip_till_next_match(a, b)", "skip_till_any_match alone"),
+    ],
+)
+def test_what_is_refused(query: str, message: str) -> None:
+    with pytest.raises((uc.QueryError, uc.QuerySyntaxError), match=message):
+        uc.parse(f"PATTERN {query} WITHIN 5")
+
+
+def test_until_is_no_reserved_word() -> None:
+    query = uc.parse("PATTERN SEQ(until until, A a) WITHIN 5")
+    assert [part.variable for part in components_of(query.pattern)] == ["until", "a"]

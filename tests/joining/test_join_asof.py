@@ -226,5 +226,5 @@ def test_wrong_calls(options: dict[str, Any], text: str) -> None:
 def test_events_that_last_are_refused() -> None:
     span = moments([1], [0], [2], begin_lower=[0], begin_upper=[1], end_lower=[2], end_upper=[2])
     for left, right in ((span, moments([2], [1], [4])), (moments([2], [1], [4]), span)):
-        with pytest.raises(uc.OptionError, match="joins do not support that yet"):
+        with pytest.raises(uc.OptionError, match="join_asof does not support that yet"):
             uc.join_asof(left, right)

@@ -26,7 +26,7 @@ from uncertain_cep.query.typed import Column
 from uncertain_cep.timeline.lasting_columns import END_BOUNDS, SPAN_COLUMNS, SPAN_LAWS
 from uncertain_cep.traces.faulty_rows import renumbered
 
-__all__ = ["SpanTimes", "check_spans", "faults_of_spans", "with_ends"]
+__all__ = ["SpanTimes", "check_spans", "faults_of_spans", "spans_in_ticks", "with_ends"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -151,6 +151,11 @@ def _sound_spans(plan: EvaluationPlan, table: pa.Table, file: str | None, rows: 
     return spans
 
 
+def spans_in_ticks(plan: EvaluationPlan, table: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """Return the columns of the spans of a table that has all of them, with bounds in ticks."""
+    return _Spans(plan, table).in_ticks()
+
+
 class _Spans:
     """The spans of a table as they are given, in ticks."""
 
@@ -160,9 +165,10 @@ class _Spans:
         names = plan.names
         whole = _Bounds(*(plan.domain.ticks(table.column(name)) for name in (names.lower, names.upper)))
         self._whole = whole
-        (begin, has_begin), (end, has_end), (length, has_length) = (
+        self._pairs = [
             self._pair(*SPAN_COLUMNS[place : place + 2], is_length=place == 4) for place in (0, 2, 4)
-        )
+        ]
+        (begin, has_begin), (end, has_end), (length, has_length) = self._pairs
         pairs = has_begin.astype(np.int64) + has_end + has_length
         self.lasts: Mask = pairs > 0
         self._note(pairs == 1, "a span needs two of begin, end and length, each with both bounds", None)
@@ -224,6 +230,16 @@ class _Spans:
         both: Mask = valid[0] & valid[1]
         self._note(both & (bounds[0] > bounds[1]), f"{lower} is above {upper}", lower)
         return _Bounds(*bounds), both
+
+    def in_ticks(self) -> dict[str, pa.ChunkedArray]:
+        """Return bounds in ticks, null where they are not known, and the laws of the bounds."""
+        columns = {
+            SPAN_COLUMNS[2 * place + side]: pa.chunked_array([pa.array(bounds[side], mask=~is_there)])
+            for place, (bounds, is_there) in enumerate(self._pairs)
+            for side in range(2)
+        }
+        laws = (name for name in SPAN_LAWS if name in self._table.column_names)
+        return columns | {name: self._table.column(name) for name in laws}
 
     def _note(self, wrong: Mask, message: str, column: str | None) -> None:
         rows = np.flatnonzero(wrong)[:100].tolist()

@@ -24,7 +24,7 @@ from uncertain_cep.query import parse
 from uncertain_cep.query.binder import MAX_WINDOW
 from uncertain_cep.timeline.domain import TimeDomain
 
-__all__ = ["CheckedEvents", "equal_values", "names_of"]
+__all__ = ["CheckedEvents", "equal_values", "names_of", "window_of"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -89,18 +89,8 @@ class CheckedEvents:
         return np.ones(self.table.num_rows) if happened is None else happened.probability
 
     def window(self, rows: Int64) -> int:
-        """Return a window, ticks, that holds the events of some rows.
-
-        A TraceError says that they are further apart than a window can be.
-        """
-        if not len(rows):
-            return 1
-        ticks = int(self.times.upper[rows].max()) - int(self.times.lower[rows].min()) + 1
-        if ticks > MAX_WINDOW:
-            raise TraceError(
-                f"the events are more than {MAX_WINDOW - 1:.1e} ticks apart: choose a longer tick"
-            )
-        return ticks
+        """Return a window, ticks, that holds the events of some rows, see `window_of`."""
+        return window_of(self.times.lower[rows], self.times.upper[rows])
 
     @cached_property
     def in_ticks(self) -> dict[str, pa.ChunkedArray]:
@@ -142,3 +132,16 @@ def equal_values(tables: Sequence[pa.Table], names: Sequence[str]) -> list[Int64
         codes, _ = codes_of([table.column(name) for table in tables])
         group = paired(group, np.concatenate(codes))
     return np.split(group, np.cumsum([table.num_rows for table in tables])[:-1])
+
+
+def window_of(lower: Int64, upper: Int64) -> int:
+    """Return a window, ticks, that holds events of some bounds.
+
+    A TraceError says that they are further apart than a window can be.
+    """
+    if not len(lower):
+        return 1
+    ticks = int(upper.max()) - int(lower.min()) + 1
+    if ticks > MAX_WINDOW:
+        raise TraceError(f"the events are more than {MAX_WINDOW - 1:.1e} ticks apart: choose a longer tick")
+    return ticks

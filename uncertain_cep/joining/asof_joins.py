@@ -36,6 +36,7 @@ from uncertain_cep.query.time_conditions import FAR
 from uncertain_cep.running.resource_limits import looked_at
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS
 from uncertain_cep.traces.frames import like
 
 __all__ = ["join_asof"]
@@ -130,6 +131,12 @@ def join_asof(
     keys = names_of(by)
     with looked_at(options.limit):
         sides = TwoSides.of(*two_tables(left, right, options), keys, options)
+        if sides.ends.columns:
+            columns = ", ".join(name for name in sides.ends.columns if name in SPAN_COLUMNS)
+            raise OptionError(
+                f"the events last, and join_asof does not support that yet: to take each as a moment, drop "
+                f"the columns {columns}"
+            )
         reach = None if tolerance is None else ticks_in(tolerance, sides.events.plan.domain, "tolerance")
         asof = _AsOf(sides, direction, int(not allow_exact_matches), reach, ties == "all")
         rows = asof.nearest() if direction == "nearest" else asof.rows(threads)

@@ -13,6 +13,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.joining.two_sides import TwoSides
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.timeline.domain import MODEL_COLUMNS, Names
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS
 from uncertain_cep.traces.frames import event_table, library_of
 
 __all__ = ["joined_rows", "two_tables"]
@@ -39,7 +40,7 @@ def joined_rows(
     # No partner comes last.
     order = np.lexsort((np.where(right < 0, sides.right.num_rows, right), left))
     rows, partners = pa.array(left[order]), pa.array(right[order], mask=right[order] < 0)
-    model = {getattr(names, part) for part in MODEL_COLUMNS} - {*on}
+    model = {*SPAN_COLUMNS, *SPAN_LAWS, *(getattr(names, part) for part in MODEL_COLUMNS)} - {*on}
     columns: dict[str, Any] = {
         "left_id": sides.left.column(names.id).take(rows),
         "right_id": sides.right.column(names.id).take(partners),

@@ -1,4 +1,4 @@
-"""``uc.join``: pairs of events of two tables that belong together by their times."""
+"""``uc.join``: pairs of events of two tables, moments or lasting, that belong together by their times."""
 
 from __future__ import annotations
 
@@ -32,16 +32,46 @@ _WITHIN: Final = re.compile(r"\s*within\s+(\S.*?)\s*", re.IGNORECASE)
 
 
 class Relation(NamedTuple):
-    """Bounds of the ticks from the left time to the right one: ``lowest <= t_right - t_left <= highest``."""
+    """A relation of a left and a right event.
 
+    Attributes
+    ----------
+    name : str
+        Of the query language, for events that last; "" for ``within``.
+    lowest, highest : int
+        Bounds of the ticks from the left time to the right one, for moments.
+    """
+
+    name: str
     lowest: int
     highest: int
 
-    @property
-    def conditions(self) -> list[str]:
-        """The relation as conditions of WHERE."""
-        bounds = (">=", self.lowest), ("<=", self.highest)
-        return [f"TIME(r) - TIME(l) {sign} {ticks}" for sign, ticks in bounds if abs(ticks) < FAR]
+    def condition(self, lasting: bool) -> str:
+        """Return the relation as a condition of WHERE."""
+        if lasting and self.name:
+            return f"l {self.name} r"
+        sides = ("r.begin", "l.end"), ("r.end", "l.begin")
+        highest, lowest = sides if lasting else (("r", "l"), ("r", "l"))
+        # Events within a length of each other: the one that begins later does so soon behind the other's end.
+        bounds = (*highest, "<=", self.highest), (*lowest, ">=", self.lowest)
+        return " AND ".join(
+            f"TIME({late}) - TIME({early}) {sign} {ticks}"
+            for late, early, sign, ticks in bounds
+            if abs(ticks) < FAR
+        )
+
+    def candidates(self, sides: TwoSides) -> tuple[Int64, Int64]:
+        """Return the rows of the pairs for which the relation is possible, and perhaps of a few more."""
+        begin, end = sides.ends.begin, sides.ends.end
+        left, right = sides.of_left, sides.of_right
+        low, high = begin[0, left], end[1, left]
+        of_right = begin[0, right], end[1, right]
+        if self.name == "BEFORE":
+            low, of_right = end[0, left], begin[:, right]
+        elif self.name == "AFTER":
+            high, of_right = begin[1, left], end[:, right]
+        reach = Intervals(sides.group[left], _moved(low, self.lowest), _moved(high, self.highest))
+        return overlapping(reach, Intervals(sides.group[right], *of_right))
 
     @classmethod
     def of(cls, when: str, domain: TimeDomain) -> Relation:
@@ -49,7 +79,7 @@ class Relation(NamedTuple):
         if matched := _WITHIN.fullmatch(when):
             length = matched[1]
             ticks = ticks_in(int(length) if length.isdecimal() else length, domain, "within")
-            return cls(-ticks, ticks)
+            return cls("", -ticks, ticks)
         if when not in _RELATIONS:
             raise OptionError(
                 f"when={when!r} is unknown: use {', '.join(_RELATIONS)}, or within and a length"
@@ -58,13 +88,13 @@ class Relation(NamedTuple):
 
 
 _RELATIONS: Final = {
-    "overlaps": Relation(0, 0),
-    "contains": Relation(0, 0),
-    "during": Relation(0, 0),
-    "before": Relation(1, FAR),
-    "after": Relation(-FAR, -1),
+    "overlaps": Relation("OVERLAPS", 0, 0),
+    "contains": Relation("CONTAINS", 0, 0),
+    "during": Relation("DURING", 0, 0),
+    "before": Relation("BEFORE", 1, FAR),
+    "after": Relation("AFTER", -FAR, -1),
 }
-"""Of points: two have a tick in common only if they are at one."""
+"""Of moments: two have a tick in common only if they are at one."""
 
 
 @public
@@ -87,16 +117,16 @@ def join(
     Parameters
     ----------
     left, right : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
-        Events as for :func:`uncertain_cep.match`. Types do not matter.
+        Events as for :func:`uncertain_cep.match`, moments or such that last. Types do not matter.
     on : str or sequence of str, optional
         Columns of both in which the two rows have equal values; a null is equal to none.
     when : str
-        ``before`` (the left event is), ``after``, ``overlaps``, ``contains`` or ``during`` (moments have a
-        tick in common only if they are at the same one), or ``within`` and the most that may lie between
-        the two: ``within 5s``, ``within 20`` (ticks).
+        ``overlaps`` (they have a tick in common), ``contains`` (the left event does), ``during``, ``before``,
+        ``after``, or ``within`` and the most that may lie between the end of one and the begin of the other:
+        ``within 5s``, ``within 20`` (ticks).
     how : {"inner", "left"}
         ``left``: also a row for each left event, with nulls for the right one, and the probability that it
-        happened and no right event is its partner.
+        happened and no right event is its partner. Right events are moments then; left ones may last.
     names, tick, sources, threads, timeout, memory_limit
         As for :func:`uncertain_cep.match`.
 
@@ -148,19 +178,17 @@ def _pairs(
     sides: TwoSides, relation: Relation, *, with_none: bool, threads: int | None
 ) -> tuple[Int64, Int64, Float64]:
     """Return the rows of both sides, and the probabilities, of pairs that are possible."""
-    times = sides.events.times
-    left, right = sides.of_left, sides.of_right
-    low = _moved(times.lower[left], relation.lowest)
-    reach = Intervals(sides.group[left], low, _moved(times.upper[left], relation.highest))
-    x, y = overlapping(reach, Intervals(sides.group[right], times.lower[right], times.upper[right]))
-    where = " AND ".join(["[part]", *relation.conditions])
+    x, y = relation.candidates(sides)
+    where = " AND ".join(["[part]", relation.condition(lasting=bool(sides.ends.columns))])
     none = np.zeros(0, np.int64)
     parts = [(none, none, np.zeros(0))]
     # Each pair is looked at apart: nothing else decides it.
     pair = Part(x, np.arange(len(x)), y, np.arange(len(x)))
     parts += sides.confidences(pair, f"PATTERN AND(left l, right r) WHERE {where}", threads)
     if with_none:
-        everyone = np.arange(len(low))
+        if sides.ends.lasts[sides.of_right][y].any():
+            raise OptionError('right events last, and how="left" does not support that yet: use how="inner"')
+        everyone = np.arange(sides.left.num_rows)
         alone = f"PATTERN AND(left l, !right r) WHERE {where}"
         parts += sides.confidences(Part(everyone, everyone, y, x), alone, threads)
     rows, partners, probability = (np.concatenate(columns) for columns in zip(*parts, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,18 +12,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from uncertain_cep.candidates.span_times import spans_in_ticks, with_ends
 from uncertain_cep.config.tuning import GROUPED_AT_ONCE
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns
 from uncertain_cep.executor import execute
-from uncertain_cep.executor.checked_events import CheckedEvents, equal_values
+from uncertain_cep.executor.checked_events import CheckedEvents, equal_values, window_of
 from uncertain_cep.plan import MatchOptions, make_plan
+from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import parse
 from uncertain_cep.running.threads import available_cores
 from uncertain_cep.timeline.domain import MODEL_COLUMNS, TimeDomain, is_text
-from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, has_spans
+from uncertain_cep.timeline.lasting_columns import END_BOUNDS, SPAN_COLUMNS, SPAN_LAWS, has_spans
 from uncertain_cep.traces.checks import RowOrigin
 
-__all__ = ["Part", "TwoSides"]
+__all__ = ["Ends", "Part", "TwoSides"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -48,6 +51,37 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Ends:
+    """The begins and ends of n events, in ticks; they are the same where the event is a moment.
+
+    Attributes
+    ----------
+    begin, end : (2, n) int64
+        Lower and upper bounds.
+    columns : dict of Arrow arrays
+        Those of events that last, with bounds in ticks, null for moments; none if all are moments.
+    lasts : (n,) bool
+    """
+
+    begin: Int64
+    end: Int64
+    lasts: NDArray[np.bool_]
+    columns: dict[str, pa.ChunkedArray]
+
+    @classmethod
+    def of(cls, events: CheckedEvents) -> Ends:
+        """Return the begins and ends of events; a TraceError tells the faults of their columns."""
+        plan, table = events.plan, events.table
+        if not has_spans(table.column_names):
+            times = np.stack((events.times.lower, events.times.upper))
+            return cls(times, times, np.zeros(times.shape[1], np.bool_), {})
+        _, both, spans = with_ends(plan, table)
+        names = (plan.names.lower, plan.names.upper, *END_BOUNDS)
+        ticks = [plan.domain.ticks(both.column(name).slice(0, table.num_rows)) for name in names]
+        return cls(np.stack(ticks[:2]), np.stack(ticks[2:]), spans.lasts, spans_in_ticks(plan, table))
+
+
+@dataclass(frozen=True)
 class TwoSides:
     """The events of two tables, checked.
 
@@ -56,6 +90,7 @@ class TwoSides:
     left, right : pyarrow.Table
     events : CheckedEvents
         Of both, the left ones first; they have the names of the model.
+    ends : Ends
     group : (n,) int64
         Alike where the columns are equal that have to be; -1 where one of these is null.
     place : (n,) int64
@@ -65,6 +100,7 @@ class TwoSides:
     left: pa.Table
     right: pa.Table
     events: CheckedEvents
+    ends: Ends
     group: Int64
     place: Int64
 
@@ -81,12 +117,6 @@ class TwoSides:
             source overlap.
         """
         for side, table in ((_LEFT, left), (_RIGHT, right)):
-            if has_spans(table.column_names):
-                columns = ", ".join(name for name in SPAN_COLUMNS if name in table.column_names)
-                raise OptionError(
-                    f"the events of the {side} table last, and joins do not support that yet: to take each "
-                    f"as a point, drop the columns {columns}"
-                )
             if absent := [name for name in on if name not in table.column_names]:
                 raise TraceError(
                     absent_columns(
@@ -97,9 +127,11 @@ class TwoSides:
             kinds = [table.schema.field(name).type for table in (left, right)]
             if is_text(kinds[0]) != is_text(kinds[1]):
                 raise OptionError(f"column {name!r} is {kinds[0]} on the left and {kinds[1]} on the right")
-        events = _checked(left, right, options)
+        with _by_sides(left, right):
+            events = _checked(left, right, options)
+            ends = Ends.of(events)
         group = np.concatenate(equal_values((left, right), on))
-        return cls(left, right, events, group, _places(events, left.num_rows))
+        return cls(left, right, events, ends, group, _places(events, left.num_rows))
 
     @property
     def of_left(self) -> slice:
@@ -139,8 +171,9 @@ class TwoSides:
                 "place": pa.array(self.place[rows]),
             }  # fmt: skip
             table = pa.table(columns)
-            text = f"{pattern} WITHIN {self.events.window(rows)}"
-            plan = make_plan(parse(text), table.schema, MatchOptions())
+            window = window_of(self.ends.begin[0, rows], self.ends.end[1, rows])
+            text = f"{pattern} WITHIN {window}"
+            plan = make_plan(parse(text), table.schema, MatchOptions(takes_spans=True))
             for batch in execute(plan, table, threads=available_cores() if threads is None else threads):
                 left = rows[batch.column("l").to_numpy()]
                 right = np.full(len(left), -1)
@@ -151,7 +184,8 @@ class TwoSides:
     @cached_property
     def _in_ticks(self) -> dict[str, pa.ChunkedArray]:
         probability = pa.chunked_array([pa.array(self.events.probability)])
-        return self.events.in_ticks | {"probability": probability}
+        columns = self.events.in_ticks | {"probability": probability}
+        return columns | self.ends.columns
 
 
 def _pieces(part: Part) -> Iterator[Part]:
@@ -188,6 +222,8 @@ def _checked(left: pa.Table, right: pa.Table, options: MatchOptions) -> CheckedE
     for side, table in ((_LEFT, left), (_RIGHT, right)):
         columns = {part: getattr(names, part) for part in MODEL_COLUMNS if part not in ("type", "id", "tick")}
         used = {part: column for part, column in columns.items() if column in table.column_names}
+        if has_spans(table.column_names):
+            used |= {name: name for name in (*SPAN_COLUMNS, *SPAN_LAWS) if name in table.column_names}
         model = table.select(list(used.values())).rename_columns(list(used)).replace_schema_metadata(None)
         parts.append(model.append_column("type", pa.array([side] * table.num_rows, pa.string())))
     try:
@@ -196,10 +232,16 @@ def _checked(left: pa.Table, right: pa.Table, options: MatchOptions) -> CheckedE
         raise
     except pa.ArrowException as error:
         raise TraceError(TraceFault(f"the times of the two sides do not go together: {error}")) from error
-    both = both.append_column("id", pa.array(np.arange(both.num_rows)))
+    both = with_all_bounds(both.append_column("id", pa.array(np.arange(both.num_rows))), "lower")
     tick = None if ticks[0] is None else f"{ticks[0]}ns"
+    return CheckedEvents.of(both, MatchOptions(tick=tick, sources=options.sources, takes_spans=True))
+
+
+@contextmanager
+def _by_sides(left: pa.Table, right: pa.Table) -> Iterator[None]:
+    """Let the faults of both tables, one behind the other, say of which side a row is."""
     try:
-        return CheckedEvents.of(both, MatchOptions(tick=tick, sources=options.sources))
+        yield
     except TraceError as error:
         sides = tuple(f"the {side} table" for side in (_LEFT, _RIGHT))
         origin = RowOrigin(sides, (left.num_rows, right.num_rows), (None, None))

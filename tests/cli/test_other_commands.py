@@ -15,7 +15,7 @@ from uncertain_cep.traces.streams import value_stream
 
 COMMANDS = (
     *("match", "report", "explain", "decide", "why-not", "init", "validate"),
-    *("order", "infer-offsets", "generate", "casestudy", "warm-up", "doctor"),
+    *("order", "join", "infer-offsets", "generate", "casestudy", "warm-up", "doctor"),
 )
 
 

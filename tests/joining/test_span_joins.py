@@ -75,10 +75,10 @@ def test_pairs_are_those_of_all_worlds(
                     expected[row, r] = expected.get((row, r), Fraction()) + pair
         if with_none:
             alone = Fraction()
-            for weight, (first, *ticks) in pair_weights([event, *right], clocks):
-                for r, span in enumerate(ticks):
-                    weight *= 1 - right[r].probability if WHENS[when](first, span) else 1
-                alone += weight * event.probability
+            for share, (first, *spans) in pair_weights([event, *right], clocks):
+                for other, span in zip(right, spans, strict=True):
+                    share *= 1 - other.probability if WHENS[when](first, span) else 1
+                alone += share * event.probability
             if alone:
                 expected[row, None] = alone
     how = "left" if with_none else "inner"

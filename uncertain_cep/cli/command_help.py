@@ -55,6 +55,10 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
         "uncertain-cep order trace.parquet --by host",
         "uncertain-cep order trace.csv --schema schema.toml --pairs cover",
     ),
+    "join": (
+        "uncertain-cep join tasks.parquet load.parquet --on host --when during",
+        "uncertain-cep join trace.csv trace.csv --left-type TaskStart --right-type Cpu --asof backward",
+    ),
     "init": ("uncertain-cep init app.log", "uncertain-cep init logs/ metrics.csv -o setup"),
     "validate": (
         "uncertain-cep validate trace.csv --schema schema.toml",

@@ -16,7 +16,7 @@ from uncertain_cep.boundary import our_error
 from uncertain_cep.cli.casestudy import casestudy
 from uncertain_cep.cli.decide import decide
 from uncertain_cep.cli.doctor import doctor
-from uncertain_cep.cli.event_pairs import order
+from uncertain_cep.cli.event_pairs import join, order
 from uncertain_cep.cli.explain import explain
 from uncertain_cep.cli.generate import generate
 from uncertain_cep.cli.infer_offsets import infer_offsets
@@ -171,6 +171,6 @@ def main(traceback: bool) -> None:
 
 for _command in (
     *(match, stream, report, explain, decide, why_not, init, validate),
-    *(order, rules, infer_offsets, generate, casestudy, warm_up, doctor),
+    *(order, join, rules, infer_offsets, generate, casestudy, warm_up, doctor),
 ):
     main.add_command(_command)

@@ -1,9 +1,10 @@
-"""``uncertain-cep order``: which of two events happened first, and how sure that is."""
+"""``uncertain-cep order`` and ``join``: pairs of events by their times, and how sure they are."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -19,11 +20,14 @@ from uncertain_cep.cli.arguments import (
 from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import note, working
 from uncertain_cep.cli.startup import without_pandas
+from uncertain_cep.errors import OptionError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from uncertain_cep.plan import MatchOptions
 
-__all__ = ["order"]
+__all__ = ["join", "order"]
 
 
 @click.command(cls=HelpfulCommand)
@@ -79,3 +83,111 @@ def order(
         rows = ordered_pairs(events, by, length, pairs, replace(options, tick=columns.tick))
     write_table(rows, out, format_name, overwrite=overwrite)
     note(f"{counted(rows.num_rows, 'pair')} of {counted(events.num_rows, 'event')}")
+
+
+_OF_ONE_WAY: Final = {"asof": ("tolerance", "exact", "ties"), "when": ("how",)}
+
+
+@click.command(cls=HelpfulCommand)
+@click.argument("left", metavar="LEFT")
+@click.argument("right", metavar="RIGHT")
+@click.option(
+    "--on",
+    multiple=True,
+    metavar="COL",
+    help="Only events with equal values in this column of both. It may be given several times.",
+)
+@click.option(
+    "--when",
+    metavar="RELATION",
+    help="Pairs whose times can be so: overlaps, contains, during, before, after, or 'within 5s'. Default: "
+    "overlaps.",
+)
+@click.option(
+    "--how", type=click.Choice(["inner", "left"]), help="left: also how likely an event of LEFT has no pair."
+)
+@click.option(
+    "--asof",
+    type=click.Choice(["backward", "forward", "nearest"]),
+    help="In place of pairs: the last event of RIGHT that was not later, the first that was not earlier, or "
+    "the nearest one.",
+)
+@click.option("--tolerance", metavar="D", help="With --asof: the most between the two: 5s, or whole ticks.")
+@click.option(
+    "--exact/--no-exact", default=None, help="With --asof: whether both may be at one tick; they may."
+)
+@click.option(
+    "--ties",
+    type=click.Choice(["one", "all"]),
+    help="With --asof: of several events of RIGHT at one tick take one, as pandas does, or all. Default: "
+    "one.",
+)
+@click.option("--left-type", metavar="TYPE", help="Only events of this type in LEFT.")
+@click.option("--right-type", metavar="TYPE", help="Only events of this type in RIGHT.")
+@out_option("A file whose name ends in .parquet, .csv or .jsonl. Default: CSV on stdout.")
+@overwrite_option
+@limit_options
+@schema_options
+def join(
+    left: str,
+    right: str,
+    columns: TraceOptions,
+    out: str | None,
+    overwrite: bool,
+    options: MatchOptions,
+    **chosen: Any,
+) -> None:
+    """Join the events of two traces by their times, and say how likely each pair is.
+
+    LEFT and RIGHT may be one file, with --left-type and --right-type. Each row has left_id and right_id, the
+    columns of both, and the probability.
+    """
+    from uncertain_cep.cli.batch_writers import write_table
+    from uncertain_cep.joining.asof_joins import PartnerOptions, joined_asof
+    from uncertain_cep.joining.pair_joins import joined
+    from uncertain_cep.plurals import counted
+
+    without_pandas()
+    format_name = table_format(out)
+    _check_ways(chosen)
+    with working("reading"):
+        sides = [
+            _events(place, chosen[f"{side}_type"], columns)
+            for side, place in (("left", left), ("right", right))
+        ]
+    options = replace(options, tick=columns.tick)
+    with working("joining"):
+        if chosen["asof"] is None:
+            when, how = chosen["when"] or "overlaps", chosen["how"] or "inner"
+            rows = joined(*sides, chosen["on"], when, how, options)
+        else:
+            exact, tolerance = chosen["exact"] is not False, chosen["tolerance"]
+            length = int(tolerance) if tolerance is not None and tolerance.isdecimal() else tolerance
+            partner = PartnerOptions(chosen["asof"], exact, length, chosen["ties"] or "one")
+            rows = joined_asof(*sides, chosen["on"], partner, options)
+    write_table(rows, out, format_name, overwrite=overwrite)
+    events = " and ".join(counted(side.num_rows, "event") for side in sides)
+    note(f"{counted(rows.num_rows, 'row')} of {events}")
+
+
+def _check_ways(chosen: Mapping[str, Any]) -> None:
+    """Raise OptionError if options of pairs and of --asof are mixed."""
+    is_asof = chosen["asof"] is not None
+    if is_asof and chosen["when"] is not None:
+        raise OptionError("--asof and --when exclude each other")
+    for name in _OF_ONE_WAY["when" if is_asof else "asof"]:
+        if chosen[name] is not None:
+            raise OptionError(f"--{name} goes with {'--when' if is_asof else '--asof'}")
+
+
+def _events(place: str, type_: str | None, columns: TraceOptions) -> pa.Table:
+    """Return the events of a trace, of one type if it is given."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from uncertain_cep.traces.reading import load_traces
+
+    events = load_traces((place,), columns.schema, format=columns.format, tick=columns.tick).sound()
+    if type_ is None:
+        return events
+    return events.filter(pc.equal(events.column("type").cast(pa.string()), type_))

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.boundary import public
@@ -39,7 +40,7 @@ from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS
 from uncertain_cep.traces.frames import like
 
-__all__ = ["join_asof"]
+__all__ = ["PartnerOptions", "join_asof", "joined_asof"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -125,22 +126,41 @@ def join_asof(
     {'left_id': 't', 'right_id': 3, 'load': 0.2, 'probability': 0.875}
     """
     options = MatchOptions.among(locals())
-    for name, value, allowed in (("direction", direction, DIRECTIONS), ("ties", ties, TIES)):
+    partner = PartnerOptions(direction, allow_exact_matches, tolerance, ties)
+    return like(joined_asof(*two_tables(left, right, options), names_of(by), partner, options), left)
+
+
+class PartnerOptions(NamedTuple):
+    """The options of :func:`join_asof` that say which right event is the partner."""
+
+    direction: str = "backward"
+    allow_exact_matches: bool = True
+    tolerance: Duration | int | None = None
+    ties: str = "one"
+
+
+def joined_asof(
+    left: pa.Table, right: pa.Table, by: Sequence[str], partner: PartnerOptions, options: MatchOptions
+) -> pa.Table:
+    """Do what :func:`join_asof` does for tables of events, with its options in two."""
+    for name, allowed in (("direction", DIRECTIONS), ("ties", TIES)):
+        value = getattr(partner, name)
         if value not in allowed:
             raise OptionError(f"{name}={value!r} is unknown: use one of {', '.join(allowed)}")
-    keys = names_of(by)
     with looked_at(options.limit):
-        sides = TwoSides.of(*two_tables(left, right, options), keys, options)
+        sides = TwoSides.of(left, right, by, options)
         if sides.ends.columns:
             columns = ", ".join(name for name in sides.ends.columns if name in SPAN_COLUMNS)
             raise OptionError(
-                f"the events last, and join_asof does not support that yet: to take each as a moment, drop "
+                "the events last, and join_asof does not support that yet: to take each as a moment, drop "
                 f"the columns {columns}"
             )
-        reach = None if tolerance is None else ticks_in(tolerance, sides.events.plan.domain, "tolerance")
-        asof = _AsOf(sides, direction, int(not allow_exact_matches), reach, ties == "all")
-        rows = asof.nearest() if direction == "nearest" else asof.rows(threads)
-        return like(joined_rows(sides, options.names, keys, *rows), left)
+        tolerance, domain = partner.tolerance, sides.events.plan.domain
+        reach = None if tolerance is None else ticks_in(tolerance, domain, "tolerance")
+        gap = int(not partner.allow_exact_matches)
+        asof = _AsOf(sides, partner.direction, gap, reach, partner.ties == "all")
+        rows = asof.nearest() if partner.direction == "nearest" else asof.rows(options.threads)
+        return joined_rows(sides, options.names, by, *rows)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.boundary import public
@@ -23,7 +24,7 @@ from uncertain_cep.timeline.domain import Names, TimeDomain
 from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import like
 
-__all__ = ["join"]
+__all__ = ["join", "joined"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -65,7 +66,7 @@ class Relation(NamedTuple):
         begin, end = sides.ends.begin, sides.ends.end
         left, right = sides.of_left, sides.of_right
         low, high = begin[0, left], end[1, left]
-        of_right = begin[0, right], end[1, right]
+        of_right = np.stack((begin[0, right], end[1, right]))
         if self.name == "BEFORE":
             low, of_right = end[0, left], begin[:, right]
         elif self.name == "AFTER":
@@ -149,8 +150,8 @@ def join(
     -----
     The probabilities of the pairs of one left event sum to its expected number of partners, which is not the
     probability that it has one. Exact, as confidences are; two events of one clock move together.
-    O((n + m) log m + pairs), and a confidence for each pair. With ``how="left"`` a left event costs more
-    the more ticks its interval has, unless no right event is near.
+    O((n + m) log m + pairs), and a confidence for each pair. Where times are uniform and share no clock, no
+    cost of moments grows with ticks.
 
     Examples
     --------
@@ -164,14 +165,20 @@ def join(
     {'left_id': 1, 'right_id': None, 'probability': 0.375}
     """
     options = MatchOptions.among(locals())
+    return like(joined(*two_tables(left, right, options), names_of(on), when, how, options), left)
+
+
+def joined(
+    left: pa.Table, right: pa.Table, on: Sequence[str], when: str, how: str, options: MatchOptions
+) -> pa.Table:
+    """Do what :func:`join` does for tables of events, with its options in one."""
     if how not in ("inner", "left"):
         raise OptionError(f"how={how!r} is unknown: use inner or left")
-    keys = names_of(on)
     with looked_at(options.limit):
-        sides = TwoSides.of(*two_tables(left, right, options), keys, options)
+        sides = TwoSides.of(left, right, on, options)
         relation = Relation.of(when, sides.events.plan.domain)
-        rows = _pairs(sides, relation, with_none=how == "left", threads=threads)
-        return like(joined_rows(sides, options.names, keys, *rows), left)
+        rows = _pairs(sides, relation, with_none=how == "left", threads=options.threads)
+        return joined_rows(sides, options.names, on, *rows)
 
 
 def _pairs(

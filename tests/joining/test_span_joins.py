@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import product
@@ -65,7 +66,8 @@ def test_pairs_are_those_of_all_worlds(
 ) -> None:
     left, right, clocks = trace
     if with_none:
-        right = [event for event in right if event.point is not None] or [Lasting("P", 0, point=(2, 4))]
+        points = [event for event in right if event.point is not None] or [Lasting("P", 0, point=(2, 4))]
+        right = [replace(event, id=number) for number, event in enumerate(points)]
     expected: dict[tuple[int, int | None], Fraction] = {}
     for row, event in enumerate(left):
         for r, other in enumerate(right):

@@ -151,23 +151,21 @@ def join(
     format_name = table_format(out)
     _check_ways(chosen)
     with working("reading"):
-        sides = [
-            _events(place, chosen[f"{side}_type"], columns)
-            for side, place in (("left", left), ("right", right))
-        ]
+        events = _events(left, chosen["left_type"], columns)
+        candidates = _events(right, chosen["right_type"], columns)
     options = replace(options, tick=columns.tick)
     with working("joining"):
         if chosen["asof"] is None:
             when, how = chosen["when"] or "overlaps", chosen["how"] or "inner"
-            rows = joined(*sides, chosen["on"], when, how, options)
+            rows = joined(events, candidates, chosen["on"], when, how, options)
         else:
             exact, tolerance = chosen["exact"] is not False, chosen["tolerance"]
             length = int(tolerance) if tolerance is not None and tolerance.isdecimal() else tolerance
             partner = PartnerOptions(chosen["asof"], exact, length, chosen["ties"] or "one")
-            rows = joined_asof(*sides, chosen["on"], partner, options)
+            rows = joined_asof(events, candidates, chosen["on"], partner, options)
     write_table(rows, out, format_name, overwrite=overwrite)
-    events = " and ".join(counted(side.num_rows, "event") for side in sides)
-    note(f"{counted(rows.num_rows, 'row')} of {events}")
+    both = " and ".join(counted(side.num_rows, "event") for side in (events, candidates))
+    note(f"{counted(rows.num_rows, 'row')} of {both}")
 
 
 def _check_ways(chosen: Mapping[str, Any]) -> None:

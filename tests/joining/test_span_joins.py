@@ -35,8 +35,8 @@ def sides(draw: st.DrawFn) -> tuple[list[Lasting], list[Lasting], dict[str, Pair
     clocks: dict[str, Pair] = {"g": (0, 1), "h": (-1, 1)} if draw(st.booleans()) else {}
     names = [None, *clocks]
     parts = []
-    for most in (2, 3):
-        count = draw(st.integers(1, most))
+    for largest in (2, 3):
+        count = draw(st.integers(1, largest))
         kinds = [draw(st.sampled_from("SSP")) for _ in range(count)]
         parts.append([draw(_events(kind, k, names, with_laws=not clocks)) for k, kind in enumerate(kinds)])
     return parts[0], parts[1], clocks

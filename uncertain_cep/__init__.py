@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from uncertain_cep.intervals import to_intervals as to_intervals
     from uncertain_cep.misses import why_not as why_not
     from uncertain_cep.joining.asof_joins import join_asof as join_asof
+    from uncertain_cep.joining.elapsed_times import elapsed as elapsed
     from uncertain_cep.joining.pair_joins import join as join
     from uncertain_cep.joining.tied_spans import spans as spans
     from uncertain_cep.plan import Approximation as Approximation
@@ -115,6 +116,7 @@ _MODULES: Final = {
     "uncertain_cep.intervals": ("to_intervals",),
     "uncertain_cep.misses": ("why_not",),
     "uncertain_cep.joining.asof_joins": ("join_asof",),
+    "uncertain_cep.joining.elapsed_times": ("elapsed",),
     "uncertain_cep.joining.pair_joins": ("join",),
     "uncertain_cep.joining.tied_spans": ("spans",),
     "uncertain_cep.plan": ("Approximation",),

@@ -127,7 +127,8 @@ def join(
         ``within 5s``, ``within 20`` (ticks).
     how : {"inner", "left"}
         ``left``: also a row for each left event, with nulls for the right one, and the probability that it
-        happened and no right event is its partner. Right events are moments then; left ones may last.
+        happened and no right event is its partner. Right events that last have no ``end_pmf`` or
+        ``length_pmf`` then.
     names, tick, sources, threads, timeout, memory_limit
         As for :func:`uncertain_cep.match`.
 
@@ -193,8 +194,6 @@ def _pairs(
     pair = Part(x, np.arange(len(x)), y, np.arange(len(x)))
     parts += sides.confidences(pair, f"PATTERN AND(left l, right r) WHERE {where}", threads)
     if with_none:
-        if sides.ends.lasts[sides.of_right][y].any():
-            raise OptionError('right events last, and how="left" does not support that yet: use how="inner"')
         everyone = np.arange(sides.left.num_rows)
         alone = f"PATTERN AND(left l, !right r) WHERE {where}"
         parts += sides.confidences(Part(everyone, everyone, y, x), alone, threads)

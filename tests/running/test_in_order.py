@@ -34,6 +34,22 @@ def test_what_the_work_raises_is_raised_in_its_turn(threads: int) -> None:
         next(results)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_what_an_item_raises_comes_behind_the_results_before(threads: int) -> None:
+    def items() -> Iterator[int]:
+        yield from range(2)
+        raise TimeoutError("of an item")
+
+    def work(item: int) -> int:
+        time.sleep(0.01)
+        return item
+
+    results = in_order(threads, items(), work)
+    assert [next(results) for _ in range(2)] == [0, 1]
+    with pytest.raises(TimeoutError, match="of an item"):
+        next(results)
+
+
 def test_few_items_are_made_before_they_are_wanted() -> None:
     made: list[int] = []
 
@@ -46,7 +62,7 @@ def test_few_items_are_made_before_they_are_wanted() -> None:
     next(results)
     time.sleep(0.05)
     assert len(made) <= 4
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     assert len(made) <= 4
 
 
@@ -54,6 +70,6 @@ def test_no_thread_works_on_when_the_caller_ends() -> None:
     before = threading.active_count()
     results = in_order(2, iter(range(5)), lambda item: time.sleep(0.01))
     next(results)
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     assert threading.active_count() == before
     checkpoint()

@@ -79,7 +79,7 @@ def test_lines_of_any_bytes_whatever_the_blocks(pieces: list[bytes], size: int) 
 def _lines_of(data: bytes) -> list[str] | int | None:
     """Return the lines of a text, or the row that a fault names."""
     try:
-        return [line for block, _ in record_blocks(io.BytesIO(data), None) for line in block.to_pylist()]
+        return [line for block in record_blocks(io.BytesIO(data), None) for line in block.lines.to_pylist()]
     except TraceError as error:
         return error.faults[0].row
 

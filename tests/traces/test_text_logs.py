@@ -310,7 +310,7 @@ def test_records_whatever_the_blocks(
         text_lines._BLOCK = before  # type: ignore[misc]
     rows = [
         (number, record.rstrip("\r"))
-        for records, numbers in blocks
+        for records, numbers in (block.records() for block in blocks)
         for record, number in zip(records.to_pylist(), numbers.tolist(), strict=True)
     ]
     assert rows == [(number, "\n".join(each).rstrip("\r")) for number, each in expected]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
 from contextvars import copy_context
@@ -20,7 +20,9 @@ _WAIT_SECONDS: Final = 0.05
 """For so long the caller waits for a result before it looks at its limits."""
 
 
-def in_order(threads: int, items: Iterable[ItemT], work: Callable[[ItemT], ResultT]) -> Iterator[ResultT]:
+def in_order(
+    threads: int, items: Iterable[ItemT], work: Callable[[ItemT], ResultT]
+) -> Generator[ResultT, None, None]:
     """Yield the result of some work on each item, in their order.
 
     The caller's thread makes the items. Meanwhile others work on those before, at most one more than there
@@ -29,8 +31,8 @@ def in_order(threads: int, items: Iterable[ItemT], work: Callable[[ItemT], Resul
     Raises
     ------
     Exception
-        What the work raises, when its turn comes. No thread works on then, nor when the caller has closed the
-        iterator.
+        What the work, or the next item, raises, when its turn comes: behind the results of the items before.
+        No thread works on then, nor when the caller has closed the iterator.
     """
     if threads < 2:
         yield from map(work, items)
@@ -38,12 +40,22 @@ def in_order(threads: int, items: Iterable[ItemT], work: Callable[[ItemT], Resul
     waiting: deque[Future[ResultT]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
-            for item in items:
+            more, failure = iter(items), None
+            while True:
+                try:
+                    item = next(more)
+                except StopIteration:
+                    break
+                except Exception as error:
+                    failure = error
+                    break
                 waiting.append(pool.submit(copy_context().run, work, item))
                 if len(waiting) > threads:
                     yield _result(waiting.popleft())
             while waiting:
                 yield _result(waiting.popleft())
+            if failure is not None:
+                raise failure
         finally:
             for future in waiting:
                 future.cancel()

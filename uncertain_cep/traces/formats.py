@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
@@ -54,7 +55,7 @@ from uncertain_cep.traces.readers import (
 from uncertain_cep.traces.readers.json_columns import compile_trees
 from uncertain_cep.traces.readers.rolled_logs import superseded
 from uncertain_cep.traces.standard_input import spooled
-from uncertain_cep.traces.text_lines import CONTINUATION, LINE, record_blocks
+from uncertain_cep.traces.text_lines import CONTINUATION, LINE, RecordLines, record_blocks
 from uncertain_cep.traces.unpacking import unpacked
 
 __all__ = [
@@ -353,8 +354,7 @@ def read_file(
         elif kind == "parquet":
             table = finished(_read_parquet(path, needed and roots_of(needed), groups))
         elif kind == "text":
-            # Of each block no more is kept than what is asked for.
-            table = pa.concat_tables(_side_by_side(finished, _text_blocks(path, options, uses), uses))
+            table = _text_table(path, options, finished, uses)
         elif kind == "csv":
             table = finished(
                 read_csv(path, csv_columns, delimiter_of(path, options), options, trace_file.span)
@@ -364,21 +364,36 @@ def read_file(
     return _with_types(table, dict(options.types), str(path))
 
 
-def _side_by_side(
+def _text_table(
+    path: Path,
+    options: FileOptions,
     finished: Callable[[pa.Table, ExtractionUses | None], pa.Table],
-    blocks: Iterator[pa.Table],
     uses: ExtractionUses | None,
-) -> Iterator[pa.Table]:
-    """Yield the table of each block, in their order, by all cores."""
+) -> pa.Table:
+    """Return the records of a text, the table of each block ``finished`` by one of all cores.
 
-    def work(block: pa.Table) -> tuple[pa.Table, ExtractionUses | None]:
+    Of each block no more is kept than what is asked for.
+    """
+    # Who says which lines go on is not told so.
+    counts_joined = options.continuation == CONTINUATION and options.record_begin is None
+
+    def work(block: RecordLines | None) -> tuple[pa.Table, ExtractionUses | None]:
         uses_of_block = None if uses is None else ExtractionUses()
-        return finished(block, uses_of_block), uses_of_block
+        if block is None:
+            return finished(_RECORDS.empty_table(), uses_of_block), uses_of_block
+        if uses_of_block is not None and counts_joined and not block.begins.all():
+            uses_of_block.count_joined(block.further(), options.extract)
+        lines, rows = block.records()
+        return finished(pa.table([lines, pa.array(rows)], _RECORDS), uses_of_block), uses_of_block
 
-    for table, uses_of_block in in_order(reading_threads(), blocks, work):
-        if uses is not None and uses_of_block is not None:
-            uses.add(uses_of_block.told())
-        yield table
+    tables = []
+    with unpacked(path, encoding=options.encoding) as stream:
+        blocks = record_blocks(stream, options.continuation, parts=options.parts, begins=options.record_begin)
+        for table, uses_of_block in in_order(reading_threads(), chain(blocks, [None]), work):
+            if uses is not None and uses_of_block is not None:
+                uses.add(uses_of_block.told())
+            tables.append(table)
+    return pa.concat_tables(tables)
 
 
 def _numbered(table: pa.Table) -> pa.Table:
@@ -387,21 +402,6 @@ def _numbered(table: pa.Table) -> pa.Table:
 
 
 _RECORDS: Final = pa.schema([(LINE, pa.string()), pa.field(ROW, pa.int64(), metadata=IN_ORDER)])
-
-
-def _text_blocks(path: Path, options: FileOptions, uses: ExtractionUses | None) -> Iterator[pa.Table]:
-    """Yield the records of a text some at a time; none of them if there are none."""
-    # Who says which lines go on is not told so.
-    joined = None
-    if uses is not None and options.continuation == CONTINUATION and options.record_begin is None:
-        joined = partial(uses.count_joined, extract=options.extract)
-    with unpacked(path, encoding=options.encoding) as stream:
-        records = record_blocks(
-            stream, options.continuation, parts=options.parts, begins=options.record_begin, joined=joined
-        )
-        for lines, rows in records:
-            yield pa.table([lines, pa.array(rows, pa.int64())], _RECORDS)
-    yield _RECORDS.empty_table()
 
 
 def _folder_value(text: str) -> pa.Scalar:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
+from uncertain_cep.running.in_order import in_order
 from uncertain_cep.timeline.domain import TICK_METADATA, Names, lengths_in_ticks, tick_column
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.both_readings import of_both_readings
+from uncertain_cep.traces.cells import reading_threads
+from uncertain_cep.traces.chained_rows import chained, form_of
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import whole_numbers
 from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
+from uncertain_cep.traces.stamp_remarks import collected_remarks
 from uncertain_cep.traces.time_formats import TimeFormat
 from uncertain_cep.traces.time_sums import parse_sum
 from uncertain_cep.traces.uncertain_stamps import (
@@ -40,6 +45,9 @@ __all__ = [
     "warn_of_merged",
 ]
 
+_BLOCK: Final = 1 << 16
+"""Rows whose intervals one core makes at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
@@ -61,16 +69,24 @@ class Rounding:
         certain = lower == upper if keep is None else (lower == upper) & keep
         return cls(lower[certain], None if rests is None else rests[certain], floored)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Rounding]) -> Rounding:
+        """Return the rounding of all of these rows."""
+        rests = None
+        if any(part.rests is not None for part in parts):
+            rests = np.concatenate(
+                [np.zeros(len(part.ticks), np.int64) if part.rests is None else part.rests for part in parts]
+            )
+        return cls(np.concatenate([part.ticks for part in parts]), rests, sum(part.floored for part in parts))
+
 
 def merged_times(parts: Sequence[Rounding]) -> int:
     """Return how many certain times share their tick with another, different one. O(k log k)."""
     if all(part.rests is None for part in parts):
         return 0
-    ticks = np.concatenate([part.ticks for part in parts])
-    rests = np.concatenate(
-        [np.zeros(len(part.ticks), np.int64) if part.rests is None else part.rests for part in parts]
-    )
-    if not len(ticks):
+    whole = Rounding.joined(parts)
+    ticks, rests = whole.ticks, whole.rests
+    if rests is None or not len(ticks):
         return 0
     order = np.argsort(ticks, kind="stable")
     ticks, rests = ticks[order], rests[order]
@@ -118,6 +134,32 @@ class IntervalColumns:
     rounding: Rounding
     zones: Zones | None = None
     spans: SpanBounds | None = None
+
+    @property
+    def form(self) -> Any:
+        """The parts that differ between tables of one schema."""
+        return self.zones, form_of((self.clocks, self.spans))
+
+    @classmethod
+    def joined(cls, parts: Sequence[IntervalColumns]) -> IntervalColumns:
+        """Return the columns of all rows of parts of one form, of which none has probabilities."""
+        keeps = [part.keep for part in parts]
+        masks = [np.ones(len(part.lower), np.bool_) if part.keep is None else part.keep for part in parts]
+        lower, upper, clocks, spans, mask = chained(
+            [
+                (part.lower, part.upper, part.clocks, part.spans, mask)
+                for part, mask in zip(parts, masks, strict=True)
+            ]
+        )
+        return replace(
+            parts[0],
+            lower=lower,
+            upper=upper,
+            clocks=clocks,
+            keep=None if all(keep is None for keep in keeps) else mask,
+            rounding=Rounding.joined([part.rounding for part in parts]),
+            spans=spans,
+        )
 
     def of_spans(self) -> dict[str, pa.Array]:
         """Return the columns of events that last, if there are any; null for points."""
@@ -218,9 +260,38 @@ class IntervalOptions:
             warn_of_idle_unit(option, self.unit, [(name, schema.field(name).type) for name in stamps])
 
     def columns(self, table: pa.Table) -> IntervalColumns:
-        """Return the time columns of a table, as `intervals_of` would add them."""
+        """Return the time columns of a table, as `intervals_of` would add them. All cores make them."""
         grid = self.grid(table.schema)
         table = whole_numbers(table, self.uncertainty.stamps(self.time))
+        of_blocks = self._of_blocks(table, grid)
+        return self._of_rows(table, grid) if of_blocks is None else of_blocks
+
+    def _of_blocks(self, table: pa.Table, grid: Grid) -> IntervalColumns | None:
+        """Return the columns of blocks of rows, side by side.
+
+        None if that is of no use, or if rows may depend on each other, as what is said of them does: of
+        faults, leap seconds, probabilities, whose number is limited, and lengths of no whole ticks.
+        """
+        threads = reading_threads()
+        if threads < 2 or table.num_rows <= _BLOCK or (self.format is not None and self.format.by_rows):
+            return None
+
+        def made(start: int) -> IntervalColumns | None:
+            with collected_remarks() as remarks, suppress(TraceError, OptionError):
+                columns = self._of_rows(table.slice(start, _BLOCK), grid)
+                is_plain = not remarks and columns.pmf is None and not columns.rounding.floored
+                return columns if is_plain else None
+            return None
+
+        parts: list[IntervalColumns] = []
+        with closing(in_order(threads, range(0, table.num_rows, _BLOCK), made)) as blocks:
+            for part in blocks:
+                if part is None or (parts and part.form != parts[0].form):
+                    return None
+                parts.append(part)
+        return IntervalColumns.joined(parts)
+
+    def _of_rows(self, table: pa.Table, grid: Grid) -> IntervalColumns:
         stamps = Stamps(table, self.time, self.unit, grid, self.format)
         intervals = self.uncertainty.intervals(stamps)
         if stamps.seen.twice:

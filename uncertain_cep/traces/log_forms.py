@@ -102,7 +102,8 @@ def _records(
     """Return the records that a file begins with."""
     with naming_file(path), unpacked(path, encoding=encoding) as stream:
         blocks: list[pa.Array] = []
-        for records, _ in record_blocks(stream, continuation, begins=begins):
+        for block in record_blocks(stream, continuation, begins=begins):
+            records, _ = block.records()
             blocks.append(records)
             if sum(map(len, blocks)) >= _MOST_RECORDS:
                 break

@@ -193,6 +193,26 @@ class StampTexts:
         self.length[rows] = 10 ** (9 - places) if places else UNIT_NANOSECONDS[last]
         self.good[rows] = good
 
+    def turn(self, places: IntArray) -> bool:
+        """Tell whether the day or the year changes between rows that have the stamps at places, (n,).
+
+        It does so where stamps tell none, and go back or forth by more than half of one.
+        """
+        usable = self.good & ~self.number
+        dayless = usable & (self.day < 0)
+        yearless = usable & ~dayless & (self.year < 0)
+        for rows, values, period in ((dayless, self.within, _DAY), (yearless, self._rough_days, 372)):
+            if rows.any():
+                steps = np.diff(values[places[rows[places]]])
+                if (np.abs(steps) > period // 2).any():
+                    return True
+        return False
+
+    @property
+    def _rough_days(self) -> IntArray:
+        """The days of stamps, (n,) int64, as if each month had 31."""
+        return (self.month - 1) * 31 + self.day
+
     def complete(self, base: str | None, *, fixed: bool) -> str | None:
         """Make counts of what is told, and of the base where the year, or the day, is not.
 
@@ -210,8 +230,7 @@ class StampTexts:
         dated = rows[self.day[rows] >= 0]
         yearless = dated[self.year[dated] < 0]
         if len(yearless):
-            rough = (self.month[yearless] - 1) * 31 + self.day[yearless]
-            turns = _turns(rough, 372, fixed=fixed)
+            turns = _turns(self._rough_days[yearless], 372, fixed=fixed)
             self.year[yearless] = int((base or "1970")[:4]) + turns
             if (np.diff(turns) < 0).any():
                 said = _turned("year", turns, self.year[yearless])

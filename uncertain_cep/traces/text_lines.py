@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -14,11 +15,13 @@ import pyarrow.compute as pc
 from confidence.parsing.finding import copy_spans
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.running.compiling import compiled_for_reading
+from uncertain_cep.running.in_order import in_order
 from uncertain_cep.traces.bounded import LONGEST_LINE
+from uncertain_cep.traces.cells import reading_threads
 from uncertain_cep.traces.faulty_rows import BoolArray
 from uncertain_cep.traces.searching import fitting
 
-__all__ = ["CONTINUATION", "LINE", "record_blocks"]
+__all__ = ["CONTINUATION", "LINE", "RecordLines", "record_blocks"]
 
 LINE: Final = "line"
 """The column that has a record of a text file."""
@@ -39,98 +42,139 @@ _NEWLINE, _RETURN = b"\n\r"
 _SPACES: Final = np.isin(np.arange(256), list(b"\t\n\f\r "))
 _WORDS: Final = np.isin(np.arange(256), list(b"_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
 
-_BLOCK: Final = 2**23
+_BLOCK: Final = 2**21
+"""Bytes of a text that one core cuts at once."""
 _MOST_JOINED: Final = 100_000
 """Lines of one record: a file without any beginning of one is not a single record."""
 
 
-_OPEN: Final = r"^\S+ (?:stdout|stderr) P"
-_OPEN_MARK: Final = re.compile(rb" std(?:out|err) P")
+_OPEN_MARKS: Final = (b" stdout P", b" stderr P")
+"""One of these is in each line that is a part, but not the last one, of its record."""
 _PART: Final = re.compile(r"\S+ (stdout|stderr) ([FP])(?::\S+)? ?")
 
 
-def record_blocks(
-    stream: Any,
-    continuation: str | None,
-    *,
-    parts: bool = False,
-    begins: str | None = None,
-    joined: Callable[[pa.Array], None] | None = None,
-) -> Iterator[tuple[pa.Array, Any]]:
-    """Yield the records of a text, and the number of the line that each begins with, (n,) int64 from 0.
+@dataclass(frozen=True, slots=True)
+class RecordLines:
+    """The lines of some records.
 
-    A line on which ``continuation`` is found goes on with the record before it, behind a line break (None:
-    no line does), and is given to ``joined``. Where ``begins`` is an expression, all lines go on on which it
-    is not found. With ``parts`` those that P marks go on in the next line of their stream. A TraceError,
-    without the file's name, says that the text is no UTF-8, or a line too long.
+    ``begins``, (n,) bool, tells which begin a record, as the first one does; ``first`` is its number in the
+    file, from 0. With ``parts`` records are written in parts that may have to be put together.
     """
 
-    def whole(lines: pa.Array, begin: Any, first: int) -> tuple[pa.Array, Any]:
-        if joined is not None and not begin.all():
-            joined(lines.filter(pa.array(~begin)))
-        return _joined(lines, begin, first, parts)
+    lines: pa.Array
+    begins: BoolArray
+    first: int
+    parts: bool = False
 
-    kept = pa.array([], pa.string())
-    kept_from = 0
-    for lines, first in _line_blocks(stream):
-        if not len(kept) and not len(lines):
-            return
-        block = pa.concat_arrays([kept, lines]) if len(kept) else lines
-        begin = np.ones(len(block), np.bool_)
+    def behind(self, before: RecordLines | None) -> RecordLines:
+        """Return these lines behind those before, of which the first begins a record."""
+        if before is None:
+            begins = self.begins.copy()
+            begins[:1] = True
+            return replace(self, begins=begins)
+        begins = np.append(before.begins, self.begins)
+        begins[0] = True
+        lines = pa.concat_arrays([before.lines, self.lines])
+        return RecordLines(lines, begins, before.first, self.parts or before.parts)
+
+    def split(self, at: int) -> tuple[RecordLines, RecordLines]:
+        """Return the lines up to, but without, one that begins a record, and the others."""
+        ends = slice(None, at), slice(at, None)
+        lines = self.lines.slice(0, at), self.lines.slice(at)
+        head, tail = (
+            replace(self, lines=some_lines, begins=self.begins[end])
+            for some_lines, end in zip(lines, ends, strict=True)
+        )
+        return head, replace(tail, first=self.first + at)
+
+    def further(self) -> pa.Array:
+        """Return the lines that go on with those before."""
+        return self.lines.filter(pa.array(~self.begins))
+
+    def records(self) -> tuple[pa.Array, Any]:
+        """Return the records, and the number of the line that each begins with, (n,) int64."""
+        lines, numbers = self.lines, np.flatnonzero(self.begins)
+        if len(numbers) < len(lines):
+            offsets = pa.array(np.append(numbers, len(lines)), pa.int32())
+            lines = pc.binary_join(pa.ListArray.from_arrays(offsets, lines), "\n")
+        if self.parts:
+            lines, numbers = _whole(lines, numbers)
+        return lines, numbers + self.first
+
+
+def record_blocks(
+    stream: Any, continuation: str | None, *, parts: bool = False, begins: str | None = None
+) -> Iterator[RecordLines]:
+    """Yield the records of a text, many at a time. All cores cut them.
+
+    A line on which ``continuation`` is found goes on with the record before it, behind a line break (None:
+    no line does). Where ``begins`` is an expression, all lines go on on which it is not found. With ``parts``
+    those that P marks go on in the next line of their stream. A TraceError, without the file's name, says
+    that the text is no UTF-8, or a line too long.
+    """
+
+    def cut(piece: tuple[bytes, int]) -> RecordLines:
+        text, first = piece
+        _check_utf8(text, first)
+        lines = _lines(text)
+        begin = np.ones(len(lines), np.bool_)
         if begins is not None:
-            begin = np.array(pc.match_substring_regex(block, begins))
+            begin = np.array(pc.match_substring_regex(lines, begins))
         elif continuation is not None:
-            begin = ~_found_in(block, continuation)
-        begin[0] = True
-        if not len(lines):
-            yield whole(block, begin, kept_from)
-            return
-        start = first - len(kept)
-        last = int(np.flatnonzero(begin)[-1])
-        if parts:
-            last = _first_open(block, last)
-        if len(block) - last > _MOST_JOINED:
+            begin = ~_found_in(lines, continuation)
+        return RecordLines(lines, begin, first, parts and any(mark in text for mark in _OPEN_MARKS))
+
+    kept: RecordLines | None = None
+    for lines in in_order(reading_threads(), _pieces(stream), cut):
+        block = lines.behind(kept)
+        last = int(np.flatnonzero(block.begins)[-1])
+        if block.parts:
+            last = _first_open(block.lines, last)
+        if len(block.lines) - last > _MOST_JOINED:
             raise TraceError(
                 TraceFault(
                     f"more than {_MOST_JOINED:,} lines belong to one record: correct continuation",
-                    row=start + last + 1,
+                    row=block.first + last + 1,
                 )
             )
+        whole, kept = block.split(last)
         if last:
-            yield whole(block.slice(0, last), begin[:last], start)
-        kept, kept_from = block.slice(last), start + last
+            yield whole
+    if kept is not None:
+        yield kept
 
 
-def _line_blocks(stream: Any) -> Iterator[tuple[pa.Array, int]]:
-    """Yield lines, and the number of the first of them; none at last."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
+def _pieces(stream: Any) -> Iterator[tuple[bytes, int]]:
+    """Yield whole lines, some at a time, and the number of the first of them."""
     unfinished, count, begun = b"", 0, False
     while True:
         data: bytes = stream.read(_BLOCK)
         while not begun and len(data) < len(codecs.BOM_UTF8) and (more := stream.read(_BLOCK)):
             data += more
-        pending: bytes = decoder.getstate()[0]
-        if pending or not data.isascii():
-            try:
-                decoder.decode(data, not data)
-            except UnicodeDecodeError as error:
-                row = count + 1 + (pending + data).count(b"\n", 0, error.start)
-                raise TraceError(TraceFault("its text is not UTF-8: convert the file", row=row)) from None
         text = unfinished + data
         text = text if begun else text.removeprefix(codecs.BOM_UTF8)
         begun = True
         end = text.rfind(b"\n") + 1 if data else len(text)
         unfinished = text[end:]
-        lines = _lines(text[:end])
+        if end:
+            yield text[:end], count
+            count += text.count(b"\n", 0, end)
         if len(unfinished) > LONGEST_LINE and _letters(unfinished) > LONGEST_LINE:
             message = f"the line is longer than {LONGEST_LINE:,} characters, the most that is read"
-            raise TraceError(TraceFault(message, row=count + len(lines) + 1))
-        if len(lines):
-            yield lines, count
-            count += len(lines)
+            raise TraceError(TraceFault(message, row=count + 1))
         if not data:
-            yield lines[:0], count
             return
+
+
+def _check_utf8(text: bytes, before: int) -> None:
+    """Refuse, by a TraceError, lines that are no UTF-8; so many stand before them."""
+    if text.isascii():
+        return
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        row = before + 1 + text.count(b"\n", 0, error.start)
+        raise TraceError(TraceFault("its text is not UTF-8: convert the file", row=row)) from None
 
 
 def _letters(text: bytes) -> int:
@@ -181,29 +225,9 @@ def _found_in(lines: pa.Array, continuation: str) -> BoolArray:
     return fits
 
 
-def _joined(lines: pa.Array, begins: Any, first: int, parts: bool) -> tuple[pa.Array, Any]:
-    numbers = np.flatnonzero(begins)
-    if len(numbers) < len(lines):
-        offsets = pa.array(np.append(numbers, len(lines)), pa.int32())
-        lines = pc.binary_join(pa.ListArray.from_arrays(offsets, lines), "\n")
-    if parts:
-        lines, numbers = _whole(lines, numbers)
-    return lines, numbers + first
-
-
-def _has_open(lines: pa.Array) -> bool:
-    """Tell whether a line is a part that is not the last one of its record."""
-    data = lines.buffers()[2] or b""
-    if _OPEN_MARK.search(data) is None:
-        return False
-    return bool(pc.any(pc.match_substring_regex(lines, _OPEN)).as_py())
-
-
 def _first_open(lines: pa.Array, last: int) -> int:
     """Return the first line of the records that may go on; the last one of the block begins at ``last``."""
     opened: dict[str, int] = {}
-    if not _has_open(lines):
-        return last
     for number, line in enumerate(lines.slice(0, last).to_pylist()):
         if (part := _PART.match(line)) is not None:
             if part[2] == "P":
@@ -215,8 +239,6 @@ def _first_open(lines: pa.Array, last: int) -> int:
 
 def _whole(records: pa.Array, numbers: Any) -> tuple[pa.Array, Any]:
     """Return records with their parts put together."""
-    if not _has_open(records):
-        return records, numbers
     whole: list[str] = []
     begun: dict[str, int] = {}
     kept = []

@@ -265,12 +265,17 @@ class TimeFormat:
         encoded = text.dictionary_encode().combine_chunks()
         if not 0 < 2 * len(encoded.dictionary) <= len(text):
             stamps = self._parsed(text, present)
-        else:
-            # Many lines of a log have one stamp. The last of the distinct ones is null.
-            distinct = pa.chunked_array([encoded.dictionary, pa.nulls(1, text.type)])
-            stamps = self._parsed(distinct, np.arange(len(distinct)) < len(encoded.dictionary))
-            stamps = stamps.take(np.asarray(encoded.indices.fill_null(len(encoded.dictionary))))
-        return stamps, stamps.complete(self.base, fixed=self.fixed)
+            return stamps, stamps.complete(self.base, fixed=self.fixed)
+        # Many lines of a log have one stamp. The last of the distinct ones is null.
+        distinct = pa.chunked_array([encoded.dictionary, pa.nulls(1, text.type)])
+        stamps = self._parsed(distinct, np.arange(len(distinct)) < len(encoded.dictionary))
+        places = np.asarray(encoded.indices.fill_null(len(encoded.dictionary)))
+        if not self.fixed and stamps.turn(places):
+            stamps = stamps.take(places)
+            return stamps, stamps.complete(self.base, fixed=False)
+        # Without a turn a stamp means the same in every row.
+        stamps.complete(self.base, fixed=True)
+        return stamps.take(places), None
 
     def _parsed(self, text: pa.ChunkedArray, present: BoolArray) -> StampTexts:
         """Read each text by the first format that fits it."""

@@ -6,7 +6,7 @@ import codecs
 import io
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.running.compiling import compiled_for_reading, spent_reading
+from uncertain_cep.running.in_order import in_order
 from uncertain_cep.traces.arrow_files import python_file
 from uncertain_cep.traces.bounded import (
     CSV_BLOCKS,
@@ -25,6 +26,7 @@ from uncertain_cep.traces.bounded import (
     UnreadableLineError,
     straddles,
 )
+from uncertain_cep.traces.cells import reading_threads
 from uncertain_cep.traces.documents import json_lines
 from uncertain_cep.traces.file_options import FileOptions
 from uncertain_cep.traces.flat_json import flat_table
@@ -38,8 +40,8 @@ from uncertain_cep.traces.unpacking import unpacked
 
 __all__ = ["JSON_BLOCK", "first_names", "json_table", "read_json"]
 
-JSON_BLOCK: Final = 1 << 26
-"""Bytes of a file that are in memory at a time; docs/traces.md names them."""
+JSON_BLOCK: Final = 1 << 23
+"""Bytes of a file that are parsed at once; a few such blocks are in memory, which docs/traces.md names."""
 
 _PIECE: Final = 1 << 20
 
@@ -120,13 +122,12 @@ def _joined(
     """
     long = LongNumbers()
     tables = _parsed(blocks, text_fields(texts), roots, as_text, long)
+    # Numbers and text in one field are told before numbers become text.
+    types = _types_of(tables.values())
     if more := long.as_text(declared_texts).difference(as_text):
         as_text = more.union(as_text)
         tables = _parsed(blocks, text_fields(texts), roots, as_text, long)
-    types: dict[str, pa.DataType] = {}
-    for table in tables.values():
-        for field in table.schema:
-            types[field.name] = wider_type(types.get(field.name, pa.null()), field.type, field.name)
+        types = _types_of(tables.values())
     types_of_blocks = {
         number: wide
         for number, table in tables.items()
@@ -145,6 +146,15 @@ def _joined(
     return with_marks(whole, as_text)
 
 
+def _types_of(tables: Iterable[pa.Table]) -> dict[str, pa.DataType]:
+    """Return the types that hold the values of the columns of all tables."""
+    types: dict[str, pa.DataType] = {}
+    for table in tables:
+        for field in table.schema:
+            types[field.name] = wider_type(types.get(field.name, pa.null()), field.type, field.name)
+    return types
+
+
 def _parsed(
     blocks: Callable[[], Iterator[bytes]],
     fields: Sequence[pa.Field],
@@ -154,16 +164,25 @@ def _parsed(
     numbers: Collection[int] | None = None,
 ) -> dict[int, pa.Table]:
     """Return the rows of blocks of lines: of those with these ``numbers`` (None: of all)."""
+
+    def parsed(numbered: tuple[int, bytes]) -> tuple[int, bytes, pa.Table]:
+        number, block = numbered
+        lines = with_text(block, as_text) if as_text else block
+        return number, lines, json_table(lines, fields)
+
+    numbered_blocks = (
+        (number, block)
+        for number, block in enumerate(blocks())
+        if (numbers is None or number in numbers) and _holds_something(block)
+    )
     tables: dict[int, pa.Table] = {}
-    for number, block in enumerate(blocks()):
-        if (numbers is None or number in numbers) and _holds_something(block):
-            lines = with_text(block, as_text) if as_text else block
-            tables[number] = json_table(lines, fields)
-            long.learn(number, lines, tables[number])
-            if roots is not None and (numbers is not None or len(tables) > 1):
-                for place in {min(tables), number}:
-                    names = [name for name in tables[place].column_names if name in roots]
-                    tables[place] = tables[place].select(names)
+    for number, lines, table in in_order(reading_threads(), numbered_blocks, parsed):
+        tables[number] = table
+        long.learn(number, lines, table)
+        if roots is not None and (numbers is not None or len(tables) > 1):
+            for place in {min(tables), number}:
+                names = [name for name in tables[place].column_names if name in roots]
+                tables[place] = tables[place].select(names)
     if not tables:
         raise TraceError("the file is empty: one JSON object a line is expected")
     return tables

@@ -247,6 +247,12 @@ def test_json_lines_in_blocks_of_any_size(
     in_blocks_and_whole(tmp_path_factory.mktemp("json") / "t.jsonl", lines, columns, options)
 
 
+def test_a_date_behind_a_block_of_a_number_beyond_64_bits_is_a_fault(tmp_path: Path) -> None:
+    lines = [f'{{"a": {2**70}, "b": "{"x" * 64}"}}\n', '{"a": "2024-05-31"}\n']
+    in_blocks_and_whole(tmp_path / "t.jsonl", lines, None, FileOptions())
+    assert "it holds text, but a number in row 1" in said_of(tmp_path / "t.jsonl", None)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ROWS)
 def test_of_a_long_table_no_more_is_held_than_asked_for(tmp_path: Path, name: str) -> None:

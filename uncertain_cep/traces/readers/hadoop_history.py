@@ -12,11 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.running.in_order import in_order
+from uncertain_cep.traces.cells import reading_threads
 from uncertain_cep.traces.readers.event_columns import chunks
 from uncertain_cep.traces.readers.hadoop_events import (
     ATTRIBUTES,
     NOTHING,
     WIDTH,
+    hadoop_batch,
     hadoop_batches,
     host_of,
     hosts_of,
@@ -54,18 +57,18 @@ def events(source: Source) -> Iterator[pa.RecordBatch]:
     Jobs and tasks have the stamps of the JobTracker, attempts those of the TaskTracker that ran them, with
     the ends of shuffle and sort. Fields are the keys of a record.
     """
-    yield from hadoop_batches(source, _columns(source))
 
+    def read(lines: tuple[int, bytes]) -> tuple[int, bytes, pa.RecordBatch | None]:
+        columns = None if source.fields else _split(lines[1])
+        return *lines, None if columns is None else hadoop_batch(source, columns)
 
-def _columns(source: Source) -> Iterator[Sequence[Any]]:
     histories = _Histories()
-    for before, text in _blocks(source):
-        columns = None if source.fields else _split(text)
-        if columns is None:
+    for before, text, batch in in_order(reading_threads(), _blocks(source), read):
+        if batch is None:
             records = histories.records(numbered_lines(text, before))
-            yield from chunks(_phases(source.fields, records), WIDTH)
+            yield from hadoop_batches(source, chunks(_phases(source.fields, records), WIDTH))
         else:
-            yield columns
+            yield batch
 
 
 def _blocks(source: Source) -> Iterator[tuple[int, bytes]]:

@@ -208,7 +208,7 @@ def read_events(
         for table in event_blocks(name, stream, path, columns)
     ]
     further = sorted({column for table in tables for column in table.column_names}.difference(event_columns))
-    events = pa.concat_tables([table.select(event_columns) for table in tables]).combine_chunks()
+    events = pa.concat_tables([table.select(event_columns) for table in tables])
     for column in further:
         pieces = [
             table.column(column) if column in table.column_names else pa.nulls(table.num_rows)

@@ -36,8 +36,8 @@ class BucketedEvaluation(SlicedEvaluation):
 
     def __init__(self, plan: EvaluationPlan, schema: pa.Schema, slice_length: int) -> None:
         super().__init__(plan, schema, slice_length)
-        assert plan.bound.every is not None
-        self._every = plan.bound.every
+        assert plan.bound.buckets is not None
+        self._buckets = plan.bound.buckets
         self._begin = NEVER
         self._earliest = EVER
 
@@ -50,13 +50,12 @@ class BucketedEvaluation(SlicedEvaluation):
 
     def _final(self, safe: int) -> tuple[int, int]:
         """Return where the buckets that are final begin and end, ticks."""
-        end = EVER if safe == EVER else (safe - self._reach) // self._every * self._every
-        return max(self._begin, self._earliest // self._every * self._every), end
+        end = EVER if safe == EVER else self._buckets.begun(safe - self._reach)
+        return max(self._begin, self._buckets.begun(self._earliest)), end
 
     def earliest_end(self, safe: int) -> int:
         """Return a tick before which no bucket to come begins."""
-        every = self._every
-        return min(safe // every * every, max(self._begin, self._earliest // every * every))
+        return min(self._buckets.begun(safe), max(self._begin, self._buckets.begun(self._earliest)))
 
     def is_due(self, safe: int) -> bool:
         """Return whether :meth:`advance` would do anything."""

@@ -23,6 +23,8 @@ Int64 = npt.NDArray[np.int64]
 _DAY: Final = UNIT_NANOSECONDS["d"]
 _LAST_DAY: Final = (date(2037, 12, 31) - date(1970, 1, 1)).days
 """The common part of the lengths of days is looked for up to here, as far as it is known."""
+_LAST_MOMENT: Final = 2**63 - 1 - 1000 * _DAY
+"""Nanoseconds since 1970 so far before the last ones that buckets around them can be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,14 @@ class Buckets:
     def start(self, number: Int64) -> Int64:
         """Return the first tick of buckets, (n,) int64, by their numbers."""
         return number * self.every if self.days is None else self.days.start(number)
+
+    def begun(self, tick: int) -> int:
+        """Return when the bucket of a tick begins; of a tick that no clock shows, the tick."""
+        if self.days is None:
+            return tick // self.every * self.every
+        if abs(tick) > _LAST_MOMENT // self.days.tick:
+            return tick
+        return int(self.start(self.number(np.array([tick])))[0])
 
 
 @lru_cache(maxsize=16)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 import uncertain_cep as uc
 from benchmarks.figures import Options, Results, at_least, at_most
+from benchmarks.readers import measure_cores
 from benchmarks.timing import take_turns
 from benchmarks.workload import THREE, Stream, sequence_query
 from uncertain_cep.running.threads import _TaskQueue, available_cores, side_by_side
@@ -155,4 +156,5 @@ def measure(options: Options) -> Results:
             f"two threads, one {slowness:g} times as slow: share of what both could do", min(shares), "",
             at_least(target), (), f"{shares[0]:.2f}, and {shares[1]:.2f} if it is the caller's",
         )  # fmt: skip
+    measure_cores(results, options, cores)
     return results

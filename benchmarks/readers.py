@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final
+
+import pyarrow as pa
 
 import uncertain_cep as uc
 from benchmarks.figures import Options, Results, at_least
 from benchmarks.reader_peers import peers_of
 from benchmarks.timing import pin_to_one_core, take_turns
 
-__all__ = ["measure"]
+__all__ = ["measure", "measure_cores"]
 
 _EVENTS: Final = 200_000
 _BEGIN: Final = 1_700_000_000_000
@@ -178,3 +181,34 @@ def measure(options: Options) -> Results:
                 )
             path.unlink()
     return results
+
+
+def _rows(path: Path, schema: Path | None, kind: str | None, threads: int) -> int:
+    before = pa.cpu_count()
+    # Readers have no more threads than Arrow.
+    pa.set_cpu_count(threads)
+    try:
+        return len(uc.read_traces(path, schema, format=kind, tick="1ms" if kind else None))
+    finally:
+        pa.set_cpu_count(before)
+
+
+def measure_cores(results: Results, options: Options, cores: int) -> None:
+    """Measure how much faster each format is read by all cores than by one, by the fastest rounds.
+
+    On a machine that does something else at the same time the ratio is too low.
+    """
+    with TemporaryDirectory(prefix="uncertain-cep-") as folder:
+        for name in (*FORMATS, *LOGS, *TABLES):
+            path, schema = _written(name, Path(folder), options.events(5 * _EVENTS))
+            read = partial(_rows, path, schema, name if name in FORMATS else None)
+            timings = take_turns(
+                {"one": partial(read, 1), "all": partial(read, cores)}, options.rounds, settled=True
+            )
+            one, all_cores = (min(timings[each].wall) for each in ("one", "all"))
+            results.add(
+                f"read {name}: {cores} cores to one", one / all_cores, "x",
+                at_least(1.7) if cores == 2 else None, (),
+                f"{one:.3f} s and {all_cores:.3f} s, and {median(timings['all'].cpu):.3f} s of processors",
+            )  # fmt: skip
+            path.unlink()

@@ -21,6 +21,7 @@ from uncertain_cep.reporting.comparison import stamps_of
 from uncertain_cep.reporting.gathered import SPOILING_SHOWN, Answer, Moments, ReportRequest, TraceFacts
 from uncertain_cep.reporting.in_words import title_of, words_of, words_of_groups
 from uncertain_cep.reporting.match_factors import Steps
+from uncertain_cep.reporting.metric_thresholds import thresholds_of
 from uncertain_cep.reporting.nearby import bounds_of_spans, lane_of
 from uncertain_cep.reporting.occurrences import Occurrences
 from uncertain_cep.results.pictures import Pictures
@@ -107,6 +108,7 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         "compared": answer.in_raw,
         "raw": answer.raw if answer.in_raw is None else answer.raw | {"stamped": answer.trace.stamped},
         "events": events,
+        "thresholds": [one._asdict() for one in thresholds_of(plan, answer.table.schema)],
         "lane": lane_of(plan, answer.table.schema),
         "plan": answer.explained,
         "assumed": _assumed(request, plan, answer.trace),

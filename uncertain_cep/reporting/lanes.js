@@ -3,7 +3,7 @@
 function makeLanes(tools, facts, sets) {
   const { make, draw, time, length, when, column, typeOf, stampOf, spanOf, axis, clock, stamped } = tools;
   const LEVELS = "0123456789abcdefghijklmnopqrstuvwxyz";
-  const ROW = 40, HEAD = 22, TALL = 26, THIN = 13, STEP = 1.6, LEAST_TICKS = 3, LINES = 6;
+  const ROW = 40, HEAD = 22, TALL = 26, THIN = 13, CHART = 64, STEP = 1.6, LEAST_TICKS = 3, LINES = 6;
   const events = facts.events;
   const lanes = events.attributes.find((one) => one.name === facts.lane);
   let drawings = 0;
@@ -37,9 +37,31 @@ function makeLanes(tools, facts, sets) {
     }
     return lines.map((one) => one.places);
   }
-  function laidOut(rows, beside, low, high) {
+  // A metric is a series if its periods do not overlap: of each lane, those of one type and attribute.
+  function seriesOf(rows, near) {
+    const series = [], members = rows.filter((row) => !row.spoiling).map((row) => row.place);
+    for (const rule of facts.thresholds) {
+      const attribute = events.attributes.find((one) => one.name === rule.attribute);
+      for (const row of rows.filter((one) => !one.spoiling && one.label.split("[")[0] === rule.variable)) {
+        const lane = laneOf(row.place), type = typeOf(row.place);
+        const same = series.find((one) => one.lane === lane && one.type === type && one.attribute === rule.attribute);
+        const line = { operator: rule.operator, value: rule.value };
+        if (same) {
+          if (!same.lines.some((one) => one.operator === line.operator && one.value === line.value)) same.lines.push(line);
+          continue;
+        }
+        const places = [...new Set([...members, ...near])].filter((place) => typeOf(place) === type && laneOf(place) === lane && typeof attribute.values[place] === "number");
+        places.sort((a, b) => events.lower[a] - events.lower[b]);
+        const disjoint = places.every((place, k) => !k || events.lower[place] >= events.upper[places[k - 1]]);
+        if (places.length > 1 && disjoint) series.push({ lane, type, attribute: rule.attribute, values: attribute.values, places, members, lines: [line] });
+      }
+    }
+    return series;
+  }
+  const laneOf = (place) => (lanes ? lanes.values[place] : null);
+  const short = (value) => (Math.abs(value) >= 1e5 ? value.toExponential(2).replace("e+", "e") : String(+value.toPrecision(4)));
+  function laidOut(rows, beside, metrics, low, high) {
     const groups = new Map();
-    const laneOf = (place) => (lanes ? lanes.values[place] : null);
     const into = (place, kind, row) => {
       const key = String(laneOf(place));
       if (!groups.has(key)) groups.set(key, { name: laneOf(place), rows: [], beside: [] });
@@ -52,10 +74,12 @@ function makeLanes(tools, facts, sets) {
     for (const group of groups.values()) {
       const top = y;
       if (lanes) y += HEAD;
+      const charts = metrics.filter((one) => one.lane === group.name);
       const placed = group.rows.map((row) => ({ ...row, y: (y += ROW) - ROW }));
       const lines = packed(group.beside, low, high).map((places) => ({ places, y: (y += THIN) - THIN }));
       if (lines.length) y += 4;
-      parts.push({ name: group.name, top, height: y - top, rows: placed, lines });
+      const drawn = charts.map((one) => ({ ...one, y: (y += CHART) - CHART }));
+      parts.push({ name: group.name, top, height: y - top, rows: placed, lines, charts: drawn });
     }
     return { parts, height: y };
   }
@@ -94,6 +118,7 @@ function makeLanes(tools, facts, sets) {
     const margin = Math.max((Math.max(...times) + 1 - Math.min(...times)) * 0.04, 0.5);
     const full = { low: Math.min(...times) - margin, high: Math.max(...times) + 1 + margin };
     const view = { ...full, beside: false };
+    const metrics = seriesOf(rows, near.places);
     const top = 26, clip = `lanes-${(drawings += 1)}`;
     let width, left, right, letters;
     function fit(room) {
@@ -111,7 +136,7 @@ function makeLanes(tools, facts, sets) {
     const x = (tick) => left + ((tick - view.low) / (view.high - view.low)) * (right - left);
 
     function paint() {
-      const { parts, height } = laidOut(rows, view.beside ? near.places : [], full.low, full.high);
+      const { parts, height } = laidOut(rows, view.beside ? near.places : [], metrics, full.low, full.high);
       const inside = draw("g", { "clip-path": `url(#${clip})` });
       picture.style.maxWidth = `${width}px`;
       picture.setAttribute("viewBox", `0 0 ${width} ${top + height + 38}`);
@@ -130,6 +155,7 @@ function makeLanes(tools, facts, sets) {
       for (const part of parts) {
         if (lanes) picture.append(draw("text", { class: "head", x: 6, y: top + part.top + 15 }, part.name === null ? `no ${facts.lane}` : `${facts.lane} ${part.name}`));
         for (const row of part.rows) oneRow(picture, inside, row, top + row.y);
+        for (const chart of part.charts) stepLine(picture, inside, chart, top + chart.y);
         part.lines.forEach((line, k) => {
           if (!k) picture.append(draw("text", { class: "dim", x: 6, y: top + line.y + 11 }, "nearby"));
           for (const place of line.places) inside.append(nearbyMark(place, top + line.y));
@@ -156,6 +182,33 @@ function makeLanes(tools, facts, sets) {
       if (events.stamp[row.place] !== null && !row.spoiling) {
         const at = x(events.stamp[row.place] + 0.5);
         inside.append(draw("path", { class: "stamp", d: `M${at} ${upper + TALL / 2 - 7}l6 7l-6 7l-6 -7z` }, draw("title", {}, `stamp ${when(events.stamp[row.place])}`)));
+      }
+    }
+    function stepLine(outside, inside, chart, y) {
+      const numbers = [...chart.places.map((place) => chart.values[place]), ...chart.lines.map((line) => line.value)];
+      const [least, most] = [Math.min(...numbers), Math.max(...numbers)], wide = most - least || 1;
+      const high = (value) => y + CHART - 10 - ((value - least) / wide) * (CHART - 22);
+      let path = "";
+      chart.places.forEach((place, k) => {
+        const [from, to] = [x(events.lower[place]), x(events.upper[place] + 1)], at = high(chart.values[place]);
+        // Where a period is missing, the line has a gap.
+        const joins = k && events.lower[place] <= events.upper[chart.places[k - 1]] + 1;
+        path += `${joins ? "V" : `M${from} `}${at}H${to}`;
+      });
+      const said = chart.places.map((place) => `${short(chart.values[place])} from ${when(events.lower[place])} to ${when(events.upper[place])}`);
+      outside.append(draw("text", { class: "dim", x: 6, y: y + CHART / 2 + 5 }, cut(`${chart.type} ${chart.attribute}`, letters)),
+        draw("text", { class: "dim", x: left - 6, y: high(most) + 4, "text-anchor": "end" }, short(most)),
+        least === most ? "" : draw("text", { class: "dim", x: left - 6, y: high(least) + 4, "text-anchor": "end" }, short(least)));
+      for (const line of chart.lines) {
+        inside.append(draw("line", { class: "threshold", x1: left, x2: right, y1: high(line.value), y2: high(line.value) },
+          draw("title", {}, `${chart.attribute} ${line.operator} ${short(line.value)}`)));
+        outside.append(draw("text", { class: "dim threshold-name", x: right - 2, y: high(line.value) - 3, "text-anchor": "end" }, `${line.operator} ${short(line.value)}`));
+      }
+      inside.append(draw("path", { class: "metric", d: path }, draw("title", {}, `${chart.type} ${chart.attribute}: ${said.join("; ")}`)));
+      for (const place of chart.places.filter((one) => chart.members.includes(one))) {
+        const at = high(chart.values[place]);
+        inside.append(draw("line", { class: "metric member", x1: x(events.lower[place]), x2: x(events.upper[place] + 1), y1: at, y2: at },
+          draw("title", {}, `${named(place)}: ${short(chart.values[place])}`)));
       }
     }
     function nearbyMark(place, y) {

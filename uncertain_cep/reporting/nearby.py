@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.candidates.span_times import with_ends
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.reporting.metric_thresholds import thresholds_of
 from uncertain_cep.reporting.true_answers import codes_of_keys
 from uncertain_cep.results.pictures import Pictures
 
@@ -79,8 +80,8 @@ def nearby_events(plan: EvaluationPlan, table: pa.Table, pictures: Pictures, cou
     """Return the events around the first of some matches, as long as a page has room for them.
 
     They can have happened between the first possible and the last possible time of any event of the match,
-    and are of one of its lanes. Events of types of the pattern go before the others; where there are too
-    many, every other one of them is left out, or more.
+    and are of one of its lanes. Events that are measured by a threshold go first, then those of types of the
+    pattern; where there are too many, every other one of them is left out, or more.
 
     Parameters
     ----------
@@ -107,6 +108,11 @@ def nearby_events(plan: EvaluationPlan, table: pa.Table, pictures: Pictures, cou
     of_pattern = np.asarray(pc.is_in(table.column(names.type).cast(pa.string()), types))
     # A component of no type takes any.
     of_pattern |= any(not part.types for part in plan.components)
+    measured = pa.array(
+        sorted({kind for one in thresholds_of(plan, table.schema) for kind in one.types}), pa.string()
+    )
+    rank = np.where(of_pattern, 1, 2)
+    rank[np.asarray(pc.is_in(table.column(names.type).cast(pa.string()), measured))] = 0
     around: list[Nearby] = []
     seen: set[int] = set()
     for members, spoiling in _rows_of_matches(pictures, min(count, MATCHES)):
@@ -115,8 +121,10 @@ def nearby_events(plan: EvaluationPlan, table: pa.Table, pictures: Pictures, cou
         rows = order[begin : int(np.searchsorted(lower[order], high, side="right"))]
         rows = rows[(upper[rows] >= low) & np.isin(code[rows], code[members])]
         rows = rows[~np.isin(rows, np.concatenate((members, spoiling)))]
-        kept = _spread(rows[of_pattern[rows]], OF_A_MATCH)
-        kept = np.sort(np.append(kept, _spread(rows[~of_pattern[rows]], OF_A_MATCH - len(kept))))
+        kept = rows[:0]
+        for level in range(3):
+            kept = np.append(kept, _spread(rows[rank[rows] == level], OF_A_MATCH - len(kept)))
+        kept = np.sort(kept)
         seen.update(kept.tolist())
         if len(seen) > IN_ALL:
             break

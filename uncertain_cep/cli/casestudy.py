@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from uncertain_cep.reporting.calibrated import Calibration
     from uncertain_cep.traces.schema import TraceSchema
 
 __all__ = ["casestudy"]
@@ -93,11 +94,12 @@ def casestudy(
         kernels_are_there()
         # Cached, since every query reads the events twice: for their statistics and for its matches.
         events = read_traces(spark, aside / "trace", schema).cache()
-        counts, shown = all_answers(texts, events, schema, aside, Path(out))
+        counts, shown, judged = all_answers(texts, events, schema, aside, Path(out))
         spark.catalog.clearCache()
+        name = _on_the_page(texts, counts)
         write_report(
-            parse(texts[_on_the_page(texts, counts)]), [str(aside / "trace")], TraceOptions(schema, None),
-            MatchOptions(), aside / REPORT,
+            parse(texts[name]), [str(aside / "trace")], TraceOptions(schema, None), MatchOptions(),
+            aside / REPORT, calibration=judged.get(name),
         )  # fmt: skip
         describe_result(aside, {"command": "casestudy", "minutes": minutes, "seed": seed, "matches": counts})
     show("\n\n".join(shown))
@@ -107,19 +109,23 @@ def casestudy(
 
 def all_answers(
     texts: Mapping[str, str], events: DataFrame, schema: TraceSchema, aside: Path, out: Path
-) -> tuple[dict[str, int], list[str]]:
-    """Write the answers of queries; return how many rows each has, and what to show, groups first."""
+) -> tuple[dict[str, int], list[str], dict[str, Calibration]]:
+    """Write the answers of queries.
+
+    Return how many rows each has, what to show, groups first, and how often those of groups happened.
+    """
     from uncertain_cep.query import parse
     from uncertain_cep.results.display import shown_rows
     from uncertain_cep.spark import match_to_parquet, worker_errors
 
     counts: dict[str, int] = {}
     shown: list[str] = []
+    judged: dict[str, Calibration] = {}
     for name, text in texts.items():
         folder, where = aside / "matches" / name, out / "matches" / name
         if parse(text).probability is not None:
             with working(f"answering {name}.query"):
-                rows, surest = answered(text, aside / "trace", schema, folder)
+                rows, surest, judged[name] = answered(text, aside / "trace", schema, folder)
             counts[name] = rows.num_rows
             shown.insert(0, f"{title(text)}\n{counts[name]:,} groups in {where}, {surest}")
         else:
@@ -127,7 +133,7 @@ def all_answers(
                 counts[name] = match_to_parquet(events, parse(text), folder)
             best = shown_rows(best_rows(folder))
             shown.append(f"{title(text)}\n{counts[name]:,} matches in {where}, the best:\n{best}")
-    return counts, shown
+    return counts, shown, judged
 
 
 def _on_the_page(texts: Mapping[str, str], counts: Mapping[str, int]) -> str:
@@ -138,7 +144,7 @@ def _on_the_page(texts: Mapping[str, str], counts: Mapping[str, int]) -> str:
     return max(groups or texts, key=lambda name: counts[name])
 
 
-def answered(text: str, traces: Path, schema: TraceSchema, folder: Path) -> tuple[pa.Table, str]:
+def answered(text: str, traces: Path, schema: TraceSchema, folder: Path) -> tuple[pa.Table, str, Calibration]:
     """Write the groups of a query with RETURN PROBABILITY to a folder, as Parquet.
 
     Returns
@@ -147,6 +153,8 @@ def answered(text: str, traces: Path, schema: TraceSchema, folder: Path) -> tupl
         The groups.
     str
         The surest of them, and how many of all had a match by the true times.
+    Calibration
+        How often they had one, by what was said.
     """
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -165,11 +173,12 @@ def answered(text: str, traces: Path, schema: TraceSchema, folder: Path) -> tupl
     events = events.append_column(TRUE_TIME, truth["true_time"].take(place))
     result = calibration(rows, TRUE_TIME, events=events, query=text)
     surest = shown_rows(rows.slice(0, BEST))
-    return rows, (
+    said = (
         f"on average {result.said:,.0f} of them have a match, the surest:\n{surest}\n"
         f"By the true times, which were kept aside, {result.happened:,} have one: a peak is not equally "
         "likely anywhere in its 15 seconds, see docs/answers.md"
     )
+    return rows, said, result
 
 
 def title(query: str) -> str:

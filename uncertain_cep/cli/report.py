@@ -34,6 +34,7 @@ from uncertain_cep.results.output_place import check_output_place
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
     from uncertain_cep.query import Query
+    from uncertain_cep.reporting.calibrated import Calibration
     from uncertain_cep.reporting.gathered import Answer, ReportRequest
 
 __all__ = ["report", "write_report"]
@@ -101,17 +102,19 @@ def write_report(
     path: Path,
     title: str | None = None,
     master: str | None = None,
+    calibration: Calibration | None = None,
 ) -> tuple[int, list[str]]:
     """Write the page of a query over files; return how many matches there are, and what was warned of.
 
-    ``master`` is None for the in-process engine.
+    ``master`` is None for the in-process engine; ``calibration`` says how often the answers happened.
     """
     from uncertain_cep.reporting.facts import report_facts
     from uncertain_cep.reporting.gathered import ReportRequest
     from uncertain_cep.reporting.page import page_of
     from uncertain_cep.traces.raw_stamps import rules_of
 
-    request = ReportRequest(query, options, None, rules_of(columns.schema), title)
+    rules = rules_of(columns.schema)
+    request = ReportRequest(query, options, None, rules, title, calibration=calibration)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UncertainCepWarning)
         if master is None:

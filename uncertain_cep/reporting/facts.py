@@ -17,6 +17,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.grouping import BOUND_COLUMNS
 from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.plurals import counted
+from uncertain_cep.reporting.calibrated import Calibration
 from uncertain_cep.reporting.comparison import stamps_of
 from uncertain_cep.reporting.gathered import SPOILING_SHOWN, Answer, Moments, ReportRequest, TraceFacts
 from uncertain_cep.reporting.in_words import title_of, words_of, words_of_groups
@@ -28,6 +29,7 @@ from uncertain_cep.results.pictures import Pictures
 from uncertain_cep.running.installation import VERSION
 from uncertain_cep.timeline.durations import format_duration
 from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS
+from uncertain_cep.traces.frames import as_arrow
 
 __all__ = ["report_facts"]
 
@@ -108,6 +110,7 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         "compared": answer.in_raw,
         "raw": answer.raw if answer.in_raw is None else answer.raw | {"stamped": answer.trace.stamped},
         "events": events,
+        "calibration": request.calibration and _calibration(request.calibration),
         "thresholds": [one._asdict() for one in thresholds_of(plan, answer.table.schema)],
         "lane": lane_of(plan, answer.table.schema),
         "plan": answer.explained,
@@ -127,6 +130,11 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         facts[f"{name}_drawn"] = _drawn(answer, drawn, rows.num_rows, places, clock)
         facts["columns" if name == "found" else name] = _columns(plan, rows, clock)
     return facts
+
+
+def _calibration(result: Calibration) -> dict[str, Any] | None:
+    """Return how often answers happened, by bins of what was said."""
+    return {"sentence": result.sentence, "bins": as_arrow(result.bins).to_pylist()} if result.count else None
 
 
 def _steps(steps: Steps) -> dict[str, Any]:

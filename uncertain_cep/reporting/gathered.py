@@ -23,6 +23,7 @@ from uncertain_cep.explanation.text import explain_plan
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import Query
+from uncertain_cep.reporting.calibrated import Calibration
 from uncertain_cep.reporting.comparison import LIKELY, Comparison, compared, keys_of, stamps_of
 from uncertain_cep.reporting.match_factors import Steps, steps_of_matches
 from uncertain_cep.reporting.nearby import Nearby, nearby_events
@@ -89,6 +90,8 @@ class ReportRequest:
     """What else is assumed, such as how stamps became intervals."""
     title: str | None = None
     warnings: Sequence[str] = ()
+    calibration: Calibration | None = None
+    """How often the answers happened by true times, where these are known."""
 
 
 class Group(NamedTuple):

@@ -195,6 +195,7 @@
           return middle >= begin(k) && middle < begin(k + 1);
         }, `from ${time(begin(k), true)}`)));
     }
+    if (facts.calibration) panels.push(calibrationPlot());
     for (const group of [...(groups ? [] : facts.groups), ...byType()]) {
       if (group.values.every((one) => one.happened)) {
         panels.push(didItHappen(group));
@@ -229,6 +230,30 @@
       const width = Math.min(Math.max(panel.clientWidth - 2 * parseFloat(getComputedStyle(panel).paddingLeft), 240), 620);
       panel.append(fill(drawn(width), { style: `max-width:${width}px` }, []));
     }
+  }
+
+  // A point for each bin of what was said, with one standard error: on the dashed line as many happened.
+  function calibrationPlot() {
+    const share = (p) => (p === 0 ? "0%" : p === 1 ? "100%" : percent(p));
+    const bins = facts.calibration.bins, most = Math.max(...bins.map((bin) => bin.answers));
+    return chart("Did it happen as often as said?", facts.calibration.sentence, (width) => {
+      const left = 40, top = 8, size = Math.min(width - left - 8, 240), base = top + size;
+      const x = (p) => left + p * size, y = (p) => base - p * size;
+      const picture = draw("svg", { viewBox: `0 0 ${width} ${base + 36}`, role: "group", "aria-label": "Share of answers that happened, by the probability that was said" });
+      for (const p of [0, 0.5, 1]) picture.append(
+        draw("line", { class: "axis", x1: left, x2: left + size, y1: y(p), y2: y(p) }),
+        draw("text", { class: "dim", x: left - 6, y: y(p) + 4, "text-anchor": "end" }, `${100 * p}%`),
+        draw("text", { class: "dim", x: x(p), y: base + 15, "text-anchor": "middle" }, `${100 * p}%`));
+      picture.append(draw("text", { class: "dim", x: left + size / 2, y: base + 31, "text-anchor": "middle" }, "said; upwards: happened"),
+        draw("line", { class: "diagonal", x1: x(0), x2: x(1), y1: y(0), y2: y(1) }));
+      for (const bin of bins) {
+        const said = `Said ${share(bin.said)}, happened ${share(bin.happened)}: ${count(bin.answers, "answer", "answers")}, standard error ${+bin.std_error.toPrecision(3)}`;
+        const [low, high] = [Math.max(bin.happened - bin.std_error, 0), Math.min(bin.happened + bin.std_error, 1)];
+        picture.append(draw("line", { class: "whisker", x1: x(bin.said), x2: x(bin.said), y1: y(low), y2: y(high) }),
+          draw("circle", { class: "point", cx: x(bin.said), cy: y(bin.happened), r: 3 + 5 * Math.sqrt(bin.answers / most), role: "img", tabindex: "0", "aria-label": said }, draw("title", {}, said)));
+      }
+      return picture;
+    });
   }
 
   // How likely there is a match with each value. Of a group that would take too long, the bounds are shown.

@@ -93,7 +93,15 @@ def lay_out(folder: Path) -> None:
     shutil.copy(SITE / "conf.py", folder)
     if (DOCS / "pictures").is_dir():
         shutil.copytree(DOCS / "pictures", folder / "pictures")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    # The site begins with the picture, which fits any screen; a terminal has the same in letters.
+    picture = "![A task starts, its CPU peaks, it finishes: when each can have happened]"
+    readme = re.sub(
+        r"^```\n.*?^```$",
+        f"{picture}(docs/drawings/first-match.svg)",
+        (ROOT / "README.md").read_text(encoding="utf-8"),
+        count=1,
+        flags=re.MULTILINE | re.DOTALL,
+    )
     _write(folder / "index.md", readme + "\n" + "\n".join(_contents()), ROOT / "README.md")
     for name, made in (
         ("api", _api),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import pyarrow as pa
+
+import uncertain_cep as uc
 from uncertain_cep.testing import Event, Query, answer, no, one, seq
 
 __all__ = ["DRAWINGS"]
@@ -112,7 +116,57 @@ def metrics() -> str:
     return _lines(shown, said)
 
 
+def first_match() -> str:
+    """Draw the match of the first page: when its events can have happened, and how likely they did when."""
+    start = dt.datetime(2026, 1, 5, 8, tzinfo=dt.UTC)
+
+    def at(seconds: float) -> dt.datetime:
+        return start + dt.timedelta(seconds=seconds)
+
+    tasks = pa.table(
+        {"type": ["Start", "Finish"], "id": ["task starts", "task finishes"], "at": [at(2.1), at(11.4)]}
+    )
+    cpu = pa.table({"type": ["Cpu"], "id": ["CPU at 97%"], "at": [at(15)]})
+    events = pa.concat_tables(
+        [
+            uc.to_intervals(tasks, time="at", uncertainty=uc.plus_minus("500ms"), tick="100ms"),
+            uc.to_intervals(cpu, time="at", uncertainty=uc.window("15s"), tick="100ms"),
+        ]
+    )
+    query = "PATTERN SEQ(Start a, Cpu b, Finish c) WITHIN 1 min"
+    matches = uc.match(events, query, tick="100ms")
+    (match,) = matches.to_pylist()
+    left, per_second, row_height, tall = 118.0, 29.0, 46, 34.0
+
+    def x(time: dt.datetime) -> float:
+        return left + (time - start).total_seconds() * per_second
+
+    tick = dt.timedelta(milliseconds=100)
+    rows = {row["id"]: row for row in events.to_pylist()}
+    low, high = x(match["range_lower"]), x(match["range_upper"] + tick)
+    span = f'x="{low:g}" y="34" width="{high - low:g}" height="{3 * row_height + 4}"'
+    parts = [f'<rect {span} fill="{PALE}" fill-opacity=".55"/>']
+    for place, law in enumerate(uc.posteriors(matches, events, query, tick="100ms").to_pylist()):
+        row, y = rows[law["id"]], 38.0 + place * row_height
+        parts.append(_text(left - 10, y + 24, row["id"], "end"))
+        width = x(row["upper"] + tick) - x(row["lower"])
+        parts.append(_box(x(row["lower"]), y, width, tall, "none"))
+        wide = width / len(law["pmf"])
+        path = "".join(f"V{y + tall * (1 - p / max(law['pmf'])):.2f}h{wide:.3f}" for p in law["pmf"])
+        parts.append(f'<path d="M{x(row["lower"]):g} {y + tall:g}{path}V{y + tall:g}Z" fill="{TEAL}"/>')
+    base = 38 + 3 * row_height + 14
+    parts += [
+        _text(x(at(second)), base, f"08:00:{second:02}", "middle", "small") for second in (0, 5, 10, 15)
+    ]
+    ends = " and ".join(f"{match[name]:%H:%M:%S.%f}"[:-5] for name in ("range_lower", "range_upper"))
+    said = f"The CPU peaked while the task ran: probability {match['confidence']:.2f},"
+    parts += [_text(10, base + 30, said), _text(10, base + 52, f"between {ends}.")]
+    parts.append(_text(low + 4, 26, "the match can only have happened here", kind="small"))
+    return _svg(left + 15.6 * per_second + 24, base + 66, parts)
+
+
 DRAWINGS: Final[Mapping[str, Callable[[], str]]] = {
+    "first-match": first_match,
     "worlds": worlds,
     "intervals": intervals,
     "negation": negation,

@@ -140,4 +140,16 @@ def test_the_catalogue_has_messages_of_every_error() -> None:
 def test_drawings_tell_what_the_oracle_found(name: str) -> None:
     numbers = {"worlds": "13/16", "intervals": "time range: 0 to 9", "negation": "no alarm between"}
     numbers["metrics"] = "the maximum was before the error: 1/2"
+    numbers["first-match"] = "probability 0.61"
     assert numbers[name] in DRAWINGS[name]()
+
+
+def test_the_site_begins_with_the_picture_of_the_match_that_the_readme_has_in_letters(pages: Path) -> None:
+    first = (pages / "index.md").read_text().split("## Start")[0]
+    assert "(/drawings/first-match.svg)" in first
+    assert "```" not in first
+    drawn = (pages / "drawings" / "first-match.svg").read_text()
+    letters = (ROOT / "README.md").read_text().split("```")[1]
+    for number in ("0.61", "08:00:01.6", "08:00:11.9"):
+        assert number in drawn
+        assert number in letters

@@ -58,17 +58,21 @@ class SpanTimes:
     """(n,) bool. Which events are spans."""
     moved_as_one: Mask
     """(n,) bool. Which spans are certain by their clock: a world's end is its begin and the length."""
-    slack: Int64
-    """(n,) int64. How many ticks the offset of each event's clock can move it."""
+    own_begin: _Bounds
+    """Each (n,) int64. Bounds of the begin by the event's clock, ticks."""
+    own_end: _Bounds
     length_laws: FlatLaws | None = None
     """The weights of lengths, from the least on; None: all are alike."""
 
     def some(self, rows: Int64) -> SpanTimes:
         """Return the begins and ends of some events, (m,) int64 rows."""
         laws = self.length_laws
+        length, begin, end = (
+            _Bounds(bounds.lower[rows], bounds.upper[rows])
+            for bounds in (self.length, self.own_begin, self.own_end)
+        )
         return SpanTimes(
-            len(rows), _Bounds(self.length.lower[rows], self.length.upper[rows]), self.share[rows],
-            self.lasts[rows], self.moved_as_one[rows], self.slack[rows],
+            len(rows), length, self.share[rows], self.lasts[rows], self.moved_as_one[rows], begin, end,
             None if laws is None else laws._replace(start=laws.start[rows]),
         )  # fmt: skip
 
@@ -124,7 +128,7 @@ def with_ends(
         _without_ends(plan, (_IS_EVENT,) if laws is None else (_IS_EVENT, names.pmf)),
         extended,
         SpanTimes(
-            count, length, spans.share, spans.lasts, spans.moved_as_one, spans.slack,
+            count, length, spans.share, spans.lasts, spans.moved_as_one, *spans.by_clocks,
             spans.laws_of_lengths(length),
         ),
     )  # fmt: skip
@@ -196,7 +200,7 @@ class _Spans:
             for bounds in (self._begin, self._end)
         )
         self._low, self._high = _offset_bounds(offsets_named(plan, table), table.num_rows)
-        width = self.slack = self._high - self._low
+        width = self._high - self._low
         pairs_of_bounds: list[tuple[_Bounds, Mask, Int64]] = [
             (self._begin, has_begin, width),
             (self._end, has_end, width),
@@ -257,6 +261,15 @@ class _Spans:
                 self._note(begin.lower < whole.lower, "the span can begin before it", names.lower)
                 self._note(end.upper > whole.upper, "the span can end behind it", names.upper)
         return self._faults
+
+    @property
+    def by_clocks(self) -> tuple[_Bounds, _Bounds]:
+        """Tight bounds of begin and end by the clocks of the events."""
+        begin, end, _ = self.tight
+        return (
+            _Bounds(begin.lower - self._low, begin.upper - self._high),
+            _Bounds(end.lower - self._low, end.upper - self._high),
+        )
 
     @cached_property
     def tight(self) -> tuple[_Bounds, _Bounds, _Bounds]:

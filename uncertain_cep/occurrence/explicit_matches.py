@@ -153,10 +153,8 @@ def _spans_among(matches: BranchMatches, ticks: TableTicks) -> ChosenSpans | Non
     if spans is None:
         return None
     lasting = np.unique(matches.component[spans.lasts[matches.row]])
-    begins, ends = (
-        (ticks.lower[rows], ticks.upper[rows]) for rows in (slice(spans.events), slice(spans.events, None))
-    )
-    return ChosenSpans(tuple(lasting.tolist()), spans, ends, begins) if len(lasting) else None
+    ends = ticks.lower[spans.events :], ticks.upper[spans.events :]
+    return ChosenSpans(tuple(lasting.tolist()), spans, ends) if len(lasting) else None
 
 
 class _Unspoiled:

@@ -59,8 +59,7 @@ def chosen_spans(context: ExecutionContext) -> ChosenSpans | None:
         return None
     lower, upper = context.ticks
     ends = (lower[spans.events :], upper[spans.events :])
-    begins = (lower[: spans.events], upper[: spans.events])
-    return ChosenSpans(lasting, spans, ends, begins, longest, negates_open)
+    return ChosenSpans(lasting, spans, ends, longest, negates_open)
 
 
 def _longest(context: ExecutionContext, spans: SpanTimes, negated: PlannedComponent) -> tuple[int, bool]:
@@ -81,5 +80,5 @@ def _longest(context: ExecutionContext, spans: SpanTimes, negated: PlannedCompon
             f"{negated.variable} is negated, and its events have pmfs of their ends or lengths: that is not "
             "supported yet; leave end_pmf and length_pmf out, or negate points"
         )
-    first, last = context.ticks[0][rows], context.ticks[1][rows + spans.events]
-    return int(np.minimum(upper, last - first).max(initial=0)), bool(is_open.any())
+    whole = spans.own_end.upper[rows] - spans.own_begin.lower[rows]
+    return int(np.minimum(upper, whole).max(initial=0)), bool(is_open.any())

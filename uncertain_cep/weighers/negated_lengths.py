@@ -91,9 +91,9 @@ def _of_matches(model: MatchModel, which: Int64) -> MatchModel:
 def _lengths(part: ExplicitMatches, spans: ChosenSpans) -> tuple[Int64, Int64]:
     """Return the shortest length of each event that may be forbidden, and how many there are, (n,) int64."""
     row, times = part.spoiler_row, spans.times
-    (first, last), (ends_first, ends_last), slack = spans.begins, spans.ends, times.slack[row]
-    shortest = np.maximum(times.length.lower[row], ends_first[row] - last[row] + slack)
-    longest = np.minimum(times.length.upper[row], ends_last[row] - first[row] - slack)
+    begin, end = times.own_begin, times.own_end
+    shortest = np.maximum(times.length.lower[row], end.lower[row] - begin.upper[row])
+    longest = np.minimum(times.length.upper[row], end.upper[row] - begin.lower[row])
     is_open = times.length.lower[row] < times.length.upper[row]
     return np.where(is_open, shortest, times.length.lower[row]), np.where(is_open, longest - shortest + 1, 1)
 
@@ -114,15 +114,12 @@ def _held(
         base[of_match[at]], more[at] = np.divmod(base[of_match[at]], sizes[place[at]])
     length = shortest[place] + more
     more = length - spans.times.length.lower[row]
-    lower, upper = spans.begins
-    ends_lower, ends_upper = spans.ends
-    late = np.maximum(ends_lower[row] - length - lower[row], 0)
-    early = np.maximum(upper[row] - (ends_upper[row] - length), 0)
-    ways = upper[row] - lower[row] - spans.times.slack[row] - late - early + 1
-    pairs = spans.times.share[row] * (
-        (upper[row] - lower[row] - spans.times.slack[row] + 1.0)
-        * (ends_upper[row] - ends_lower[row] - spans.times.slack[row] + 1.0)
-    )
+    begin, end = spans.times.own_begin, spans.times.own_end
+    late = np.maximum(end.lower[row] - length - begin.lower[row], 0)
+    early = np.maximum(begin.upper[row] - (end.upper[row] - length), 0)
+    width, height = (bounds.upper[row] - bounds.lower[row] + 1 for bounds in (begin, end))
+    ways = width - late - early
+    pairs = spans.times.share[row] * width * height
     is_open = sizes[place] > 1
     weight = np.ones(len(match))
     np.multiply.at(weight, of_match, np.where(is_open, np.maximum(ways, 0) / pairs, 1.0))

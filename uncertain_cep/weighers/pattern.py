@@ -72,8 +72,6 @@ class ChosenSpans(NamedTuple):
     times : SpanTimes
     ends : tuple of (n,) int64
         Lower and upper bounds of the end of each event, ticks.
-    begins : tuple of (n,) int64
-        The same of its begin.
     longest : int
         The longest length of an event that is negated, ticks.
     negates_open : bool
@@ -83,7 +81,6 @@ class ChosenSpans(NamedTuple):
     lasting: tuple[int, ...]
     times: SpanTimes
     ends: tuple[Int64, Int64]
-    begins: tuple[Int64, Int64]
     longest: int = 0
     negates_open: bool = False
 

@@ -66,7 +66,8 @@ class BufferedDelivery:
     @property
     def waiting(self) -> int:
         """How many alerts are in the buffer."""
-        return sum(alerts.num_rows for _, alerts in self._queue)
+        with self._changed:
+            return sum(alerts.num_rows for _, alerts in self._queue)
 
     @property
     def pending(self) -> list[tuple[int, pa.Table]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pygments.lexers.special import TextLexer
 
 import uncertain_cep
+from docs.site.query_lexer import QueryLexer
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -31,15 +32,20 @@ napoleon_use_ivar = True
 # Docstrings name types of other libraries in their own words.
 nitpicky = False
 
+# Blocks without a language are tables, output and commands.
+highlight_language = "none"
 html_theme = "furo"
 html_title = f"uncertain-cep {version}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["copy.js"]
+html_favicon = "static/favicon.svg"
+html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False
 
 
 def setup(app: Sphinx) -> None:
-    """Show what Pygments does not know as plain text."""
+    """Colour queries; show tables as plain text."""
     app.add_lexer("csv", TextLexer)
-    app.add_lexer("sase", TextLexer)
+    app.add_lexer("sase", QueryLexer)

@@ -104,7 +104,7 @@ def test_the_profile_is_what_the_page_says(tmp_path: Path) -> None:
 
 
 def test_the_query_can_be_read() -> None:
-    (query,) = (block for block in blocks("", DOCS["language.md"]) if block.startswith("-- "))
+    (query,) = (block for block in blocks("sase", DOCS["language.md"]) if block.startswith("-- "))
     assert parse(query).limit == 20
 
 

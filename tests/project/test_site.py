@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from pygments.token import Comment, Error, Keyword, Number
 
 import uncertain_cep as uc
 from docs.site.build import CHAPTERS, DOCS, OF_THE_ROOT, ROOT, lay_out
 from docs.site.catalogue import messages
 from docs.site.drawings import DRAWINGS
+from docs.site.query_lexer import QueryLexer
 from tests.project.test_readme import every_command
 from tests.query.golden import cases
 from uncertain_cep.cli import main
@@ -48,6 +50,21 @@ def test_every_page_is_written(tmp_path: Path) -> None:
     assert not re.search(
         r'(?:src|href)="https?://[^"]*\.(?:js|css|woff2?)"', (tmp_path / "index.html").read_text()
     )
+
+
+def test_queries_are_coloured_to_the_last_letter() -> None:
+    texts = [file.read_text(encoding="utf-8") for file in (ROOT / "datasets").rglob("*.query")]
+    for page in DOCS.glob("*.md"):
+        texts += re.findall(
+            r"^```sase\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        )
+    assert len(texts) > 10
+    for text in texts:
+        tokens = list(QueryLexer().get_tokens(text))
+        assert "".join(part for _, part in tokens).strip() == text.strip()
+        assert [part for kind, part in tokens if kind in Error] == [], text
+    kinds = {part: kind for kind, part in QueryLexer().get_tokens("PATTERN SEQ(A a) WITHIN 5 s -- x")}
+    assert (kinds["PATTERN"], kinds["5"], kinds["-- x"]) == (Keyword, Number, Comment.Single)
 
 
 def test_every_page_is_in_a_chapter() -> None:

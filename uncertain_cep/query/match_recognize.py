@@ -19,7 +19,7 @@ __all__ = [
     "Tokens",
     "Word",
     "read_sql",
-    "refuse",
+    "refuse_sql",
 ]
 
 _TOKEN: Final = re.compile(
@@ -121,7 +121,7 @@ class Recognition:
     """By variable, in upper case."""
 
 
-def refuse(text: str, place: int, message: str) -> NoReturn:
+def refuse_sql(text: str, place: int, message: str) -> NoReturn:
     """Raise the QueryError of what stands at a place of a text."""
     line, column = _position(text, place)
     raise QueryError([Fault(message, line, column)], text=text)
@@ -198,8 +198,8 @@ class _Reader:
         message = f"{here}, where MATCH_RECOGNIZE has {expected}"
         raise QuerySyntaxError(message, text=self._text, line=line, column=column, expected=(expected,))
 
-    def _refuse(self, message: str, word: Word | None = None) -> NoReturn:
-        refuse(self._text, (word or self._word).place, message)
+    def _refuse_word(self, message: str, word: Word | None = None) -> NoReturn:
+        refuse_sql(self._text, (word or self._word).place, message)
 
     def _named(self) -> str:
         if self._word.kind not in ("name", "quoted"):
@@ -209,7 +209,7 @@ class _Reader:
     def read(self) -> Recognition:
         if self._accept("SELECT"):
             if not self._accept("*"):
-                self._refuse("SELECT takes * alone: MEASURES say what is returned of a match")
+                self._refuse_word("SELECT takes * alone: MEASURES say what is returned of a match")
             self._expect("FROM")
             self._named()
         self._expect("MATCH_RECOGNIZE", "(")
@@ -223,7 +223,7 @@ class _Reader:
         self._expect(")")
         within = self._until("SUBSET", "DEFINE", ")") if self._accept("WITHIN") else ()
         if self._word.upper == "SUBSET":
-            self._refuse("SUBSET is not answered: name each variable of it in MEASURES and DEFINE")
+            self._refuse_word("SUBSET is not answered: name each variable of it in MEASURES and DEFINE")
         define = self._definitions() if self._accept("DEFINE") else {}
         self._expect(")")
         self._behind()
@@ -240,17 +240,17 @@ class _Reader:
         order = self._named()
         self._accept("ASC")
         if self._word.text == ",":
-            self._refuse(
+            self._refuse_word(
                 "ORDER BY takes the time alone: a column that orders events of one time is their sequence: "
                 'name their source, too, and the column with names={"sequence": ...}'
             )
         if self._word.upper == "DESC":
-            self._refuse("ORDER BY takes rising times: write the pattern the other way round")
+            self._refuse_word("ORDER BY takes rising times: write the pattern the other way round")
         return order
 
     def _one_row(self) -> None:
         if self._word.upper == "ALL":
-            self._refuse(
+            self._refuse_word(
                 "ALL ROWS PER MATCH: write ONE ROW PER MATCH, and uc.events_of gives a row for each event"
             )
         if self._accept("ONE"):
@@ -259,11 +259,11 @@ class _Reader:
     def _behind(self) -> None:
         if self._accept("AS") or self._word.kind in ("name", "quoted"):
             if self._word.upper in ("WHERE", "GROUP", "ORDER", "LIMIT", "HAVING", "JOIN"):
-                self._refuse(f"{self._word.upper} behind MATCH_RECOGNIZE: ask the frame of matches")
+                self._refuse_word(f"{self._word.upper} behind MATCH_RECOGNIZE: ask the frame of matches")
             self._named()
         self._accept(";")
         if self._word.kind != "end":
-            self._refuse("nothing may follow MATCH_RECOGNIZE(...): ask the frame of matches")
+            self._refuse_word("nothing may follow MATCH_RECOGNIZE(...): ask the frame of matches")
 
     def _until(self, *stops: str) -> Tokens:
         """Return the words up to one of some at this depth of parentheses."""
@@ -291,7 +291,7 @@ class _Reader:
             word, name = self._word, self._named().upper()
             self._expect("AS")
             if name in define:
-                self._refuse(f"{name} is defined twice", word)
+                self._refuse_word(f"{name} is defined twice", word)
             define[name] = self._until(",", ")")
             if not self._accept(","):
                 return define
@@ -313,15 +313,17 @@ class _Reader:
         while self._word.text not in (")", "|", ""):
             parts.append(self._part())
         if not parts:
-            self._refuse("an empty match takes no event: leave the empty parentheses out")
+            self._refuse_word("an empty match takes no event: leave the empty parentheses out")
         return tuple(parts)
 
     def _part(self) -> Node:
         word = self._word
         if word.text in _OF_PATTERN:
-            self._refuse(_OF_PATTERN[word.text])
+            self._refuse_word(_OF_PATTERN[word.text])
         if word.upper == "PERMUTE":
-            self._refuse("PERMUTE(A, B) is not answered: write AND(A a, B b) in a query of this language")
+            self._refuse_word(
+                "PERMUTE(A, B) is not answered: write AND(A a, B b) in a query of this language"
+            )
         node: Node
         if self._accept("("):
             inner = self._parts()
@@ -329,7 +331,7 @@ class _Reader:
             node = inner[0] if len(inner) == 1 else Group(inner, word)
             times = self._quantifier()
             if node.times != ONCE and times != ONCE:
-                self._refuse("a quantifier of a quantifier is not answered: keep one of them", word)
+                self._refuse_word("a quantifier of a quantifier is not answered: keep one of them", word)
             return node if times == ONCE else replace(node, times=times)
         if word.kind not in ("name", "quoted"):
             self._fail("a variable or a group")

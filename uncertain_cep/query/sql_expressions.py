@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from uncertain_cep.query.expression_text import quote_name
-from uncertain_cep.query.match_recognize import Tokens, Word, refuse
+from uncertain_cep.query.match_recognize import Tokens, Word, refuse_sql
 
 __all__ = ["Scope", "length_in", "written"]
 
@@ -80,8 +80,8 @@ class _Expression:
         place = self._at + ahead
         return self._words[place] if place < len(self._words) else Word("end", "", self._words[-1].place)
 
-    def _refuse(self, message: str) -> NoReturn:
-        refuse(self._scope.text, self._word().place, message)
+    def _refuse_word(self, message: str) -> NoReturn:
+        refuse_sql(self._scope.text, self._word().place, message)
 
     def _part(self) -> str:
         word = self._word()
@@ -89,7 +89,7 @@ class _Expression:
             self._at += 1
             return word.text
         if word.text == "||":
-            self._refuse("|| is written CONCAT(x, y)")
+            self._refuse_word("|| is written CONCAT(x, y)")
         if word.kind not in ("name", "quoted"):
             self._at += 1
             return word.text
@@ -98,7 +98,7 @@ class _Expression:
             self._at += 3
             return length
         if word.upper == "INTERVAL":
-            self._refuse("INTERVAL takes one amount and one unit: INTERVAL '5' SECOND")
+            self._refuse_word("INTERVAL takes one amount and one unit: INTERVAL '5' SECOND")
         if self._word(1).text == "(":
             return self._call()
         if self._word(1).text == ".":
@@ -111,13 +111,13 @@ class _Expression:
     def _column(self, variable: str | None, word: Word, count: int) -> str:
         scope = self._scope
         if variable is None:
-            self._refuse(f"{word.name} is that of no variable: write A.{word.name}")
+            self._refuse_word(f"{word.name} is that of no variable: write A.{word.name}")
         if variable == self._name:
             mention = self._mention
         elif variable in scope.names:
             mention = scope.mention(str(variable))
         else:
-            self._refuse(f"{variable} is no variable that has a row here")
+            self._refuse_word(f"{variable} is no variable that has a row here")
         self._at += count
         return self._of(mention, word)
 
@@ -125,7 +125,7 @@ class _Expression:
         if word.name == self._scope.order:
             if self._name is None:
                 self._at -= 1
-                self._refuse(f"{word.name} differs by world: take range_lower or range_upper of a match")
+                self._refuse_word(f"{word.name} differs by world: take range_lower or range_upper of a match")
             return f"TIME({mention})"
         return f"{mention}.{quote_name(word.name)}"
 
@@ -137,7 +137,7 @@ class _Expression:
                 "CLASSIFIER": "which variable took a row: each has a column of the result",
                 "MATCH_NUMBER": "a number that differs by world: leave it out, signatures tell matches apart",
             }
-            self._refuse(f"{function}() is {says[function]}")
+            self._refuse_word(f"{function}() is {says[function]}")
         if function in ("PREV", "FIRST", "LAST"):
             return self._navigated(function)
         if function in _AGGREGATES:
@@ -151,7 +151,9 @@ class _Expression:
         qualified = len(words) > 4 and words[2].text == "."
         size = 5 if qualified else 3
         if len(words) < size or words[0].text != "(" or words[size - 1].text != ")":
-            self._refuse(f"{self._word().upper} takes one column of one variable, such as A.x, and no offset")
+            self._refuse_word(
+                f"{self._word().upper} takes one column of one variable, such as A.x, and no offset"
+            )
         return (words[1].name.upper(), words[3]) if qualified else (self._name, words[1])
 
     def _navigated(self, function: str) -> str:
@@ -160,18 +162,18 @@ class _Expression:
         count = 6 if self._word(3).text == "." else 4
         if function == "PREV":
             if variable != self._name or self._name is None:
-                self._refuse("PREV takes the row of the DEFINE itself: PREV(x)")
+                self._refuse_word("PREV takes the row of the DEFINE itself: PREV(x)")
             if self._before is None:
-                self._refuse(
+                self._refuse_word(
                     "PREV speaks of a row that no variable has: put a variable in front, next to this one"
                 )
             mention = str(self._before)
         else:
             if variable is None or variable not in scope.names:
-                self._refuse(f"{function} takes a column of a variable: {function}(A.{word.name})")
+                self._refuse_word(f"{function} takes a column of a variable: {function}(A.{word.name})")
             name, called = str(variable), scope.names[str(variable)]
             if name == self._name:
-                self._refuse(
+                self._refuse_word(
                     f"{function} of the variable that is being taken: PREV({word.name}) is the row before"
                 )
             mention = (
@@ -186,12 +188,12 @@ class _Expression:
 
     def _aggregate(self, function: str) -> str:
         if self._word(2).text == "*" or self._word(3).text == "*":
-            self._refuse("COUNT(*) counts all rows of a match: count those of a variable, COUNT(A.x)")
+            self._refuse_word("COUNT(*) counts all rows of a match: count those of a variable, COUNT(A.x)")
         variable, word = self._inside()
         scope = self._scope
         name = str(variable)
         if name not in scope.lists or name == self._name:
-            self._refuse(
+            self._refuse_word(
                 f"{function} takes a column of a run that is complete, such as {function}(B.x) for B+"
             )
         self._at += 6

@@ -22,7 +22,7 @@ from uncertain_cep.query.match_recognize import (
     Tokens,
     Word,
     read_sql,
-    refuse,
+    refuse_sql,
 )
 from uncertain_cep.query.parser import parse
 from uncertain_cep.query.sql_expressions import Scope, length_in, written
@@ -93,7 +93,7 @@ def _skips_to_next_row(read: Recognition) -> bool:
     if skip == ["SKIP", "TO", "NEXT", "ROW"]:
         return True
     if skip and skip != ["SKIP", "PAST", "LAST", "ROW"]:
-        refuse(
+        refuse_sql(
             read.text,
             read.skip[0].place,
             f"AFTER MATCH {' '.join(skip)} depends on all matches before: write {_NEXT_ROW}, or ask each "
@@ -114,8 +114,8 @@ class _Translation:
         self._scope = Scope(read.text, read.order, self._mine, lists)
         self._conditions: list[str] = []
 
-    def _refuse(self, word: Word, message: str) -> NoReturn:
-        refuse(self._read.text, word.place, message)
+    def _refuse_word(self, word: Word, message: str) -> NoReturn:
+        refuse_sql(self._read.text, word.place, message)
 
     def _checked(self, name: str, condition: Tokens) -> None:
         """Refuse a condition that is not local."""
@@ -138,18 +138,18 @@ class _Translation:
                 continue
             at = next((n for n, step in enumerate(self._steps) if other in step.names), len(self._steps))
             if at >= place and other in order:
-                self._refuse(
+                self._refuse_word(
                     word, f"{other} comes behind {name}: put the condition into the DEFINE of {other}"
                 )
             if at >= first_gap:
-                self._refuse(
+                self._refuse_word(
                     word,
                     f"{name} is compared with {other}, which stands behind a gap: SQL goes back and "
                     f"tries another {other} then. Compare with {', '.join(order[:first_gap])}, use PARTITION "
                     "BY, or uc.draw_worlds and ask each world",
                 )
             if self._steps[at].kind in ("option", "group", "or"):
-                self._refuse(
+                self._refuse_word(
                     word, f"{other} may be left out, and {name} cannot be compared with it: split the query"
                 )
 
@@ -173,7 +173,7 @@ class _Translation:
             if looks_back:
                 first = self._before(place, name)
                 if step.times.fewest == 0:
-                    self._refuse(condition[0], f"PREV in a run that may be empty: write {name}+")
+                    self._refuse_word(condition[0], f"PREV in a run that may be empty: write {name}+")
                 self._conditions.append(shape.format(self._written(name, condition, f"{called}[1]", first)))
 
     def _before(self, place: int, name: str) -> str | None:
@@ -239,7 +239,7 @@ class _Translation:
         for place, name in enumerate(step.names):
             for earlier in step.names[:place]:
                 if not self._all.conditions_of(earlier) or self._all.conditions_of(earlier) == [()]:
-                    self._refuse(
+                    self._refuse_word(
                         step.word, f"{earlier} takes any row, so that {name} is never tried: leave it out"
                     )
                 if not self._all.exclude(earlier, name):
@@ -260,7 +260,7 @@ class _Translation:
         other = f"later_{self._mine[name]}"
         for condition in conditions:
             if any(word.upper == "PREV" for word in condition):
-                self._refuse(condition[0], "PREV behind a gap speaks of a row that no variable has")
+                self._refuse_word(condition[0], "PREV behind a gap speaks of a row that no variable has")
             self._conditions.append(f"({self._written(name, condition, other, None)})")
         return f"!{type_} {other}"
 
@@ -296,7 +296,7 @@ class _Translation:
             return words[0].text
         length = length_in(words)
         if length is None:
-            self._refuse(words[0], "WITHIN takes one length: WITHIN INTERVAL '5' SECOND")
+            self._refuse_word(words[0], "WITHIN takes one length: WITHIN INTERVAL '5' SECOND")
         return str(length)
 
     def _measure(self, words: Tokens, name: str) -> str:
@@ -329,7 +329,7 @@ def _longest_runs(read: Recognition) -> str:
     bound = _distance(read.define.get(run.name, ()), read.order) if fits and isinstance(run, Row) else None
     if bound is None:
         place = read.skip[0].place if read.skip else 0
-        refuse(
+        refuse_sql(
             read.text,
             place,
             f"AFTER MATCH SKIP PAST LAST ROW, which holds without the clause, depends on all matches before: "
@@ -337,7 +337,7 @@ def _longest_runs(read: Recognition) -> str:
             "ts - PREV(ts) <= INTERVAL '5' SECOND",
         )
     if read.measures:
-        refuse(
+        refuse_sql(
             read.text,
             read.measures[0][0][0].place,
             "MEASURES of runs: a match has the list of its rows, in c",

@@ -16,7 +16,7 @@ from uncertain_cep.query.match_recognize import (
     Tokens,
     Word,
     conjuncts,
-    refuse,
+    refuse_sql,
 )
 
 __all__ = ["Gap", "Step", "Steps"]
@@ -58,10 +58,10 @@ class Steps:
         names = {name for step in self.steps for name in step.names}
         unknown = [name for name in read.define if name not in names | self.loose]
         if unknown:
-            self._refuse(read.define[unknown[0]][0], f"{unknown[0]} is no variable of PATTERN")
+            self._refuse_word(read.define[unknown[0]][0], f"{unknown[0]} is no variable of PATTERN")
 
-    def _refuse(self, word: Word, message: str) -> NoReturn:
-        refuse(self._read.text, word.place, message)
+    def _refuse_word(self, word: Word, message: str) -> NoReturn:
+        refuse_sql(self._read.text, word.place, message)
 
     @property
     def loose(self) -> set[str]:
@@ -76,14 +76,14 @@ class Steps:
         for node in self._read.pattern:
             for name in _names_in(node):
                 if name in seen:
-                    self._refuse(
+                    self._refuse_word(
                         node.word, f"{name} stands twice in PATTERN: give each place its own variable"
                     )
                 seen.add(name)
             if isinstance(node, Row) and self._is_loose(node):
                 if waiting is not None or not self.steps:
                     what = "two gaps in a row" if waiting is not None else "a gap in front of the first event"
-                    self._refuse(node.word, f"{what}: leave {node.name}{node.times.text} out")
+                    self._refuse_word(node.word, f"{what}: leave {node.name}{node.times.text} out")
                 waiting = node
                 continue
             if self.steps:
@@ -93,8 +93,8 @@ class Steps:
         if waiting is not None:
             message = f"{waiting.name}{waiting.times.text} at the end"
             if waiting.times.reluctant:
-                self._refuse(waiting.word, f"{message} takes no row: leave it out")
-            self._refuse(waiting.word, f"{message} takes all rows to come: name what ends the run")
+                self._refuse_word(waiting.word, f"{message} takes no row: leave it out")
+            self._refuse_word(waiting.word, f"{message} takes all rows to come: name what ends the run")
         self._check_gaps()
 
     def _is_loose(self, node: Row) -> bool:
@@ -125,15 +125,17 @@ class Steps:
                 return Step("option", names, node.word, node.times)
             return Step("list", names, node.word, node.times)
         if any(not isinstance(part, Row) or part.times != ONCE for part in node.parts):
-            self._refuse(
+            self._refuse_word(
                 node.word, "only single variables stand in groups and beside |: write a query for each"
             )
         if isinstance(node, Alternatives):
             if node.times != ONCE:
-                self._refuse(node.word, f"(A | B){node.times.text} is not answered: write a query for each")
+                self._refuse_word(
+                    node.word, f"(A | B){node.times.text} is not answered: write a query for each"
+                )
             return Step("or", names, node.word)
         if (node.times.fewest, node.times.upper) != (0, 1):
-            self._refuse(
+            self._refuse_word(
                 node.word,
                 f"a group with {node.times.text} is not answered: write it as often as it can stand, with "
                 "variables of their own",
@@ -147,17 +149,17 @@ class Steps:
             if gap.kind == "last" and (place < len(self.gaps) - 1 or not behind.is_fixed):
                 assert gap.between is not None
                 name = gap.between.name
-                self._refuse(
+                self._refuse_word(
                     gap.between.word, f"{name}* takes as many rows as it can: write {name}*?, the next row"
                 )
             if loose and gap.kind == "neighbours":
-                self._refuse(
+                self._refuse_word(
                     behind.word,
                     f"{behind.names[0]} is the row next to one behind a gap, for which SQL goes back and "
                     "tries another: put a gap X*? in between, or uc.draw_worlds and ask each world",
                 )
             if loose and gap.between is not None and gap.between.name in self._read.define:
-                self._refuse(
+                self._refuse_word(
                     gap.between.word,
                     f"{gap.between.name} has a condition behind another gap, for which SQL goes back and "
                     "tries another row: leave the condition out",
@@ -165,7 +167,7 @@ class Steps:
             loose = loose or gap.kind != "neighbours"
         for step in self.steps:
             if loose and not step.is_fixed:
-                self._refuse(
+                self._refuse_word(
                     step.word,
                     f"{step.names[0]}{step.times.text} stands in a pattern with a gap X*?: only single rows "
                     "do; keep the rows next to each other",
@@ -180,10 +182,10 @@ class Steps:
         name = step.names[0]
         if not following:
             if step.times.reluctant:
-                self._refuse(
+                self._refuse_word(
                     step.word, f"{name}{step.times.text} at the end takes as few rows as it can: say how many"
                 )
-            self._refuse(
+            self._refuse_word(
                 step.word,
                 f"{name}{step.times.text} at the end takes as many rows as it can: name what ends the run, "
                 f"such as ({name}{step.times.text} E) with a condition that no {name} meets",
@@ -191,7 +193,7 @@ class Steps:
         for other in following:
             for after in other.names if other.kind != "group" else other.names[:1]:
                 if not self.exclude(name, after):
-                    self._refuse(
+                    self._refuse_word(
                         step.word,
                         f"a row can be {name} as well as {after}, so that {name}{step.times.text} takes one "
                         f"or the other: give {after} a condition that no {name} meets",

@@ -33,7 +33,7 @@ def one_scale(*keys: tuple[Int64, Int64]) -> list[Int64]:
 
     >>> first, second = np.array([5, 3]), np.array([1, 9])
     >>> one_scale((first, second), (first, first))
-    [array([1, 0]), array([2, 0])]
+    [array([2, 1]), array([3, 0])]
     """
     major, minor = (np.concatenate(parts) for parts in zip(*keys, strict=True))
     order = np.lexsort((minor, major))

@@ -75,7 +75,7 @@ def test_a_second_query_file_is_known_by_its_name(invoke: Invoke, tmp_path: Path
     result = invoke("match", first, other, trace)
     assert result.exit_code == 2
     assert f"{other} holds a query" in result.output
-    assert "further queries are files named *.sase or *.query before the traces" in result.output
+    assert "further queries are files named *.sase or *.query or *.sql before the traces" in result.output
 
 
 def test_the_name_of_a_query_file_is_no_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pyarrow as pa
 import pytest
@@ -201,10 +201,8 @@ _WRAPS = (0, 2**32 - 1)
     ("pattern", "events"),
     [
         # Two intervals of 2^32 ticks have 2^64 pairs of ticks, which is 0 in int64.
-        ("SEQ(A a, !N n, B b)", {"A": _WRAPS, "N": (5, 10), "B": _WRAPS}),
-        ("SEQ(A a, !N n, B b)", {"A": _ALL, "N": (5, 10), "B": _ALL}),
-        ("SEQ(!N n, A a)", {"A": _ALL, "N": (5, 10)}),
-        ("SEQ(A a, !N n)", {"A": _ALL, "N": _ALL}),
+        ("SEQ(A a, !N n, B b, C c)", {"A": _WRAPS, "N": (5, 10), "B": _WRAPS, "C": _WRAPS}),
+        ("SEQ(A a, !N n, B b, C c)", {"A": _ALL, "N": (5, 10), "B": _ALL, "C": _ALL}),
         ("AND(SEQ(A a, !N n, B b), C c)", {"A": _ALL, "B": _ALL, "C": _ALL, "N": _ALL}),
     ],
 )
@@ -216,6 +214,29 @@ def test_too_dear_is_said_before_the_work(
     table = pa.table({"type": list(events), "id": list(range(len(events)))} | bounds)
     with pytest.raises(uc.ConfidenceCostError):
         uc.match(table, f"PATTERN {pattern} WITHIN {window}")
+
+
+@pytest.mark.parametrize("bounds", [_WRAPS, _ALL])
+@pytest.mark.parametrize("window", [MAX_TICK, MAX_WINDOW])
+def test_forbidden_events_between_two_times(bounds: tuple[int, int], window: int) -> None:
+    """Sums over pieces: pairs of ticks without those that an event of six ticks is between."""
+    low, high = bounds
+    ticks = high - low + 1
+    table = pa.table({"type": [*"ANB"], "id": [1, 2, 3], "lower": [low, 5, low], "upper": [high, 10, high]})
+    (confidence,) = uc.match(table, f"PATTERN SEQ(A a, !N n, B b) WITHIN {MAX_WINDOW}")["confidence"]
+    between = sum(Fraction((n - low) * (high - n), ticks**2) for n in range(5, 11)) / 6
+    assert confidence.as_py() == pytest.approx(float(Fraction(ticks - 1, 2 * ticks) - between), rel=1e-12)
+    before = uc.match(table, f"PATTERN SEQ(!N n, A a) WITHIN {window}")["confidence"].to_pylist()
+    later = [max(min(n + window - 1, high) - n, 0) for n in range(5, 11)]
+    expected = 1 - sum(Fraction(count, ticks) for count in later) / 6
+    assert before == ([pytest.approx(float(expected), rel=1e-9)] if expected else [])
+
+
+@pytest.mark.parametrize(("window", "expected"), [(MAX_TICK, 0.625), (MAX_WINDOW, 0.5)])
+def test_a_forbidden_event_of_all_time(window: int, expected: float) -> None:
+    table = pa.table({"type": [*"AN"], "id": [1, 2], "lower": [-MAX_TICK] * 2, "upper": [MAX_TICK] * 2})
+    (confidence,) = uc.match(table, f"PATTERN SEQ(A a, !N n) WITHIN {window}")["confidence"].to_pylist()
+    assert confidence == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("window", [1, 5, MAX_TICK, MAX_WINDOW])
@@ -240,14 +261,26 @@ def test_sets_of_all_time(window: int) -> None:
     assert confidences == ([pytest.approx(float(expected), rel=1e-9)] if expected else [])
 
 
-@pytest.mark.parametrize("strategy", ["skip_till_next_match", "partition_contiguity"])
-def test_too_dear_under_strategies(strategy: str) -> None:
+def test_strategies_over_many_ticks() -> None:
     last = 2**32 - 1
     table = pa.table(
         {"type": ["A", *"BBB"], "id": [1, 2, 3, 4], "lower": [0, 0, 5, 5], "upper": [last, last, 9, 9]}
     )
+    query = "PATTERN SEQ(A a, B b) WHERE {}(a, b) WITHIN " + str(MAX_TICK)
     with pytest.raises(uc.ConfidenceCostError):
-        uc.match(table, f"PATTERN SEQ(A a, B b) WHERE {strategy}(a, b) WITHIN {MAX_TICK}")
+        uc.match(table, query.format("skip_till_next_match"))
+    ticks = last + 1
+    # Pairs without those that one of two events at 5 to 9 is strictly between.
+    spoilt = (
+        sum(
+            Fraction(low * (last - low) + high * (last - high) - low * (last - high), ticks**2)
+            for low, high in (sorted(pair) for pair in product(range(5, 10), repeat=2))
+        )
+        / 25
+    )
+    expected = Fraction(ticks - 1, 2 * ticks) - spoilt
+    first = uc.match(table, query.format("partition_contiguity"))["confidence"].to_pylist()[0]
+    assert first == pytest.approx(float(expected), rel=1e-12)
 
 
 def test_one_forbidden_event_takes_no_ticks() -> None:

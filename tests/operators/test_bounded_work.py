@@ -164,9 +164,10 @@ def test_one_match_that_many_events_forbid_can_be_ended(clause: str, probability
         plainly = len(needs(match))
     with budget(100):
         often = len(needs(match))
-    assert plainly > 300
+    # Sums over pieces take fewer steps than those over ticks, which the window asks for.
+    assert plainly > (50 if clause else 300)
     if clause:
-        assert often > 300
+        assert often > 10
 
 
 def test_plain_kernels_end_within_a_match() -> None:

@@ -354,7 +354,8 @@ def test_reports_know_raw_stamps(
     assert there["raw"] == here["raw"]
     assert there["totals"] == pytest.approx(here["totals"])
     stamps = [dict(zip(one["events"]["id"], one["events"]["stamp"], strict=True)) for one in facts]
-    assert stamps[1] == stamps[0]
+    # In this process the page has other events of that time, too.
+    assert stamps[1].items() <= stamps[0].items()
     assert None in stamps[0].values()
 
 

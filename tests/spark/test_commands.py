@@ -354,8 +354,10 @@ def test_reports_know_raw_stamps(
     assert there["raw"] == here["raw"]
     assert there["totals"] == pytest.approx(here["totals"])
     stamps = [dict(zip(one["events"]["id"], one["events"]["stamp"], strict=True)) for one in facts]
-    # In this process the page has other events of that time, too.
-    assert stamps[1].items() <= stamps[0].items()
+    # In this process the page has other events of that time, too, and nothing else besides.
+    near = {here["events"]["id"][place] for _, places in here["found_nearby"] for place in places}
+    assert {one: stamp for one, stamp in stamps[0].items() if one in stamps[1]} == stamps[1]
+    assert stamps[0].keys() - stamps[1].keys() <= near
     assert None in stamps[0].values()
 
 

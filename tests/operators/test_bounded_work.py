@@ -156,7 +156,7 @@ def one_match(**more: Any) -> pa.Table:
 @pytest.mark.parametrize("probability", [None, 0.5])
 def test_one_match_that_many_events_forbid_can_be_ended(pattern: str, probability: float | None) -> None:
     """Between two events that are forbidden, and between two rows of the table of one."""
-    more = {} if probability is None else {"probability": np.full(13, probability)}
+    more: dict[str, Any] = {} if probability is None else {"probability": np.full(13, probability)}
     table = events(13, width=60, types="ANNNNNNNNNNBC", **more)
     query = f"PATTERN {pattern} WITHIN 100"
 

@@ -49,7 +49,7 @@ def test_the_order_tells_times_within_the_minute(records: list[Record], tmp_path
     assert events.num_rows == len(records) == 22_477
     place = {row["id"]: n for n, row in enumerate(events.select(["id"]).to_pylist())}
     query = dataset("yahoo_hadoop", "refilled.query").read_text(encoding="utf-8")
-    page = (ROOT / "docs" / "clocks.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "known-order.md").read_text(encoding="utf-8")
     for sources in (True, False):
         matches = uc.match(events, query, sources=sources)
         confidence = np.asarray(matches["confidence"].to_numpy())

@@ -136,11 +136,11 @@ def test_the_examples_of_plans_run(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_example_of_clocks_finds_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, Any] = {}
-    for example in blocks("python", DOCS["clocks.md"]):
-        exec(example, names)
+    pages = "\n".join(DOCS[page] for page in ("clocks.md", "known-order.md", "clock-bounds.md"))
+    for example in blocks("python", pages):
+        exec(example, {})
         assert capsys.readouterr().out.splitlines() == re.findall(r"^# (.*)$", example, re.MULTILINE)
-    (schema,) = (block for block in blocks("toml", DOCS["clocks.md"]) if "[[constraints]]" in block)
+    (schema,) = (block for block in blocks("toml", pages) if "[[constraints]]" in block)
     (constraint,) = tomllib.loads(schema)["constraints"]
     assert str(uc.causal(constraint["causal"])) == constraint["causal"]
 

@@ -64,6 +64,8 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
         "probability",
         "reference",
         "answers",
+        "why",
+        "calibration",
         "comparison",
     ),
     "Run": ("command-line", "plans", "performance", "limits"),

@@ -132,7 +132,7 @@ def test_the_documents_tell_how_often_answers_of_the_demo_happened() -> None:
     rng = np.random.default_rng(1)
     anywhere = rng.integers(in_milliseconds(events["lower"]), in_milliseconds(events["upper"]), endpoint=True)
     is_metric = np.asarray(pc.is_valid(events["value"]))
-    documented = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
+    documented = (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8")
     for name, key in (("cpu_max_out", "a"), ("shuffle_floods_network", "a"), ("merge_loads_cpu", "b")):
         text = question(name, f"{key}.taskId")
         rows = uc.match(events, text)
@@ -174,7 +174,7 @@ def test_the_documents_tell_where_in_their_windows_metrics_of_the_demo_peak() ->
         float((into[falling] < 0.1).mean()),
         float((into[rising] >= 0.9).mean()),
     ]
-    documented = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
+    documented = (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8")
     said = (
         f"{shares[0]:.0%} of all CPU peaks are in the first tenth of their window; {shares[1]:.0%} where "
         f"the load falls, and where it rises {shares[2]:.0%} are in the last tenth"

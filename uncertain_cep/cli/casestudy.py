@@ -176,7 +176,7 @@ def answered(text: str, traces: Path, schema: TraceSchema, folder: Path) -> tupl
     said = (
         f"on average {result.said:,.0f} of them have a match, the surest:\n{surest}\n"
         f"By the true times, which were kept aside, {result.happened:,} have one: a peak is not equally "
-        "likely anywhere in its 15 seconds, see docs/answers.md"
+        "likely anywhere in its 15 seconds, see docs/calibration.md"
     )
     return rows, said, result
 

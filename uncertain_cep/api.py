@@ -19,7 +19,7 @@ from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.facts import PlanFacts, plan_facts
 from uncertain_cep.explanation.text import explain_plan, explain_query
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan, remembered_plan
-from uncertain_cep.plan.lasting import with_all_bounds
+from uncertain_cep.plan.lasting import schema_with_all_bounds, with_all_bounds
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.results.order import finished
 from uncertain_cep.rule_sets.named_rules import Rules
@@ -400,11 +400,12 @@ def explained(
         from uncertain_cep.spark import noted_schema
         from uncertain_cep.spark.file_jobs import describe_reading
 
-        schema, table = noted_schema(events, options.names), None
+        schema, table = schema_with_all_bounds(noted_schema(events, options.names), options.names.lower), None
         spark = describe_reading(events, parsed, options)
     else:
         table = with_all_bounds(event_table(events, options.names), options.names.lower)
-        schema, options = table.schema, replace(options, takes_spans=True)
+        schema = table.schema
+    options = replace(options, takes_spans=True)
     with naming_spoiled_rows(table):
         plan = make_plan(parsed, schema, options)
     with looked_at(options.limit):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.sampling import FEWER
 from tests.cases.spans import SpanCase, span_cases
+from tests.occurrence.test_spread_groups import spread_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
 
@@ -49,6 +50,27 @@ def test_probabilities_are_those_of_the_worlds(kind: str, data: st.DataObject) -
     assert answers.keys() == expected.keys()
     for group, probability in expected.items():
         assert answers[group] == pytest.approx(float(probability), rel=1e-9)
+
+
+SPREAD: dict[str, st.SearchStrategy[SpanCase]] = {
+    "spans": _weighable(span_cases(spare=2)),
+    "clocks": _weighable(span_cases(with_clocks=True)),
+    "negations by clocks": _weighable(span_cases(with_clocks=True, negating=True, kinds=("SEQ",))),
+}
+
+
+@pytest.mark.parametrize("kind", SPREAD)
+@FEWER
+@given(data=st.data(), parts=st.integers(1, 3))
+def test_groups_of_several_tables_are_those_of_the_worlds(kind: str, data: st.DataObject, parts: int) -> None:
+    """As on Spark: what a span must meet travels with the matches that depend on it."""
+    case = data.draw(SPREAD[kind])
+    note(f"{case.text()}\n{case.events}\n{case.clocks}")
+    expected = case.probability(1)
+    rows = spread_rows(data, case.table(), case.text("RETURN PROBABILITY"), parts, takes_spans=True)
+    assert rows.num_rows == len(expected)
+    for row in rows.to_pylist():
+        assert row["probability"] == pytest.approx(float(expected[None]), rel=1e-9)
 
 
 @FEWER

@@ -13,6 +13,10 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.sampling import FEWER
 from tests.cases.spans import Lasting, SpanCase, span_cases
+from tests.streaming.batches import BUCKETS, Batches, notice
+from tests.streaming.batches import plain as plain_columns
+from uncertain_cep.plan import MatchOptions
+from uncertain_cep.streaming.stream_layout import CLOSE, StreamOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
 
@@ -59,6 +63,44 @@ def test_streams_are_the_worlds(kind: str, data: st.DataObject) -> None:
             matcher.restore(held)
     rows += matcher.close().to_pylist()
     assert matcher.late_count == 0
+    expected = case.answer()
+    answers = {tuple(row[name] for name, _ in case.variables): row for row in rows}
+    assert len(answers) == len(rows)
+    assert answers.keys() == expected.keys()
+    for key, (low, high, probability) in expected.items():
+        assert (answers[key]["range_lower"], answers[key]["range_upper"]) == (low, high)
+        assert answers[key]["confidence"] == pytest.approx(float(probability), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@FEWER
+@given(data=st.data())
+def test_batches_are_the_worlds(kind: str, data: st.DataObject) -> None:
+    """As Spark evaluates them: pieces of slices, in parts of a state."""
+    case = data.draw(KINDS[kind])
+    note(f"{case.text()}\n{case.events}\n{case.clocks}")
+    table = plain_columns(case.table().sort_by("lower"))
+    longest = pc.max(pc.subtract(table["upper"], table["lower"])).as_py()
+    every = data.draw(st.sampled_from([None, None, 3]), label="every")
+    clause = "" if every is None else f"RETURN EXPECTED COUNT EVERY {every}"
+    length = data.draw(st.sampled_from([None, 1, 3]), label="slice length")
+    if length is not None:
+        # Slices so short that an event would be in very many are refused.
+        length += (case.window + longest) // 30
+        length += -length % (every or 1)
+    options = StreamOptions(longest, slice_length=length, buckets=data.draw(BUCKETS))
+    batches = Batches(case.text(clause), table.schema, options, MatchOptions(takes_spans=True))
+    for piece in _pieces(data, table):
+        batches.take(piece)
+    batches.take(notice(table.schema, CLOSE))
+    assert (batches.counts["late"], batches.held) == (0, 0)
+    rows = batches.matches.to_pylist()
+    if every is not None:
+        expected_counts = case.bucketed(every)
+        assert {row["bucket"]: row["expected_count"] for row in rows} == {
+            bucket: pytest.approx(float(count)) for bucket, count in expected_counts.items()
+        }
+        return
     expected = case.answer()
     answers = {tuple(row[name] for name, _ in case.variables): row for row in rows}
     assert len(answers) == len(rows)

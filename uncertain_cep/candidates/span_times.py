@@ -90,12 +90,11 @@ def with_ends(
     table: pa.Table,
     file: str | None = None,
     rows: Int64 | None = None,
-    kept: str | None = None,
 ) -> tuple[EvaluationPlan, pa.Table, SpanTimes]:
     """Return a plan and a table with a row for the end of each event, which no component takes.
 
     ``rows``, (n,) int64, number the events in errors, from 0. Of the columns those that the plan needs are
-    left, and the one ``kept``.
+    left.
 
     Raises
     ------
@@ -103,9 +102,7 @@ def with_ends(
         If a span has no begin and end, or fewer than two pairs of bounds.
     """
     spans = _sound_spans(plan, table, file, rows)
-    table = table.select(
-        [name for name in table.column_names if name in plan.required_columns or name == kept]
-    )
+    table = table.select([name for name in table.column_names if name in plan.required_columns])
     begin, end, length = spans.tight
     names, domain = plan.names, plan.domain
     columns = dict(zip(table.column_names, table.columns, strict=True))

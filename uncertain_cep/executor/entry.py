@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from confidence import large_arrays
 from confidence.kernel import plainly
 from uncertain_cep.candidates.diagnostics import Diagnostics
+from uncertain_cep.candidates.event_times import ticks_of
 from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.own_times import with_coded_clocks
 from uncertain_cep.candidates.selection import ScanCache, Selection, Slicing
@@ -122,6 +123,13 @@ def execute(
     announce_compilation()
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
+    if plan.lasting and slicing is not None:
+        for part, is_owned in _slices(plan, table, slicing):
+            yield from execute(
+                plan, part, owned=is_owned, batch_rows=batch_rows, file=file, counters=counters,
+                diagnostics=diagnostics, threads=threads, buckets=buckets,
+            )  # fmt: skip
+        return
     table = with_marginals(plan, table)
     table = in_one_chunk(with_coded_clocks(plan, table), plan.required_columns)
     if diagnostics is not None:
@@ -136,10 +144,10 @@ def execute(
         diagnostics.look(table)
     spans = None
     if plan.lasting:
-        rows, kept = np.flatnonzero(taken_types(plan, table)), slicing.column if slicing is not None else None
+        rows = np.flatnonzero(taken_types(plan, table))
         if len(rows) < table.num_rows:
             table, owned = table.take(pa.array(rows)), None if owned is None else owned[rows]
-        plan, table, spans = with_ends(plan, table, file, rows, kept)
+        plan, table, spans = with_ends(plan, table, file, rows)
         scan_cache, times = ScanCache(threads), times_once(plan, table)
     scan = TableScan(
         table, slicing, batch_rows, owned, diagnostics, threads, scan_cache, times, file, buckets, spans
@@ -147,6 +155,19 @@ def execute(
     yield from batches_of(plan, scan, counters)()
     if diagnostics is not None:
         diagnostics.finish()
+
+
+def _slices(plan: EvaluationPlan, table: pa.Table, slicing: Slicing) -> Iterator[tuple[pa.Table, Mask]]:
+    """Yield the events of each slice, and which of them its matches may begin with.
+
+    These go by ``lower`` as given: the least begin that an event can have may be later.
+    """
+    numbers = np.asarray(table.column(slicing.column).to_numpy())
+    for number in np.unique(numbers).tolist():
+        part = table.filter(pa.array(numbers == number)).drop_columns(slicing.column)
+        lower = ticks_of(part, plan.names.lower, plan)
+        begin = slicing.origin + number * slicing.length
+        yield part, (lower >= begin) & (lower < begin + slicing.length)
 
 
 def candidates(plan: EvaluationPlan, table: pa.Table, diagnostics: Diagnostics | None = None) -> Selection:

@@ -9,6 +9,7 @@ pairs, P(n | C) = P(n and C) / prod Z_s for n > 0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ from uncertain_cep.occurrence.groups_of_matches import (
 from uncertain_cep.occurrence.literals import MatchLiterals
 from uncertain_cep.occurrence.time_variables import TimeVariables
 
-__all__ = ["ConditionedGroups", "ConditionedSpans", "sums_of_numbers", "times_with_ends"]
+__all__ = ["ConditionedGroups", "ConditionedSpans", "OpenSpans", "sums_of_numbers", "times_with_ends"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -50,14 +51,11 @@ def times_with_ends(times: TimeVariables, spans: SpanTimes) -> TimeVariables:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionedSpans:
-    """The spans whose begin and end are two times, given that their length is within its bounds.
+class OpenSpans(NamedTuple):
+    """Spans whose begin and end are two times, given that their length is within its bounds.
 
     Attributes
     ----------
-    of_variable : (v + 1,) int64
-        The span of each variable, -1 for none and in the last place.
     begin, end : (s,) int64
         The variables of each.
     low, high : (s,) int64
@@ -66,12 +64,46 @@ class ConditionedSpans:
         The part of all pairs that is possible.
     """
 
-    of_variable: Int64
     begin: Int64
     end: Int64
     low: Int64
     high: Int64
     share: Float64
+
+    def some(self, numbers: Int64, variable: Int64) -> OpenSpans:
+        """Return some spans by the numbers, (v,) int64, that their variables have elsewhere."""
+        return OpenSpans(
+            variable[self.begin[numbers]], variable[self.end[numbers]], self.low[numbers],
+            self.high[numbers], self.share[numbers],
+        )  # fmt: skip
+
+    @classmethod
+    def none(cls) -> OpenSpans:
+        """Return no spans."""
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(nothing, nothing, nothing, nothing, np.zeros(0))
+
+    @classmethod
+    def joined(cls, parts: Sequence[OpenSpans]) -> OpenSpans:
+        """Return the spans of several parts, each once."""
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        first = np.unique(columns[0], return_index=True)[1]
+        return cls(*(column[first] for column in columns))
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionedSpans:
+    """The spans whose begin and end are two times, given that their length is within its bounds.
+
+    Attributes
+    ----------
+    open : OpenSpans
+    of_variable : (v + 1,) int64
+        The span of each variable, -1 for none and in the last place.
+    """
+
+    open: OpenSpans
+    of_variable: Int64
 
     @classmethod
     def of(cls, times: TimeVariables, spans: SpanTimes) -> ConditionedSpans | None:
@@ -83,12 +115,17 @@ class ConditionedSpans:
         begin = np.flatnonzero(is_open)
         if not len(begin):
             return None
+        end = begin + spans.events
+        return cls.among(
+            times, OpenSpans(begin, end, length.lower[begin], length.upper[begin], spans.share[begin])
+        )
+
+    @classmethod
+    def among(cls, times: TimeVariables, spans: OpenSpans) -> ConditionedSpans:
+        """Return spans with the span of each variable."""
         of_variable = np.full(len(times.lower) + 1, -1)
-        of_variable[begin] = of_variable[begin + spans.events] = np.arange(len(begin))
-        return cls(
-            of_variable, begin, begin + spans.events, length.lower[begin], length.upper[begin],
-            spans.share[begin],
-        )  # fmt: skip
+        of_variable[spans.begin] = of_variable[spans.end] = np.arange(len(spans.begin))
+        return cls(spans, of_variable)
 
 
 class ConditionedGroups(NamedTuple):
@@ -125,15 +162,13 @@ class ConditionedGroups(NamedTuple):
         span = spans.of_variable[variable]
         pairs = np.unique(np.stack((part[match], span))[:, span >= 0], axis=1)
         share = np.ones(int(part.max(initial=-1)) + 1)
-        np.multiply.at(share, pairs[0], spans.share[pairs[1]])
+        np.multiply.at(share, pairs[0], spans.open.share[pairs[1]])
         start = np.searchsorted(pairs[0], np.arange(len(share) + 1))
         place, start_of_match = taken(start, part)
         again = np.repeat(np.arange(len(part)), np.diff(start_of_match))
         condition = pairs[1][place]
-        more = [
-            (again, spans.begin[condition], spans.end[condition], spans.low[condition]),
-            (again, spans.end[condition], spans.begin[condition], -spans.high[condition]),
-        ]
+        begin, end, low, high, _ = (column[condition] for column in spans.open)
+        more = [(again, begin, end, low), (again, end, begin, -high)]
         tied = GroupedMatches(with_literals(literals, more), part, np.zeros_like(part))
         numbered = by_group(tied, times)
         of_part = np.zeros(len(share), dtype=np.int64)
@@ -161,7 +196,7 @@ def _parts(
 
     Matches of a group that share a variable, a clock, a span or a signature are of one part.
     """
-    tied = np.where(spans.of_variable[variable] >= 0, spans.begin[spans.of_variable[variable]], variable)
+    tied = np.where(spans.of_variable[variable] >= 0, spans.open.begin[spans.of_variable[variable]], variable)
     clock = times.clock[variable]
     has_clock = clock >= 0
     count, size = len(group), len(times.lower)

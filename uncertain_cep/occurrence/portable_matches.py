@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from confidence.flat_lists import counting, starts_of
 from uncertain_cep.expressions.codes import codes_of, decoded
+from uncertain_cep.occurrence.conditioned_spans import ConditionedSpans, OpenSpans
 from uncertain_cep.occurrence.literals import MatchLiterals, joined_literals
 from uncertain_cep.occurrence.match_groups import MatchGroups
 from uncertain_cep.occurrence.numbered_matches import DescribedMatches, GroupFilter
@@ -57,6 +58,8 @@ class PortableMatches:
     rows : (v, k) int64
         For each of ``row_variables`` the row of its event, -1 where there is none.
     literals : MatchLiterals
+    spans : OpenSpans
+        Those on which the matches depend.
     count : int
         k, how many matches there are.
     refusal : str
@@ -70,6 +73,7 @@ class PortableMatches:
     confidence: Float64 | None
     rows: Int64
     literals: MatchLiterals
+    spans: OpenSpans
     count: int
     refusal: str
 
@@ -116,6 +120,12 @@ class PortableMatches:
         rows = np.array([described.first_rows(name)[is_chosen] for name in variables], dtype=np.int64)
         rows = rows.reshape(len(variables), count)
         sides = np.concatenate((literals.earlier, literals.later))
+        spans, depends = OpenSpans.none(), np.zeros(0, np.int64)
+        if described.spans is not None:
+            spans = described.spans.open
+            depends = np.unique(described.spans.of_variable[sides])
+            depends = depends[depends >= 0]
+            sides = np.concatenate((sides, spans.begin[depends], spans.end[depends]))
         used = np.unique(
             np.concatenate((described.times.rows_of(np.unique(sides)), literals.first, rows.ravel()))
         )
@@ -138,6 +148,7 @@ class PortableMatches:
                 later=variable[literals.later],
                 first=place[literals.first],
             ),
+            spans.some(depends, variable),
             count,
             refusal,
         )
@@ -151,6 +162,7 @@ class PortableMatches:
             "confidence": np.zeros(0) if self.confidence is None else self.confidence,
             **{f"times {name}": getattr(self.times, name) for name in TimeVariables.NAMES},
             **{f"literals {name}": getattr(self.literals, name) for name in MatchLiterals._fields},
+            **{f"spans {name}": getattr(self.spans, name) for name in OpenSpans._fields},
         }
         lists = {name: _list(pa.array(array)) for name, array in arrays.items()}
         for name in self.events.column_names:
@@ -180,6 +192,7 @@ class PortableMatches:
             confidence if len(confidence) else None,
             array("rows").reshape(-1, count),
             literals,
+            OpenSpans(*(array(f"spans {name}") for name in OpenSpans._fields)),
             count,
             lists["refusal"][0].as_py(),
         )
@@ -195,7 +208,7 @@ class MergedMatches:
     count: int
     confidences: Float64 | None
     refusal: str
-    spans: None
+    spans: ConditionedSpans | None
     _rows: dict[str | None, Int64]
     _literals: MatchLiterals
 
@@ -227,6 +240,12 @@ class MergedMatches:
         bounds = np.concatenate([part.bounds for part in parts], axis=1)[:, first]
         of_variables = [np.append(row, -1)[part.rows] for part, row in zip(parts, rows, strict=True)]
         together = np.concatenate(of_variables, axis=1)
+        spans = OpenSpans.joined(
+            [
+                part.spans.some(np.arange(len(part.spans.begin)), variable)
+                for part, variable in zip(parts, variables, strict=True)
+            ]
+        )
         confidences = [part.confidence for part in parts if part.confidence is not None]
         return cls(
             table.take(pa.array(first)),
@@ -235,7 +254,7 @@ class MergedMatches:
             int(numbers[-1]),
             np.concatenate(confidences) if len(confidences) == len(parts) else None,
             next((part.refusal for part in parts if part.refusal), ""),
-            None,
+            ConditionedSpans.among(times, spans) if len(spans.begin) else None,
             dict(zip(row_variables(plan), together, strict=True)),
             joined_literals(literals),
         )

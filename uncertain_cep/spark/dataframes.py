@@ -16,6 +16,7 @@ from pyspark.sql import types as t
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.spark.python_tasks import spared
 from uncertain_cep.timeline.domain import (
     STAMP_METADATA,
@@ -24,6 +25,7 @@ from uncertain_cep.timeline.domain import (
     check_one_tick,
     check_tick_type,
 )
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS
 
 __all__ = [
     "arrow_fields",
@@ -43,6 +45,7 @@ __all__ = [
     "plainly_named",
     "quotient",
     "whole_numbers",
+    "with_span_bounds",
 ]
 
 _NAMES: Final = Names()
@@ -137,7 +140,7 @@ def whole_numbers(frame: DataFrame, names: Names) -> DataFrame:
     kinds = {
         field.name: (t.ByteType, t.ShortType, t.IntegerType, t.DecimalType)
         for field in frame.schema
-        if field.name in (names.lower, names.upper)
+        if field.name in (names.lower, names.upper, *SPAN_COLUMNS)
     } | {names.id: (t.DecimalType,)}
     if not any(_is_whole(field.dataType, kinds.get(field.name, ())) for field in frame.schema):
         return frame
@@ -149,6 +152,16 @@ def whole_numbers(frame: DataFrame, names: Names) -> DataFrame:
             for field in frame.schema
         )
     )
+
+
+def with_span_bounds(frame: DataFrame, names: Names) -> DataFrame:
+    """Return a frame that has all bounds of events that last if it has two pairs, null where it had none."""
+    schema = arrow_schema(frame, names)
+    missing = [
+        field for field in schema_with_all_bounds(schema, names.lower) if field.name not in schema.names
+    ]
+    added = {field.name: f.lit(None).cast(field.dataType) for field in from_arrow_schema(pa.schema(missing))}
+    return frame.withColumns(added) if added else frame
 
 
 def _as_long(number: Column) -> Column:

@@ -13,6 +13,7 @@ from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.config.limits import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.query import Query
 from uncertain_cep.spark.clock_offsets import check_offsets_agree
 from uncertain_cep.spark.dataframes import column, in_workers, noted_schema, whole_numbers
@@ -53,9 +54,10 @@ def file_work(
 
 def describe_reading(frame: DataFrame, query: Query, options: MatchOptions) -> str:
     """Return in words who reads the events of a frame, and why."""
-    schema = noted_schema(whole_numbers(frame, options.names), options.names)
+    noted = noted_schema(whole_numbers(frame, options.names), options.names)
+    schema = schema_with_all_bounds(noted, options.names.lower)
     with naming_spoiled_values(frame):
-        plan = make_plan(query, schema, options)
+        plan = make_plan(query, schema, options, takes_spans=True)
     if why := _why_together(plan):
         return f"Spark reads and shuffles the events: {why}"
     files, tasks = _files_and_tasks(frame, plan, schema, None)
@@ -72,7 +74,10 @@ def _why_together(plan: EvaluationPlan) -> str:
 def _files_and_tasks(
     frame: DataFrame, plan: EvaluationPlan, schema: pa.Schema, partitions: int | None
 ) -> tuple[EventFiles | None, FileTasks | None]:
-    files = files_of(frame, schema, plan.names, columns_read(plan, schema))
+    columns = columns_read(plan, schema)
+    if not {*columns} <= {*frame.columns}:
+        return None, None
+    files = files_of(frame, schema, plan.names, columns)
     if files is None or not files.parts:
         return None, None
     return files, choose_tasks(plan, files, partitions or count_cores(frame.sparkSession))

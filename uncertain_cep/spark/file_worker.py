@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from uncertain_cep.candidates.diagnostics import negated_parts
 from uncertain_cep.candidates.selection import looks_back, rows_taken, type_mask
+from uncertain_cep.candidates.span_candidates import with_some_ends
+from uncertain_cep.candidates.span_times import check_spans
 from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.config.tuning import ROWS_PER_PARTITION
 from uncertain_cep.errors import TraceError, TraceFault
@@ -310,10 +312,11 @@ class _Evaluation:
         files = self._work.files
         path = files.paths[files.parts[number].file]
         faults: list[TraceFault] = []
+        table = with_some_ends(held.table, self._plan.names) if self._plan.lasting else held.table
         for branch in self._branches:
             taken = np.zeros(len(held.rows), np.bool_)
             for component in branch.components:
-                taken[rows_taken(branch, held.table, component)] = True
+                taken[rows_taken(branch, table, component)] = True
             events_taken = held.table.filter(pa.array(taken))
             faults_of_ids = check_ids(events_taken, branch.names, partition=branch.partition_attributes)
             faults += [replace(fault, file=path) for fault in renumbered(faults_of_ids, held.rows[taken])]
@@ -337,6 +340,8 @@ class _Evaluation:
             for table, rows in files.read(part, names, list(dict.fromkeys([*needed, *ticks]))):
                 try:
                     check_table(plan, table, files.paths[part.file])
+                    if plan.lasting:
+                        check_spans(plan, table)
                 except TraceError as error:
                     faults += renumbered(error.faults, rows)
                     continue
@@ -354,6 +359,8 @@ class _Evaluation:
     def _needed(self, table: pa.Table, rows: Int64) -> _Held:
         """Return the events of a table that can take part in a match, or forbid one."""
         plan = self._plan
+        events = table
+        table = with_some_ends(events, plan.names) if plan.lasting else events
         seen: dict[str, Mask] = {}
         loaded: dict[str, Values] = {}
         agreed = np.ones(table.num_rows, np.bool_)
@@ -380,8 +387,8 @@ class _Evaluation:
             needed[:] = True
         needed &= agreed
         lower, upper = (ticks_of(table, name, plan)[needed] for name in (plan.names.lower, plan.names.upper))
-        table = table.filter(pa.array(needed)).combine_chunks()
-        return _Held(table, rows[needed], lower, upper, first[needed], np.array(sizes, np.int64))
+        events = events.filter(pa.array(needed)).combine_chunks()
+        return _Held(events, rows[needed], lower, upper, first[needed], np.array(sizes, np.int64))
 
     def _nothing(self) -> _Held:
         whole, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)

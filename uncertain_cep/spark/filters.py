@@ -21,7 +21,9 @@ from uncertain_cep.candidates.diagnostics import negated_parts
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import typed
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
+from uncertain_cep.query.typed import attribute_names
 from uncertain_cep.spark.dataframes import column
+from uncertain_cep.timeline.lasting_columns import END_BOUNDS
 
 __all__ = ["CandidateFilters", "candidate_filters", "condition", "is_candidate", "is_value"]
 
@@ -153,7 +155,9 @@ def is_candidate(plan: EvaluationPlan, part: PlannedComponent, types: dict[str, 
 def _conditions(plan: EvaluationPlan, part: PlannedComponent, types: dict[str, t.DataType]) -> list[Column]:
     """Return the conditions of a component on its events: its types, and those that Spark can evaluate."""
     parts = [column(plan.names.type).isin(*part.types)] if part.types else []
-    parts += [holds for predicate in part.local if (holds := condition(predicate, types)) is not None]
+    # The engine works out bounds of ends that events do not have.
+    local = [one for one in part.local if not (plan.lasting and attribute_names(one) & {*END_BOUNDS})]
+    parts += [holds for predicate in local if (holds := condition(predicate, types)) is not None]
     return parts
 
 

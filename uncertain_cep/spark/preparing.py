@@ -15,7 +15,14 @@ from uncertain_cep.executor import Slicing
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.spark.clock_offsets import check_clock_columns, check_offsets_agree
-from uncertain_cep.spark.dataframes import column, noted_schema, plainly_named, whole_numbers
+from uncertain_cep.spark.dataframes import (
+    column,
+    in_workers,
+    noted_schema,
+    plainly_named,
+    whole_numbers,
+    with_span_bounds,
+)
 from uncertain_cep.spark.diagnosed_frame import FrameEvents
 from uncertain_cep.spark.file_jobs import columns_read, file_work, task_numbers
 from uncertain_cep.spark.file_worker import FileWork, match_files
@@ -30,7 +37,7 @@ from uncertain_cep.spark.spoiled_values import naming_spoiled_values
 from uncertain_cep.spark.task_diagnostics import Evaluate
 from uncertain_cep.spark.undecided_counts import Undecided, can_be_undecided, counted, last_tick_of_files
 from uncertain_cep.spark.unique_ids import check_unique_ids
-from uncertain_cep.spark.worker import match_partition
+from uncertain_cep.spark.worker import check_spans_of_partition, match_partition
 from uncertain_cep.timeline.domain import TICK_METADATA
 
 __all__ = ["PreparedMatch", "Spread", "prepare"]
@@ -103,7 +110,8 @@ def prepare(
         raise OptionError(f"partitions must be 1 or more, not {spread.partitions}")
     model = options.names
     parsed = query_of(query, options.parameters)
-    original, frame = frame, whole_numbers(frame, model)
+    original, frame = frame, with_span_bounds(whole_numbers(frame, model), model)
+    options = replace(options, takes_spans=True)
     schema = noted_schema(frame, model)
     with naming_spoiled_values(frame):
         plan = make_plan(parsed, schema, options)
@@ -162,6 +170,9 @@ def _shuffled(
     FrameEvents(checked, plan, schema, sizes, negated, types).look(diagnostics)
     warn_of_rounded(plan, schema, statistics.largest)
     arrow = pa.schema([schema.field(name) for name in plan.required_columns])
+    if plan.lasting:
+        rows = plainly_named(needed.select(*map(column, plan.required_columns)))
+        in_workers(rows, partial(check_spans_of_partition, plan=plan, schema=arrow), "nothing long").collect()
     if not statistics.first:
         return PreparedMatch(plan, None, arrow, None)
     partitions = spread.partitions

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
 from uncertain_cep.files.blobs import unpacked
 from uncertain_cep.plan import MatchOptions, make_plan
+from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.query import Query
 from uncertain_cep.running.installation import needed
 from uncertain_cep.spark.clock_offsets import check_clock_columns
@@ -23,6 +24,7 @@ from uncertain_cep.spark.dataframes import (
     in_workers,
     plainly_named,
     whole_numbers,
+    with_span_bounds,
 )
 from uncertain_cep.spark.session import STATE_PROVIDER, STATE_SETTINGS
 from uncertain_cep.spark.stream_state import BLOB, StreamState
@@ -37,7 +39,7 @@ __all__ = ["check_state_store", "layout_of", "pieces_of_stream", "stream_frame"]
 def stream_frame(frame: DataFrame, query: Query, options: MatchOptions, stream: StreamOptions) -> DataFrame:
     """Return the matches of a query among the events of a streaming frame, and the late events."""
     check_state_store(frame.sparkSession)
-    frame = whole_numbers(frame, options.names)
+    frame = with_span_bounds(whole_numbers(frame, options.names), options.names)
     layout = layout_of(frame, query, options, stream)
     evaluated = pieces_of_stream(frame, layout, StreamState(layout))
     observed = evaluated.observe(
@@ -66,9 +68,9 @@ def pieces_of_stream(frame: DataFrame, layout: StreamLayout, state: StatefulProc
 def layout_of(frame: DataFrame, query: Query, options: MatchOptions, stream: StreamOptions) -> StreamLayout:
     """Return the layout of a stream of events; errors are those of `match`."""
     names = options.names
-    schema = arrow_schema(frame, names)
+    schema = schema_with_all_bounds(arrow_schema(frame, names), names.lower)
     check_tick_type(schema, names)
-    plan = make_plan(query, schema, options)
+    plan = make_plan(query, schema, options, takes_spans=True)
     check_clock_columns(plan, schema)
     plan.refuse_orders()
     if plan.domain.per_unit != 1:

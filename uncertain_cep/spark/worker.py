@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from uncertain_cep.candidates.span_times import check_spans
 from uncertain_cep.executor import Slicing, execute
 from uncertain_cep.occurrence.probability_rows import merged_rows
 from uncertain_cep.plan import EvaluationPlan
@@ -19,6 +20,7 @@ from uncertain_cep.spark.task_diagnostics import TaskDiagnostics
 from uncertain_cep.traces.held_rows import naming_no_rows
 
 __all__ = [
+    "check_spans_of_partition",
     "match_partition",
     "non_overlapping_in_partition",
     "parquet_writer",
@@ -55,6 +57,17 @@ def match_partition(
         table = table.cast(schema)
     with naming_no_rows(plan.names, plan.partition_attributes):
         yield from execute(plan, table, slicing=slicing, diagnostics=diagnostics)
+
+
+def check_spans_of_partition(
+    batches: Iterable[pa.RecordBatch], *, plan: EvaluationPlan, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield nothing; a TraceError says which events cannot begin and end as their columns say."""
+    for batch in batches:
+        table = pa.Table.from_batches([batch]).rename_columns(schema.names).cast(schema)
+        with naming_no_rows(plan.names, plan.partition_attributes):
+            check_spans(plan, table)
+    yield from ()
 
 
 def non_overlapping_in_partition(

@@ -17,6 +17,8 @@ from confidence.config import EVER, NEVER
 from confidence.flat_lists import end_to_end
 from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.selection import rows_taken
+from uncertain_cep.candidates.span_candidates import with_some_ends
+from uncertain_cep.candidates.span_times import check_spans
 from uncertain_cep.config.tuning import CUT_AT_ONCE
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.executor import check_table, constants_hold, ticks_of
@@ -131,6 +133,8 @@ def _pieces(
     plan = layout.plan
     table = with_marginals(plan, table)
     check_table(plan, table)
+    if plan.lasting:
+        check_spans(plan, table)
     _check_tick(table, layout)
     lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
     fits = upper - lower <= layout.largest
@@ -139,7 +143,7 @@ def _pieces(
     by_type = dict(
         zip(latest.column("type").to_pylist(), latest.column("lower_max").to_pylist(), strict=True)
     )
-    roles = _roles(table, layout)
+    roles = _roles(with_some_ends(table, plan.names) if plan.lasting else table, layout)
     for mask in (roles.first, roles.later, *roles.used.values()):
         mask &= fits
     return _cut(table, lower, upper, hashes, roles, layout), by_type

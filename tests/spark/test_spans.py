@@ -1,0 +1,109 @@
+"""Events that last on Spark: the answer of this process, however they are spread over keys and time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import uncertain_cep as uc
+from tests.spark.streams import pieces_of, put, reading, run
+from tests.spark.traces import as_rows, assert_same, to_spark
+from uncertain_cep.spark import match
+
+OVERLAPS = "PATTERN AND(A a, B b) WHERE a OVERLAPS b AND TIME(b.end) >= 10 WITHIN 30"
+NEGATED = "PATTERN SEQ(A a, !N n, B b) WHERE DURATION(a) <= 5 WITHIN 30"
+BY_KEY = "PATTERN AND(A a, B b) WHERE [key] AND a OVERLAPS b WITHIN 40 RETURN PROBABILITY BY key"
+
+
+def trace(count: int, *, clocks: bool = False, seed: int = 0) -> pa.Table:
+    """Return events by begin and length, a third of them moments; bounds of the whole are wide."""
+    draw = np.random.default_rng(seed)
+    begin, length = draw.integers(-20, 150, count), draw.integers(0, 6, count)
+    last, longest = begin + draw.integers(1, 4, count), length + draw.integers(0, 3, count)
+    source = draw.integers(0, 3, count) if clocks else np.zeros(count, np.int64)
+    # The offset of clock k is between -k and 0.
+    begin = begin - source
+    is_moment = draw.random(count) < 0.3
+
+    def bounds(values: np.ndarray) -> pa.Array:
+        return pa.array(values, mask=is_moment)
+
+    columns = {
+        "type": draw.choice(["A", "B", "N"], count).tolist(),
+        "id": draw.permutation(count),
+        "key": draw.integers(0, 3, count),
+        "lower": begin - draw.integers(0, 5, count),
+        "upper": last + longest + draw.integers(0, 4, count),
+        "begin_lower": bounds(begin),
+        "begin_upper": bounds(last),
+        "length_lower": bounds(length),
+        "length_upper": bounds(longest),
+    }
+    if clocks:
+        columns |= {
+            "source": [f"clock {number}" for number in source],
+            "offset_lower": -source,
+            "offset_upper": np.zeros(count, np.int64),
+        }
+    return pa.table(columns)
+
+
+@pytest.mark.parametrize("query", [OVERLAPS, NEGATED])
+def test_any_spread(spark: SparkSession, query: str) -> None:
+    """Slices go by the bounds of the whole, not by the least begin."""
+    table = trace(60)
+    frame = to_spark(spark, table)
+    for partitions, slice_length in ((2, 1), (3, 7)):
+        assert_same(frame, table, query, 5, partitions=partitions, slice_length=slice_length)
+
+
+def test_clocks_and_groups(spark: SparkSession) -> None:
+    table = trace(60, clocks=True)
+    frame = to_spark(spark, table)
+    assert_same(frame, table, OVERLAPS, 5, partitions=2, slice_length=9)
+    groups, expected = (
+        {row["key"]: row["probability"] for row in answer.to_pylist()}
+        for answer in (
+            match(frame, BY_KEY, partitions=2, slice_length=9).toArrow(),
+            uc.match(table, BY_KEY),
+        )
+    )
+    assert len(expected) == 3
+    assert groups == pytest.approx(expected)
+
+
+def test_files_that_workers_read(spark: SparkSession, tmp_path: Path) -> None:
+    """Some columns of spans may be missing: Spark shuffles then."""
+    table = trace(60).sort_by("lower")
+    whole = table.append_column("end_lower", pa.nulls(60, pa.int64()))
+    whole = whole.append_column("end_upper", pa.nulls(60, pa.int64()))
+    for name, events in (("whole", whole), ("less", table)):
+        pq.write_table(events, tmp_path / f"{name}.parquet", row_group_size=20)
+        frame = spark.read.parquet(str(tmp_path / f"{name}.parquet"))
+        said = uc.explain(OVERLAPS, frame)
+        assert ("Spark reads and shuffles" in said) == (name == "less")
+        assert_same(frame, table, OVERLAPS, 5)
+
+
+def test_streams(spark: SparkSession, tmp_path: Path) -> None:
+    table = trace(60).sort_by("lower")
+    put(tmp_path / "in", *pieces_of(table, [20, 45]))
+    frame = reading(spark, tmp_path / "in", table.schema)
+    longest = int(np.max(np.subtract(table["upper"], table["lower"])))
+    answer, _ = run(uc.match(frame, OVERLAPS, largest_interval=longest), tmp_path)
+    expected = uc.match(table, OVERLAPS)
+    assert answer["kind"].unique().to_pylist() == ["match"]
+    assert as_rows(answer.select(expected.column_names)) == as_rows(expected)
+
+
+def test_faults_are_found_first(spark: SparkSession) -> None:
+    table = trace(20)
+    wrong = pa.array([0] * 20, pa.int64())
+    table = table.set_column(table.schema.get_field_index("begin_upper"), "begin_upper", wrong)
+    with pytest.raises(uc.TraceError, match="begin_upper"):
+        match(to_spark(spark, table), OVERLAPS)

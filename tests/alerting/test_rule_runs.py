@@ -30,6 +30,7 @@ from uncertain_cep.alerting import rule_runs
 from uncertain_cep.alerting.alert_lines import alert_keys, alert_lines
 from uncertain_cep.alerting.rule_runs import RuleRun, RunOptions
 from uncertain_cep.cli import main
+from uncertain_cep.rule_sets.running_rules import RunningRule
 
 RULES: Final = {
     "soon.sase": "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 6",
@@ -202,6 +203,36 @@ def test_other_rules_need_reload(tmp_path: Path) -> None:
         RuleRun([str(tmp_path / "rules")], options_of(tmp_path))
     RuleRun([str(tmp_path / "rules")], options_of(tmp_path, reload=True)).run(None, close=True)
     assert written(tmp_path).column("rule").to_pylist() == ["s"]
+
+
+def test_what_fails_is_logged_and_the_others_go_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rule that fails, and an event whose id is in use; a copy is dropped."""
+    last, tell = event("B", 2, 1), RunningRule.tell
+
+    def told(one: RunningRule, matches: pa.RecordBatch, safe: int) -> pa.Table | None:
+        if one.rule.name == "often":
+            raise uc.OptionError("it cannot be")
+        return tell(one, matches, safe)
+
+    monkeypatch.setattr(RunningRule, "tell", told)
+    parts = [[event("A", 1, 0), last], [last, last | {"upper": 2}, event("B", 5, 2)]]
+    put(tmp_path, [pa.Table.from_pylist(rows) for rows in parts], RULES)
+    run = RuleRun([str(tmp_path / "rules")], options_of(tmp_path, duplicates="drop"))
+    run.run(None, close=True)
+    errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert len(errors) == 2
+    assert (
+        "rule 'often' has failed, and tells nothing until it is changed; the others go on: it can"
+        in errors[0]
+    )
+    assert "an earlier event has this id" in errors[1]
+    assert run.metrics.whole["duplicates"] == 2
+    assert {name: figures["failed"] for name, figures in run.metrics.rules.items()} == {
+        "never": 0, "often": 1, "soon": 0
+    }  # fmt: skip
+    assert sorted(written(tmp_path).column("b").to_pylist()) == [2, 5]
 
 
 def test_keys_tell_alerts_apart_and_stay() -> None:

@@ -92,7 +92,7 @@ def test_updated_rules_are_two_runs_cut_at_a_tick(
 
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         # All events are dropped as soon as no rule needs them.
-        patch.setattr("uncertain_cep.rule_sets.recent_events.FEW_HELD", -(10**6))
+        patch.setattr("uncertain_cep.streaming.recent_events.FEW_HELD", -(10**6))
         warnings.simplefilter("ignore", uc.UncertainCepWarning)
         changes: list[tuple[int, Rules]] = []
         try:
@@ -130,7 +130,7 @@ def soon(window: int, **changes: Any) -> Rules:
 
 
 def test_a_longer_window_holds_from_where_its_events_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uncertain_cep.rule_sets.recent_events.FEW_HELD", -(10**6))
+    monkeypatch.setattr("uncertain_cep.streaming.recent_events.FEW_HELD", -(10**6))
     matcher = uc.RuleMatcher(soon(5), SCHEMA, largest_interval=0)
     for tick in range(0, 100, 10):
         matcher.push(event("A", tick, tick))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.rule_sets.test_rules_together import QUERIES, comparable, traces
+from uncertain_cep.config.limits import LONGEST_PMF_CHAIN
 from uncertain_cep.rule_sets.named_rules import Rules, suppression_of
 
 STREAMED: Final = {
@@ -91,6 +92,41 @@ def test_a_stream_of_rules_is_a_table_of_rules(
     for rule in rules:
         part = of_rule(alerts, rule.name)
         assert comparable(part.select(expected.column_names)) == comparable(of_rule(expected, rule.name))
+
+
+@settings(deadline=None)
+@given(arrival=arrived(), rules=rule_sets(), data=st.data())
+def test_copies_that_are_dropped_change_no_alert(
+    arrival: tuple[pa.Table, int], rules: Rules, data: st.DataObject
+) -> None:
+    """Wherever they come, also behind a snapshot: one is dropped, or late."""
+    table, largest = arrival
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", uc.UncertainCepWarning)
+        try:
+            alone = streamed(uc.RuleMatcher(rules, table.schema, largest_interval=largest), iter([table]))
+        except (uc.OptionError, uc.TraceError):
+            return
+        copies = data.draw(st.lists(st.integers(0, max(table.num_rows - 1, 0)), max_size=4 * table.num_rows))
+        order = (
+            sorted([*range(table.num_rows), *copies])
+            if data.draw(st.booleans())
+            else [*range(table.num_rows), *copies]
+        )
+
+        def made() -> uc.RuleMatcher:
+            return uc.RuleMatcher(rules, table.schema, largest_interval=largest, duplicates="drop")
+
+        matcher, batches = made(), []
+        for part in calls(data.draw, table.take(pa.array(order, pa.int64()))):
+            batches.append(matcher.push(part))
+            if data.draw(st.booleans()):
+                snapshot = matcher.snapshot()
+                matcher = made()
+                matcher.restore(snapshot)
+        alerts = pa.Table.from_batches([*batches, matcher.close()], matcher.alert_schema)
+    assert matcher.duplicate_count + matcher.late_count == len(copies)
+    assert comparable(alerts) == comparable(alone)
 
 
 @settings(deadline=None)
@@ -185,9 +221,10 @@ def test_late_events_are_counted_once_for_all_rules() -> None:
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("duplicates", ["error", "drop"])
 def test_an_id_in_use_is_refused_and_nothing_else(alone: bool, duplicates: str) -> None:
+    """And a copy is only counted, where copies are dropped."""
     matcher = uc.RuleMatcher(uc.rules(TWO), SCHEMA, largest_interval=0, duplicates=duplicates)
     rows, refused = [], []
-    for row in (event("A", 1, 0), event("B", 2, 1), event("B", 2, 2), event("B", 3, 3)):
+    for row in (event("A", 1, 0), *[event("B", 2, 1)] * 2, event("B", 2, 2), event("B", 3, 3)):
         try:
             one: Any = row if alone else pa.Table.from_pylist([row], schema=SCHEMA)
             rows += matcher.push(one).to_pylist()
@@ -195,8 +232,8 @@ def test_an_id_in_use_is_refused_and_nothing_else(alone: bool, duplicates: str) 
             refused += [fault.value for fault in error.faults]
     rows += matcher.close().to_pylist()
     assert [(row["rule"], row["b"]) for row in rows] == [("soon", 2), ("soon", 3)]
-    assert matcher.duplicate_count == 1
-    assert refused == (["2"] if duplicates == "error" else [])
+    assert matcher.duplicate_count == 2
+    assert refused == (["2", "2"] if duplicates == "error" else ["2"])
 
 
 def test_what_a_stream_cannot_have_names_its_rule() -> None:
@@ -215,8 +252,47 @@ def test_what_a_stream_cannot_have_names_its_rule() -> None:
         uc.RuleMatcher(uc.rules(TWO), SCHEMA, duplicates="keep")
 
 
-def test_an_error_names_its_rule_and_ends_the_matcher() -> None:
-    schema = SCHEMA.append(pa.field("pmf", pa.list_(pa.float64())))
+WITH_PMF: Final = SCHEMA.append(pa.field("pmf", pa.list_(pa.float64())))
+FAR: Final = 2 * LONGEST_PMF_CHAIN
+
+
+def test_an_error_ends_its_rule_and_no_other() -> None:
+    """A rule that suppresses tells what it held; a snapshot keeps the failure; an update asks it again."""
+    far = f"PATTERN SEQ(A a, B b) WITHIN {FAR}"
+    rules = uc.rules({"far": far, "held": far, **TWO})
+    rules = Rules(
+        [replace(rule, suppress=suppression_of("5") if rule.name == "held" else None) for rule in rules]
+    )
+
+    def made() -> uc.RuleMatcher:
+        return uc.RuleMatcher(rules, WITH_PMF, largest_interval=FAR)
+
+    matcher = made()
+    matcher.push(pa.Table.from_pylist([event("A", 1, 0), event("B", 2, 3)], schema=WITH_PMF))
+    spread = {**event("A", 3, 4, 5), "pmf": [0.5, 0.5]}
+    with pytest.warns(uc.UncertainCepWarning, match="rule '(far|held)' has failed") as caught:
+        alerts = matcher.push(pa.Table.from_pylist([spread, event("B", 4, 5, 4 + FAR)], schema=WITH_PMF))
+    assert len(caught) == 2
+    assert {(row["rule"], row["b"]) for row in alerts.to_pylist()} == {("held", 2), ("soon", 4)}
+    other = made()
+    other.restore(matcher.snapshot())
+    for one in (matcher, other):
+        assert set(one.failures) == {"far", "held"}
+        assert all("explicit pmf reaches over" in failure for failure in one.failures.values())
+        assert [one.counts[name]["failed"] for name in rules.names] == [1, 1, 0, 0]
+        alerts = one.push(pa.Table.from_pylist([event("A", 5, 9), event("B", 6, 11)], schema=WITH_PMF))
+        assert {row["rule"] for row in alerts.to_pylist()} == {"soon"}
+    changed = uc.rules({"far": "PATTERN SEQ(A a, B b) WITHIN 9", **TWO})
+    tick = matcher.update(changed)
+    assert not matcher.failures
+    times = [(tick + 20, "A", 7), (tick + 22, "B", 8)]
+    later = [{**event(kind, id, time), "pmf": None} for time, kind, id in times]
+    alerts = matcher.push(pa.Table.from_pylist(later, schema=WITH_PMF))
+    assert {row["rule"] for row in alerts.to_pylist()} >= {"far", "soon"}
+
+
+def test_a_limit_of_time_ends_the_matcher() -> None:
+    schema = WITH_PMF
     matcher = uc.RuleMatcher(uc.rules(TWO), schema, timeout=1e-9)
     with pytest.raises(uc.TimeLimitError):
         matcher.push(pa.Table.from_pylist([event("A", 1, 0), event("B", 2, 1)], schema=schema))

@@ -208,13 +208,13 @@ def test_points_in_time(unit: str, zone: str | None, tick: str | None, times: li
 def test_plain_events_need_no_table(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """But where a whole number or a text is the first of its size or kind, for which conditions change."""
     tables = []
-    whole = uc.IncrementalMatcher._push_table
+    whole = uc.IncrementalMatcher._take_table
 
-    def push_table(one: uc.IncrementalMatcher, table: pa.Table) -> pa.RecordBatch:
+    def take_table(one: uc.IncrementalMatcher, table: pa.Table) -> Any:
         tables.append(table)
         return whole(one, table)
 
-    monkeypatch.setattr(uc.IncrementalMatcher, "_push_table", push_table)
+    monkeypatch.setattr(uc.IncrementalMatcher, "_take_table", take_table)
     one = uc.IncrementalMatcher(query, MIXED, largest_interval=3)
     for number in range(200):
         one.push(

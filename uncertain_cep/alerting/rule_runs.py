@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import pickle
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ import pyarrow as pa
 
 from uncertain_cep.alerting.run_metrics import RunMetrics
 from uncertain_cep.alerting.sinks import Sink, sink_of
-from uncertain_cep.errors import OptionError, UncertainCepError
+from uncertain_cep.errors import OptionError, TraceError, UncertainCepError, UncertainCepWarning
 from uncertain_cep.files.atomic_output import written_aside
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.plan.lengths import ticks_in
@@ -157,7 +158,7 @@ class RuleRun:
             self._begin(table)
         _, matcher = self._state
         late, refused = matcher.late_count, matcher.duplicate_count
-        alerts = _table(matcher.push(table))
+        alerts = self._push(table)
         self._sink.write(self._number, alerts)
         late = matcher.late_count - late
         matcher.take_late()
@@ -177,6 +178,28 @@ class RuleRun:
         ]
         parts += [f"{refused:,} duplicates"] if refused else []
         _log.info("%s; state %s, %.2f s", ", ".join(parts), f"{matcher.state_size:,}", seconds)
+
+    def _push(self, table: pa.Table) -> pa.Table:
+        """Push events, and log the rules that fail with them, and the events that are refused."""
+        _, matcher = self._state
+        failures, refused = matcher.failures, matcher.duplicate_count
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "rule .* has failed", UncertainCepWarning)
+            try:
+                batch = matcher.push(table)
+            except TraceError as error:
+                if self._options.duplicates == "error" or matcher.duplicate_count == refused:
+                    raise
+                _log.error("%s", error)
+                batch = matcher.push(table.slice(0, 0))
+        for name, failure in matcher.failures.items():
+            if name not in failures:
+                _log.error(
+                    "rule %r has failed, and tells nothing until it is changed; the others go on: %s",
+                    name,
+                    failure,
+                )
+        return _table(batch)
 
     def _measure(self, seconds: float) -> None:
         """Note the figures that hold now."""

@@ -16,7 +16,7 @@ __all__ = ["RunMetrics", "served", "text_of_metrics"]
 _MEANINGS: Final = {
     "events": ("counter", "Events taken, late ones included."),
     "late": ("counter", "Events that came too late."),
-    "duplicates": ("counter", "Events whose ids were in use."),
+    "duplicates": ("counter", "Copies of events, and events whose ids were in use."),
     "batches": ("counter", "Batches done."),
     "batch_seconds": ("counter", "Seconds that the batches took."),
     "last_batch_seconds": ("gauge", "Seconds that the last batch took."),
@@ -25,6 +25,7 @@ _MEANINGS: Final = {
     "lost": ("counter", "Alerts that the sink did not take."),
     "matches": ("counter", "Matches of a rule that became final."),
     "suppressed": ("counter", "Alerts of a rule that were counted and not told."),
+    "failed": ("gauge", "Whether an error has ended a rule."),
     "held": ("gauge", "Events, candidates, runs and alerts that a rule holds."),
 }
 """Of each figure its kind and what it is."""

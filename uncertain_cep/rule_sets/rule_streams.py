@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.config import EVER
-from uncertain_cep.boundary import public
-from uncertain_cep.candidates.marginals import with_marginals
-from uncertain_cep.candidates.span_times import check_spans
+from uncertain_cep.boundary import our_error, public
 from uncertain_cep.config.limits import MAX_TICK
-from uncertain_cep.errors import OptionError, UncertainCepError
-from uncertain_cep.executor import check_table, ticks_of
-from uncertain_cep.plan import Approximation, MatchOptions
+from uncertain_cep.errors import MemoryLimitError, OptionError, TimeLimitError, UncertainCepError, warn
+from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions
 from uncertain_cep.plan.known_until import shown_tick
-from uncertain_cep.plan.lasting import schema_with_all_bounds, with_all_bounds
+from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.rule_sets.events_by_type import EventsByType
 from uncertain_cep.rule_sets.named_rules import Rules
-from uncertain_cep.rule_sets.recent_events import RecentEvents
 from uncertain_cep.rule_sets.rule_matching import joint_schema, rows_of
 from uncertain_cep.rule_sets.running_rules import RunningRule, running_rules
 from uncertain_cep.running.installation import VERSION
 from uncertain_cep.running.resource_limits import Limits, looked_at
-from uncertain_cep.streaming.duplicate_ids import duplicate_error
-from uncertain_cep.streaming.given_events import events_given, length_of_tick, tick_given
+from uncertain_cep.streaming.event_stream import EventStream
+from uncertain_cep.streaming.given_events import events_given
+from uncertain_cep.streaming.recent_events import RecentEvents
 from uncertain_cep.streaming.single_events import PlainEvents
-from uncertain_cep.streaming.snapshots import packed_snapshot, unpacked_snapshot
 from uncertain_cep.streaming.watermark import ArrivalPromise
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces.frames import takeable_type
@@ -40,22 +34,11 @@ __all__ = ["RuleMatcher"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Alerts = list[tuple[str, pa.Table]]
-"""Alerts with the names of their rules."""
-
-_HELD: Final = (
-    "late_count",
-    "duplicate_count",
-    "_length_of_tick",
-    "_late",
-    "_waiting",
-    "_promise",
-    "_recent",
-)
-"""The attributes that change with the events, beside those of rules."""
+Alert = tuple[str, pa.Table]
+"""Alerts of one rule, with its name."""
 
 
-class RuleMatcher:
+class RuleMatcher(EventStream[Alert]):
     """Finds the alerts of rules in events as they arrive.
 
     Events are checked once, and each rule gets those of the types that it names. All alerts returned until
@@ -79,9 +62,9 @@ class RuleMatcher:
         Largest ``upper - lower`` of any event, in ticks. Without it only heartbeats make alerts final that
         wait for what is to come.
     duplicates : {"error", "drop"}
-        What to do about an event with the id of another one in reach of a rule, in its partition: this rule
-        does not take it, and :meth:`push` raises a :class:`uncertain_cep.TraceError` that names it, or it is
-        only counted.
+        What to do about a copy of an event, the same in all columns: with ``drop`` it is only counted. An
+        event with the id of another one in reach of a rule, in its partition, is not taken by this rule, and
+        :meth:`push` raises a :class:`uncertain_cep.TraceError` that names it.
     timeout : float, optional
         Seconds that one call may take for all rules. Beyond that it ends with a
         :class:`uncertain_cep.TimeLimitError`, and the matcher takes no more events.
@@ -96,7 +79,7 @@ class RuleMatcher:
     late_count : int
         Number of late events.
     duplicate_count : int
-        Number of events that a rule did not take, as their ids were in use.
+        Number of copies, and of events that a rule did not take, as their ids were in use.
 
     Raises
     ------
@@ -110,6 +93,10 @@ class RuleMatcher:
     A rule with ``suppress`` holds an alert until no alert to come can have an earlier ``range_upper``: for a
     sequence of single events this is when no event to come begins earlier, else up to two windows later. It
     remembers a group until an alert of it may be told again, and longer while some were left out.
+
+    An error while a rule computes matches ends this rule: a warning names it, ``failures`` keeps it, its
+    alerts that were not told are lost, and the other rules go on. :meth:`update` asks it again, also if it
+    is the same.
 
     Examples
     --------
@@ -141,11 +128,7 @@ class RuleMatcher:
     ) -> None:
         if not len(rules):
             raise OptionError("there is no rule")
-        if duplicates not in ("error", "drop"):
-            raise OptionError(f"duplicates={duplicates!r} is unknown: use error or drop")
-        self.schema = pa.schema(
-            [field.with_type(takeable_type(field.type)) for field in schema], schema.metadata
-        )
+        schema = pa.schema([field.with_type(takeable_type(field.type)) for field in schema], schema.metadata)
         self._options = MatchOptions(
             names=Names.of(names),
             tick=tick,
@@ -155,29 +138,17 @@ class RuleMatcher:
             undecided=undecided,
             takes_spans=True,
         )
-        self._of_events = schema_with_all_bounds(self.schema, self._options.names.lower)
+        self._of_events = schema_with_all_bounds(schema, self._options.names.lower)
         self.rules = rules
         self._running = running_rules(rules, self._of_events, self._options)
-        plan = self._running[0].plan
-        self._plan = plan
-        self._plain = PlainEvents.of(plan, self._of_events)
-        self._length_of_tick = plan.domain.tick_nanoseconds
-        self._duplicates = duplicates
+        super().__init__(schema, self._running[0].plan, ArrivalPromise(largest_interval), duplicates)
+        self._plain = PlainEvents.of(self._plan, self._of_events)
         self._limits = timeout, memory_limit
         Limits.of(*self._limits)
         self._largest = largest_interval
-        self._promise = ArrivalPromise(largest_interval)
-        self.late_count = self.duplicate_count = 0
-        self._late: list[pa.Table] = []
-        self._waiting: list[tuple[str, pa.Table]] = []
         self.alert_schema = self._joint_schema(self._running)
         self._recent = None if largest_interval is None else RecentEvents(self._of_events, largest_interval)
-        self._closed = self._failed = False
-
-    @property
-    def late(self) -> pa.Table:
-        """The late events, in the order of arrival, with all their columns, since :meth:`take_late`."""
-        return pa.concat_tables([self.schema.empty_table(), *self._late])
+        self._broken = False
 
     @property
     def safe(self) -> int:
@@ -191,11 +162,22 @@ class RuleMatcher:
 
     @property
     def counts(self) -> dict[str, dict[str, float]]:
-        """By rule the ``matches`` that became final, those ``suppressed``, and how much is ``held``."""
+        """By rule ``matches`` that became final, ``suppressed`` ones, state ``held``, ``failed``: 0 or 1."""
         return {
-            one.rule.name: {"matches": one.matches, "suppressed": one.suppressed, "held": one.size}
+            one.rule.name: {
+                "matches": one.matches,
+                "suppressed": one.suppressed,
+                "held": one.size,
+                "failed": int(bool(one.failure)),
+            }
             for one in self._running[: len(self.rules)]
         }
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """By the rules that have failed, what happened."""
+        running = self._running[: len(self.rules)]
+        return {one.rule.name: one.failure for one in running if one.failure}
 
     @property
     def safe_seconds(self) -> float | None:
@@ -208,83 +190,6 @@ class RuleMatcher:
     def time_of(self, tick: int) -> str:
         """Return a tick as text: a time, where times are no ticks."""
         return "the beginning" if abs(tick) > MAX_TICK else shown_tick(tick, self._plan.domain)
-
-    @public
-    def take_late(self) -> pa.Table:
-        """Return the late events since the last call, and drop them."""
-        taken = self.late
-        self._late.clear()
-        return taken
-
-    @public
-    def push(self, events: Any) -> pa.RecordBatch:
-        """Take events in the order of arrival, and return the alerts that became final.
-
-        Parameters
-        ----------
-        events : pyarrow.Table or RecordBatch, pandas or Polars DataFrame, or mapping
-            As for :meth:`uncertain_cep.IncrementalMatcher.push`.
-
-        Returns
-        -------
-        pyarrow.RecordBatch
-            Of ``alert_schema``: the rule, and its columns; those of other rules are null.
-
-        Raises
-        ------
-        TraceError
-            If the events are not as described; no event of the call is taken then. If a rule refuses events
-            as their ids are in use, unless ``duplicates`` says otherwise; what became final comes with the
-            next call.
-        ConfidenceCostError
-            If a confidence costs too much and no estimate is allowed. A note names the rule.
-        OptionError
-            If the stream was closed, or an earlier call failed while it computed matches.
-        """
-        self._check_open()
-        plan = self._plan
-        if isinstance(events, Mapping) and self._plain is not None:
-            interval = self._plain.interval(events)
-            if interval is not None and self._promise.takes_alone(*interval):
-                return self._pushed_alone(events, *interval)
-        table = events_given(events, self.schema)
-        self._length_of_tick = length_of_tick(table, plan.names, self._length_of_tick)
-        table = with_all_bounds(with_marginals(plan, table), plan.names.lower)
-        check_table(plan, table)
-        for one in self._running:
-            if one.plan.lasting:
-                check_spans(one.plan, table)
-        lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
-        promise = copy(self._promise)
-        late = promise.arrive(lower, upper, table.column(plan.names.type))
-        rows = np.flatnonzero(~late)
-        self._promise = promise
-        if late.any():
-            self._late.append(table.select(self.schema.names).filter(pa.array(late)))
-            self.late_count += int(late.sum())
-        on_time = table if len(rows) == table.num_rows else table.take(pa.array(rows))
-        if self._recent is not None:
-            self._recent.take(on_time, lower[rows], upper[rows])
-        alerts, again = self._taken(on_time, lower[rows], upper[rows], self._running)
-        if again is None:
-            return self._released(alerts)
-        refused = np.zeros(table.num_rows, dtype=np.bool_)
-        refused[rows[again]] = True
-        return self._refusing(refused, table, alerts)
-
-    @public
-    def heartbeat(
-        self, time: int | datetime | np.datetime64, *, of_type: str | None = None
-    ) -> pa.RecordBatch:
-        """Learn that no event is to come that could be before a time; return the alerts that became final.
-
-        See :meth:`uncertain_cep.IncrementalMatcher.heartbeat`.
-        """
-        self._check_open()
-        if of_type is not None and not isinstance(of_type, str):
-            raise OptionError(f"of_type={of_type!r}: it must be the name of an event type")
-        self._promise.heartbeat(tick_given(time, self._plan.domain), of_type)
-        return self._released(self._each(lambda one: one.evaluation.advance(self._bound(one)), self._bound))
 
     @public
     def update(self, rules: Rules) -> int:
@@ -340,55 +245,16 @@ class RuleMatcher:
         self._waiting += self._taken(*recent.events(), new)[0]
         return tick
 
-    @public
-    def snapshot(self) -> bytes:
-        """Return all that the matcher holds, as bytes from which another process can go on.
+    @property
+    def _failed(self) -> bool:
+        return self._broken
 
-        See :meth:`uncertain_cep.IncrementalMatcher.snapshot`.
-        """
-        self._check_open()
-        held = {name: getattr(self, name) for name in _HELD}
-        count = len(self.rules)
-        held["rules"] = [one.held for one in self._running[:count]]
-        held["ending"] = [(one.rule, one.held) for one in self._running[count:]]
-        return packed_snapshot(self._fingerprint, held)
-
-    @public
-    def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot of a matcher that was made in the same way, instead of what this one holds.
-
-        Parameters
-        ----------
-        snapshot : bytes
-            What :meth:`snapshot` returned. It is a pickle, which can run any code: restore only your own.
-
-        Raises
-        ------
-        OptionError
-            If these are no snapshot, or one of another version, rules, schema or options.
-        """
-        self._check_open()
-        held = unpacked_snapshot(self._fingerprint, snapshot)
-        for name in _HELD:
-            setattr(self, name, held[name])
-        ending = [rule for rule, _ in held["ending"]]
-        current = self._running[: len(self.rules)]
-        self._running = current + running_rules(ending, self._of_events, self._options)
-        parts = held["rules"] + [part for _, part in held["ending"]]
-        for one, part in zip(self._running, parts, strict=True):
-            one.take_over(part)
-        self.alert_schema = self._joint_schema(self._running)
-
-    @public
-    def close(self) -> pa.RecordBatch:
-        """End the stream, and return the last alerts. No event can be pushed afterwards."""
-        self._check_open()
-        self._closed = True
-        return self._released(self._each(lambda one: one.evaluation.close(), lambda _: EVER))
+    @property
+    def _lasting_plans(self) -> Sequence[EvaluationPlan]:
+        return [one.plan for one in self._running if one.plan.lasting]
 
     @property
     def _fingerprint(self) -> dict[str, Any]:
-        """The values that a snapshot must share with its matcher."""
         return {
             "version": VERSION,
             "rules": {
@@ -400,6 +266,36 @@ class RuleMatcher:
             "largest_interval": self._largest,
         }
 
+    def _packed(self) -> dict[str, Any]:
+        count = len(self.rules)
+        return {
+            "_recent": self._recent,
+            "rules": [one.held for one in self._running[:count]],
+            "ending": [(one.rule, one.held) for one in self._running[count:]],
+        }
+
+    def _take_over(self, held: Mapping[str, Any]) -> None:
+        self._recent = held["_recent"]
+        ending = [rule for rule, _ in held["ending"]]
+        current = self._running[: len(self.rules)]
+        self._running = current + running_rules(ending, self._of_events, self._options)
+        parts = held["rules"] + [part for _, part in held["ending"]]
+        for one, part in zip(self._running, parts, strict=True):
+            one.take_over(part)
+        self.alert_schema = self._joint_schema(self._running)
+
+    def _advance(self) -> list[Alert]:
+        return self._each(lambda one: one.evaluation.advance(self._bound(one)), self._bound)
+
+    def _end(self) -> list[Alert]:
+        return self._each(lambda one: one.evaluation.close(), lambda _: EVER)
+
+    def _joined(self, answers: list[Alert]) -> pa.RecordBatch:
+        schema = self.alert_schema
+        parts = [rows_of(name, answer, schema) for name, answer in answers]
+        batches = pa.concat_tables([schema.empty_table(), *parts]).combine_chunks().to_batches()
+        return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=schema)
+
     def _joint_schema(self, running: Sequence[RunningRule]) -> pa.Schema:
         """Return the columns of the alerts of rules, and of those that wait."""
         schemas = [(one.rule.name, one.output_schema) for one in running]
@@ -409,8 +305,13 @@ class RuleMatcher:
         """Return a tick before which no event to come begins that matters to a rule."""
         return self._promise.bound_of(one.awaited)
 
-    def _pushed_alone(self, event: Mapping[str, Any], lower: int, upper: int) -> pa.RecordBatch:
-        """Take one event that is sound and on time."""
+    def _take_alone(self, event: Mapping[str, Any]) -> tuple[list[Alert], Mask | None] | None:
+        if self._plain is None:
+            return None
+        interval = self._plain.interval(event)
+        if interval is None or not self._promise.takes_alone(*interval):
+            return None
+        lower, upper = interval
         promise, type_ = self._promise, event[self._plan.names.type]
         refused = False
 
@@ -430,13 +331,19 @@ class RuleMatcher:
         if self._recent is not None:
             self._recent.take_alone(event, lower, upper)
         alerts = self._each(push, lambda _: promise.safe)
-        if not refused:
-            return self._released(alerts)
-        return self._refusing(np.ones(1, dtype=np.bool_), events_given(event, self.schema), alerts)
+        return alerts, np.ones(1, dtype=np.bool_) if refused else None
+
+    def _take(
+        self, table: pa.Table, lower: Int64, upper: Int64, promise: ArrivalPromise
+    ) -> tuple[list[Alert], Mask | None]:
+        self._promise = promise
+        if self._recent is not None:
+            self._recent.take(table, lower, upper)
+        return self._taken(table, lower, upper, self._running)
 
     def _taken(
         self, table: pa.Table, lower: Int64, upper: Int64, running: Sequence[RunningRule]
-    ) -> tuple[Alerts, Mask | None]:
+    ) -> tuple[list[Alert], Mask | None]:
         """Take checked events on time; return the alerts, and a mask of events that a rule refused."""
         by_type = EventsByType(table, self._plan.names.type)
         parts: dict[frozenset[str] | None, tuple[pa.Table, Any]] = {}
@@ -459,21 +366,28 @@ class RuleMatcher:
         act: Callable[[RunningRule], pa.RecordBatch],
         bound: Callable[[RunningRule], int],
         running: Sequence[RunningRule] | None = None,
-    ) -> Alerts:
+    ) -> list[Alert]:
         """Let rules act, by default all, and return the alerts that are told."""
-        alerts = []
-        self._failed = True
+        alerts, failed = [], []
+        self._broken = True
         with looked_at(Limits.of(*self._limits)):
             for one in self._running if running is None else running:
+                if one.failure:
+                    continue
                 try:
                     answer = one.tell(act(one), bound(one))
-                except UncertainCepError as error:
-                    error.add_note(f"in rule {one.rule.name!r}")
-                    raise
+                except Exception as error:
+                    answer = one.fail(_of_rule(error, one.rule.name))
+                    failed.append(one)
                 if answer is not None and answer.num_rows:
                     alerts.append((one.rule.name, answer))
-        self._failed = False
+        self._broken = False
         self._tidy()
+        for one in failed:
+            warn(
+                f"rule {one.rule.name!r} has failed, and tells nothing from now on; the others go on. "
+                f"update(rules) asks it again. {one.failure}"
+            )
         return alerts
 
     def _tidy(self) -> None:
@@ -485,28 +399,13 @@ class RuleMatcher:
             reach = max(one.reach for one in self._running)
             self._recent.forget(self._promise.safe - reach - self._recent.longest)
 
-    def _refusing(self, refused: Mask, table: pa.Table, alerts: Alerts) -> pa.RecordBatch:
-        """Return alerts of a call some of whose events were refused; or keep them, and name these events."""
-        self.duplicate_count += int(refused.sum())
-        if self._duplicates == "drop":
-            return self._released(alerts)
-        self._waiting += alerts
-        raise duplicate_error(self._plan, table, refused)
 
-    def _released(self, alerts: Alerts) -> pa.RecordBatch:
-        """Return alerts behind those that a call which refused an event has left."""
-        schema = self.alert_schema
-        parts = [rows_of(name, answer, schema) for name, answer in (*self._waiting, *alerts)]
-        whole = pa.concat_tables([schema.empty_table(), *parts])
-        self._waiting = []
-        batches = whole.combine_chunks().to_batches()
-        return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=self.alert_schema)
-
-    def _check_open(self) -> None:
-        if self._failed:
-            raise OptionError(
-                "an earlier call failed while it computed matches, and these are lost: make another "
-                "RuleMatcher, with the change that the error asked for"
-            )
-        if self._closed:
-            raise OptionError("the stream was closed: make another RuleMatcher")
+def _of_rule(error: Exception, name: str) -> UncertainCepError:
+    """Return the error that ends a rule alone; raise one that is of the whole call."""
+    if isinstance(error, Warning):
+        raise error
+    of_rule = error if isinstance(error, UncertainCepError) else our_error(error)
+    if isinstance(of_rule, TimeLimitError | MemoryLimitError):
+        of_rule.add_note(f"in rule {name!r}")
+        raise of_rule
+    return of_rule

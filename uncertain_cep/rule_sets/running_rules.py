@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 
 from confidence.config import EVER, NEVER
-from uncertain_cep.errors import Fault, OptionError, QueryError
+from uncertain_cep.errors import Fault, OptionError, QueryError, UncertainCepError
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
 from uncertain_cep.rule_sets.events_by_type import types_of
 from uncertain_cep.rule_sets.named_rules import Rule
-from uncertain_cep.rule_sets.recent_events import reach_back
 from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, AlertTeller, check_suppression
 from uncertain_cep.streaming.query_evaluation import QueryEvaluation, stream_plan
+from uncertain_cep.streaming.recent_events import reach_back
 from uncertain_cep.streaming.watermark import types_that_matter
 
 __all__ = ["RunningRule", "running_rules"]
@@ -32,7 +32,7 @@ class RunningRule:
     awaited : frozenset of str
         The types whose heartbeats matter to it; empty: none by themselves.
     reach : int
-        See :func:`uncertain_cep.rule_sets.recent_events.reach_back`.
+        See :func:`uncertain_cep.streaming.recent_events.reach_back`.
     matches : int
         How many matches became final.
     since, until : int
@@ -40,6 +40,8 @@ class RunningRule:
         ``until``, ticks, are of this rule: others are of those that were there before, or came after it.
     latest : int
         The latest of these ticks of any match so far.
+    failure : str
+        The error that ended it; empty while it goes on.
     """
 
     def __init__(self, rule: Rule, plan: EvaluationPlan, method: str, schema: pa.Schema) -> None:
@@ -47,12 +49,14 @@ class RunningRule:
         self.types = types_of(plan, schema)
         self.awaited = types_that_matter(plan)
         self.reach = reach_back(plan)
+        self._schema, self._method = schema, method
         self.evaluation = QueryEvaluation(plan, schema, method)
         self.teller: AlertTeller | None = None
         if rule.suppress is not None:
             apart = check_suppression(plan, rule.suppress)
             self.teller = AlertTeller(plan, apart, rule.suppress.by)
         self.matches = 0
+        self.failure = ""
         self.since, self.until, self.latest = NEVER, EVER, NEVER
         names = plan.output_schema.names
         self._cut_by = next((name for name in ("bucket", "range_upper") if name in names), None)
@@ -82,21 +86,34 @@ class RunningRule:
     def held(self) -> tuple[Any, ...]:
         """All that changes with the events."""
         counted = self.matches, self.since, self.until, self.latest
-        return self.evaluation.held, self.teller, counted
+        return self.evaluation.held, self.teller, counted, self.failure
 
     def take_over(self, held: tuple[Any, ...]) -> None:
         """Go on from what another run of the same rule held."""
-        evaluation, self.teller, (self.matches, self.since, self.until, self.latest) = held
+        evaluation, self.teller, counted, *failure = held
+        self.matches, self.since, self.until, self.latest = counted
+        # Snapshots of before have none.
+        self.failure = failure[0] if failure else ""
         self.evaluation.take_over(evaluation)
 
+    def fail(self, error: UncertainCepError) -> pa.Table | None:
+        """End as an error says; return the alerts that waited to be told, which are true nevertheless."""
+        self.failure = str(error)
+        self.evaluation = QueryEvaluation(self.plan, self._schema, self._method)
+        return None if self.teller is None else self.teller.tell(self.plan.output_schema.empty_table())
+
     def is_same(self, rule: Rule) -> bool:
-        """Return whether a rule tells the same alerts as this one."""
+        """Return whether a rule tells the same alerts as this one, which goes on."""
+        if self.failure:
+            return False
         query, name, suppress = self.rule.query, self.rule.name, self.rule.suppress
         same_query = query.text_with_values == rule.query.text_with_values
         return same_query and (name, suppress) == (rule.name, rule.suppress)
 
     def has_ended(self, safe: int) -> bool:
         """Return whether it tells no alert any more, as it is followed by another one."""
+        if self.failure:
+            return True
         if self.until == EVER or (self.teller is not None and self.teller.holds):
             return False
         return self.evaluation.earliest_end(safe) >= self.until

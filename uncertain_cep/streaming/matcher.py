@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from copy import copy
-from datetime import datetime
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.boundary import public
-from uncertain_cep.candidates.marginals import with_marginals
-from uncertain_cep.candidates.span_times import check_spans
-from uncertain_cep.errors import OptionError
-from uncertain_cep.executor import check_table, ticks_of
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions
-from uncertain_cep.plan.lasting import schema_with_all_bounds, with_all_bounds
+from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.running.installation import VERSION
 from uncertain_cep.running.resource_limits import Limits
-from uncertain_cep.streaming.duplicate_ids import duplicate_error
-from uncertain_cep.streaming.given_events import events_given, length_of_tick, tick_given
+from uncertain_cep.streaming.event_stream import EventStream
 from uncertain_cep.streaming.query_evaluation import QueryEvaluation, stream_plan
 from uncertain_cep.streaming.reoptimisation import UsedPlan
-from uncertain_cep.streaming.snapshots import packed_snapshot, unpacked_snapshot
 from uncertain_cep.streaming.watermark import ArrivalPromise, types_that_matter
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces.frames import takeable_type
@@ -33,14 +25,10 @@ from uncertain_cep.traces.frames import takeable_type
 __all__ = ["IncrementalMatcher"]
 
 Int64 = NDArray[np.int64]
-
-_HELD: Final = (
-    "late_count", "duplicate_count", "_length_of_tick", "_late", "_waiting", "_promise",
-)  # fmt: skip
-"""The attributes that change with the events, beside those of the evaluation."""
+Mask = NDArray[np.bool_]
 
 
-class IncrementalMatcher:
+class IncrementalMatcher(EventStream[pa.RecordBatch]):
     """Finds the matches of a query in events as they arrive.
 
     All matches returned until :meth:`close` together are the answer of :func:`uncertain_cep.match` on all
@@ -82,9 +70,10 @@ class IncrementalMatcher:
         one begins is late. Without it only heartbeats move that bound. Without either, nothing is dropped,
         and ``query_order`` and ``sliced`` return no match, until :meth:`close`.
     duplicates : {"error", "drop"}
-        What to do about an event with the id of another one in reach, in its partition: it is not taken, and
-        :meth:`push` raises a :class:`uncertain_cep.TraceError` that names it, or it is only counted. The
-        other events of the call are taken in either case.
+        What to do about a copy of an event, the same in all columns, as sources send them that deliver at
+        least once: with ``drop`` it is only counted. An event with the id of another one in reach, in its
+        partition, is not taken, and :meth:`push` raises a :class:`uncertain_cep.TraceError` that names it.
+        The other events of the call are taken in either case. A copy that comes too late is a late event.
     slice_length : int, optional
         For ``point`` and ``sliced``, which it chooses if ``evaluation`` is ``auto``: how far, in ticks, the
         bound on unseen events (``safe``) moves on before what has become final is evaluated. With 1 every
@@ -109,7 +98,7 @@ class IncrementalMatcher:
     late_count : int
         Number of late events.
     duplicate_count : int
-        Number of events that were not taken, as their ids were in use.
+        Number of copies, and of events that were not taken, as their ids were in use.
 
     Raises
     ------
@@ -169,8 +158,10 @@ class IncrementalMatcher:
         )
         of_events = schema_with_all_bounds(schema, options.names.lower)
         self.plan, method = stream_plan(parsed, of_events, options, evaluation, slice_length)
-        self.schema = schema
-        self._fingerprint = _fingerprint(parsed, self.plan, schema) | {
+        super().__init__(
+            schema, self.plan, ArrivalPromise(largest_interval, types_that_matter(self.plan)), duplicates
+        )
+        self._marks = _fingerprint(parsed, self.plan, schema) | {
             "evaluation": method,
             "confidence": confidence,
             "approximate": None if options.approximate is None else str(options.approximate),
@@ -178,24 +169,10 @@ class IncrementalMatcher:
             "largest_interval": largest_interval,
             "slice_length": slice_length,
         }
-        self._length_of_tick = self.plan.domain.tick_nanoseconds
-        if duplicates not in ("error", "drop"):
-            raise OptionError(f"duplicates={duplicates!r} is unknown: use error or drop")
-        self._duplicates = duplicates
-        self.late_count = self.duplicate_count = 0
-        self._waiting: list[pa.RecordBatch] = []
-        self._late: list[pa.Table] = []
-        self._promise = ArrivalPromise(largest_interval, types_that_matter(self.plan))
         Limits.of(timeout, memory_limit)
         self._evaluation = QueryEvaluation(
             self.plan, of_events, method, slice_length, (timeout, memory_limit)
         )
-        self._closed = False
-
-    @property
-    def late(self) -> pa.Table:
-        """The late events, in the order of arrival, with all their columns, since :meth:`take_late`."""
-        return pa.concat_tables([self.schema.empty_table(), *self._late])
 
     @property
     def safe(self) -> int:
@@ -212,171 +189,45 @@ class IncrementalMatcher:
         """The plans that ``sliced`` has used, in order; at most the last 1,000."""
         return self._evaluation.plans
 
-    @public
-    def take_late(self) -> pa.Table:
-        """Return the late events since the last call, and drop them."""
-        taken = self.late
-        self._late.clear()
-        return taken
+    @property
+    def _failed(self) -> bool:
+        return self._evaluation.failed
 
-    @public
-    def push(self, events: Any) -> pa.RecordBatch:
-        """Take events in the order of arrival, and return the matches that became final.
+    @property
+    def _fingerprint(self) -> dict[str, Any]:
+        return self._marks
 
-        Parameters
-        ----------
-        events : pyarrow.Table or RecordBatch, pandas or Polars DataFrame, or mapping
-            With at least the columns of ``schema``; a mapping of column to value is one event. Large
-            batches are cheaper by event than small ones.
+    @property
+    def _lasting_plans(self) -> Sequence[EvaluationPlan]:
+        return (self.plan,) if self.plan.lasting else ()
 
-        Returns
-        -------
-        pyarrow.RecordBatch
-            With the columns of :func:`uncertain_cep.match`.
+    def _take_alone(self, event: Mapping[str, Any]) -> tuple[list[pa.RecordBatch], Mask | None] | None:
+        batch = self._evaluation.take_alone(event, self._promise)
+        return None if batch is None else ([batch], None)
 
-        Raises
-        ------
-        TraceError
-            If the events are not as described; no event of the call is taken then. If one has the id of
-            another one in reach (in its partition), unless ``duplicates`` says otherwise; the other events
-            are taken, and what became final with them comes with the next call. Or if a match with an
-            explicit pmf reaches over too many ticks.
-        ConfidenceCostError
-            If a confidence costs too much and no estimate is allowed.
-        OptionError
-            If the stream was closed, or an earlier call failed while it computed matches.
-        """
-        self._check_open()
-        if isinstance(events, Mapping):
-            batch = self._evaluation.take_alone(events, self._promise)
-            if batch is not None:
-                return self._released(batch)
-        table = with_marginals(self.plan, self._given(events))
-        check_table(self.plan, table)
-        if self.plan.lasting:
-            check_spans(self.plan, table)
-        batch, again = self._push_table(table)
-        if again is not None:
-            self.duplicate_count += int(again.sum())
-            if self._duplicates == "error":
-                self._waiting.append(batch)
-                raise duplicate_error(self.plan, table, again)
-        return self._released(batch)
+    def _take(
+        self, table: pa.Table, lower: Int64, upper: Int64, promise: ArrivalPromise
+    ) -> tuple[list[pa.RecordBatch], Mask | None]:
+        batch, refused = self._evaluation.take_new(table, lower, upper, promise.bound)
+        return [batch], refused
 
-    def _push_table(self, table: pa.Table) -> tuple[pa.RecordBatch, NDArray[np.bool_] | None]:
-        """Take checked events; return what became final, and a mask of the events whose ids are in use."""
-        plan = self.plan
-        lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
-        promise = copy(self._promise)
-        late = promise.arrive(lower, upper, table.column(plan.names.type))
-        rows = np.flatnonzero(~late)
-        on_time = table if len(rows) == table.num_rows else table.take(pa.array(rows))
-        batch, refused = self._evaluation.take_new(on_time, lower[rows], upper[rows], promise.bound)
-        self._promise = promise
-        if late.any():
-            self._late.append(table.select(self.schema.names).filter(pa.array(late)))
-            self.late_count += int(late.sum())
-        if refused is None:
-            return batch, None
-        again = np.zeros(table.num_rows, dtype=np.bool_)
-        again[rows[refused]] = True
-        return batch, again
+    def _advance(self) -> list[pa.RecordBatch]:
+        return [self._evaluation.advance(self._promise.bound)]
 
-    @public
-    def heartbeat(
-        self, time: int | datetime | np.datetime64, *, of_type: str | None = None
-    ) -> pa.RecordBatch:
-        """Learn that no event is to come that could be before a time; return the matches that became final.
+    def _end(self) -> list[pa.RecordBatch]:
+        return [self._evaluation.close()]
 
-        Parameters
-        ----------
-        time : int (ticks) or, for timestamp columns, a datetime, pandas Timestamp or numpy datetime64
-        of_type : str, optional
-            The type of the events that the heartbeat is about. Matches become final, and events are
-            dropped, once the bounds of all types that the pattern names allow it.
+    def _joined(self, answers: list[pa.RecordBatch]) -> pa.RecordBatch:
+        if len(answers) == 1:
+            return answers[0]
+        whole = pa.Table.from_batches(answers)
+        return whole.combine_chunks().to_batches()[0] if whole.num_rows else answers[0]
 
-        Raises
-        ------
-        OptionError
-            If the time is none of these, or the stream was closed.
-        TraceError, ConfidenceCostError
-            As for :meth:`push`, for what became final.
-        """
-        self._check_open()
-        if of_type is not None and not isinstance(of_type, str):
-            raise OptionError(f"of_type={of_type!r}: it must be the name of an event type")
-        self._promise.heartbeat(tick_given(time, self.plan.domain), of_type)
-        return self._released(self._evaluation.advance(self._promise.bound))
+    def _packed(self) -> dict[str, Any]:
+        return {"evaluation": self._evaluation.held}
 
-    @public
-    def snapshot(self) -> bytes:
-        """Return all that the matcher holds, as bytes from which another process can go on.
-
-        Raises
-        ------
-        OptionError
-            If the stream was closed, or an earlier call failed while it computed matches.
-        """
-        self._check_open()
-        held = {name: getattr(self, name) for name in _HELD}
-        held["evaluation"] = self._evaluation.held
-        return packed_snapshot(self._fingerprint, held)
-
-    @public
-    def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot of a matcher that was made in the same way, instead of what this one holds.
-
-        Parameters
-        ----------
-        snapshot : bytes
-            What :meth:`snapshot` returned. It is a pickle, which can run any code: restore only your own.
-
-        Raises
-        ------
-        OptionError
-            If these are no snapshot, or one of another version, query, schema or options.
-        """
-        self._check_open()
-        held = unpacked_snapshot(self._fingerprint, snapshot)
-        for name in _HELD:
-            setattr(self, name, held[name])
+    def _take_over(self, held: Mapping[str, Any]) -> None:
         self._evaluation.take_over(held["evaluation"])
-
-    @public
-    def close(self) -> pa.RecordBatch:
-        """End the stream, and return the last matches. No event can be pushed afterwards.
-
-        Raises
-        ------
-        OptionError, TraceError, ConfidenceCostError
-            As for :meth:`push`.
-        """
-        self._check_open()
-        self._closed = True
-        return self._released(self._evaluation.close())
-
-    def _released(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return matches behind those that a call which refused an event has left."""
-        if not self._waiting:
-            return batch
-        whole = pa.Table.from_batches([*self._waiting, batch], batch.schema)
-        self._waiting = []
-        return whole.combine_chunks().to_batches()[0] if whole.num_rows else batch
-
-    def _check_open(self) -> None:
-        if self._evaluation.failed:
-            raise OptionError(
-                "an earlier call failed while it computed matches, and these are lost: make another "
-                "IncrementalMatcher, with the change that the error asked for"
-            )
-        if self._closed:
-            raise OptionError("the stream was closed: make another IncrementalMatcher")
-
-    def _given(self, events: Any) -> pa.Table:
-        """Return events as a table of the schema, with ticks as long as those before."""
-        table = events_given(events, self.schema)
-        self._length_of_tick = length_of_tick(table, self.plan.names, self._length_of_tick)
-        return with_all_bounds(table, self.plan.names.lower)
 
 
 def _fingerprint(query: Query, plan: EvaluationPlan, schema: pa.Schema) -> dict[str, Any]:

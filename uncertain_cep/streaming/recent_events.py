@@ -1,4 +1,4 @@
-"""The events of a stream that rules to come may need."""
+"""The events of a stream that may be needed again."""
 
 from __future__ import annotations
 

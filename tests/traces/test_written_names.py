@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import uncertain_cep as uc
 from tests.cli.conftest import Invoke, invoke
 from uncertain_cep.traces import exact, intervals_of
 from uncertain_cep.traces.proposing import propose
+from uncertain_cep.traces.stamp_zones import zone_beside, zone_of_all
 from uncertain_cep.traces.time_formats import TimeFormat
 from uncertain_cep.traces.written_names import _LANGUAGES, AMBIGUOUS_ZONES, MONTH_NAMES, ZONES
 
@@ -122,9 +124,9 @@ NOT_READ = {
     "[31/May/2024 10:00:00] [BST] x": "BST",
     "2024-05-31 10:00:00 (CEST) INFO x": "CEST",
     "2024-05-31 10:00:00 [+0200] INFO x": r"\+0200",
-    "2024-05-31 10:00:00 UTC+02:00 INFO x": r"\+02:00",
+    "2024-05-31 10:00:00 UTC+02:00 INFO x": r"UTC\+02:00",
     "2024-05-31 10:00:00 GMT-7 INFO x": "GMT-7",
-    "[31-May-2024 10:00:00 Europe/Berlin] PHP Warning:  x": "Europe/Berlin",
+    "[31-May-2024 10:00:00 europe/berlin] PHP Warning:  x": "europe/berlin",
 }
 
 
@@ -134,6 +136,125 @@ def test_zones_that_are_not_read_are_named(line: str, tmp_path: Path) -> None:
     log.write_text("".join(line.replace(":00", f":{second:02}", 1) + "\n" for second in range(4)), "utf-8")
     with pytest.raises(uc.OptionError, match=f"its stamps are in {NOT_READ[line]}, "):
         propose([log])
+
+
+LAYOUTS = (
+    "2024-05-31 10:00:SS {} INFO x", "2024-05-31T10:00:SS,123 {} [main] x", "[31/May/2024:10:00:SS {}] GET",
+    "[31-May-2024 10:00:SS {}] PHP Warning", "2024-05-31 10:00:SS ({}) x", "2024-05-31 10:00:SS [{}] x",
+    "[2024-05-31 10:00:SS] [{}] x", "2024/05/31 10:00:SS {}: x", "Fri, 31 May 2024 10:00:SS {} x",
+    "05/31/2024 10:00:SS AM {} x", "31.05.2024 10:00:SS {} x", "2024-05-31 10:00:SS\t{}\tx",
+    "2024-05-31 10:00:SS, {}, x", "2024-05-31 10:00:SS|{}|x", "May 31 2024 10:00:SS {} x",
+    "Fri May 31 10:00:SS 2024 {} x", "2024-05-31 10:00:SS   {} x", "2024-05-31 10:00:SS {}",
+    "20240531 10:00:SS {} x", "{} 2024-05-31 10:00:SS x", "2024-05-31 10:00:SS_{} x",
+    '2024-05-31 10:00:SS "{}" x',
+    "2024-05-31 10:00:SS {{{}}} x", "2024-05-31 10:00:SS <{}> x", "2024-05-31 10:00:SS tz={} x",
+    "2024-05-31 10:00:SS-{} x", "Fri May 31 10:00:SS {} 2024 x", "2024-05-31 {} 10:00:SS x",
+)  # fmt: skip
+OFFSETS: dict[str, int | None] = {
+    "UTC": 0, "utc": 0, "Etc/UTC": 0, "CEST": 120, "cest": 120, "Cest": 120, "jst": 540, "CST": None,
+    "cst": None, "Cst": None, "est": None, "IST": None, "msk": None, "CT": None, "EST5EDT": None,
+    "WAT": 60, "met": 120, "Europe/Berlin": 120, "europe/berlin": 120, "America/New_York": -240,
+    "Etc/GMT+5": -300, "US/Pacific": -420, "America/Argentina/Buenos_Aires": -180,
+    "Chile/Continental": -240, "UTC+2": 120, "GMT+0200": 120, "utc+02:00": 120, "gmt-7": -420,
+    "+02": 120, "+0200": 120, "+02:00": 120, "-0330": -210, "-09:30": -570, "China Standard Time": 480,
+    "W. Europe Daylight Time": 120, "YEKT": None, "Mars/Olympus": None,
+}  # fmt: skip
+"""Zones as they are written, and minutes east of UTC on the day; None: several, or none."""
+
+
+def zoned_lines(layout: str, zone: str) -> list[str]:
+    return [layout.format(zone).replace("SS", f"{second:02}") for second in range(4)]
+
+
+@pytest.mark.parametrize("place", range(len(LAYOUTS)))
+def test_a_zone_beside_a_stamp_is_read_or_refused(place: int, tmp_path: Path) -> None:
+    log, schema = tmp_path / "app.log", tmp_path / "schema.toml"
+    # Each layout with a few zones, and each zone with a few layouts.
+    for number, (zone, east) in enumerate(OFFSETS.items()):
+        if (number - place) % 12 or zone == "Mars/Olympus":
+            continue
+        log.write_text("\n".join(zoned_lines(LAYOUTS[place], zone)), "utf-8")
+        try:
+            schema.write_text(propose([log]).text, "utf-8")
+        except uc.OptionError:
+            assert east != 0 or place >= len(LAYOUTS) - 2, zone
+            continue
+        assert east is not None
+        moment = dt.datetime(2024, 5, 31, 10) - dt.timedelta(minutes=east)
+        assert str(uc.read_traces(log, schema)["lower"][0])[:19] == str(moment), zone
+
+
+@pytest.mark.parametrize("layout", LAYOUTS[:-2])
+def test_every_zone_beside_a_stamp_is_seen(layout: str) -> None:
+    in_front = layout.startswith("{}")
+    for zone, east in OFFSETS.items():
+        if zone in ("CT", "Mars/Olympus") or (in_front and " " in zone):
+            continue
+        line = zoned_lines(layout, zone)[0]
+        stamp = line.replace(zone, "\0" * len(zone))
+        begin = re.search("[0-9A-Z]", stamp)
+        assert begin is not None
+        end = max(match.end() for match in re.finditer("[0-9](?: AM)?", stamp))
+        found = zone_beside(line, begin.start(), end)
+        assert found == zone, line
+        assert zone_of_all([found] * 9) == (east == 0 or zone in PLACES, zone if zone in PLACES else None)
+
+
+PLACES = (
+    "+02:00", "-09:30", "Europe/Berlin", "America/New_York", "Etc/GMT+5", "US/Pacific",
+    "America/Argentina/Buenos_Aires", "Chile/Continental",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2024-05-31 10:00:00 INFO est 3", "2024-05-31 10:00:00 host sshd[3]: x", "2024-05-31 10:00:00 - - x",
+        "2024-05-31 10:00:00 -1 rows", "2024-05-31 10:00:00,123 Aborted", "2024-05-31 10:00:00 east gate",
+        "2024-05-31 10:00:00+02:00 [CEST] x", "2024-05-31 10:00:00 getting x", "2024-05-31 10:00:00 [main] x",
+    ],
+)  # fmt: skip
+def test_what_is_no_zone(line: str) -> None:
+    stamp = re.match(r"[-0-9]+ [0-9:,]+(?:\+02:00)?", line)
+    assert stamp is not None
+    found = zone_beside(line, *stamp.span())
+    assert found is None or found == "-1"
+
+
+@pytest.mark.parametrize("column", ["timezone", "event_tz"])
+@pytest.mark.parametrize(
+    ("zones", "hour"),
+    [
+        (["UTC"], 10), (["Europe/Berlin"], 8), (["+02:00"], 8), (["CST"], None), (["cest"], None),
+        (["Europe/Berlin", "UTC"], None), (["Prague 1"], 10), ([str(number) for number in range(9)], 10),
+    ],
+)  # fmt: skip
+def test_a_column_of_zones_beside_that_of_stamps(
+    column: str, zones: list[str], hour: int | None, tmp_path: Path
+) -> None:
+    path, schema = tmp_path / "t.csv", tmp_path / "schema.toml"
+    rows = [f"2024-05-31 10:{minute:02}:00.5,{zones[minute % len(zones)]}" for minute in range(12)]
+    path.write_text("\n".join([f"time,{column}", *rows]), "utf-8")
+    if hour is None:
+        with pytest.raises(uc.OptionError, match=f"{column} holds the zones of its stamps, .*Continent/City"):
+            propose([path])
+        return
+    schema.write_text(propose([path]).text, "utf-8")
+    assert dt.datetime.fromisoformat(str(uc.read_traces(path, schema)["upper"][0])[:19]).hour == hour
+
+
+def test_few_lines_with_a_word_like_a_zone_have_none() -> None:
+    assert zone_of_all(["EST", *[None] * 9]) == (True, None)
+    assert zone_of_all(["CST", "CDT", "UTC", None]) == (False, None)
+
+
+def test_a_place_behind_stamps_without_a_year(tmp_path: Path) -> None:
+    log, schema = tmp_path / "app.log", tmp_path / "schema.toml"
+    log.write_text("\n".join(zoned_lines("May 31 10:00:SS America/New_York host prog: x", "")), "utf-8")
+    changed = dt.datetime(2024, 6, 1, tzinfo=dt.UTC).timestamp()
+    os.utime(log, (changed, changed))
+    schema.write_text(propose([log]).text, "utf-8")
+    assert str(uc.read_traces(log, schema)["lower"][0])[:19] == "2024-05-31 14:00:00"
 
 
 @pytest.mark.parametrize("zone", AMBIGUOUS_ZONES)

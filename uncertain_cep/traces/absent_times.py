@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from uncertain_cep.timeline.domain import is_text
 from uncertain_cep.traces.item_lists import ways_to_times
 from uncertain_cep.traces.stamp_shapes import unread_zone
+from uncertain_cep.traces.stamp_zones import zones_beside
 from uncertain_cep.traces.toml_texts import listed
 from uncertain_cep.traces.usual_formats import TIME_OF_DAY
 from uncertain_cep.traces.written_names import AMBIGUOUS_ZONES
@@ -34,6 +35,12 @@ def without_stamps(lines: Sequence[str]) -> str:
 
 def without_times(table: pa.Table) -> str:
     """Return why no times of a table are read."""
+    if (beside := zones_beside(table)) is not None:
+        column, zones = beside
+        return (
+            f"{column} holds the zones of its stamps, {', '.join(sorted(zones)[:3])}: write [[events]] "
+            f'for each, with where = "{column} = \'{zones[0]}\'" and its place, time_zone = "Continent/City"'
+        )
     said = f"no column of times among {', '.join(table.column_names[:6])}"
     if clocks := [name for name in table.column_names if holds_times_of_day(table.column(name))]:
         said += f" ({clocks[0]} holds times of day: say their day, date = 2015-10-17, and time_format)"

@@ -30,6 +30,7 @@ from uncertain_cep.traces.stamp_columns import (
     stamp_column,
     words_of,
 )
+from uncertain_cep.traces.stamp_zones import zone_of_all, zones_beside
 from uncertain_cep.traces.standard_input import is_spooled
 from uncertain_cep.traces.text_lines import LINE
 from uncertain_cep.traces.time_formats import TimeFormat, told_with
@@ -99,7 +100,7 @@ def groups_of_files(files: Sequence[TraceFile], options: FileOptions, left_out: 
         if one is None:
             continue
         (table,) = one.tables
-        expressions = None if one.form is None else one.form.expressions
+        expressions = None if one.form is None else (one.form.expressions, one.form.place)
         kind = kind_of(file.path, options)
         key: tuple[object, ...] = (kind, expressions, one.joined, one.explode, *table.column_names)
         before = groups.get(key)
@@ -203,14 +204,15 @@ def _joinable(tables: Sequence[pa.Table]) -> bool:
 def with_stamps(group: Group) -> list[tuple[Group, list[StampColumn]]]:
     """Return the stamps of a group; of logs that tell no day or year one group for each that is found."""
     if group.form is None:
-        return [_with_likeliest(group)]
-    stamps = _of_readings(group.table.column(TIME), group.form.readings, _latest(group))
+        return [_zoned(*_with_likeliest(group))]
+    place = group.form.place
+    stamps = _of_readings(group.table.column(TIME), group.form.readings, _latest(group), place)
     if stamps is not None:
-        return [(group, [stamps])]
+        return [(group, [stamps if place is None else replace(stamps, zone=place)])]
     forms = group.form.readings[0]
     parts: dict[tuple[str | None, bool], list[int]] = {}
     for number, (file, table) in enumerate(zip(group.files, group.tables, strict=True)):
-        parts.setdefault(base_of(file.path, table.column(TIME), forms), []).append(number)
+        parts.setdefault(base_of(file.path, table.column(TIME), forms, place), []).append(number)
     groups = []
     for (base, ahead), numbers in parts.items():
         part = replace(
@@ -220,13 +222,25 @@ def with_stamps(group: Group) -> list[tuple[Group, list[StampColumn]]]:
             base=base,
             zone_ahead=ahead,
         )
-        format = TimeFormat(told_with(forms, base), base)
+        format = TimeFormat(told_with(forms, base), base, place)
         # Each file begins anew.
         each = [stamp_column(TIME, table.column(TIME), format) for table in part.tables] if base else []
         nonempty = [stamp for stamp in each if stamp is not None]
         counts = np.concatenate([stamp.counts for stamp in nonempty]) if nonempty else np.zeros(0, np.int64)
-        groups.append((part, [replace(nonempty[0], counts=counts)] if nonempty else []))
+        zone = place or (nonempty[0].zone if nonempty else None)
+        groups.append((part, [replace(nonempty[0], counts=counts, zone=zone)] if nonempty else []))
     return groups
+
+
+def _zoned(group: Group, stamps: list[StampColumn]) -> tuple[Group, list[StampColumn]]:
+    """Return stamps with the zone that a column beside them tells; none if it tells none that is known."""
+    zones = zones_beside(group.table)
+    if zones is None or all(stamp.zoned for stamp in stamps):
+        return group, stamps
+    known, place = zone_of_all(zones[1])
+    if place is None:
+        return group, stamps if known else []
+    return group, [stamp if stamp.zoned else replace(stamp, zone=place) for stamp in stamps]
 
 
 def _latest(group: Group) -> int:
@@ -236,10 +250,10 @@ def _latest(group: Group) -> int:
 
 
 def _of_readings(
-    column: pa.ChunkedArray, readings: Sequence[tuple[str, ...]], latest: int
+    column: pa.ChunkedArray, readings: Sequence[tuple[str, ...]], latest: int, place: str | None
 ) -> StampColumn | None:
     """Return the stamps of a log, if some of the readings tell day and year of all of them."""
-    formats = [TimeFormat(complete) for forms in readings if (complete := told_with(forms, None))]
+    formats = [TimeFormat(complete, zone=place) for forms in readings if (complete := told_with(forms, None))]
     fitting = [format for format in formats if format.fits(column.drop_null()).all()]
     if not fitting:
         return None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +21,9 @@ from uncertain_cep.traces.log_presets import RESTS, ColumnType
 from uncertain_cep.traces.program_presets import PRESETS
 from uncertain_cep.traces.stamp_columns import stamp_column
 from uncertain_cep.traces.stamp_shapes import StampShape, likeliest_shapes, stamp_in
+from uncertain_cep.traces.stamp_zones import zone_beside, zone_of_all
 from uncertain_cep.traces.text_lines import CONTINUATION, record_blocks
-from uncertain_cep.traces.time_formats import TimeFormat, told_with
+from uncertain_cep.traces.time_formats import EPOCHS, TimeFormat, told_with
 from uncertain_cep.traces.unpacking import unpacked
 
 __all__ = ["TIME", "LogForm", "base_of", "form_of", "lines_of"]
@@ -63,6 +65,8 @@ class LogForm:
         What is found in the first line of each record, where its first letter does not tell.
     since_start : bool
         Whether times are seconds since a start.
+    place : str or None
+        The zone that stands beside all stamps.
     """
 
     expressions: tuple[str, ...]
@@ -73,6 +77,7 @@ class LogForm:
     parts: bool = False
     begins: str | None = None
     since_start: bool = False
+    place: str | None = None
 
     @property
     def brings_its_begin(self) -> bool:
@@ -86,11 +91,24 @@ class LogForm:
 
 
 def form_of(path: Path, encoding: str | None = None) -> LogForm | None:
-    """Return the form of a log that most records of a file have, if any."""
-    usual = _usual_form(path, encoding)
-    if usual is not None and (usual.share >= _NEARLY_ALL or usual.begins is not None):
-        return usual
-    return _general_form(lines_of(path, encoding), usual) or usual
+    """Return the form of a log that most records of a file have, if any; None if its zone is not known."""
+    form = _usual_form(path, encoding)
+    lines = lines_of(path, encoding)
+    if form is None or (form.share < _NEARLY_ALL and form.begins is None):
+        form = _general_form(lines, form) or form
+    if form is None or form.since_start or any(each in EPOCHS for forms in form.readings for each in forms):
+        return form
+    known, place = zone_of_all(_zones_beside(lines, form.patterns))
+    return replace(form, place=place) if known else None
+
+
+def _zones_beside(lines: Sequence[str], patterns: Sequence[str]) -> Iterator[str | None]:
+    """Yield of each line with a stamp the zone beside it."""
+    cut = [re.compile(f"(?s){pattern}") for pattern in patterns if f"(?P<{TIME}>" in pattern]
+    for line in lines:
+        match = next((match for each in cut if (match := each.search(line)) is not None), None)
+        if match is not None and match[TIME] is not None:
+            yield zone_beside(line, *match.span(TIME))
 
 
 def _records(
@@ -250,13 +268,16 @@ def _readings(shapes: Sequence[StampShape]) -> tuple[tuple[str, ...], ...]:
     return tuple(dict.fromkeys(readings))
 
 
-def base_of(path: Path, column: pa.ChunkedArray, forms: Sequence[str]) -> tuple[str | None, bool]:
+def base_of(
+    path: Path, column: pa.ChunkedArray, forms: Sequence[str], place: str | None = None
+) -> tuple[str | None, bool]:
     """Return the latest year, or day, of the first stamp for which none lies after the file's last change.
 
     Also whether the next one is ruled out by so little that a clock of another time zone would explain it.
     """
     # Logs have the time of the place where they are written, which may be this one.
-    local = datetime.fromtimestamp(path.stat().st_mtime, UTC).astimezone().replace(tzinfo=None)
+    zone = None if place is None else ZoneInfo(place)
+    local = datetime.fromtimestamp(path.stat().st_mtime, UTC).astimezone(zone).replace(tzinfo=None)
     changed = np.datetime64(local, "ns")
     for unit, leap in (("Y", "2024"), ("D", "2024-02-29")):
         if not TimeFormat(told_with(forms, leap), leap).fits(column).all():

@@ -320,9 +320,11 @@ def _time(group: Group, stamp: StampColumn, stamps: Sequence[StampColumn]) -> li
         text.append(
             f"# Some stamps tell a time zone, always {stamp.zone}, and others tell none: these are taken to "
             "be of it, too."
+            if stamp.zoned
+            else "# This zone stands beside all stamps."
         )
         text.append(f"time_zone = {quoted(stamp.zone)}")
-    if not stamp.zoned:
+    elif not stamp.zoned:
         text.append(
             '# The stamps tell no time zone and are read as UTC: time_zone = "Europe/Berlin" names another.'
         )

@@ -14,13 +14,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
-from uncertain_cep.traces.written_names import (
-    AMBIGUOUS_ZONES,
-    ENGLISH_MONTHS,
-    MONTH_NAMES,
-    ZONES,
-    any_name,
-)
+from uncertain_cep.traces.stamp_zones import UTC_ZONE, zone_beside
+from uncertain_cep.traces.written_names import ENGLISH_MONTHS, MONTH_NAMES, ZONES, any_name
 
 __all__ = ["REACH", "LineStamp", "StampShape", "likeliest_shapes", "stamp_in", "unread_zone"]
 
@@ -37,23 +32,16 @@ _OFFSET: Final = "[+-](?:0[0-9]|1[0-4]):?(?:00|15|30|45)"
 _ZONE: Final = rf"(?:Z|{'|'.join(sorted(ZONES, key=len, reverse=True))}|{_OFFSET})"
 _USUAL_ZONE: Final = f"(?:Z|UTC|GMT|{_OFFSET})"
 _NAMED_ZONE: Final = "[A-Z]{3,4}"
-_AREA: Final = (
-    "(?:Africa|America|Antarctica|Asia|Atlantic|Australia|Canada|Europe|Indian|Pacific|US)/[A-Z][A-Za-z_/]+"
-)
-_APART: Final = "|".join((*AMBIGUOUS_ZONES, *(name for name, minutes in ZONES.items() if minutes), _OFFSET))
-_UNREAD_ZONE: Final = re.compile(
-    rf" ?(?P<name>(?:{'|'.join(AMBIGUOUS_ZONES)})\b|(?:UTC|GMT)?[+-][0-9][0-9:]*|{_AREA})"
-    rf"|[\])]? ?[\[(](?P<apart>{_APART}|(?:UTC|GMT)[+-][0-9][0-9:]*|{_AREA})[\])]"
-)
+_YEAR_BEHIND: Final = re.compile(r" [A-Za-z][A-Za-z0-9_/+-]* (?:19|20)[0-9]{2}(?![0-9./:-])")
 _UNREAD_DAY: Final = re.compile(
     r"(?:[0-9]{1,2}(?:st|nd|rd|th|\.)?[-/ ]*(?:de |of )?[^\W\d_]{3,}\.?[-/, ]*(?:de )?(?:[0-9]{4}|[0-9]{2})"
     r"[\sT,:]+(?:at )?"
     r"|(?<![0-9.])(?:[0-9]{4}\D{1,3}[0-9]{1,2}\D{1,3}[0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:[0-9]{4}|[0-9]{2}))"
-    r"[^0-9]{1,8}"
+    r"[^0-9]{1,32}"
     r"|[^\W\d_]{3,}[-/. ]+[0-9]{1,2}(?:st|nd|rd|th)?[-/., ]+[0-9]{4}[^0-9]{1,8}"
     r"|(?<![0-9A-Za-z])[A-Z](?:[0-9]{2})?[0-9]{6}[ T_:-]+)$"
 )
-"""What stands behind a clock, or before a time of day, and makes another time of it."""
+"""A year behind a zone that is not read, and a day before a time of day, make another time of a stamp."""
 _DATED: Final = 4
 """The rank of stamps that tell a day with its year, and a time."""
 _LEAST_SHARE: Final = 0.3
@@ -195,11 +183,11 @@ def _strict(day: str, rank: int) -> str:
     return day.replace(_WEEKDAY, _WEEKDAY_NAMES).replace(_MONTH, _MONTH_NAMES if rank == _DATED else _ENGLISH)
 
 
-def _is_unread(line: str, begin: int, end: int, rank: int) -> bool:
-    """Tell whether a zone of several offsets, or a day in a form that is not known, belongs to a stamp."""
-    if _UNREAD_ZONE.match(line, end):
+def _is_unread(line: str, match: re.Match[str], rank: int) -> bool:
+    """Tell whether a year, or a day in a form that is not known, belongs to a stamp that tells none."""
+    if match["weekday"] and rank < _DATED and _YEAR_BEHIND.match(line, match.end()):
         return True
-    return rank < _DATED and _UNREAD_DAY.search(line[:begin]) is not None
+    return rank < _DATED and _UNREAD_DAY.search(line[: match.start()]) is not None
 
 
 def _shape_of(family: _Family, match: re.Match[str]) -> StampShape | None:
@@ -307,8 +295,10 @@ def likeliest_shapes(lines: Sequence[str]) -> list[StampShape]:
             if any(low <= match.start() and match.end() <= high for low, high in taken):
                 continue
             shape = _shape_of(family, match)
-            if shape is not None and not _is_unread(line, *match.span(), shape.rank):
-                taken.append(match.span())
+            if shape is None:
+                continue
+            taken.append(match.span())
+            if not _is_unread(line, match, shape.rank):
                 counts[shape] += 1
                 places.setdefault(shape, []).append(match.start())
     for shape in _numbers(lines):
@@ -320,13 +310,14 @@ def likeliest_shapes(lines: Sequence[str]) -> list[StampShape]:
 
 
 def unread_zone(lines: Sequence[str]) -> str | None:
-    """Return the first zone behind a stamp that means several offsets, or that is not read; None if none."""
+    """Return the first zone beside a stamp that means several offsets, or that is not read; None if none."""
     for line in lines:
         for family in _families():
             match = family.expression.search(line[: 2 * REACH])
             if match is not None and match.start() <= REACH and _shape_of(family, match) is not None:
-                if zone := _UNREAD_ZONE.match(line, match.end()):
-                    return zone["name"] or zone["apart"]
+                zone = zone_beside(line, *match.span())
+                if zone is not None and not UTC_ZONE.fullmatch(zone):
+                    return zone
                 break
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["AMBIGUOUS_ZONES", "ENGLISH_MONTHS", "MONTH_NAMES", "ZONES", "any_name"]
+__all__ = ["AMBIGUOUS_ZONES", "ENGLISH_MONTHS", "MONTH_NAMES", "UNREAD_ZONES", "ZONES", "any_name"]
 
 ENGLISH_MONTHS: Final = (
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
@@ -88,3 +88,19 @@ AMBIGUOUS_ZONES: Final = (
     "WST", "ART", "COT",
 )  # fmt: skip
 """Those that mean several offsets: CST is that of Chicago and of Shanghai, MSK was another one in 2012."""
+
+UNREAD_ZONES: Final = (
+    "ACT", "ACWST", "AET", "AFT", "ALMT", "ANAT", "AQTT", "AZOST", "AZOT", "AZT", "BDT", "BNT", "BOT",
+    "BRST", "BTT", "CAT", "CHADT", "CHAST", "CHOT", "CHST", "CKT", "CLST", "CLT", "CVT", "CXT", "DAVT",
+    "EASST", "EAT", "EGST", "EGT", "EST5EDT", "CST6CDT", "MST7MDT", "PST8PDT", "FET", "FJST", "FJT",
+    "FKST", "FKT", "FNT", "GALT", "GAMT", "GFT", "GILT", "GYT", "HADT", "HAST", "HDT", "HOVT", "ICT",
+    "IDT", "IOT", "IRDT", "IRKST", "IRKT", "IRST", "KGT", "KOST", "KRAST", "KRAT", "KUYT", "LHDT",
+    "LHST", "LINT", "MAGST", "MAGT", "MAWT", "MEST", "MET", "MHT", "MMT", "MSD", "MUT", "MVT", "MYT",
+    "NCT", "NFT", "NOVST", "NOVT", "NPT", "NRT", "NUT", "NZT", "OMSST", "OMST", "ORAT", "PET", "PETT",
+    "PGT", "PHOT", "PHT", "PHST", "PMDT", "PMST", "PWT", "PYST", "PYT", "QYZT", "ROTT", "SAKT", "SAMT",
+    "SBT", "SCT", "SRET", "SRT", "SYOT", "TAHT", "TFT", "TJT", "TKT", "TLT", "TMT", "TRT", "TVT", "ULAT",
+    "UYST", "UYT", "UZT", "VET", "VLAST", "VLAT", "VOST", "VUT", "WAKT", "WAST", "WAT", "WFT", "WGST",
+    "WGT", "WIT", "WITA", "WT", "YAKST", "YAKT", "YEKST", "YEKT",
+)  # fmt: skip
+"""Those that no format reads: words, and those that have had several offsets. GET is a
+verb of HTTP here."""

@@ -119,8 +119,9 @@ def test_several_lists_beside_each_other(tmp_path: Path) -> None:
         propose([put(tmp_path / "a.json", json.dumps(lists))])
 
 
-def test_metrics_of_several_kinds_name_their_lists(tmp_path: Path) -> None:
-    """Each list that the error names is read, and what it does not name is dropped."""
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_lists_of_several_kinds(tmp_path: Path, wrapped: bool) -> None:
+    """Metrics of OpenTelemetry have a schema; of others each list that the error names is read."""
     kinds = {"gauge": [1, 2], "sum": [3], "histogram": [4, 5, 6]}
     metrics = [
         {
@@ -130,19 +131,39 @@ def test_metrics_of_several_kinds_name_their_lists(tmp_path: Path) -> None:
         for kind, times in kinds.items()
     ]
     document = {"resourceMetrics": [{"resource": {}, "scopeMetrics": [{"metrics": metrics}]}]}
-    path = put(tmp_path / "a.json", json.dumps(document))
+    path = put(tmp_path / "a.json", json.dumps({"items": document} if wrapped else document))
+    if not wrapped:
+        with pytest.warns(uc.UncertainCepWarning, match="read as otlp-metrics"):
+            table, schema = events_of(path)
+        assert schema == {"format": "otlp-metrics"}
+        read = [str(lower)[18:19] for lower in table["lower"].to_pylist()]
+        assert list(zip(table["type"].to_pylist(), read, strict=True)) == [
+            (kind, str(second)) for kind, times in kinds.items() for second in times
+        ]
+        return
     with pytest.raises(uc.OptionError, match="several lists hold times") as raised:
         propose([path])
     cures = re.findall(r"explode = \[[^]]*\]", str(raised.value))
     assert len(cures) == len(kinds)
     for cure, (kind, seconds) in zip(cures, kinds.items(), strict=True):
-        time = f"resourceMetrics.scopeMetrics.metrics.{kind}.dataPoints.timeUnixNano"
-        schema = (
+        time = f"items.resourceMetrics.scopeMetrics.metrics.{kind}.dataPoints.timeUnixNano"
+        text = (
             f'{cure}\n[[events]]\ntype = "M"\ntime = "{time}"\ntime_format = "epoch_ns"\nmissing = "drop"\n'
         )
-        schema += 'uncertainty = { kind = "exact" }\n'
-        table = uc.read_traces(path, put(tmp_path / "schema.toml", schema))
+        text += 'uncertainty = { kind = "exact" }\n'
+        table = uc.read_traces(path, put(tmp_path / "schema.toml", text))
         assert [str(lower)[18:19] for lower in table["lower"].to_pylist()] == [str(each) for each in seconds]
+
+
+@pytest.mark.parametrize("name", ["metrics.txt", "metrics.lp", "metrics", "metrics.out.gz"])
+def test_line_protocol(tmp_path: Path, name: str) -> None:
+    text = "".join(f"cpu,host=n1 usage={value}.5 {1717149600 + value}000000000\n" for value in range(4))
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    with pytest.warns(uc.UncertainCepWarning, match="read as influx"):
+        table, schema = events_of(path)
+    assert schema == {"format": "influx"}
+    assert str(table["lower"].to_pylist()[0])[:19] == "2024-05-31 10:00:00"
 
 
 def test_rows_with_times_keep_their_lists(tmp_path: Path) -> None:

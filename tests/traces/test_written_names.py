@@ -195,9 +195,9 @@ def test_every_zone_beside_a_stamp_is_seen(layout: str) -> None:
         begin = re.search("[0-9A-Z]", stamp)
         assert begin is not None
         end = max(match.end() for match in re.finditer("[0-9](?: AM)?", stamp))
-        found = zone_beside(line, begin.start(), end)
-        assert found == zone, line
-        assert zone_of_all([found] * 9) == (east == 0 or zone in PLACES, zone if zone in PLACES else None)
+        zone_seen = zone_beside(line, begin.start(), end)
+        assert zone_seen == zone, line
+        assert zone_of_all([zone_seen] * 9) == (east == 0 or zone in PLACES, zone if zone in PLACES else None)
 
 
 PLACES = (
@@ -217,8 +217,8 @@ PLACES = (
 def test_what_is_no_zone(line: str) -> None:
     stamp = re.match(r"[-0-9]+ [0-9:,]+(?:\+02:00)?", line)
     assert stamp is not None
-    found = zone_beside(line, *stamp.span())
-    assert found is None or found == "-1"
+    zone_seen = zone_beside(line, *stamp.span())
+    assert zone_seen in (None, "-1")
 
 
 @pytest.mark.parametrize("column", ["timezone", "event_tz"])

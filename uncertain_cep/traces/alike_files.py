@@ -237,9 +237,9 @@ def _zoned(group: Group, stamps: list[StampColumn]) -> tuple[Group, list[StampCo
     zones = zones_beside(group.table)
     if zones is None or all(stamp.zoned for stamp in stamps):
         return group, stamps
-    known, place = zone_of_all(zones[1])
+    is_readable, place = zone_of_all(zones[1])
     if place is None:
-        return group, stamps if known else []
+        return group, stamps if is_readable else []
     return group, [stamp if stamp.zoned else replace(stamp, zone=place) for stamp in stamps]
 
 

@@ -98,8 +98,8 @@ def form_of(path: Path, encoding: str | None = None) -> LogForm | None:
         form = _general_form(lines, form) or form
     if form is None or form.since_start or any(each in EPOCHS for forms in form.readings for each in forms):
         return form
-    known, place = zone_of_all(_zones_beside(lines, form.patterns))
-    return replace(form, place=place) if known else None
+    is_readable, place = zone_of_all(_zones_beside(lines, form.patterns))
+    return replace(form, place=place) if is_readable else None
 
 
 def _zones_beside(lines: Sequence[str], patterns: Sequence[str]) -> Iterator[str | None]:

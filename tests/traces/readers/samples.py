@@ -214,6 +214,27 @@ XES: Final = """\
 """
 """IEEE 1849-2016, https://xes-standard.org/."""
 
+OTLP_METRICS: Final = """{"resourceMetrics":[{"resource":{"attributes":[{"key":"host.name","value":
+{"stringValue":"n1"}}]},"scopeMetrics":[{"metrics":[
+{"name":"cpu","unit":"1","gauge":{"dataPoints":[{"timeUnixNano":"1544712660000000000","asDouble":0.5,
+"attributes":[{"key":"core","value":{"intValue":"3"}}]}]}},
+{"name":"requests","sum":{"aggregationTemporality":1,"isMonotonic":true,"dataPoints":[
+{"startTimeUnixNano":"1544712600000000000","timeUnixNano":"1544712660000000000","asInt":"7"}]}},
+{"name":"took","unit":"s","histogram":{"aggregationTemporality":2,"dataPoints":[{"startTimeUnixNano":"1544712000000000000",
+"timeUnixNano":"1544712660000000000","count":"3","sum":"NaN","min":1,"max":2.5,"bucketCounts":["1","2"],
+"explicitBounds":[2]}]}}]}]}]}
+"""
+"""opentelemetry-proto, metrics.proto, in JSON of Protocol Buffers."""
+
+INFLUX: Final = r"""# DML
+# CONTEXT-DATABASE: home
+weather,location=us\ midwest,st=a\,b temperature=82.5,n=3i,ok=true,note="a, \"b\" = c d" 1465839829100400200
+cpu,host=n1 usage=1e1 1465839830100
+
+cpu,host=n2 usage=-2,ok=f 1465839830
+"""
+"""https://docs.influxdata.com/influxdb/v2/reference/syntax/line-protocol/."""
+
 SAMPLES: Final = {
     "spark-eventlog": SPARK_EVENTLOG,
     "hadoop-jhist": HADOOP_JHIST,
@@ -225,6 +246,8 @@ SAMPLES: Final = {
     "openmetrics": OPENMETRICS,
     "cloudwatch": CLOUDWATCH,
     "otlp": OTLP,
+    "otlp-metrics": OTLP_METRICS,
+    "influx": INFLUX,
     "jaeger": JAEGER,
     "zipkin": ZIPKIN,
     "xes": XES,

@@ -51,6 +51,7 @@ def test_a_file_that_is_cut_off_is_told_or_ends_with_a_line(tmp_path: Path, name
             "otlp",
             "prometheus",
             "openmetrics",
+            "influx",
         )
         assert fault is not None or whole_lines or not cut_line.strip(), data[:length][-80:]
     assert faulty > 20

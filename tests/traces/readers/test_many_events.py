@@ -51,6 +51,14 @@ LINES: Final[dict[str, tuple[str, Callable[[int], str]]]] = {
             f'{{"metric":{{"__name__":"up"}},"values":[1,2],"timestamps":[{n},{n + 1}],"more":"{REST}"}}\n'
         ),
     ),
+    "influx": ("", lambda n: f"up,note={REST} value=1 {n}\n"),
+    "otlp-metrics": (
+        "",
+        lambda n: (
+            '{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"up","gauge":{"dataPoints":['
+            f'{{"timeUnixNano":"{n}","asInt":"1"}}]}}}}]}}],"schemaUrl":"{REST}"}}]}}\n'
+        ),
+    ),
     "openmetrics": ("", lambda n: f'up{{note="{REST}"}} 1 {n}\n'),
     "otlp": (
         "",

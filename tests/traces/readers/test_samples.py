@@ -99,6 +99,31 @@ EXPECTED: Final = {
         ("SpanEnd", "5b8e:eee1:end", 1544712661000000000, 1544712661000000000),
         ("SpanStart", "5b8e:eee2:start", 1544712660100000000, 1544712660100000000),
     ],
+    "otlp-metrics": [
+        (
+            "cpu",
+            "cpu{core=3,resource.host.name=n1}:1544712660000000000",
+            1544712660000000000,
+            1544712660000000000,
+        ),
+        (
+            "requests",
+            "requests{resource.host.name=n1}:1544712660000000000",
+            1544712600000000001,
+            1544712660000000000,
+        ),
+        ("took", "took{resource.host.name=n1}:1544712660000000000", 1544712660000000000, 1544712660000000000),
+    ],
+    "influx": [
+        (
+            "weather",
+            "weather{location=us midwest,st=a,b}:1465839829100400200",
+            1465839829100400200,
+            1465839829100400200,
+        ),
+        ("cpu", "cpu{host=n1}:1465839830100", 1465839830100000000, 1465839830100999999),
+        ("cpu", "cpu{host=n2}:1465839830", 1465839830000000000, 1465839830999999999),
+    ],
     "jaeger": [
         ("SpanStart", "5b8e:eee1:start", 1544712660000000, 1544712660000000),
         ("SpanEvent", "5b8e:eee1:event:0", 1544712660500000, 1544712660500000),
@@ -148,6 +173,8 @@ ATTRIBUTES: Final[dict[str, tuple[int, dict[str, Any]]]] = {
     "cloudwatch": (0, {"value": 0.5, "period_s": 300, "query": "m1"}),
     "cloudwatch-statistics": (1, {"value": 99.0, "statistic": "Maximum", "unit": "Percent"}),
     "otlp": (1, {"service": "shop", "kind": "SERVER", "event": "retry", "http.status": 500}),
+    "otlp-metrics": (2, {"kind": "histogram", "unit": "s", "count": 3, "sum": None, "min": 1.0, "max": 2.5}),
+    "influx": (0, {"location": "us midwest", "st": "a,b", "n": 3, "ok": True, "note": 'a, "b" = c d'}),
     "jaeger": (
         3,
         {"trace_id": "5b8e", "span_id": "eee2", "parent_id": "eee1", "service": "db", "name": "db"},
@@ -205,6 +232,9 @@ def test_a_format_is_recognised_by_what_a_file_holds(file: str, before: str) -> 
         "PAR1",
         "\0" * 99,
         "# Notes\n",
+        "a,b=c d\n",
+        "# Notes\ncpu,host=n1 usage=1 12\n",
+        "INFO took=3 of 1465839830\n",
     ],
 )
 def test_other_files_are_none_of_them(text: str) -> None:
@@ -224,6 +254,8 @@ def test_other_files_are_none_of_them(text: str) -> None:
         ("ganglia", "HOST.IP", ["10.0.0.1"]),
         ("prometheus", "type_", ["x"]),
         ("otlp", "resource.service.name", ["shop"]),
+        ("otlp-metrics", "core", [3]),
+        ("influx", "usage", [10.0, -2.0]),
         ("jaeger", "process.hostname", ["n1"]),
         ("xes", "case:amount", [7.5]),
     ],

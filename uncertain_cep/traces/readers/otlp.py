@@ -20,13 +20,15 @@ from uncertain_cep.traces.readers.otlp_columns import SPAN_KINDS
 from uncertain_cep.traces.readers.source import Source
 from uncertain_cep.traces.readers.spans import ATTRIBUTES, span_batch, span_batches
 
-__all__ = ["ATTRIBUTES", "events"]
+__all__ = ["ATTRIBUTES", "Pair", "Resource", "events", "plain_value"]
 
 # Whole numbers of 64 bits are texts in JSON of Protocol Buffers.
 Stamp = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
-class _Pair(Struct):
+class Pair(Struct):
+    """An attribute."""
+
     key: str
     value: dict[str, Any] = {}
 
@@ -44,7 +46,7 @@ class _Span(Struct, rename="camel"):
     parent_span_id: str | None = None
     name: str | None = None
     kind: int | str | None = None
-    attributes: list[_Pair] = []
+    attributes: list[Pair] = []
     events: list[_Within] = []
 
 
@@ -52,12 +54,14 @@ class _Scope(Struct):
     spans: list[_Span] = []
 
 
-class _Resource(Struct):
-    attributes: list[_Pair] = []
+class Resource(Struct):
+    """The attributes of the program or host that spans or metrics are from."""
+
+    attributes: list[Pair] = []
 
 
 class _ResourceSpans(Struct, rename="camel"):
-    resource: _Resource = msgspec.field(default_factory=_Resource)
+    resource: Resource = msgspec.field(default_factory=Resource)
     scope_spans: list[_Scope] = []
     # Its name before 1.0.
     instrumentation_library_spans: list[_Scope] = []
@@ -132,7 +136,7 @@ def _read(further: frozenset[str] | None, piece: bytes) -> tuple[bytes, int | No
     There is no number if its requests have to be read one by one.
     """
     tree = otlp_columns.PATHS.read(piece, breaks=True)
-    columns = None if tree is None else otlp_columns.spans_of(tree, further, _plain)
+    columns = None if tree is None else otlp_columns.spans_of(tree, further, plain_value)
     if tree is None or columns is None:
         return piece, None, None
     return piece, tree.count(), span_batch(*columns) if tree.count("span") else None
@@ -141,7 +145,7 @@ def _read(further: frozenset[str] | None, piece: bytes) -> tuple[bytes, int | No
 def _spans(requests: Iterable[_Request]) -> Iterator[tuple[Any, ...]]:
     for request in requests:
         for resource in request.resource_spans or ():
-            about = {f"resource.{pair.key}": _plain(pair.value) for pair in resource.resource.attributes}
+            about = {f"resource.{pair.key}": plain_value(pair.value) for pair in resource.resource.attributes}
             service = about.get("resource.service.name")
             service = None if service is None else str(service)
             for scope in (*resource.scope_spans, *resource.instrumentation_library_spans):
@@ -155,11 +159,11 @@ def _spans(requests: Iterable[_Request]) -> Iterator[tuple[Any, ...]]:
                         # 0 for one that has not ended.
                         span.end_time_unix_nano or -1,
                         [(one.time_unix_nano, one.name) for one in span.events],
-                        *("", about | {pair.key: _plain(pair.value) for pair in span.attributes}),
+                        *("", about | {pair.key: plain_value(pair.value) for pair in span.attributes}),
                     )
 
 
-def _plain(value: dict[str, Any]) -> Any:
+def plain_value(value: dict[str, Any]) -> Any:
     """Return the value of an attribute, such as ``{"stringValue": "x"}``; lists as JSON text."""
     for kind, content in value.items():
         if kind == "intValue":

@@ -18,6 +18,7 @@ from uncertain_cep.errors import TraceError
 from uncertain_cep.running.compiling import compiled_for_reading, spent_reading
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import parse_duration
+from uncertain_cep.traces.readers import influx
 from uncertain_cep.traces.readers.event_columns import TIMES
 from uncertain_cep.traces.readers.source import Source
 
@@ -94,6 +95,10 @@ READERS: Final[dict[str, Reader]] = {
         by_columns=True,
         spans=True,
     ),
+    "otlp-metrics": Reader(
+        "metrics of OpenTelemetry as JSON", "otlp_metrics", "ns", "1ms", r'\{\s*"resourceMetrics"\s*:'
+    ),
+    "influx": Reader("line protocol of InfluxDB", "influx", "ns", "1ms", influx.BEGINS),
     "jaeger": Reader(
         "spans of Jaeger as JSON", "jaeger", "us", "1us", r'\{\s*"data"\s*:\s*\[\s*\{\s*"traceID"\s*:',
         spans=True,

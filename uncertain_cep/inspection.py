@@ -215,6 +215,7 @@ def report(
     *,
     overwrite: bool = False,
     stamp: str | None = None,
+    truth: str | None = None,
     title: str | None = None,
     names: Names | Mapping[str, str] | None = None,
     tick: Duration | None = None,
@@ -239,6 +240,9 @@ def report(
         The column of the raw stamps, to compare the answer with that on stamps. Default: that of
         :func:`uncertain_cep.read_traces` with ``raw_stamps=True``. Where an event has none, the middle of its
         interval stands for it.
+    truth : str, optional
+        The column of true times, for a chart of how often answers happened: the page then shows what
+        :func:`uncertain_cep.calibration` says. An event without a true time did not happen.
     title : str, optional
         Default: the comment that the query begins with, or its pattern in words.
     names, tick, parameters, sources, known_until
@@ -254,8 +258,8 @@ def report(
     Raises
     ------
     OptionError
-        If the query returns expected counts, or probabilities of a Spark frame, there is no such column, or
-        the file is there already.
+        If the query returns expected counts, or probabilities of a Spark frame, there is no such column,
+        ``truth`` is asked for of a Spark frame or of events that last, or the file is there already.
     QuerySyntaxError, QueryError, TraceError, ConfidenceCostError, TimeLimitError, MemoryLimitError
         As of :func:`uncertain_cep.match`.
 
@@ -287,7 +291,7 @@ def report(
         known_until=known_until,
         limit=Limits.of(timeout, memory_limit),
     )
-    request = ReportRequest(query_of(query, values_of(parameters)), options, stamp, title=title)
+    request = ReportRequest(query_of(query, values_of(parameters)), options, stamp, title=title, truth=truth)
     if path is None:
         return _reported(request, events, None)
     # A path has one slash where a URL has two.
@@ -324,6 +328,8 @@ def _reported(request: ReportRequest, events: Any, path: Path | None) -> Report:
 
         if limit is not None and limit.memory is not None:
             raise OptionError("memory_limit= is for frames in this process: workers have limits of their own")
+        if request.truth is not None:
+            raise OptionError("truth= is for frames in this process: collect the events, with toArrow()")
         if request.stamp is None:
             request = replace(request, stamp=noted_stamp(events))
         answer = gathered_on_spark(request, events)

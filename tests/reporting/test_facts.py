@@ -96,6 +96,33 @@ def test_totals_charts_and_rows() -> None:
     assert [load[events["id"].index(id)] for id in (1, 2, 3)] == [0.5, None, 3.25]
 
 
+def test_a_page_may_load_send_and_frame_nothing() -> None:
+    html = str(uc.report(EVENTS, QUERY, title=HOSTILE))
+    (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', html)
+    assert {directive.split()[0]: directive.split()[1:] for directive in policy.split("; ")} == {
+        "default-src": ["'none'"],
+        "style-src": ["'unsafe-inline'"],
+        "script-src": ["'unsafe-inline'"],
+        "img-src": ["data:"],
+        "base-uri": ["'none'"],
+        "form-action": ["'none'"],
+    }
+    # It comes before anything that it is to hold for.
+    assert html.index(policy) < html.index("<title>") < html.index("<style>") < html.index("<script")
+
+
+def test_a_column_of_true_times_says_how_often_answers_happened() -> None:
+    for query in (QUERY, f"{QUERY} RETURN PROBABILITY BY host"):
+        result = uc.calibration(uc.match(EVENTS, query), "at", events=EVENTS, query=query)
+        shown = data_of(uc.report(EVENTS, query, truth="at"))["calibration"]
+        assert shown == {"sentence": result.sentence, "bins": result.bins.to_pylist()}
+        assert result.count == 2
+        assert result.happened == 1
+    assert data_of(uc.report(EVENTS, QUERY))["calibration"] is None
+    with pytest.raises(OptionError, match="no column nowhere"):
+        uc.report(EVENTS, QUERY, truth="nowhere")
+
+
 def test_raw_stamps_miss_and_invent() -> None:
     """By its stamps the first B is before its A; a stamp in the middle may order what cannot be so."""
     facts = data_of(uc.report(EVENTS, QUERY, stamp="at"))

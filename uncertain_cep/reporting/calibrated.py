@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
 from uncertain_cep.expressions.codes import codes_of, nulls_as_key
-from uncertain_cep.plan import MatchOptions, make_plan
+from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query, query_of, values_of
@@ -26,11 +26,14 @@ from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import as_arrow, event_table, library_of, like
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 
-__all__ = ["Calibration", "binned", "calibration"]
+__all__ = ["Calibration", "binned", "calibration", "calibration_of"]
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+BINS: Final = 10
+"""Bins of equal length between 0 and 1, unless the caller says otherwise."""
 
 _VALUES: Final = ("confidence", "probability")
 """Columns that say how likely an answer is."""
@@ -109,7 +112,7 @@ def calibration(
     *,
     events: Any = None,
     query: Query | str | None = None,
-    bins: int = 10,
+    bins: int = BINS,
     by: str | None = None,
     names: Names | Mapping[str, str] | None = None,
     tick: Duration | None = None,
@@ -187,11 +190,26 @@ def calibration(
             MatchOptions(names=Names.of(names), tick=tick),
         )
         column = "confidence" if parsed.probability is None else parsed.probability.name
-        happened, missing, outside = _at_true_times(table, truth, events, parsed, options)
+        happened, missing, outside = _at_column(table, truth, events, parsed, options)
     _check_column(table, column)
-    probability = np.asarray(table.column(column).cast(pa.float64()).fill_null(math.nan).to_numpy())
-    result = binned(probability, happened, bins, _clusters(table, by))
+    result = binned(_probabilities(table, column), happened, bins, _clusters(table, by))
     return replace(result, bins=like(result.bins, matches), missing=missing, outside=outside)
+
+
+def calibration_of(
+    plan: EvaluationPlan, table: pa.Table, answers: pa.Table, options: MatchOptions, column: str
+) -> Calibration:
+    """Return the calibration of all answers of a plan, by the column of true times of its events."""
+    clause = plan.query.probability
+    happened, missing, outside = _at_true_times(plan, table, answers, options, column)
+    probability = _probabilities(answers, "confidence" if clause is None else clause.name)
+    result = binned(probability, happened, BINS, np.arange(len(probability)))
+    return replace(result, missing=missing, outside=outside)
+
+
+def _probabilities(answers: pa.Table, column: str) -> Float64:
+    """Return how likely answers are, (n,) float64, NaN where that is undecided."""
+    return np.asarray(answers.column(column).cast(pa.float64()).fill_null(math.nan).to_numpy())
 
 
 def _check_column(table: pa.Table, name: str) -> None:
@@ -199,7 +217,7 @@ def _check_column(table: pa.Table, name: str) -> None:
         raise OptionError(f"the matches have no column {name}: they have {', '.join(table.column_names)}")
 
 
-def _at_true_times(
+def _at_column(
     matches: pa.Table, column: Any, events: Any, query: Query, options: MatchOptions
 ) -> tuple[Bools, int, int]:
     """Return a mask of matches that happened, and how often others did and times are outside."""
@@ -210,7 +228,14 @@ def _at_true_times(
     table = event_table(events, options.names)
     with naming_spoiled_rows(table):
         plan = make_plan(query, table.schema, options)
-        truth = true_answers(plan, table, options, column)
+        return _at_true_times(plan, table, matches, options, column)
+
+
+def _at_true_times(
+    plan: EvaluationPlan, table: pa.Table, matches: pa.Table, options: MatchOptions, column: str
+) -> tuple[Bools, int, int]:
+    """Return a mask of matches that happened, and how often others did and times are outside."""
+    truth = true_answers(plan, table, options, column)
     happened = places_among(matches, truth.answers, truth.keys) >= 0
     return happened, truth.answers.num_rows - int(happened.sum()), truth.outside
 

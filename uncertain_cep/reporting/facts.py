@@ -110,7 +110,7 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         "compared": answer.in_raw,
         "raw": answer.raw if answer.in_raw is None else answer.raw | {"stamped": answer.trace.stamped},
         "events": events,
-        "calibration": request.calibration and _calibration(request.calibration),
+        "calibration": _calibration(request.calibration or answer.calibration),
         "thresholds": [one._asdict() for one in thresholds_of(plan, answer.table.schema)],
         "lane": lane_of(plan, answer.table.schema),
         "plan": answer.explained,
@@ -132,9 +132,11 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
     return facts
 
 
-def _calibration(result: Calibration) -> dict[str, Any] | None:
-    """Return how often answers happened, by bins of what was said."""
-    return {"sentence": result.sentence, "bins": as_arrow(result.bins).to_pylist()} if result.count else None
+def _calibration(result: Calibration | None) -> dict[str, Any] | None:
+    """Return how often answers happened, by bins of what was said; None if there are none to judge."""
+    if result is None or not result.count:
+        return None
+    return {"sentence": result.sentence, "bins": as_arrow(result.bins).to_pylist()}
 
 
 def _steps(steps: Steps) -> dict[str, Any]:

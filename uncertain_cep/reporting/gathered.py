@@ -23,7 +23,7 @@ from uncertain_cep.explanation.text import explain_plan
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import Query
-from uncertain_cep.reporting.calibrated import Calibration
+from uncertain_cep.reporting.calibrated import Calibration, calibration_of
 from uncertain_cep.reporting.comparison import LIKELY, Comparison, compared, keys_of, stamps_of
 from uncertain_cep.reporting.match_factors import Steps, steps_of_matches
 from uncertain_cep.reporting.nearby import Nearby, nearby_events
@@ -92,6 +92,8 @@ class ReportRequest:
     warnings: Sequence[str] = ()
     calibration: Calibration | None = None
     """How often the answers happened by true times, where these are known."""
+    truth: str | None = None
+    """The column of true times, by which to compute that."""
 
 
 class Group(NamedTuple):
@@ -177,6 +179,8 @@ class Answer:
     """The matches of another query in groups that share events."""
     nearby: Mapping[str, Sequence[Nearby]] = field(default_factory=dict)
     """The events around the first matches of parts."""
+    calibration: Calibration | None = None
+    """How often the answers happened by the column of true times."""
 
 
 def report_plan(request: ReportRequest, schema: pa.Schema) -> EvaluationPlan:
@@ -197,6 +201,8 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
     table = with_all_bounds(table, options.names.lower)
     plan = report_plan(replace(request, options=options), table.schema)
     names, domain = plan.names, plan.domain
+    if request.truth is not None and plan.lasting:
+        raise OptionError("truth= names one true time of each event: events that last have two")
     diagnostics = Diagnostics()
     matches = finished(plan, execute_within(plan, table, options, diagnostics))
     groups = None
@@ -205,6 +211,10 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
         is_kept = groups.of_match >= 0
         matches = matches.filter(pa.array(is_kept))
         groups = replace(groups, of_match=groups.of_match[is_kept])
+    calibration = None
+    if request.truth is not None:
+        judged, answers = (plan, matches) if groups is None else (groups.plan, groups.rows)
+        calibration = calibration_of(judged, table, answers, options, request.truth)
     begin, end = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
     stamps, has = stamps_of(plan, table, request.stamp)
     nothing = Comparison(None, frozenset())
@@ -262,6 +272,7 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
             for name, rows, pictures in drawn
             if name != "invented"
         },
+        calibration=calibration,
     )
 
 

@@ -25,6 +25,7 @@ from uncertain_cep.reporting.match_factors import Steps
 from uncertain_cep.reporting.metric_thresholds import thresholds_of
 from uncertain_cep.reporting.nearby import bounds_of_spans, lane_of
 from uncertain_cep.reporting.occurrences import Occurrences
+from uncertain_cep.reporting.pair_orders import drawn_together, pair_orders
 from uncertain_cep.results.pictures import Pictures
 from uncertain_cep.running.installation import VERSION
 from uncertain_cep.timeline.durations import format_duration
@@ -122,6 +123,7 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         and _occurrences(answer.shared.groups, clock, answer.shared.sentences)
         | {"over": answer.shared.over, "total": answer.shared.total},
     }
+    facts["orders"] = _orders(request, answer, places)
     for name, rows, drawn in answer.parts:
         facts[f"{name}_nearby"] = [
             [one.total, places[one.row].tolist()] for one in answer.nearby.get(name, ())
@@ -137,6 +139,32 @@ def _calibration(result: Calibration | None) -> dict[str, Any] | None:
     if result is None or not result.count:
         return None
     return {"sentence": result.sentence, "bins": as_arrow(result.bins).to_pylist()}
+
+
+def _orders(request: ReportRequest, answer: Answer, places: Int64) -> dict[str, list[Any]] | None:
+    """Return the places of pairs of events, and how likely each of the two was first."""
+    groups = answer.shared.groups if answer.shared else answer.occurrences
+    sets = [
+        rows
+        for name, _, pictures in answer.parts
+        if name != "invented"
+        for rows in drawn_together(
+            pictures, SPOILING_SHOWN, groups.of_match if groups and name == "found" else None
+        )
+    ]
+    orders = pair_orders(answer.plan, answer.table, sets, request.options)
+    return orders and {
+        "x": places[orders.x].tolist(),
+        "y": places[orders.y].tolist(),
+        "before": [*map(_chance, orders.chances.before.tolist())],
+        "after": [*map(_chance, orders.chances.after.tolist())],
+    }
+
+
+def _chance(value: float) -> float:
+    """Return a probability of four digits, certain only if it was."""
+    short = float(f"{value:.4g}")
+    return short if (short >= CERTAIN) == (value >= CERTAIN) else _plain(value)
 
 
 def _steps(steps: Steps) -> dict[str, Any]:

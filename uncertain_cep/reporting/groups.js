@@ -2,7 +2,7 @@
 // Did it happen? How likely each group has a match, its best matches on demand, and key by time: the groups of
 // RETURN PROBABILITY, or the matches of another query that share all events but one.
 function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
-  const { make, draw, fill, whole, count, percent, percentOf, when, length, shown, timeline, keyOf, pressed, factors, tableOf, typeOf } = tools;
+  const { make, draw, fill, whole, count, percent, percentOf, when, length, shown, timeline, keyOf, pressed, factors, tableOf, graphOf, typeOf } = tools;
   const PAGE = 25, BEST = 3, ROWS = 30, COLUMNS = 60, LIKELY = 0.5;
   const rows = groups.lower.length, events = facts.events;
   const timed = groups.bucket !== null;
@@ -92,6 +92,7 @@ function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
     if (!own.length) return detail.append(make("p", { class: "note" }, "None of its matches is among the best that this page has."));
     detail.append(...own.slice(0, BEST).map((i) => make("figure", {}, make("figcaption", {}, `${percent(confidence[i])}, ${when(ends[0][i])} to ${when(ends[1][i])}`), timeline(found, i, box), factors(found, i), tableOf(found, i))));
     detail.append(keyOf(found, own[0]));
+    fill(detail, {}, [graphOf(own.flatMap((i) => found.drawn[i][0].map(([variable, place]) => [place, variable])))]);
     if (own.length > 1) detail.append(make("button", { type: "button", onclick: () => choose("group", called(r), (i) => groups.of_match[i] === groups.key[r] && within(r, i)) }, `All ${whole(own.length)} in the table`));
   }
   function render() {

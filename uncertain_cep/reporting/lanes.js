@@ -1,7 +1,7 @@
 "use strict";
 // A match in swim lanes: a row for each of its events, by host or key, over a time axis to zoom and to move.
 function makeLanes(tools, facts, sets) {
-  const { make, draw, time, length, when, column, typeOf, stampOf, spanOf, axis, clock, stamped } = tools;
+  const { make, draw, time, length, when, column, typeOf, stampOf, spanOf, axis, clock, stamped, cut } = tools;
   const LEVELS = "0123456789abcdefghijklmnopqrstuvwxyz";
   const ROW = 40, HEAD = 22, TALL = 26, THIN = 13, CHART = 64, STEP = 1.6, LEAST_TICKS = 3, LINES = 6;
   const events = facts.events;
@@ -10,7 +10,6 @@ function makeLanes(tools, facts, sets) {
 
   const span = (first, last) => (first === last ? when(first) : `${when(first)} to ${when(last)}, ${length(last - first)} later`);
   const named = (place) => `${typeOf(place)} ${events.id[place]}`;
-  const cut = (text, letters) => (text.length > letters ? `${text.slice(0, Math.max(letters - 1, 1))}…` : text);
 
   // --- rows, by lane --------------------------------------------------------------------------------
   function rowsOf(set, n) {

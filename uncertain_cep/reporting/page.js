@@ -40,6 +40,8 @@
   // --- a match as a drawing -------------------------------------------------------------------------
   Object.assign(tools, { when, column, typeOf, stampOf, spanOf });
   const timeline = makeLanes(tools, facts, sets);
+  const graphOf = makeOrders(tools, facts);
+  const orderOf = (set, n) => graphOf([...set.drawn[n][0].map(([variable, place]) => [place, variable]), ...set.drawn[n][1].map((place) => [place, "could spoil"])]);
   function keyOf(set, n) {
     const parts = [];
     const has = set.drawn[n][0].some(([, place]) => events.stamp[place] !== null);
@@ -111,7 +113,7 @@
     if (name === null) return box.remove();
     const set = sets[name];
     box.append(make("h2", {}, name === "found" ? "One of the matches" : "Why intervals matter"), make("p", { class: "why" }, why(set, 0)), timeline(set, 0, box), keyOf(set, 0));
-    fill(box, {}, [factors(set, 0), tableOf(set, 0)]);
+    fill(box, {}, [factors(set, 0), orderOf(set, 0), tableOf(set, 0)]);
   }
   function tableOf(set, n) { return make("details", { class: "factors" }, make("summary", {}, "The events as a table"), eventsOf(set, n)); }
   // The factors of a match: [what, given all before, all up to here].
@@ -450,7 +452,7 @@
   }
   function panel(set, n, columns) {
     const said = set === sets.invented ? why(set, n) : null;
-    return make("tr", { class: "panel-row" }, make("td", { class: "open-cell", colspan: columns }, said ? make("p", {}, said) : null, timeline(set, n, shell.querySelector(".controls")), keyOf(set, n), factors(set, n), eventsOf(set, n), make("p", { class: "note" }, make("a", { href: address(nameOf(set, n)) }, "Link to this match"))));
+    return make("tr", { class: "panel-row" }, make("td", { class: "open-cell", colspan: columns }, said ? make("p", {}, said) : null, timeline(set, n, shell.querySelector(".controls")), keyOf(set, n), factors(set, n), orderOf(set, n), eventsOf(set, n), make("p", { class: "note" }, make("a", { href: address(nameOf(set, n)) }, "Link to this match"))));
   }
   function toggle(row, set, n, columns) {
     const key = `${state.set === "invented" ? "i" : "f"}${n}`;
@@ -531,7 +533,7 @@
     document.documentElement.dataset.theme = now === "dark" ? "light" : "dark";
   });
   addEventListener("beforeprint", () => document.querySelectorAll("#about details").forEach((one) => { one.open = true; }));
-  Object.assign(tools, { shown, timeline, keyOf, pressed, factors, tableOf });
+  Object.assign(tools, { shown, timeline, keyOf, pressed, factors, tableOf, graphOf });
   const filterBy = (key, label, of) => {
     filters[key] = { value: of, label };
     state.page = 0;

@@ -51,7 +51,7 @@ class Report:
         )
 
 
-_SCRIPTS: Final = ("times.js", "lanes.js", "groups.js", "page.js")
+_SCRIPTS: Final = ("times.js", "lanes.js", "orders.js", "groups.js", "page.js")
 """One behind the other they are the script of a page."""
 
 _STATIC = ("title", "words", "query", "plan", "version", "assumed", "warnings")

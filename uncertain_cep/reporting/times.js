@@ -16,6 +16,7 @@ function makeTools(facts) {
   const draw = (tag, attributes, ...children) => fill(document.createElementNS(NS, tag), attributes, children);
   const byId = (id) => document.getElementById(id);
   const whole = (number) => number.toLocaleString("en-US");
+  const cut = (text, letters) => (text.length > letters ? `${text.slice(0, Math.max(letters - 1, 1))}…` : text);
   const count = (number, one, many) => `${whole(number)} ${number === 1 ? one : many}`;
 
   // --- times: ticks behind the first one ------------------------------------------------------------
@@ -110,5 +111,5 @@ function makeTools(facts) {
       );
     }
   }
-  return { make, draw, fill, byId, whole, count, clock, time, length, percent, percentOf, chance, stamped, axis, marksOf };
+  return { make, draw, fill, byId, whole, count, cut, clock, time, length, percent, percentOf, chance, stamped, axis, marksOf };
 }

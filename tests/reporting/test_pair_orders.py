@@ -1,4 +1,4 @@
-"""Which event was first: graphs of matches and groups say what ``uc.order`` says, in drawing and table."""
+"""The order of events as a graph: of matches and groups it says what ``uc.order`` says, as its table does."""
 
 from __future__ import annotations
 

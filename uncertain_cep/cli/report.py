@@ -110,6 +110,7 @@ def write_report(
     """
     from uncertain_cep.reporting.facts import report_facts
     from uncertain_cep.reporting.gathered import ReportRequest
+    from uncertain_cep.reporting.lines_of_events import lines_of_events
     from uncertain_cep.reporting.page import page_of
     from uncertain_cep.traces.raw_stamps import rules_of
 
@@ -121,6 +122,8 @@ def write_report(
             request, answer = _in_process(request, traces, columns, caught)
         else:
             request, answer = _on_spark(request, traces, columns, caught, master)
+    ids, drawn = answer.table.column(answer.plan.names.id), [pictures for _, _, pictures in answer.parts]
+    answer = replace(answer, lines=lines_of_events(ids, drawn, traces, columns.schema, columns.format))
     facts = report_facts(request, answer)
     path.write_text(page_of(facts), encoding="utf-8")
     return facts["totals"]["matches"], _said(caught)

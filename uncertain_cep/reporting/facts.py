@@ -21,6 +21,7 @@ from uncertain_cep.reporting.calibrated import Calibration
 from uncertain_cep.reporting.comparison import stamps_of
 from uncertain_cep.reporting.gathered import SPOILING_SHOWN, Answer, Moments, ReportRequest, TraceFacts
 from uncertain_cep.reporting.in_words import title_of, words_of, words_of_groups
+from uncertain_cep.reporting.lines_of_events import LinesOfEvents
 from uncertain_cep.reporting.match_factors import Steps
 from uncertain_cep.reporting.metric_thresholds import thresholds_of
 from uncertain_cep.reporting.nearby import bounds_of_spans, lane_of
@@ -124,6 +125,7 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
         | {"over": answer.shared.over, "total": answer.shared.total},
     }
     facts["orders"] = _orders(request, answer, places)
+    facts["lines"] = answer.lines and _lines(answer.lines, places)
     for name, rows, drawn in answer.parts:
         facts[f"{name}_nearby"] = [
             [one.total, places[one.row].tolist()] for one in answer.nearby.get(name, ())
@@ -158,6 +160,18 @@ def _orders(request: ReportRequest, answer: Answer, places: Int64) -> dict[str, 
         "y": places[orders.y].tolist(),
         "before": [*map(_chance, orders.chances.before.tolist())],
         "after": [*map(_chance, orders.chances.after.tolist())],
+    }
+
+
+def _lines(lines: LinesOfEvents, places: Int64) -> dict[str, Any]:
+    """Return the rows of files that are shown, and for each event that has one, its file and row."""
+    files = list(dict.fromkeys(file for file, _ in lines.text))
+    return {
+        "files": files,
+        "texts": [
+            [[row, text] for (of, row), text in sorted(lines.text.items()) if of == file] for file in files
+        ],
+        "of": [[int(places[event]), files.index(file), row] for event, (file, row) in lines.of_event.items()],
     }
 
 

@@ -25,6 +25,7 @@ from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import Query
 from uncertain_cep.reporting.calibrated import Calibration, calibration_of
 from uncertain_cep.reporting.comparison import LIKELY, Comparison, compared, keys_of, stamps_of
+from uncertain_cep.reporting.lines_of_events import LinesOfEvents
 from uncertain_cep.reporting.match_factors import Steps, steps_of_matches
 from uncertain_cep.reporting.nearby import Nearby, nearby_events
 from uncertain_cep.reporting.occurrences import (
@@ -181,6 +182,8 @@ class Answer:
     """The events around the first matches of parts."""
     calibration: Calibration | None = None
     """How often the answers happened by the column of true times."""
+    lines: LinesOfEvents | None = None
+    """The raw lines of the events of the first matches, where the files are there."""
 
 
 def report_plan(request: ReportRequest, schema: pa.Schema) -> EvaluationPlan:

@@ -381,6 +381,19 @@
         given ? make("td", { class: "time" }, events.stamp[place] === null ? "" : when(events.stamp[place])) : null,
         attributes.map((a) => make("td", {}, make("div", { class: "value" }, shown({}, a.values[place])))))))));
   }
+  // The rows of files that the events stand in, with their neighbours.
+  const lineOf = new Map(facts.lines ? facts.lines.of.map(([place, file, row]) => [place, { file, row }]) : []);
+  function linesOf(set, n) {
+    const own = set.drawn[n][0].filter(([, place]) => lineOf.has(place));
+    if (!own.length) return null;
+    return make("details", { class: "factors" }, make("summary", {}, "The raw lines"), own.map(([variable, place]) => {
+      const { file, row } = lineOf.get(place);
+      const near = facts.lines.texts[file].filter(([at]) => Math.abs(at - row) <= 2);
+      const wide = String(near[near.length - 1][0]).length;
+      return [make("p", { class: "note" }, make("b", {}, variable), ` ${facts.lines.files[file]}:${row}`),
+        make("pre", { class: "lines" }, near.map(([at, text]) => make(at === row ? "b" : "span", {}, `${String(at).padStart(wide)}  ${text}\n`)))];
+    }));
+  }
   // --- links and files ------------------------------------------------------------------------------
   // A match is named by the ids of its events, one variable behind the other, after the keys that ids are unique in.
   const nameOf = (set, n) => JSON.stringify(facts.match_columns.map((name) => column(set, name)[n]));
@@ -452,7 +465,7 @@
   }
   function panel(set, n, columns) {
     const said = set === sets.invented ? why(set, n) : null;
-    return make("tr", { class: "panel-row" }, make("td", { class: "open-cell", colspan: columns }, said ? make("p", {}, said) : null, timeline(set, n, shell.querySelector(".controls")), keyOf(set, n), factors(set, n), orderOf(set, n), eventsOf(set, n), make("p", { class: "note" }, make("a", { href: address(nameOf(set, n)) }, "Link to this match"))));
+    return make("tr", { class: "panel-row" }, make("td", { class: "open-cell", colspan: columns }, said ? make("p", {}, said) : null, timeline(set, n, shell.querySelector(".controls")), keyOf(set, n), factors(set, n), orderOf(set, n), linesOf(set, n), eventsOf(set, n), make("p", { class: "note" }, make("a", { href: address(nameOf(set, n)) }, "Link to this match"))));
   }
   function toggle(row, set, n, columns) {
     const key = `${state.set === "invented" ? "i" : "f"}${n}`;

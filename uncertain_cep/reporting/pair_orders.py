@@ -66,7 +66,7 @@ def pair_orders(
     threads = available_cores() if options.threads is None else options.threads
     try:
         ordered = OrderedEvents.of(events, (), replace(options, takes_spans=False))
-        return PairOrders(*ends, pair_probabilities(ordered, (x, y), threads))
+        return PairOrders(ends[0], ends[1], pair_probabilities(ordered, (x, y), threads))
     except UncertainCepError:
         # Records of an ordered source may overlap.
         return None

@@ -55,7 +55,7 @@ def to_intervals(
     time_zone : str, optional
         Zone of the stamps that tell none, such as ``"Europe/Berlin"``. Default: UTC. Of an hour that its
         clocks showed twice an event has both times, each with half of the probability, unless the order of
-        the rows tells which is meant, see docs/traces.md; rows on Spark have no order.
+        the rows tells which is meant, see docs/stamps.md; rows on Spark have no order.
     begin, end, duration : str, optional
         In place of ``time``, for events that last: at least two of the column of the stamp of the begin, that
         of the end, and one of exact lengths. ``uncertainty`` holds for both stamps. Both together with the

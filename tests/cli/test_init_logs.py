@@ -222,7 +222,7 @@ def test_seconds_since_a_start(
 
 def test_every_preset_has_its_line() -> None:
     assert {*PRESETS} <= {*FORMS, *SINCE_START}
-    page = (Path(__file__).resolve().parents[2] / "docs" / "traces.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "text-logs.md").read_text(encoding="utf-8")
     assert {name for name in PRESETS if f"`{name}`" not in page} == set()
     assert all(PRESETS[name] is preset for name, preset in GENERAL.items())
 

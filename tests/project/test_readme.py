@@ -83,7 +83,7 @@ def test_the_rule_of_the_page_holds_its_tests(
 
 
 def test_the_examples_of_schemas_read_such_files(tmp_path: Path) -> None:
-    _, of_days, of_text, *_ = blocks("toml", DOCS["traces.md"])
+    (of_days,), (of_text, *_) = (blocks("toml", DOCS[page]) for page in ("stamps.md", "text-logs.md"))
     (tmp_path / "t.csv").write_text("activity,at\nStart,31.05.2024\nEnd,31.05.2024 10:30\n")
     (tmp_path / "t.log").write_text("2015-10-17 15:37:56,547 INFO a\n2015-10-17 15:37:57,1 b\n")
     lengths = []

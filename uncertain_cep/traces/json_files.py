@@ -41,7 +41,7 @@ from uncertain_cep.traces.unpacking import unpacked
 __all__ = ["JSON_BLOCK", "first_names", "json_table", "read_json"]
 
 JSON_BLOCK: Final = 1 << 23
-"""Bytes of a file that are parsed at once; a few such blocks are in memory, which docs/traces.md names."""
+"""Bytes of a file that are parsed at once; a few such blocks are in memory, which docs/tables.md names."""
 
 _PIECE: Final = 1 << 20
 

@@ -343,7 +343,7 @@ def _extract(forms: Sequence[LogForm]) -> list[str]:
     if all(form.begins is None for form in forms):
         text.append(
             "# Lines that begin with white space go on with the record before, as stack traces do: see "
-            "continuation in docs/traces.md."
+            "continuation in docs/text-logs.md."
         )
     each = [expression for expressions in shares for expression in expressions]
     names = list(dict.fromkeys(each))

@@ -17,7 +17,7 @@ from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.tables import AT, BUDGET, LATER, SPENT, add_time, table_over
 
-__all__ = ["NO_TIME", "OTHER", "Others", "Spans", "forbid", "spans", "take_span"]
+__all__ = ["NO_TIME", "OTHER", "Others", "Spans", "forbid", "spans", "take_span", "weigh_one_time"]
 
 NO_TIME: Final = -1
 """Stands in a constraint for tick 0, in the place of a time."""
@@ -425,3 +425,38 @@ def forbid(tables, first, others, x, pmfs, spans):
         return count if status == 0 else status
     status = _hold(tables, first, low, high, offset, pmfs, count, spans)
     return status if status < 0 else count
+
+
+@kernel
+def weigh_one_time(work, alone, others, x, pmfs):
+    """Weigh the ticks of the time that tells where an event is forbidden; return whether it is one, or none.
+
+    Parameters
+    ----------
+    work : confidence.timed.held_chains.HeldWork
+        Its weights are of the ticks of all times.
+    alone : int64
+        The place of the weight to multiply where no time tells.
+    others : Others
+    x : int64
+        The event.
+    pmfs : confidence.chain.distribution.Pmfs
+    """
+    first, size, spans = work.first, work.size, work.spans
+    low, high, offset = others.lower[x], others.upper[x], others.offset[x]
+    count = 0
+    for k in range(others.rule_start[x], others.rule_start[x + 1]):
+        count += take_span(others, k, first, size, low, high, count, spans)
+    if count == 0:
+        return True
+    depth, _ = _scope(spans, 0, count, size)
+    if depth > 1:
+        return False
+    inner = spans.scope[0, 0] if depth else NO_INNER
+    begin, width, at = 0, 1, alone
+    if depth:
+        begin, width, at = first[inner], size[inner], work.start[inner]
+    for r in range(count):
+        _fix(spans, r, first, inner)
+    _weigh_row(work.weights, at, begin, width, low, high, offset, pmfs, spans, count)
+    return True

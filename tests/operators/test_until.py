@@ -14,7 +14,7 @@ import uncertain_cep as uc
 from tests.cases.clocks import by_clocks
 from tests.cases.comparison import assert_answer, assert_same
 from tests.cases.existence import doubtful
-from tests.cases.language import Asked, conditions
+from tests.cases.language import STRATEGIES, Asked, conditions
 from tests.cases.nested import NestedCase
 from tests.cases.options import timed_option_cases
 from tests.cases.sampling import FEWER, sampled_from
@@ -76,13 +76,6 @@ def until_cases(draw: st.DrawFn) -> UntilCase:
     case: NestedCase = draw(timed_option_cases(most=4, fewest=2))
     assert isinstance(case.pattern, Seq)
     items = components(case.pattern)
-    while items[0].negated:
-        del items[0]
-    while items[-1].negated:
-        del items[-1]
-    if any(item.negated for item in items) or draw(st.booleans()):
-        # A negation may not lead or trail beside UNTIL, in no reading.
-        items[0], items[-1] = (replace(item, least=max(item.least, 1)) for item in (items[0], items[-1]))
     always = [n for n, item in enumerate(items) if item.least and not item.negated]
     cuts = [(a, b) for a in always for b in always if a < b or (a == b and items[a].kleene)]
     assume(cuts)
@@ -100,7 +93,7 @@ def until_cases(draw: st.DrawFn) -> UntilCase:
         pattern=pattern,
         asked=(*kept[0], *drawn_conditions),
         times=kept[1],
-        strategy="skip_till_any_match",
+        strategy=draw(st.sampled_from(STRATEGIES)),
     )
     return UntilCase(**{name: getattr(drawn, name) for name in drawn.__dataclass_fields__})
 
@@ -176,7 +169,10 @@ def test_worked_facts(table: pa.Table, query: str, expected: dict[Any, float]) -
         ("SEQ(A a, B? b) UNTIL U u", "an event that is always there at both ends"),
         ("OR(A a, B b) UNTIL U u", "an event that is always there at both ends"),
         ("AND(A a, SEQ(B b, D d) UNTIL U u)", r"UNTIL stands behind a SEQ\(...\)"),
-        ("SEQ(A a, B b) UNTIL U u WHERE skip_till_next_match(a, b)", "skip_till_any_match alone"),
+        (
+            "SEQ(A a, B b, C c) UNTIL U u WHERE skip_till_next_match(a, b) AND strict_contiguity(b, c)",
+            "one strategy of all gaps",
+        ),
     ],
 )
 def test_what_is_refused(query: str, message: str) -> None:

@@ -23,6 +23,7 @@ from uncertain_cep.weighers import explicit
 from uncertain_cep.weighers.bounded_chains import BoundedChains
 from uncertain_cep.weighers.elimination import Elimination
 from uncertain_cep.weighers.gap_chains import GapChains
+from uncertain_cep.weighers.held_chains import HeldChains
 from uncertain_cep.weighers.order_ideals import Ideals
 from uncertain_cep.weighers.two_times import TwoTimes
 
@@ -31,6 +32,7 @@ BUILDS: Final[dict[str, Any]] = {
     "ideals": Ideals.of,
     "bounded chain": BoundedChains.of,
     "two times": TwoTimes.of,
+    "held chain": HeldChains.of,
     "elimination": Elimination.of,
     "counted worlds": CountedWorlds.of,
 }
@@ -93,6 +95,7 @@ QUERIES: Final = {
     "ideals": "AND(A a, B b)",
     "bounded chain": "SEQ(A a, B b) WHERE TIME(b) - TIME(a) <= 6",
     "two times": "SEQ(A a, !N n, B b) WHERE TIME(n) - TIME(a) <= 3",
+    "held chain": "SEQ(A a, N m, B b) UNTIL U u",
     "elimination": "AND(A a, B b) WHERE TIME(b) - TIME(a) <= 6",
     "counted worlds": "SEQ(A a, !N n, B b) WHERE TIME(n) - TIME(a) <= 2",
 }
@@ -100,7 +103,8 @@ QUERIES: Final = {
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_forced_weigher_takes_matches(name: str) -> None:
-    events = pa.table({"type": ["A", "N", "B"], "id": [1, 2, 3], "lower": [0, 3, 5], "upper": [4, 6, 9]})
+    columns = {"type": ["A", "N", "B", "U"], "id": [1, 2, 3, 4], "lower": [0, 3, 5, 2], "upper": [4, 6, 9, 8]}
+    events = pa.table(columns)
     query = f"PATTERN {QUERIES[name]} WITHIN 20"
     (expected,) = uc.match(events, query).to_pylist()
     with forced(BUILDS[name]) as taken:

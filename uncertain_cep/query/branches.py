@@ -28,6 +28,7 @@ __all__ = [
     "expansions",
     "has_countless_readings",
     "is_linear",
+    "keeps_order",
     "order_of",
     "set_variables",
     "some_expansions",
@@ -380,6 +381,12 @@ def is_linear(pattern: Pattern) -> bool:
     if isinstance(pattern, Component):
         return True
     return isinstance(pattern, Series) and all(isinstance(item, Component) for item in pattern.items)
+
+
+def keeps_order(pattern: Conjunction) -> bool:
+    """Return whether AND has one pattern of several events and negations beside it: then it is no set."""
+    taking = [item for item in pattern.items if _takes_event(item)]
+    return len(taking) == 1 and not isinstance(taking[0], Component)
 
 
 def set_variables(pattern: Pattern) -> frozenset[str]:

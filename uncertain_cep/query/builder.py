@@ -99,9 +99,11 @@ class _Builder(ExpressionBuilder):
                 "strategy_variables": calls[0].variables,
             }
         if until := fields.pop("until"):
-            strategies = fields.get("gap_strategies", ())
-            if strategies or fields["strategy"] != "skip_till_any_match":
-                message = "UNTIL is answered for skip_till_any_match alone: write negations in the gaps"
+            if fields.get("gap_strategies", ()):
+                message = (
+                    "UNTIL is answered for one strategy of all gaps, not for several: write it as "
+                    "skip_till_next_match(...) of all variables, or write negations in the gaps"
+                )
                 self._refuse(message, until[0].position)
             fields["where"] = (*fields["where"], *until)
         positions = tuple((clause.keyword, clause.position) for clause in clauses)

@@ -14,6 +14,7 @@ from uncertain_cep.query.branches import (
     count_of_terms,
     has_countless_readings,
     is_linear,
+    keeps_order,
     set_variables,
     some_expansions,
 )
@@ -167,9 +168,7 @@ def _set_faults(query: Query) -> Iterator[Fault]:
 def _repeated_in_sets(pattern: Pattern) -> Iterator[Fault]:
     for item in patterns_in(pattern):
         if isinstance(item, Conjunction):
-            taking = [part for part in item.items if not (isinstance(part, Component) and part.negated)]
-            if len(taking) == 1 and not isinstance(taking[0], Component):
-                # Beside negations alone it is no set: what is in it keeps its order.
+            if keeps_order(item):
                 continue
             options = [node for node in patterns_in(item) if isinstance(node, Option)]
             if options:
@@ -199,18 +198,21 @@ def _expansion_faults(expansion: Pattern, query: Query) -> Iterator[Fault]:
             continue
         stack.extend(pattern.items)
         if isinstance(pattern, Conjunction):
-            if query.strategy != "skip_till_any_match":
+            if query.strategy != "skip_till_any_match" and not keeps_order(pattern):
                 message = f"AND(...) is defined for skip_till_any_match only, not for {query.strategy}"
                 yield _fault(message, pattern.position)
-            yield from _negated_in_set_faults(pattern, components, query)
+            yield from _negated_in_set_faults(
+                pattern, components, query, has_ends=pattern is expansion and keeps_order(pattern)
+            )
 
 
 def _negated_in_set_faults(
-    pattern: Conjunction, components: Sequence[Component], query: Query
+    pattern: Conjunction, components: Sequence[Component], query: Query, *, has_ends: bool
 ) -> Iterator[Fault]:
     """Yield the faults of negated components of a set of an OR-free pattern with some components.
 
-    Beside a set there is no gap: conditions on times alone say when an event forbids.
+    Beside a set there is no gap: conditions on times alone say when an event forbids. ``has_ends``: its ends
+    are those of the match.
     """
     if all(isinstance(item, Component) and item.negated for item in pattern.items):
         yield _fault("every component of this AND(...) is negated: it takes no event", pattern.position)
@@ -226,7 +228,7 @@ def _negated_in_set_faults(
                 )
                 yield _fault(message, item.position)
             continue
-        for edge in (item.items[0], item.items[-1]):
+        for edge in () if has_ends else (item.items[0], item.items[-1]):
             if isinstance(edge, Component) and edge.negated:
                 message = (
                     f"{edge.variable} is negated: at an end of a SEQ(...) inside AND(...) there is no gap; "

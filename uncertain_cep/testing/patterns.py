@@ -118,7 +118,8 @@ def check(pattern: Pattern, query: Query) -> None:
         raise ValueError("there is no positive component")
     for item in _inner(pattern):
         if isinstance(item, And):
-            if query.strategy != "skip_till_any_match":
+            is_set = not _keeps_order(item)
+            if is_set and query.strategy != "skip_till_any_match":
                 raise ValueError("AND is defined for skip_till_any_match only")
             if not any(positives(inner) for inner in item.items):
                 raise ValueError("every component of AND is negated")
@@ -126,7 +127,7 @@ def check(pattern: Pattern, query: Query) -> None:
                 if isinstance(inner, Component):
                     if inner.negated and not _is_tied(inner, pattern, query):
                         raise ValueError("a negation beside a set must be tied to it by a condition on times")
-                elif any(
+                elif (is_set or item is not pattern) and any(
                     isinstance(edge, Component) and edge.negated for edge in (inner.items[0], inner.items[-1])
                 ):
                     raise ValueError("a negation at an end of a SEQ in AND has no gap")
@@ -137,6 +138,12 @@ def check(pattern: Pattern, query: Query) -> None:
         for variable in set_variables(pattern):
             if predicate.indices(variable) - {"single", "current", "all"}:
                 raise ValueError(f"{variable} stands in AND: its elements have no order")
+
+
+def _keeps_order(pattern: And) -> bool:
+    """Tell whether AND has one pattern in an order, and negations beside it."""
+    taking = [item for item in pattern.items if positives(item)]
+    return len(taking) == 1 and not isinstance(taking[0], Component)
 
 
 def _is_tied(negated: Component, pattern: Pattern, query: Query) -> bool:

@@ -17,6 +17,7 @@ from uncertain_cep.weighers.elimination import Elimination
 from uncertain_cep.weighers.exclusive_sums import weigh_by_lengths, weigh_by_sides
 from uncertain_cep.weighers.explicit import TooManySpoilersError
 from uncertain_cep.weighers.gap_chains import GapChains
+from uncertain_cep.weighers.held_chains import HeldChains
 from uncertain_cep.weighers.held_offsets import Offsets
 from uncertain_cep.weighers.log import WeighingLog
 from uncertain_cep.weighers.match_model import MatchModel
@@ -37,6 +38,7 @@ WEIGHERS: Final[tuple[Callable[[MatchPattern], Weigher | None], ...]] = (
     Ideals.of,
     BoundedChains.of,
     TwoTimes.of,
+    HeldChains.of,
     Elimination.of,
     Sampling.of,
 )

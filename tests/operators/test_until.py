@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
@@ -126,6 +127,50 @@ def test_every_way_gives_the_same(case: UntilCase, way: str) -> None:
     assert_same(case.rows(matches), whole)
 
 
+@st.composite
+def open_ends(draw: st.DrawFn) -> tuple[NestedCase, list[str], list[bool]]:
+    """Draw a case, and the components of an item of three or two, some of which may be left out."""
+    case: NestedCase = draw(timed_option_cases(most=3, fewest=1))
+    types = draw(st.lists(st.sampled_from(["A", "B", "C"]), min_size=2, max_size=3))
+    return case, types, draw(st.lists(st.booleans(), min_size=len(types), max_size=len(types)))
+
+
+@FEWER
+@given(open_ends(), st.sampled_from(["any", "next"]), st.booleans())
+def test_ends_that_may_be_left_out(
+    drawn: tuple[NestedCase, list[str], list[bool]], strategy: str, has_condition: bool
+) -> None:
+    """The answer is the union over the readings, each with UNTIL behind what is there."""
+    case, types, may_lack = drawn
+    table, names = case.trace.table(), "abc"[: len(types)]
+
+    def rows(present: list[int], *, is_whole: bool) -> dict[tuple[Any, ...], tuple[float, int, int]]:
+        items = [f"{types[k]}{'?' * (is_whole and may_lack[k])} {names[k]}" for k in present]
+        until = " UNTIL C u" if is_whole or len(present) > 1 else ""
+        conditions = [f"skip_till_next_match({', '.join(names[k] for k in present)})"] * (strategy == "next")
+        conditions += ["u.id <> 1"] * (has_condition and bool(until))
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        found = uc.match(table, f"PATTERN SEQ(SEQ({', '.join(items)}){until}){where} WITHIN 7").to_pylist()
+        return {
+            tuple(row.get(name) for name in names): (
+                row["confidence"],
+                row["range_lower"],
+                row["range_upper"],
+            )
+            for row in found
+        }
+
+    expected: dict[tuple[Any, ...], tuple[float, int, int]] = {}
+    for choice in product(*((True, False) if lacks else (True,) for lacks in may_lack)):
+        present = [k for k, is_there in enumerate(choice) if is_there]
+        if present:
+            expected |= rows(present, is_whole=False)
+    found = rows(list(range(len(types))), is_whole=True)
+    assert found.keys() == expected.keys()
+    for key, row in found.items():
+        assert row == pytest.approx(expected[key], rel=1e-9)
+
+
 def events(*rows: tuple[str, str, int, int]) -> pa.Table:
     columns = zip(*rows, strict=True)
     return pa.table(dict(zip(("type", "id", "lower", "upper"), map(list, columns), strict=True)))
@@ -149,6 +194,25 @@ WIDE = events(("A", "a", 0, 3), ("B", "b", 4, 4), ("D", "d", 9, 9), ("U", "u", 1
         (TIE, "SEQ(C{3} c[] UNTIL U u) WHERE u.id = 'v' WITHIN 20", {(("c", "x", "y"),): 1}),
         (WIDE, "SEQ(A a, B b, D d) UNTIL U u WITHIN 20", {("a", "b", "d"): 7 / 20}),
         (WIDE, "SEQ(SEQ(A a, B b) UNTIL U u, N? n, D d) WITHIN 20", {("a", "b", None, "d"): 17 / 20}),
+        (
+            TIE,
+            "SEQ(C* c[] UNTIL U u, C d) WHERE d.id = 'y' WITHIN 20",
+            {
+                ((), "y"): 1,
+                (("c",), "y"): 1,
+                (("x",), "y"): 1,
+                (("c", "x"), "y"): 1,
+            },
+        ),
+        (
+            TIE,
+            "SEQ(SEQ(C c, C d)? UNTIL U u, C e) WHERE c.id = 'c' AND e.id = 'y' WITHIN 20",
+            {
+                ("c", "x", "y"): 1,
+                (None, None, "y"): 1,
+            },
+        ),
+        (TIE, "SEQ(C c, C? d, C e) UNTIL U u WITHIN 3", {("c", None, "x"): 1, ("x", None, "y"): 1}),
     ],
 )
 @pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
@@ -166,8 +230,8 @@ def test_worked_facts(table: pa.Table, query: str, expected: dict[Any, float]) -
     ("query", "message"),
     [
         ("SEQ(A a UNTIL U u, D d)", "a is one event"),
-        ("SEQ(A a, B? b) UNTIL U u", "an event that is always there at both ends"),
-        ("OR(A a, B b) UNTIL U u", "an event that is always there at both ends"),
+        ("SEQ(AND(A a, B b), C c) UNTIL U u", r"AND\(...\) has no order"),
+        ("SEQ(A a, !SEQ(N n, M m), D d)", "draw worlds"),
         ("AND(A a, SEQ(B b, D d) UNTIL U u)", r"UNTIL stands behind a SEQ\(...\)"),
         (
             "SEQ(A a, B b, C c) UNTIL U u WHERE skip_till_next_match(a, b) AND strict_contiguity(b, c)",

@@ -16,7 +16,7 @@ from tests.cases.sampling import FEWER
 from tests.operators.test_until import UntilCase, until_cases
 from tests.weighers.forcing import forced
 from uncertain_cep.weighers.elimination import Elimination
-from uncertain_cep.weighers.held_chains import HeldChains
+from uncertain_cep.weighers.held_times import HeldChains
 
 PATTERNS: Final = (
     "SEQ(A a, B b, C c) UNTIL N n WITHIN 200",

@@ -132,7 +132,13 @@ def expansions(pattern: Pattern) -> Iterator[Pattern]:
             yield from expansions(item)
         return
     for choice in product(*(list(expansions(item)) for item in pattern.items)):
-        yield _joined(pattern, choice)
+        yield _joined(pattern, [choice[k] for k in _needed(choice)])
+
+
+def _needed(choice: Sequence[Pattern]) -> list[int]:
+    """Return the numbers of items but for negations of what other readings have."""
+    names = {component.variable for item in choice for component in components_of(item)}
+    return [k for k, item in enumerate(choice) if not (isinstance(item, Component) and item.needs - names)]
 
 
 def _joined(pattern: Series | Conjunction, choice: Sequence[Pattern]) -> Pattern:
@@ -207,6 +213,7 @@ def branches_of(pattern: Pattern) -> tuple[Branch, ...]:
 def _joined_branch(pattern: Series | Conjunction, choice: Sequence[Branch]) -> Branch:
     """Return the branch of SEQ or AND that has one branch of each item."""
     terms: tuple[ReadingTerm, ...] = (ReadingTerm(1, frozenset(), True),)
+    choice = [choice[k] for k in _needed([branch.pattern for branch in choice])]
     for branch in choice:
         terms = tuple(_both(one, other) for one in terms for other in branch.terms)
     left_out = frozenset[str]().union(*(branch.left_out for branch in choice))

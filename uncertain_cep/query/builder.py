@@ -104,8 +104,9 @@ class _Builder(ExpressionBuilder):
                     "UNTIL is answered for one strategy of all gaps, not for several: write it as "
                     "skip_till_next_match(...) of all variables, or write negations in the gaps"
                 )
-                self._refuse(message, until[0].position)
-            fields["where"] = (*fields["where"], *until)
+                self._refuse(message, until[0].negated.position)
+            added = (condition for spoiler in until for condition in spoiler.of_this(fields["where"]))
+            fields["where"] = (*fields["where"], *added)
         positions = tuple((clause.keyword, clause.position) for clause in clauses)
         return syntax.Query(**fields, text=self._text, clause_positions=positions, open_clauses=tuple(opened))
 
@@ -122,8 +123,8 @@ class _Builder(ExpressionBuilder):
             level = [item for node in level if not isinstance(node, syntax.Component) for item in node.items]
         if level:
             self._refuse(f"the pattern is nested more than {MAX_DEPTH} levels deep", level[0].position)
-        pattern, conditions = without_until(pattern, self._refuse)
-        return _Clause("PATTERN", place_of(children[0]), {"pattern": pattern, "until": conditions})
+        pattern, spoilers = without_until(pattern, self._refuse)
+        return _Clause("PATTERN", place_of(children[0]), {"pattern": pattern, "until": spoilers})
 
     def until(self, children: list[Any]) -> Until:
         item, *spoiler = children
@@ -154,6 +155,13 @@ class _Builder(ExpressionBuilder):
             "a group is not repeated yet: write it as often as it can stand, each with variables of its own, "
             "and ? behind those that may be missing, such as SEQ(A a, SEQ(B b1, C c1), SEQ(B b2, C c2)?)",
             children[0].position,
+        )
+
+    def negated_group(self, children: list[Any]) -> syntax.Pattern:
+        self._refuse(
+            "a negated group is not answered yet: write !N n, !M m for none of either between two events of "
+            "the match; for no N before an M draw worlds, uc.draw_worlds, and match each",
+            place_of(children[0]),
         )
 
     def kleene(self, children: list[Any]) -> syntax.Component:

@@ -237,7 +237,8 @@ Expression = (
 class Component:
     """One component of a pattern; ``types`` is empty for ``ANY``.
 
-    It takes from ``least`` to ``most`` events (None: any number), as a list if ``kleene``.
+    It takes from ``least`` to ``most`` events (None: any number), as a list if ``kleene``. A negated one
+    counts only in readings that have all variables of ``needs``.
     """
 
     types: tuple[str, ...]
@@ -247,6 +248,7 @@ class Component:
     position: Position
     least: int = 1
     most: int | None = 1
+    needs: frozenset[str] = frozenset()
 
     @property
     def times(self) -> str:

@@ -1,27 +1,32 @@
 """UNTIL: no event of some kind between the first and the last event of a part of a pattern.
 
 The ticks of the events in between are forbidden, too, so that negations in the gaps would say less. It is a
-negation beside the whole, bound by two conditions on times.
+negation beside the whole, bound by two conditions on times. Where the item begins or ends with an event that
+may be left out, there is one negation for each pair of events that can be its ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, NoReturn
 
 from uncertain_cep.query.syntax import (
+    Attribute,
     Binary,
     Component,
     Conjunction,
+    Disjunction,
     Expression,
+    Option,
     Pattern,
     Position,
     Sequence,
     Time,
 )
+from uncertain_cep.query.walks import with_leaves
 
-__all__ = ["Until", "without_until"]
+__all__ = ["Spoiler", "Until", "without_until"]
 
 Refuse = Callable[[str, Position], NoReturn]
 
@@ -36,13 +41,35 @@ class Until:
     position: Position
 
 
-def without_until(pattern: Pattern | Until, refuse: Refuse) -> tuple[Pattern, tuple[Expression, ...]]:
+@dataclass(frozen=True, slots=True)
+class Spoiler:
+    """A negation in place of UNTIL, the variable that conditions on it have, and bounds of its time."""
+
+    negated: Component
+    variable: str
+    bounds: tuple[Expression, ...]
+
+    def of_this(self, conditions: Iterable[Expression]) -> Iterator[Expression]:
+        """Yield its bounds, and the conditions on the variable where it has another name than that."""
+        yield from self.bounds
+        if self.negated.variable != self.variable:
+            for condition in conditions:
+                renamed = with_leaves(condition, self._renamed)
+                if renamed != condition:
+                    yield renamed
+
+    def _renamed(self, leaf: Expression) -> Expression:
+        if isinstance(leaf, Attribute | Time) and leaf.variable == self.variable:
+            return replace(leaf, variable=self.negated.variable)
+        return leaf
+
+
+def without_until(pattern: Pattern | Until, refuse: Refuse) -> tuple[Pattern, tuple[Spoiler, ...]]:
     """Return a pattern with negations beside it in place of UNTIL, and what they are bound by.
 
     ``refuse`` raises an error about a position: UNTIL stands where its ends are not those of two events.
     """
-    spoilers: list[Component] = []
-    conditions: list[Expression] = []
+    spoilers: list[Spoiler] = []
 
     def visit(node: Pattern | Until, *, in_row: bool) -> Pattern:
         if isinstance(node, Component):
@@ -53,25 +80,51 @@ def without_until(pattern: Pattern | Until, refuse: Refuse) -> tuple[Pattern, tu
         if not in_row:
             refuse("UNTIL stands behind a SEQ(...), or behind an item of one", node.position)
         inner = visit(node.items[0], in_row=True)
-        name, position = node.spoiler.variable, node.position
-        first, last = (_end(inner, which, position, refuse) for which in ("first", "last"))
-        if first == last:
-            refuse(f"{first.variable} is one event, and nothing is between its first and its last", position)
-        spoilers.append(node.spoiler)
-        time = Time(name, None, position)
-        conditions.extend((Binary(">", time, first, position), Binary("<", time, last, position)))
+        spoilers.extend(_spoilers(inner, node, refuse))
         return inner
 
     changed = visit(pattern, in_row=True)
     if spoilers:
-        changed = Conjunction((changed, *spoilers), pattern.position)
-    return changed, tuple(conditions)
+        changed = Conjunction((changed, *(spoiler.negated for spoiler in spoilers)), pattern.position)
+    return changed, tuple(spoilers)
 
 
-def _end(pattern: Pattern, which: Literal["first", "last"], position: Position, refuse: Refuse) -> Time:
-    """Return the time of the first or the last event of a pattern."""
-    while isinstance(pattern, Sequence):
-        pattern = pattern.items[0 if which == "first" else -1]
-    if not isinstance(pattern, Component) or pattern.negated or not pattern.least:
-        refuse("UNTIL needs an event that is always there at both ends of what it stands behind", position)
-    return Time(pattern.variable, which if pattern.kleene else None, position)
+def _spoilers(item: Pattern, until: Until, refuse: Refuse) -> Iterator[Spoiler]:
+    """Yield a negation for each pair of events that can be the first and the last of an item.
+
+    Of a reading those count whose events it has: one is that of its ends, and the others are within it.
+    """
+    position, variable = until.position, until.spoiler.variable
+    (firsts, _), (lasts, _) = (_ends(item, which, position, refuse) for which in ("first", "last"))
+    pairs = [(one, other) for one in firsts for other in lasts if one != other or one.kleene]
+    if not pairs:
+        refuse(f"{firsts[0].variable} is one event, and nothing is between its first and its last", position)
+    for number, (first, last) in enumerate(pairs, 1):
+        name = variable if number == 1 else f"{variable} ({number})"
+        negated = replace(until.spoiler, variable=name, needs=frozenset((first.variable, last.variable)))
+        time = Time(name, None, position)
+        begin = Time(first.variable, "first" if first.kleene else None, position)
+        end = Time(last.variable, "last" if last.kleene else None, position)
+        bounds = Binary(">", time, begin, position), Binary("<", time, end, position)
+        yield Spoiler(negated, variable, bounds)
+
+
+def _ends(
+    pattern: Pattern, which: Literal["first", "last"], position: Position, refuse: Refuse
+) -> tuple[list[Component], bool]:
+    """Return the components that can have the first or the last event of a pattern, and if one always has."""
+    if isinstance(pattern, Component):
+        return ([], False) if pattern.negated else ([pattern], pattern.least > 0)
+    if isinstance(pattern, Conjunction):
+        refuse(
+            "UNTIL needs one event at each end of what it stands behind, and AND(...) has no order", position
+        )
+    ends: list[Component] = []
+    parts = [_ends(item, which, position, refuse) for item in pattern.items]
+    if isinstance(pattern, Disjunction):
+        return [end for part, _ in parts for end in part], all(is_sure for _, is_sure in parts)
+    for part, is_sure in parts if which == "first" else parts[::-1]:
+        ends += part
+        if is_sure:
+            return ends, not isinstance(pattern, Option)
+    return ends, False

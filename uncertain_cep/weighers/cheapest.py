@@ -17,8 +17,8 @@ from uncertain_cep.weighers.elimination import Elimination
 from uncertain_cep.weighers.exclusive_sums import weigh_by_lengths, weigh_by_sides
 from uncertain_cep.weighers.explicit import TooManySpoilersError
 from uncertain_cep.weighers.gap_chains import GapChains
-from uncertain_cep.weighers.held_chains import HeldChains
 from uncertain_cep.weighers.held_offsets import Offsets
+from uncertain_cep.weighers.held_times import HeldChains
 from uncertain_cep.weighers.log import WeighingLog
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.negated_lengths import weigh_by_negated_lengths

@@ -150,14 +150,14 @@ def test_ends_that_may_be_left_out(
         conditions = [f"skip_till_next_match({', '.join(names[k] for k in present)})"] * (strategy == "next")
         conditions += ["u.id <> 1"] * (has_condition and bool(until))
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        found = uc.match(table, f"PATTERN SEQ(SEQ({', '.join(items)}){until}){where} WITHIN 7").to_pylist()
+        matches = uc.match(table, f"PATTERN SEQ(SEQ({', '.join(items)}){until}){where} WITHIN 7").to_pylist()
         return {
             tuple(row.get(name) for name in names): (
                 row["confidence"],
                 row["range_lower"],
                 row["range_upper"],
             )
-            for row in found
+            for row in matches
         }
 
     expected: dict[tuple[Any, ...], tuple[float, int, int]] = {}
@@ -165,9 +165,9 @@ def test_ends_that_may_be_left_out(
         present = [k for k, is_there in enumerate(choice) if is_there]
         if present:
             expected |= rows(present, is_whole=False)
-    found = rows(list(range(len(types))), is_whole=True)
-    assert found.keys() == expected.keys()
-    for key, row in found.items():
+    answer = rows(list(range(len(types))), is_whole=True)
+    assert answer.keys() == expected.keys()
+    for key, row in answer.items():
         assert row == pytest.approx(expected[key], rel=1e-9)
 
 

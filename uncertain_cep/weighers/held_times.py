@@ -31,7 +31,7 @@ class HeldChains:
     """Sums along two chains, for each of few ticks of the time at which all forbidden spans end."""
 
     name = "held chain"
-    why = "takes sequences whose forbidden spans all end at one time: sums along the others, it held"
+    why = "takes sequences whose forbidden spans all end at one time: sums along the forbidden, it held"
     priced_above = WRITTEN_OUT
     takes_all = False
 
@@ -71,15 +71,17 @@ class HeldChains:
 
 def _held_time(part: ExplicitMatches) -> int:
     """Return the time of fewest ticks that all spans of two times have in common; -1 if there is none."""
-    others, ends = part.forbidden, part.shape.ends
+    forbidden, ends = part.forbidden, part.shape.ends
     length = part.times.first.shape[1]
     if length < 3 or not (ends[0, 0] and ends[1, -1]) or ends.sum() != 2:
         return -1
     common = set(range(length))
     is_tied = False
-    for rule in np.unique(others.rule).tolist():
+    for rule in np.unique(forbidden.rule).tolist():
         scope = {
-            time for time in others.sides[rule, : others.constraints[rule]].ravel().tolist() if time >= 0
+            time
+            for time in forbidden.sides[rule, : forbidden.constraints[rule]].ravel().tolist()
+            if time >= 0
         }
         if len(scope) > 1:
             common &= scope
@@ -125,23 +127,23 @@ def _takes(part: ExplicitMatches, held: int) -> Mask:
 
 def _margin(part: ExplicitMatches) -> Int64:
     """Return how near a bound each tick of the held time counts, (k,); -1 where that is everywhere."""
-    times, others = part.times, part.forbidden
+    times, forbidden = part.times, part.forbidden
     is_plain: Mask = np.asarray((times.size > 0.0).all(axis=1))
     for binds in _binding(part):
         bound = np.where(binds, np.minimum(np.abs(times.low), np.abs(times.high)), 0)
         is_plain &= (bound <= 1).all(axis=1)
     match = np.repeat(np.arange(len(is_plain)), part.spoilers)
-    offset = others.offset
+    offset = forbidden.offset
     explicit = offset >= 0
     may_lack = offset <= DOUBTFUL
     explicit[may_lack] = part.pmfs.values[DOUBTFUL - offset[may_lack] + 1] >= 0.0
     is_plain[match[explicit]] = False
-    count = others.constraints[others.rule][:, None]
-    present = np.arange(others.low.shape[1]) < count
-    far = (others.low > -UNBOUND) & (np.abs(others.low) > 1)
-    far |= (others.high < UNBOUND) & (np.abs(others.high) > 1)
-    far |= (others.sides[others.rule] == -1).any(axis=2)
-    of_rule = np.repeat(match, np.diff(others.rule_start))
+    count = forbidden.constraints[forbidden.rule][:, None]
+    present = np.arange(forbidden.low.shape[1]) < count
+    far = (forbidden.low > -UNBOUND) & (np.abs(forbidden.low) > 1)
+    far |= (forbidden.high < UNBOUND) & (np.abs(forbidden.high) > 1)
+    far |= (forbidden.sides[forbidden.rule] == -1).any(axis=2)
+    of_rule = np.repeat(match, np.diff(forbidden.rule_start))
     is_plain[of_rule[(far & present).any(axis=1)]] = False
     return np.where(is_plain, times.first.shape[1] + part.spoilers + 1, -1)
 
@@ -152,18 +154,18 @@ def _multiplications(part: ExplicitMatches, held: int) -> Float64:
     bounds = 2 * (sizes.shape[1] - 1 + spoilers)
     few = bounds * (2 * margin + 1) + (bounds + 1) * (sizes.shape[1] + spoilers + 3)
     looked_at = np.where(margin < 0, sizes[:, held], np.minimum(sizes[:, held], few))
-    found: Float64 = looked_at * sizes.sum(axis=1) * (2.0 + spoilers)
-    return np.where(_takes(part, held), found, CANNOT)
+    steps: Float64 = looked_at * sizes.sum(axis=1) * (2.0 + spoilers)
+    return np.where(_takes(part, held), steps, CANNOT)
 
 
 def _summed(part: ExplicitMatches, held: int, most_steps: float, out: Columns) -> list[int]:
     """Fill ranges and confidences of matches; return the places of those that take too many steps."""
     if not len(part.which):
         return []
-    others, sizes = part.forbidden, part.sizes
-    rules = int(np.diff(others.rule_start).max(initial=1))
+    forbidden, sizes = part.forbidden, part.sizes
+    rules = int(np.diff(forbidden.rule_start).max(initial=1))
     degree = sizes.shape[1] - 1 + int(part.spoilers.max(initial=0))
-    work = held_work(held, sizes, rules, others.low.shape[1], degree)
+    work = held_work(held, sizes, rules, forbidden.low.shape[1], degree)
     work.limits[0] = most_steps
     declined: list[int] = []
     kernel: Any = describe_held
@@ -172,7 +174,7 @@ def _summed(part: ExplicitMatches, held: int, most_steps: float, out: Columns) -
     while reason != ALL:
         checkpoint()
         work.limits[1] = multiplications_per_call()
-        done, reason = kernel(part.times, others, part.pmfs, done, margin, work, tuple(out[:3]))
+        done, reason = kernel(part.times, forbidden, part.pmfs, done, margin, work, tuple(out[:3]))
         if reason == COSTLY:
             declined.append(int(done))
             done += 1

@@ -428,7 +428,7 @@ def forbid(tables, first, others, x, pmfs, spans):
 
 
 @kernel
-def weigh_one_time(work, alone, others, x, pmfs):
+def weigh_one_time(work, alone, forbidden, x, pmfs):
     """Weigh the ticks of the time that tells where an event is forbidden; return whether it is one, or none.
 
     Parameters
@@ -437,16 +437,16 @@ def weigh_one_time(work, alone, others, x, pmfs):
         Its weights are of the ticks of all times.
     alone : int64
         The place of the weight to multiply where no time tells.
-    others : Others
+    forbidden : Others
     x : int64
         The event.
     pmfs : confidence.chain.distribution.Pmfs
     """
     first, size, spans = work.first, work.size, work.spans
-    low, high, offset = others.lower[x], others.upper[x], others.offset[x]
+    low, high, offset = forbidden.lower[x], forbidden.upper[x], forbidden.offset[x]
     count = 0
-    for k in range(others.rule_start[x], others.rule_start[x + 1]):
-        count += take_span(others, k, first, size, low, high, count, spans)
+    for k in range(forbidden.rule_start[x], forbidden.rule_start[x + 1]):
+        count += take_span(forbidden, k, first, size, low, high, count, spans)
     if count == 0:
         return True
     depth, _ = _scope(spans, 0, count, size)

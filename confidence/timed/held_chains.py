@@ -115,7 +115,7 @@ def _prepare(times, n, work):
 
 
 @kernel
-def _mark_all(times, n, held, others, margin, work):
+def _mark_all(times, n, held, forbidden, margin, work):
     """Mark the ticks of the held time that are near a bound of a time or of an event."""
     first, size = times.first[n, held], times.last[n, held] - times.first[n, held] + 1
     for k in range(size):
@@ -126,9 +126,9 @@ def _mark_all(times, n, held, others, margin, work):
         if v != held:
             _mark(work.every, size, times.first[n, v] - first, margin)
             _mark(work.every, size, times.last[n, v] - first, margin)
-    for x in range(others.start[n], others.start[n + 1]):
-        _mark(work.every, size, others.lower[x] - first, margin)
-        _mark(work.every, size, others.upper[x] - first, margin)
+    for x in range(forbidden.start[n], forbidden.start[n + 1]):
+        _mark(work.every, size, forbidden.lower[x] - first, margin)
+        _mark(work.every, size, forbidden.upper[x] - first, margin)
 
 
 @kernel
@@ -138,7 +138,7 @@ def _mark(every, size, at, margin):
 
 
 @kernel
-def _weigh(times, n, held, tick, others, pmfs, work):
+def _weigh(times, n, held, tick, forbidden, pmfs, work):
     """Weigh the ticks of all times given the held one; return whether each event weighs one time alone."""
     m = min(n, times.low.shape[0] - 1)
     weights, start = work.weights, work.start
@@ -170,8 +170,8 @@ def _weigh(times, n, held, tick, others, pmfs, work):
     ticks = work.size[held]
     work.size[held] = 1
     alone = True
-    for x in range(others.start[n], others.start[n + 1]):
-        alone = alone and weigh_one_time(work, start[held], others, x, pmfs)
+    for x in range(forbidden.start[n], forbidden.start[n + 1]):
+        alone = alone and weigh_one_time(work, start[held], forbidden, x, pmfs)
     work.size[held] = ticks
     return alone
 
@@ -243,14 +243,14 @@ def _run(every, k, size):
 
 
 @kernel
-def describe_held(times, others, pmfs, begin, margin, work, out):
+def describe_held(times, forbidden, pmfs, begin, margin, work, out):
     """Fill range and confidence of matches, from one on.
 
     Parameters
     ----------
     times : confidence.timed.summed_matches.SummedTimes
         Tight; each time behind the one before, with no other bound but to the held one.
-    others : confidence.timed.forbidden_tables.Others
+    forbidden : confidence.timed.forbidden_tables.Others
         Given the held time, each is forbidden where one other time tells.
     pmfs : confidence.chain.distribution.Pmfs
     begin : int64
@@ -280,12 +280,12 @@ def describe_held(times, others, pmfs, begin, margin, work, out):
         out_lower[n], out_upper[n], out_confidence[n] = 0, -1, 0.0
         if times.first[n, 0] > times.last[n, 0]:
             continue
-        cells = float(_prepare(times, n, work) * (2 + others.start[n + 1] - others.start[n]))
+        cells = float(_prepare(times, n, work) * (2 + forbidden.start[n + 1] - forbidden.start[n]))
         size = work.size[held]
         if state[TICK] < 0:
             state[TICK], state[EARLIEST], state[LATEST], work.total[0] = 0, UNBOUND, -UNBOUND, 0.0
-        _mark_all(times, n, held, others, margin[n], work)
-        degree = times.first.shape[1] - 1 + others.start[n + 1] - others.start[n]
+        _mark_all(times, n, held, forbidden, margin[n], work)
+        degree = times.first.shape[1] - 1 + forbidden.start[n + 1] - forbidden.start[n]
         while state[TICK] < size:
             k = state[TICK]
             stop = _run(work.every, k, size)
@@ -301,7 +301,7 @@ def describe_held(times, others, pmfs, begin, margin, work, out):
                 elif stop == k + 1:
                     continue
                 tick = times.first[n, held] + k + place
-                if not _weigh(times, n, held, tick, others, pmfs, work):
+                if not _weigh(times, n, held, tick, forbidden, pmfs, work):
                     state[TICK] = -1
                     return n, COSTLY
                 _given(held, tick, weight, work)

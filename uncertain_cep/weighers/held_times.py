@@ -103,15 +103,15 @@ def _binding(part: ExplicitMatches) -> tuple[Mask, Mask]:
     turned = times.sides[:, 0] != later
     low, high = np.broadcast_arrays(times.low, times.high)
     low, high = np.where(turned, -high, low), np.where(turned, -low, high)
-    least = times.first[:, later] - times.last[:, earlier]
-    most = times.last[:, later] - times.first[:, earlier]
+    nearest = times.first[:, later] - times.last[:, earlier]
+    farthest = times.last[:, later] - times.first[:, earlier]
     step = np.full((len(low), part.shape.times), -float(UNBOUND))
     in_row = np.flatnonzero(later - earlier == 1)
     step[:, later[in_row]] = low[:, in_row]
     step[:, 0] = 0.0
     behind = np.cumsum(step, axis=1)
     implied = (later - earlier > 1) & (low <= behind[:, later] - behind[:, earlier])
-    return (least < low) & ~implied, most > high
+    return (nearest < low) & ~implied, farthest > high
 
 
 def _takes(part: ExplicitMatches, held: int) -> Mask:

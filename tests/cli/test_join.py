@@ -13,13 +13,13 @@ import pytest
 import uncertain_cep as uc
 from tests.cli.conftest import Invoke
 
-TRACE = """type,id,lower,upper,host
-Task,1,0,2,h
-Cpu,2,2,4,h
-Task,3,3,9,g
-Cpu,4,5,6,h
-Task,5,9,12,h
-Cpu,6,9,9,g
+TRACE = """type,id,lower,upper,begin_lower,begin_upper,length_lower,length_upper,host
+Task,1,0,2,,,,,h
+Cpu,2,2,4,,,,,h
+Task,3,3,9,3,5,1,4,g
+Cpu,4,5,6,,,,,h
+Task,5,9,12,9,10,2,2,h
+Cpu,6,9,9,,,,,g
 """
 
 
@@ -54,6 +54,10 @@ def of_type(events: pa.Table, name: str) -> pa.Table:
             },
         ),
         (["--asof", "nearest", "--exact"], {"direction": "nearest"}),
+        (
+            ["--asof", "backward", "--left-at", "end", "--right-at", "begin"],
+            {"direction": "backward", "left_at": "end", "right_at": "begin"},
+        ),
     ],
 )
 def test_it_writes_what_the_functions_return(
@@ -88,6 +92,7 @@ def test_it_says_how_long_lengths_are(invoke: Invoke, trace: str) -> None:
         (["--ties", "all"], "--ties goes with --asof"),
         (["--no-exact"], "--exact goes with --asof"),
         (["--tolerance", "5"], "--tolerance goes with --asof"),
+        (["--left-at", "end"], "--left-at goes with --asof"),
         (["-o", "rows"], "must end in .parquet, .csv or .jsonl"),
         (["--on", "rack"], "rack"),
     ],

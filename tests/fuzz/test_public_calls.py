@@ -144,6 +144,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "how": ("inner", "left", "outer"),
     "direction": ("backward", "forward", "nearest"),
     "ties": ("one", "all"),
+    **dict.fromkeys(("left_at", "right_at"), ("begin", "end", "middle")),
     "tolerance": LENGTHS,
     **dict.fromkeys(("type", "id", "lower", "upper", "pmf", "probability", "time"), NAMES),
     **dict.fromkeys(("begin", "end", "duration"), (None, *NAMES, "A", "B", "no type")),

@@ -216,15 +216,9 @@ def test_work_grows_with_what_is_undecided() -> None:
         ({"ties": "both"}, "ties='both' is unknown: use one of one, all"),
         ({"tolerance": "5s"}, "plain ticks of unknown length"),
         ({"by": "host"}, "host"),
+        ({"left_at": "middle"}, "left_at='middle' is unknown: use one of begin, end"),
     ],
 )
 def test_wrong_calls(options: dict[str, Any], text: str) -> None:
     with pytest.raises(uc.UncertainCepError, match=text):
         uc.join_asof(moments([1], [0], [2]), moments([2], [1], [4]), **options)
-
-
-def test_events_that_last_are_refused() -> None:
-    span = moments([1], [0], [2], begin_lower=[0], begin_upper=[1], end_lower=[2], end_upper=[2])
-    for left, right in ((span, moments([2], [1], [4])), (moments([2], [1], [4]), span)):
-        with pytest.raises(uc.OptionError, match="join_asof does not support that yet"):
-            uc.join_asof(left, right)

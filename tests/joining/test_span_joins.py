@@ -19,6 +19,7 @@ import uncertain_cep as uc
 from tests.cases.sampling import FEWER
 from tests.cases.spans import RELATIONS, Lasting, Pair, _events, events_table
 from tests.joining.sides import traces
+from tests.joining.test_join_asof import partners
 
 
 def near(ticks: int) -> Callable[[Pair, Pair], bool]:
@@ -115,6 +116,66 @@ def test_moments_are_spans_of_no_length(trace: Any, when: str) -> None:
     ]
     for row, other in zip(*joined, strict=True):
         assert row["probability"] == pytest.approx(other["probability"], rel=1e-9)
+
+
+@FEWER
+@given(
+    sides(),
+    st.sampled_from(["backward", "forward", "nearest"]),
+    st.tuples(st.sampled_from([0, 1]), st.sampled_from([None, 0, 1, 3]), st.sampled_from(["one", "all"])),
+    st.tuples(st.sampled_from(["begin", "end"]), st.sampled_from(["begin", "end"])),
+)
+def test_partners_at_ends_are_those_of_all_worlds(
+    trace: tuple[list[Lasting], list[Lasting], dict[str, Pair]],
+    direction: str,
+    rules: tuple[int, int | None, str],
+    at: tuple[str, str],
+) -> None:
+    left, right, clocks = trace
+    ends = [end == "end" for end in at]
+    expected: dict[tuple[int, int | None], Fraction] = {}
+    for row, event in enumerate(left):
+        for weight, (pair, *pairs) in pair_weights([event, *right], clocks):
+            for happened in product((True, False), repeat=len(right)):
+                share = weight * event.probability
+                for other, did in zip(right, happened, strict=True):
+                    share *= other.probability if did else 1 - other.probability
+                there = {r: ticks[ends[1]] for r, ticks in enumerate(pairs) if happened[r]}
+                for partner in partners(pair[ends[0]], there, direction, *rules) if share else ():
+                    expected[row, partner] = expected.get((row, partner), Fraction()) + share
+    tables = events_table(tuple(left), clocks), events_table(tuple(right), clocks)
+    gap, tolerance, ties = rules
+    options: dict[str, Any] = {"tolerance": tolerance, "ties": ties, "left_at": at[0], "right_at": at[1]}
+    try:
+        joined = uc.join_asof(*tables, direction=direction, allow_exact_matches=not gap, **options)
+    except uc.OptionError:
+        assert direction == "nearest"
+        return
+    answers = {(row["left_id"], row["right_id"]): row["probability"] for row in joined.to_pylist()}
+    assert answers.keys() == expected.keys()
+    for ids, exact in expected.items():
+        assert math.isclose(answers[ids], exact, rel_tol=1e-9), ids
+
+
+def test_the_last_average_before_a_task() -> None:
+    """Averages of a minute end with their stamp; a task of 10 s begins within 20 s."""
+    minutes = [60 * n for n in range(4)]
+    load = pa.table(
+        {"type": ["Cpu"] * 4, "id": [0, 1, 2, 3], "lower": [n - 59 for n in minutes], "upper": minutes}
+    )
+    for name, values in (("begin", [n - 59 for n in minutes]), ("end", minutes)):
+        load = load.append_column(f"{name}_lower", pa.array(values))
+        load = load.append_column(f"{name}_upper", pa.array(values))
+    task = pa.table({"type": ["Task"], "id": ["t"], "lower": [110], "upper": [139]})
+    for name, bounds in (("begin", (110, 129)), ("length", (10, 10))):
+        for side, value in zip(("lower", "upper"), bounds, strict=True):
+            task = task.append_column(f"{name}_{side}", pa.array([value]))
+    rows = uc.join_asof(task, load, direction="nearest").to_pylist()
+    assert [(row["right_id"], row["probability"]) for row in rows] == [(2, pytest.approx(1.0))]
+    rows = uc.join_asof(task, load).to_pylist()
+    assert [(row["right_id"], row["probability"]) for row in rows] == [(1, 0.5), (2, 0.5)]
+    rows = uc.join_asof(task, load, left_at="end").to_pylist()
+    assert [(row["right_id"], row["probability"]) for row in rows] == [(2, pytest.approx(1.0))]
 
 
 def test_worked_facts() -> None:

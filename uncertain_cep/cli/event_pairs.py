@@ -85,7 +85,7 @@ def order(
     note(f"{counted(rows.num_rows, 'pair')} of {counted(events.num_rows, 'event')}")
 
 
-_OF_ONE_WAY: Final = {"asof": ("tolerance", "exact", "ties"), "when": ("how",)}
+_OF_ONE_WAY: Final = {"asof": ("tolerance", "exact", "ties", "left_at", "right_at"), "when": ("how",)}
 
 
 @click.command(cls=HelpfulCommand)
@@ -121,6 +121,14 @@ _OF_ONE_WAY: Final = {"asof": ("tolerance", "exact", "ties"), "when": ("how",)}
     type=click.Choice(["one", "all"]),
     help="With --asof: of several events of RIGHT at one tick take one, as pandas does, or all. Default: "
     "one.",
+)
+@click.option(
+    "--left-at",
+    type=click.Choice(["begin", "end"]),
+    help="With --asof: at which end events of LEFT that last are. Default: begin.",
+)
+@click.option(
+    "--right-at", type=click.Choice(["begin", "end"]), help="With --asof: the same of RIGHT. Default: end."
 )
 @click.option("--left-type", metavar="TYPE", help="Only events of this type in LEFT.")
 @click.option("--right-type", metavar="TYPE", help="Only events of this type in RIGHT.")
@@ -161,7 +169,8 @@ def join(
         else:
             exact, tolerance = chosen["exact"] is not False, chosen["tolerance"]
             length = int(tolerance) if tolerance is not None and tolerance.isdecimal() else tolerance
-            partner = PartnerOptions(chosen["asof"], exact, length, chosen["ties"] or "one")
+            at = chosen["left_at"] or "begin", chosen["right_at"] or "end"
+            partner = PartnerOptions(chosen["asof"], exact, length, chosen["ties"] or "one", *at)
             rows = joined_asof(events, candidates, chosen["on"], partner, options)
     write_table(rows, out, format_name, overwrite=overwrite)
     both = " and ".join(counted(side.num_rows, "event") for side in (events, candidates))
@@ -175,7 +184,7 @@ def _check_ways(chosen: Mapping[str, Any]) -> None:
         raise OptionError("--asof and --when exclude each other")
     for name in _OF_ONE_WAY["when" if is_asof else "asof"]:
         if chosen[name] is not None:
-            raise OptionError(f"--{name} goes with {'--when' if is_asof else '--asof'}")
+            raise OptionError(f"--{name.replace('_', '-')} goes with {'--when' if is_asof else '--asof'}")
 
 
 def _events(place: str, type_: str | None, columns: TraceOptions) -> pa.Table:

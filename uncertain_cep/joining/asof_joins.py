@@ -29,6 +29,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.executor.checked_events import names_of
 from uncertain_cep.joining.joined_rows import joined_rows, two_tables
 from uncertain_cep.joining.near_intervals import Intervals, overlapping
+from uncertain_cep.joining.times_of_ends import ENDS
 from uncertain_cep.joining.two_sides import Part, TwoSides
 from uncertain_cep.joining.uniform_partners import Reach, are_uniform, uniform_partners
 from uncertain_cep.plan import MatchOptions
@@ -37,7 +38,6 @@ from uncertain_cep.query.time_conditions import FAR
 from uncertain_cep.running.resource_limits import looked_at
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration
-from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS
 from uncertain_cep.traces.frames import like
 
 __all__ = ["PartnerOptions", "join_asof", "joined_asof"]
@@ -58,6 +58,8 @@ def join_asof(
     allow_exact_matches: bool = True,
     tolerance: Duration | int | None = None,
     ties: str = "one",
+    left_at: str = "begin",
+    right_at: str = "end",
     *,
     names: Names | Mapping[str, str] | None = None,
     tick: Duration | None = None,
@@ -71,13 +73,13 @@ def join_asof(
     Parameters
     ----------
     left, right : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
-        Events as for :func:`uncertain_cep.match`. Types do not matter.
+        Events as for :func:`uncertain_cep.match`, moments or such that last. Types do not matter.
     by : str or sequence of str, optional
         Columns of both in which the two rows have equal values; a null is equal to none.
     direction : {"backward", "forward", "nearest"}
         Whether the partner is the last right event that is not later, the first that is not earlier, or the
-        nearer one of both, of which the earlier one wins a tie. ``nearest`` takes uniform times: no pmf, and
-        no two of a left event and its candidates by one clock.
+        nearer one of both, of which the earlier one wins a tie. ``nearest`` takes uniform times: no pmf, no
+        end that depends on the other one, and no two of a left event and its candidates by one clock.
     allow_exact_matches : bool
         Whether a right event at the same tick can be the partner.
     tolerance : str, timedelta or int, optional
@@ -86,6 +88,8 @@ def join_asof(
         Of several right events that are as near: ``one`` takes the last row of ``right`` backward and the
         first one forward, as pandas does, where sequences of their source do not say otherwise; ``all`` takes
         all.
+    left_at, right_at : {"begin", "end"}
+        At which end each event that lasts is.
     names, tick, sources, threads, timeout, memory_limit
         As for :func:`uncertain_cep.match`.
 
@@ -126,7 +130,7 @@ def join_asof(
     {'left_id': 't', 'right_id': 3, 'load': 0.2, 'probability': 0.875}
     """
     options = MatchOptions.among(locals())
-    partner = PartnerOptions(direction, allow_exact_matches, tolerance, ties)
+    partner = PartnerOptions(direction, allow_exact_matches, tolerance, ties, left_at, right_at)
     return like(joined_asof(*two_tables(left, right, options), names_of(by), partner, options), left)
 
 
@@ -137,24 +141,22 @@ class PartnerOptions(NamedTuple):
     allow_exact_matches: bool = True
     tolerance: Duration | int | None = None
     ties: str = "one"
+    left_at: str = "begin"
+    right_at: str = "end"
 
 
 def joined_asof(
     left: pa.Table, right: pa.Table, by: Sequence[str], partner: PartnerOptions, options: MatchOptions
 ) -> pa.Table:
     """Do what :func:`join_asof` does for tables of events, with its options in two."""
-    for name, allowed in (("direction", DIRECTIONS), ("ties", TIES)):
+    for name, allowed in (
+        ("direction", DIRECTIONS), ("ties", TIES), ("left_at", ENDS), ("right_at", ENDS),
+    ):  # fmt: skip
         value = getattr(partner, name)
         if value not in allowed:
             raise OptionError(f"{name}={value!r} is unknown: use one of {', '.join(allowed)}")
     with looked_at(options.limit):
-        sides = TwoSides.of(left, right, by, options)
-        if sides.ends.columns:
-            columns = ", ".join(name for name in sides.ends.columns if name in SPAN_COLUMNS)
-            raise OptionError(
-                "the events last, and join_asof does not support that yet: to take each as a moment, drop "
-                f"the columns {columns}"
-            )
+        sides = TwoSides.of(left, right, by, options, (partner.left_at, partner.right_at))
         tolerance, domain = partner.tolerance, sides.events.plan.domain
         reach = None if tolerance is None else ticks_in(tolerance, domain, "tolerance")
         gap = int(not partner.allow_exact_matches)
@@ -249,7 +251,8 @@ class _AsOf:
         if (refused := np.flatnonzero(~is_uniform)).size:
             raise OptionError(
                 f"direction='nearest' takes uniform times: row {refused[0] + 1} of the left table, or a "
-                "row of the right one near it, has a pmf, or two of them are by one clock: join both ways"
+                "row of the right one near it, has a pmf, or an end that is not uniform, or two of them are "
+                "by one clock: join both ways"
             )
         return self._uniform(np.arange(count), x, y)
 

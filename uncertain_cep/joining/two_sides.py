@@ -17,6 +17,7 @@ from uncertain_cep.config.tuning import GROUPED_AT_ONCE
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns
 from uncertain_cep.executor import execute
 from uncertain_cep.executor.checked_events import CheckedEvents, equal_values, window_of
+from uncertain_cep.joining.times_of_ends import ENDS, as_moments
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import parse
@@ -105,8 +106,15 @@ class TwoSides:
     place: Int64
 
     @classmethod
-    def of(cls, left: pa.Table, right: pa.Table, on: Sequence[str], options: MatchOptions) -> TwoSides:
-        """Return the events of two tables.
+    def of(
+        cls,
+        left: pa.Table,
+        right: pa.Table,
+        on: Sequence[str],
+        options: MatchOptions,
+        at: tuple[str, str] | None = None,
+    ) -> TwoSides:
+        """Return the events of two tables; with ``at`` those of each side that last as moments, at an end.
 
         Raises
         ------
@@ -128,7 +136,7 @@ class TwoSides:
             if is_text(kinds[0]) != is_text(kinds[1]):
                 raise OptionError(f"column {name!r} is {kinds[0]} on the left and {kinds[1]} on the right")
         with _by_sides(left, right):
-            events = _checked(left, right, options)
+            events = _checked(left, right, options, at)
             ends = Ends.of(events)
         group = np.concatenate(equal_values((left, right), on))
         return cls(left, right, events, ends, group, _places(events, left.num_rows))
@@ -208,7 +216,9 @@ def _pieces(part: Part) -> Iterator[Part]:
         begin, begin_right = end, end_right
 
 
-def _checked(left: pa.Table, right: pa.Table, options: MatchOptions) -> CheckedEvents:
+def _checked(
+    left: pa.Table, right: pa.Table, options: MatchOptions, at: tuple[str, str] | None
+) -> CheckedEvents:
     """Return the events of both tables, with the names of the model."""
     names = options.names
     domains = [TimeDomain.of(table.schema, names, options.tick) for table in (left, right)]
@@ -234,7 +244,12 @@ def _checked(left: pa.Table, right: pa.Table, options: MatchOptions) -> CheckedE
         raise TraceError(TraceFault(f"the times of the two sides do not go together: {error}")) from error
     both = with_all_bounds(both.append_column("id", pa.array(np.arange(both.num_rows))), "lower")
     tick = None if ticks[0] is None else f"{ticks[0]}ns"
-    return CheckedEvents.of(both, MatchOptions(tick=tick, sources=options.sources, takes_spans=True))
+    options = MatchOptions(tick=tick, sources=options.sources, takes_spans=True)
+    events = CheckedEvents.of(both, options)
+    if at is None or not has_spans(both.column_names):
+        return events
+    at_end = np.repeat([end == ENDS[1] for end in at], [left.num_rows, right.num_rows])
+    return CheckedEvents.of(as_moments(events, both, at_end), options)
 
 
 @contextmanager

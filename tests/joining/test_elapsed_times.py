@@ -44,6 +44,10 @@ def at_most(law: dict[int, Fraction], length: int) -> Fraction:
     return sum((p for x, p in law.items() if x <= length), Fraction())
 
 
+def mean_of(law: dict[int, Fraction]) -> float:
+    return float(sum(x * p for x, p in law.items()) / sum(law.values()))
+
+
 def check_quantile(law: dict[int, Fraction], share: float, answer: int) -> None:
     """Assert that a time is the first one up to which there is a share, but for rounding."""
     total = sum(law.values())
@@ -72,6 +76,7 @@ def test_times_are_those_of_all_worlds(with_clocks: bool, data: st.DataObject) -
         total = sum(law.values())
         assert math.isclose(row["confidence"], total, rel_tol=1e-9)
         assert (row["duration_lower"], row["duration_upper"]) == (min(law), max(law))
+        assert row["mean"] == pytest.approx(mean_of(law), rel=1e-9, abs=1e-12)
         for length, value in zip(LENGTHS, row["at_most"], strict=True):
             assert value == pytest.approx(float(at_most(law, length) / total), rel=1e-9, abs=1e-12)
         for share, answer in zip(SHARES, row["quantiles"], strict=True):
@@ -92,6 +97,7 @@ def check_groups(case: SpanCase, of: tuple[str, str], laws: Laws, rows: pa.Table
                 mixed[x] = mixed.get(x, Fraction()) + p
         total = sum(mixed.values())
         assert math.isclose(row["matches"], total, rel_tol=1e-9)
+        assert row["mean"] == pytest.approx(mean_of(mixed), rel=1e-9, abs=1e-12)
         for n, length in enumerate(LENGTHS):
             expected = at_most(mixed, length)
             assert row["expected"][n] == pytest.approx(float(expected), rel=1e-9, abs=1e-12)
@@ -107,6 +113,7 @@ def test_worked_facts() -> None:
     took = uc.elapsed(events, "PATTERN SEQ(A a, B b) WITHIN 20", ("a", "b"), at_most=[*range(1, 7)])
     (row,) = took.to_pylist()
     assert row["at_most"] == pytest.approx([n / 17 for n in (3, 7, 11, 14, 16, 17)])
+    assert row["mean"] == pytest.approx(3)
     assert (row["confidence"], row["duration_lower"], row["duration_upper"]) == (pytest.approx(17 / 20), 1, 6)
     columns = {
         "begin_lower": [0, None],
@@ -138,7 +145,7 @@ def test_lengths_frames_and_what_is_kept() -> None:
     query = "PATTERN SEQ(Start a, End b) WHERE [host] WITHIN 1 min HAVING CONFIDENCE >= 0.1"
     took = uc.elapsed(events, query, ("a", "b"), at_most=["2s", second * 4], tick="1ms")
     assert took.column_names == [
-        "host", "a", "b", "confidence", "duration_lower", "duration_upper", "at_most", "quantiles",
+        "host", "a", "b", "confidence", "duration_lower", "duration_upper", "mean", "at_most", "quantiles",
     ]  # fmt: skip
     first, last = took.sort_by("a").to_pylist()
     assert (first["duration_lower"], first["duration_upper"]) == (
@@ -148,6 +155,7 @@ def test_lengths_frames_and_what_is_kept() -> None:
     assert first["at_most"] == pytest.approx([0.5005, 1.0])
     assert last["at_most"] == pytest.approx([0.0, 0.5005])
     assert last["quantiles"][0] == timedelta(seconds=4)
+    assert (first["mean"], last["mean"]) == (2 * second, 4 * second)
     groups = uc.elapsed(events, query, ["a", "b"], ["2s"], [], ["host"], tick="1ms")
     assert groups.column("certain").to_pylist() == [[0], [0]]
     assert sorted(groups.column("possible").to_pylist()) == [[0], [1]]

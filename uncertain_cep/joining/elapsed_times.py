@@ -4,6 +4,12 @@
 no negation depends on its events alone. So all matches are asked at once, each with a bound of its own: their
 events become the events of one table, a partition for each match. A quantile takes a confidence for each bit
 of the longest time.
+
+**Mean.** Of the ticks before the last one at which t can be, ``t - first`` are earlier than t. So the mean of
+that number is how many there are, times the probability that one of them, drawn alike, is earlier. It is the
+confidence with one more event that must not be at t or behind it, whatever the law of t:
+
+    E[t_b - first_b; match] = (last_b - first_b) P(match, u < t_b),    u alike on first_b .. last_b - 1
 """
 
 from __future__ import annotations
@@ -11,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +36,7 @@ from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.plan.lengths import ticks_in
 from uncertain_cep.query import Query, parse, query_of, values_of
+from uncertain_cep.query.syntax import Component, Conjunction, Time, expressions_in
 from uncertain_cep.results.order import finished
 from uncertain_cep.running.resource_limits import looked_at
 from uncertain_cep.running.threads import available_cores
@@ -45,6 +52,9 @@ Mask = NDArray[np.bool_]
 
 _MATCH, _BOUND = "elapsed_match", "elapsed_bound"
 """Attributes of the copies of events: the number of their match, and its bound."""
+
+_EARLIER: Final = "elapsed_earlier"
+"""The type, and the variable, of an event that is to be earlier than a time."""
 
 _SIGNS: Final = ("<=", ">=")
 
@@ -92,13 +102,14 @@ def elapsed(
         Times are int64 ticks, or durations where a tick has a length; lists are as long as the parameter.
 
         Without ``by`` a row for each match: its events, ``confidence``, ``duration_lower`` and
-        ``duration_upper``, the shortest and the longest time of its worlds, ``at_most``, a list of
-        probabilities, and ``quantiles``, a list of times. All is said given that it is a match.
+        ``duration_upper``, the shortest and the longest time of its worlds, ``mean``, ``at_most``, a list of
+        probabilities, and ``quantiles``, a list of times. All is said given that it is a match. The mean is
+        in ticks, float64, or a duration to the microsecond (nanosecond, where ticks are shorter).
 
         With ``by`` the law of a match that is drawn by confidence: the columns of ``by``, ``matches``, the
-        expected number of matches, ``at_most`` and ``quantiles``. ``expected`` lists how many matches with a
-        time of at most each length are expected, ``certain`` how many there are in every world, and
-        ``possible`` how many there may be. The last two are right whatever the laws of the times.
+        expected number of matches, ``mean``, ``at_most`` and ``quantiles``. ``expected`` lists how many
+        matches with a time of at most each length are expected, ``certain`` how many there are in every
+        world, and ``possible`` how many there may be. The last two are right whatever the laws of the times.
 
     Raises
     ------
@@ -110,8 +121,8 @@ def elapsed(
 
     Notes
     -----
-    Exact, as confidences are. A match takes a confidence for each length of ``at_most``, and one for each bit
-    of its longest time for each quantile and both bounds.
+    Exact, as confidences are. A match takes a confidence for each length of ``at_most``, two for the mean,
+    and one for each bit of its longest time for each quantile and both bounds.
 
     Examples
     --------
@@ -122,8 +133,8 @@ def elapsed(
     >>> row, = took.to_pylist()
     >>> row["duration_lower"], row["duration_upper"], row["quantiles"]
     (1, 6, [3, 6])
-    >>> round(row["at_most"][0] * 17)
-    7
+    >>> round(row["mean"], 9), round(row["at_most"][0] * 17)
+    (3.0, 7)
     """
     options = replace(MatchOptions.among(locals()), takes_spans=True)
     if library_of(events) == "pyspark":
@@ -157,6 +168,10 @@ class _Times:
     plan : EvaluationPlan
     bounded : dict of Query
         By the sign of a bound: the pattern and its conditions, with that bound of each match.
+    after : tuple of Query
+        The pattern and its conditions, with an event that is earlier than the first time, and than the last.
+    ends : ((2, k) int64, (2, k) int64)
+        Bounds of the first time and of the last one.
     options : MatchOptions
     matches, table : pyarrow.Table
     rows : (k, l) int64
@@ -169,6 +184,8 @@ class _Times:
 
     plan: EvaluationPlan
     bounded: Mapping[str, Query]
+    after: tuple[Query, ...]
+    ends: tuple[Int64, Int64]
     options: MatchOptions
     matches: pa.Table
     table: pa.Table
@@ -204,15 +221,22 @@ class _Times:
         checked = CheckedEvents.of(table, options)
         checked.ranks("elapsed")
         bounds = Ends.of(checked)
-        earlier, later = rows[:, first], rows[:, last]
+        ends = [
+            (bounds.end if time.endswith(".end") else bounds.begin)[:, rows[:, component]]
+            for time, component in zip(of, (first, last), strict=True)
+        ]
+        # The events are matches already: what does not speak of times holds.
+        conditions = [
+            part for part in query.where if any(isinstance(one, Time) for one in expressions_in(part))
+        ]
         pattern = replace(
-            query, min_confidence=None, having=None, order_by_confidence=False, order_by=(), limit=None,
-            non_overlapping=False,
+            query, where=tuple(conditions), min_confidence=None, having=None, order_by_confidence=False,
+            order_by=(), limit=None, non_overlapping=False,
         )  # fmt: skip
         return cls(
-            plan, {sign: _with_bound(pattern, of, sign) for sign in _SIGNS}, options, matches, table, rows,
-            first, bounds.begin[0, later] - bounds.end[1, earlier],
-            bounds.end[1, later] - bounds.begin[0, earlier],
+            plan, {sign: _with_bound(pattern, of, sign) for sign in _SIGNS},
+            tuple(_after_another(pattern, time) for time in of), (ends[0], ends[1]), options, matches, table,
+            rows, first, ends[1][0] - ends[0][1], ends[1][1] - ends[0][0],
         )  # fmt: skip
 
     def by_match(self, lengths: Int64, shares: Float64) -> pa.Table:
@@ -230,6 +254,7 @@ class _Times:
             "confidence": pa.array(confidence),
             "duration_lower": self._as_lengths(lower),
             "duration_upper": self._as_lengths(upper),
+            "mean": self._as_means(self._means(confidence, lower, upper)),
             "at_most": _lists([np.minimum(part / confidence, 1.0) for part in below], len(everyone)),
             "quantiles": self._lists_of_lengths(times, len(everyone)),
         }
@@ -270,6 +295,7 @@ class _Times:
         columns = {name: key.take(pa.array(begin)) for name, key in zip(by, keys, strict=True)}
         columns |= {
             "matches": pa.array(total),
+            "mean": self._as_means(summed(confidence * self._means(confidence, lower, upper)) / total),
             "at_most": _lists([np.minimum(part / total, 1.0) for part in expected], count),
             "quantiles": self._lists_of_lengths(times, count),
             "expected": _lists(expected, count),
@@ -298,26 +324,68 @@ class _Times:
 
         return _bisected(self.low, self.high, is_possible), _bisected(self.low, self.high, is_longest)
 
+    def _means(self, confidence: Float64, lower: Int64, upper: Int64) -> Float64:
+        """Return the mean of the time of each match, ticks, (k,) float64."""
+        of_times = []
+        for query, (first, last) in zip(self.after, self.ends, strict=True):
+            open_ = np.flatnonzero((first < last) & (lower < upper))
+            behind = np.zeros(len(first))
+            part = self._weighed(query, open_, self._earlier(open_, first, last))
+            behind[open_] = (last - first)[open_] * (part / confidence[open_])
+            of_times.append(behind)
+        mean = (self.ends[1][0] - self.ends[0][0]) + (of_times[1] - of_times[0])
+        return np.asarray(np.clip(mean, lower, upper), np.float64)
+
+    def _earlier(self, which: Int64, first: Int64, last: Int64) -> pa.Table:
+        """Return an event for each of some matches at any tick but the last one of a time."""
+        names, domain = self.plan.names, self.plan.domain
+        kept = {
+            names.type: pa.array([_EARLIER] * len(which)),
+            names.lower: domain.times(first[which]),
+            names.upper: domain.times(last[which] - 1),
+            _MATCH: pa.array(np.arange(len(which))),
+        }
+        return pa.table(kept)
+
     def _confidences(self, sign: str, which: Int64, length: Int64) -> Float64:
         """Return P(match, and a bound of its time), (m,), for some matches, (m,), and as many lengths."""
+        return self._weighed(self.bounded[sign], which, None, length)
+
+    def _weighed(
+        self, query: Query, which: Int64, beside: pa.Table | None, length: Int64 | None = None
+    ) -> Float64:
+        """Return the confidences of some matches by a query, with further events, or with bounds, (m,)."""
         checkpoint()
         rows = self.rows[which]
         each = rows.shape[1]
-        names, table = self.plan.names, self.table.take(pa.array(rows.ravel()))
-        bounds = lengths_in_ticks(np.repeat(length, each), self.plan.domain.tick_nanoseconds)
-        place = table.schema.get_field_index(names.id)
-        copies = table.set_column(place, names.id, pa.array(np.arange(rows.size)))
+        names, copies = self.plan.names, self.table.take(pa.array(rows.ravel()))
         copies = copies.append_column(_MATCH, pa.array(np.repeat(np.arange(len(which)), each)))
-        copies = copies.append_column(_BOUND, bounds)
-        plan = make_plan(self.bounded[sign], copies.schema, self.options)
+        if length is not None:
+            bounds = lengths_in_ticks(np.repeat(length, each), self.plan.domain.tick_nanoseconds)
+            copies = copies.append_column(_BOUND, bounds)
+        if beside is not None:
+            place = copies.schema.get_field_index(names.type)
+            copies = copies.set_column(place, names.type, copies.column(place).cast(pa.string()))
+            copies = pa.concat_tables([copies, beside], promote_options="permissive")
+        place = copies.schema.get_field_index(names.id)
+        copies = copies.set_column(place, names.id, pa.array(np.arange(copies.num_rows)))
+        plan = make_plan(query, copies.schema, self.options)
         threads = available_cores() if self.options.threads is None else self.options.threads
         confidences = np.zeros(len(which))
         for batch in execute(plan, copies, threads=threads):
             # Two events of one type may be a match both ways round.
-            ids = np.stack([batch.column(part.variable).to_numpy() for part in plan.components], axis=1)
-            is_this = (ids % each == np.arange(each)).all(axis=1)
+            ids = np.stack([batch.column(part.variable).to_numpy() for part in self.plan.components], axis=1)
+            is_this = (ids < rows.size).all(axis=1) & (ids % each == np.arange(each)).all(axis=1)
             confidences[ids[is_this, 0] // each] = batch.column("confidence").to_numpy()[is_this]
         return confidences
+
+    def _as_means(self, ticks: Float64) -> pa.Array:
+        nanoseconds = self.plan.domain.tick_nanoseconds
+        if nanoseconds is None:
+            return pa.array(ticks)
+        unit: Literal["us", "ns"] = "ns" if nanoseconds % 1000 else "us"
+        whole = np.rint(ticks * (nanoseconds / (1 if unit == "ns" else 1000))).astype(np.int64)
+        return pa.array(whole).cast(pa.duration(unit))
 
     def _as_lengths(self, ticks: Int64) -> pa.Array:
         return lengths_in_ticks(ticks, self.plan.domain.tick_nanoseconds)
@@ -365,6 +433,17 @@ def _with_bound(query: Query, of: tuple[str, ...], sign: str) -> Query:
     pattern = f"SEQ(ANY {one}, ANY {other})" if one != other else f"SEQ(ANY {one})"
     condition = f"[{_MATCH}] AND TIME({last}) - TIME({first}) {sign} {one}.{_BOUND}"
     return replace(query, where=(*query.where, *parse(f"PATTERN {pattern} WHERE {condition} WITHIN 1").where))
+
+
+def _after_another(query: Query, time: str) -> Query:
+    """Return a query with an event of each match that is earlier than a time of it."""
+    variable, position = time.partition(".")[0], query.pattern.position
+    whole = query.pattern
+    items = whole.items if isinstance(whole, Conjunction) else (whole,)
+    earlier = Component((_EARLIER,), _EARLIER, kleene=False, negated=True, position=position)
+    condition = f"[{_MATCH}] AND TIME({_EARLIER}) - TIME({time}) >= 0"
+    added = parse(f"PATTERN AND(ANY {variable}, !{_EARLIER} {_EARLIER}) WHERE {condition} WITHIN 1").where
+    return replace(query, pattern=Conjunction((*items, earlier), position), where=(*query.where, *added))
 
 
 def _bisected(low: Int64, high: Int64, holds: Callable[[Int64, Int64], Mask]) -> Int64:

@@ -18,9 +18,11 @@ from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.facts import PlanFacts, plan_facts
 from uncertain_cep.explanation.text import explain_plan, explain_query
+from uncertain_cep.joining.elapsed_times import check_times, with_returned_times
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan, remembered_plan
 from uncertain_cep.plan.lasting import schema_with_all_bounds, with_all_bounds
-from uncertain_cep.query import Query, query_of
+from uncertain_cep.query import Query
+from uncertain_cep.query.returned_times import ends_of_item, query_without_times, without_times
 from uncertain_cep.results.order import finished
 from uncertain_cep.rule_sets.named_rules import Rules
 from uncertain_cep.running.meter import metered
@@ -136,8 +138,10 @@ def match(
     -------
     the same kind of frame (a Table for a reader)
         In order: the partition attributes, if any; a column for each variable with the event's id; RETURN
-        expressions; ``range_lower`` and ``range_upper``, of the type of the input's times, or in
-        microseconds where those are seconds or milliseconds and ticks are shorter; ``confidence``.
+        expressions; of ``RETURN DURATION(a, b) AS took`` the shortest, longest and mean time from a to b,
+        ``took_lower``, ``took_upper`` and ``took_mean``, as of :func:`uncertain_cep.elapsed`; ``range_lower``
+        and ``range_upper``, of the type of the input's times, or in microseconds where those are seconds or
+        milliseconds and ticks are shorter; ``confidence``.
         With ``RETURN EXPECTED COUNT``: the attributes of BY; with EVERY ``bucket``, of the type of the times;
         ``expected_count``. Without BY and EVERY it is one row.
         With ``RETURN PROBABILITY``: the columns of BY; with EVERY ``bucket``; ``probability``, or its name;
@@ -210,9 +214,17 @@ def match(
             "largest_interval=, idle_after= and duplicates= are for streaming frames of Spark: events that "
             "come bit by bit in this process are for IncrementalMatcher"
         )
-    plan, batches = _batches(frame, query, options, widens=True)
-    batches = metered(progress, batches)
-    result = _like(finished(plan, batches, options.limit), frame, options)
+    text, items = without_times(query, options.parameters)
+    table = event_table(frame, options.names) if items else frame
+    plan, batches = _batches(table, text, options, widens=True)
+    for item in items:
+        check_times(plan, ends_of_item(item))
+    result = finished(plan, metered(progress, batches), options.limit)
+    if items:
+        with looked_at(options.limit):
+            whole = with_all_bounds(table, options.names.lower)
+            result = with_returned_times(plan, whole, result, items, options)
+    result = _like(result, frame, options)
     return result  # type: ignore[no-any-return]
 
 
@@ -392,7 +404,7 @@ def explained(
         raise OptionError("analyze=True runs the query in this process: give it events that are not Spark's")
     if isinstance(query, Rules):
         return _explained_rules(query, events, options, analyze=analyze, format=format)
-    parsed = query_of(query, options.parameters)
+    parsed = query_without_times(query, options.parameters)
     if events is None:
         return explain_query(parsed) if format == "text" else json.dumps(query_dict(parsed), indent=2)
     spark = None

@@ -218,6 +218,15 @@ def test_no_confidence(invoke: Invoke, parquet: Path) -> None:
     assert len(result.stdout.splitlines()) == 3
 
 
+def test_times_between_ends(invoke: Invoke, parquet: Path, tmp_path: Path) -> None:
+    query = "PATTERN SEQ(A a, B b) WITHIN 4 RETURN DURATION(a, b) AS took ORDER BY CONFIDENCE DESC"
+    out = tmp_path / "rows.parquet"
+    assert invoke("match", query, str(parquet), "-o", str(out)).exit_code == 0
+    expected = uc.match(uc.read_traces([str(parquet)]), query)
+    assert {"took_lower", "took_upper", "took_mean"} <= set(expected.column_names)
+    assert pq.read_table(out).equals(expected)
+
+
 def test_max_matches(invoke: Invoke, parquet: Path, tmp_path: Path) -> None:
     result = invoke("match", QUERY, parquet, "-o", tmp_path / "out", "--max-matches", 1)
     assert result.exit_code == 1

@@ -81,6 +81,12 @@ def test_times_are_those_of_all_worlds(with_clocks: bool, data: st.DataObject) -
             assert value == pytest.approx(float(at_most(law, length) / total), rel=1e-9, abs=1e-12)
         for share, answer in zip(SHARES, row["quantiles"], strict=True):
             check_quantile(law, share, answer)
+    returned = uc.match(case.table(), f"{case.text()} RETURN DURATION({of[0]}, {of[1]}) AS took").to_pylist()
+    for row in returned:
+        law = laws[tuple(row[name] for name in names)]
+        assert (row["took_lower"], row["took_upper"]) == (min(law), max(law))
+        assert row["took_mean"] == pytest.approx(mean_of(law), rel=1e-9, abs=1e-12)
+    assert len(returned) == len(laws)
     check_groups(case, of, laws, uc.elapsed(case.table(), case.text(), of, by="type", **options))
 
 

@@ -36,7 +36,9 @@ from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.plan.lengths import ticks_in
 from uncertain_cep.query import Query, parse, query_of, values_of
-from uncertain_cep.query.syntax import Component, Conjunction, Time, expressions_in
+from uncertain_cep.query.returned_times import TIME_COLUMNS, ends_of_item
+from uncertain_cep.query.syntax import Component, Conjunction, ReturnItem, Time, expressions_in
+from uncertain_cep.results.matched_events import matched_events
 from uncertain_cep.results.order import finished
 from uncertain_cep.running.resource_limits import looked_at
 from uncertain_cep.running.threads import available_cores
@@ -44,7 +46,7 @@ from uncertain_cep.timeline.domain import Names, lengths_in_ticks
 from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import event_table, library_of, like
 
-__all__ = ["elapsed"]
+__all__ = ["check_times", "elapsed", "with_returned_times"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -153,10 +155,72 @@ def elapsed(
     if absent := [name for name in keys if name not in table.column_names]:
         raise TraceError(absent_columns(absent, table.column_names, advice="by= names columns of the events"))
     with looked_at(options.limit):
-        times = _Times.of(table, query_of(query, values_of(parameters)), tuple(of), options)
-        lengths = np.array([ticks_in(length, times.plan.domain, "at_most") for length in at_most], np.int64)
-        rows = times.by_match(lengths, shares) if by is None else times.by_group(keys, lengths, shares)
+        plan, matches, events_of_matches = _matches(
+            table, query_of(query, values_of(parameters)), tuple(of), options
+        )
+        times = _Times.of(plan, table, events_of_matches, tuple(of), options)
+        lengths = np.array([ticks_in(length, plan.domain, "at_most") for length in at_most], np.int64)
+        rows = (
+            times.by_match(matches, lengths, shares) if by is None else times.by_group(keys, lengths, shares)
+        )
         return like(rows, events)
+
+
+def _matches(
+    table: pa.Table, query: Query, of: tuple[str, ...], options: MatchOptions
+) -> tuple[EvaluationPlan, pa.Table, Int64]:
+    """Return the plan of a query, its matches, and the rows of their events, (k, l) int64."""
+    names = options.names
+    if names.id not in table.column_names:
+        raise TraceError(absent_columns([names.id], table.column_names))
+    # Rows are numbers, whatever the ids of the events are.
+    place = table.schema.get_field_index(names.id)
+    numbered = table.set_column(place, names.id, pa.array(np.arange(table.num_rows)))
+    plan = make_plan(replace(query, returns=()), numbered.schema, options)
+    check_times(plan, of)
+    variables = [part.variable for part in plan.components]
+    batches = list(execute_within(plan, numbered, options, None))
+    if plan.needs_all:
+        matches = finished(plan, batches, options.limit)
+    else:
+        matches = pa.Table.from_batches(batches, plan.batch_schema)
+    rows = np.stack([matches.column(name).to_numpy() for name in variables], axis=1)
+    ids = table.column(names.id)
+    for name in variables:
+        place = matches.schema.get_field_index(name)
+        matches = matches.set_column(place, name, ids.take(matches.column(name)))
+    return plan, matches, rows
+
+
+def check_times(plan: EvaluationPlan, of: tuple[str, ...]) -> None:
+    """Raise OptionError if a plan has no such two times, or its matches depend on more than single events."""
+    _check(plan)
+    _ends_of(of, [part.variable for part in plan.components])
+
+
+def with_returned_times(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    matches: pa.Table,
+    items: Sequence[ReturnItem],
+    options: MatchOptions,
+) -> pa.Table:
+    """Return matches of a plan with the times between ends that RETURN asks for, ahead of their ranges."""
+    plain = MatchOptions(
+        names=options.names, tick=options.tick, sources=options.sources, threads=options.threads,
+        takes_spans=True,
+    )  # fmt: skip
+    (of_plan,) = matched_events(plan, table, matches)
+    rows = of_plan.row.reshape(-1, len(plan.components))
+    for item in items:
+        columns = _Times.of(plan, table, rows, ends_of_item(item), plain).columns()
+        for part, column in zip(TIME_COLUMNS, columns, strict=True):
+            name = f"{item.name}_{part}"
+            if name in matches.column_names:
+                raise OptionError(f"two columns of the result would be called {name!r}: name one with AS")
+            place = matches.schema.get_field_index("range_lower")
+            matches = matches.add_column(place, name, column)
+    return matches
 
 
 @dataclass(frozen=True)
@@ -173,7 +237,7 @@ class _Times:
     ends : ((2, k) int64, (2, k) int64)
         Bounds of the first time and of the last one.
     options : MatchOptions
-    matches, table : pyarrow.Table
+    table : pyarrow.Table
     rows : (k, l) int64
         The events of each match.
     first : int
@@ -187,7 +251,6 @@ class _Times:
     after: tuple[Query, ...]
     ends: tuple[Int64, Int64]
     options: MatchOptions
-    matches: pa.Table
     table: pa.Table
     rows: Int64
     first: int
@@ -195,29 +258,12 @@ class _Times:
     high: Int64
 
     @classmethod
-    def of(cls, table: pa.Table, query: Query, of: tuple[str, ...], options: MatchOptions) -> _Times:
-        """Return the times of the matches of a query."""
-        query = replace(query, returns=())
-        names = options.names
-        if names.id not in table.column_names:
-            raise TraceError(absent_columns([names.id], table.column_names))
-        # Rows are numbers, whatever the ids of the events are.
-        place = table.schema.get_field_index(names.id)
-        numbered = table.set_column(place, names.id, pa.array(np.arange(table.num_rows)))
-        plan = make_plan(query, numbered.schema, options)
-        _check(plan)
-        variables = [part.variable for part in plan.components]
-        first, last = _ends_of(of, variables)
-        batches = list(execute_within(plan, numbered, options, None))
-        if plan.needs_all:
-            matches = finished(plan, batches, options.limit)
-        else:
-            matches = pa.Table.from_batches(batches, plan.batch_schema)
-        rows = np.stack([matches.column(name).to_numpy() for name in variables], axis=1)
-        ids = table.column(names.id)
-        for name in variables:
-            place = matches.schema.get_field_index(name)
-            matches = matches.set_column(place, name, ids.take(matches.column(name)))
+    def of(
+        cls, plan: EvaluationPlan, table: pa.Table, rows: Int64, of: tuple[str, ...], options: MatchOptions
+    ) -> _Times:
+        """Return the times of matches of a plan, whose events are rows."""
+        query = plan.query
+        first, last = _ends_of(of, [part.variable for part in plan.components])
         checked = CheckedEvents.of(table, options)
         checked.ranks("elapsed")
         bounds = Ends.of(checked)
@@ -230,16 +276,23 @@ class _Times:
             part for part in query.where if any(isinstance(one, Time) for one in expressions_in(part))
         ]
         pattern = replace(
-            query, where=tuple(conditions), min_confidence=None, having=None, order_by_confidence=False,
-            order_by=(), limit=None, non_overlapping=False,
+            query, where=tuple(conditions), returns=(), min_confidence=None, having=None,
+            order_by_confidence=False, order_by=(), limit=None, non_overlapping=False,
         )  # fmt: skip
         return cls(
             plan, {sign: _with_bound(pattern, of, sign) for sign in _SIGNS},
-            tuple(_after_another(pattern, time) for time in of), (ends[0], ends[1]), options, matches, table,
-            rows, first, ends[1][0] - ends[0][1], ends[1][1] - ends[0][0],
+            tuple(_after_another(pattern, time) for time in of), (ends[0], ends[1]), options, table, rows,
+            first, ends[1][0] - ends[0][1], ends[1][1] - ends[0][0],
         )  # fmt: skip
 
-    def by_match(self, lengths: Int64, shares: Float64) -> pa.Table:
+    def columns(self) -> list[pa.Array]:
+        """Return the shortest, the longest and the mean time of each match."""
+        confidence = self.below(np.arange(len(self.rows)), self.high)
+        lower, upper = self._bounds()
+        mean = self._as_means(self._means(confidence, lower, upper))
+        return [self._as_lengths(lower), self._as_lengths(upper), mean]
+
+    def by_match(self, matches: pa.Table, lengths: Int64, shares: Float64) -> pa.Table:
         """Return the times of each match."""
         everyone = np.arange(len(self.rows))
         confidence = self.below(everyone, self.high)
@@ -248,8 +301,8 @@ class _Times:
         reaches = [partial(self._reaches, share, confidence) for share in shares.tolist()]
         times = [_bisected(lower, upper, of_share) for of_share in reaches]
         left_out = ("range_lower", "range_upper", "confidence", "std_error")
-        names = [name for name in self.matches.column_names if name not in left_out]
-        columns = {name: self.matches.column(name) for name in names}
+        names = [name for name in matches.column_names if name not in left_out]
+        columns = {name: matches.column(name) for name in names}
         columns |= {
             "confidence": pa.array(confidence),
             "duration_lower": self._as_lengths(lower),
@@ -407,7 +460,9 @@ def _check(plan: EvaluationPlan) -> None:
     elif any(part.kleene for part in plan.components):
         feature = "Kleene components"
     if feature is not None:
-        raise OptionError(f"elapsed does not support {feature} yet: ask for the single events of a match")
+        raise OptionError(
+            f"a time between ends does not support {feature} yet: ask for the single events of a match"
+        )
 
 
 def _ends_of(of: tuple[str, ...], variables: Sequence[str]) -> list[int]:

@@ -80,7 +80,7 @@ def as_moments(events: CheckedEvents, table: pa.Table, at_end: Mask) -> pa.Table
 
 
 def _are_uniform(spans: SpanTimes, at_end: Mask, laws: list[list[float] | None]) -> Mask:
-    """Return which events have ends at all of whose ticks as many pairs are possible, (n,) bool."""
+    """Return whether as many pairs are possible at each tick of an end, (n,) bool."""
     count, begin, end, length = len(at_end), spans.own_begin, spans.own_end, spans.length
     # A begin is the end of the mirror image.
     low = np.where(at_end, end.lower, -begin.upper)

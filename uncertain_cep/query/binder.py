@@ -15,7 +15,7 @@ from uncertain_cep.query.checker import check
 from uncertain_cep.query.gap_strategies import NamedGaps, named_gaps
 from uncertain_cep.query.group_keys import GroupKey, bound_keys
 from uncertain_cep.query.inference import Binding
-from uncertain_cep.query.span_relations import APART
+from uncertain_cep.query.span_relations import APART, length_ends
 from uncertain_cep.query.syntax import (
     AllAttributes,
     Attribute,
@@ -495,6 +495,13 @@ def _bound_returns(item: ReturnItem, variables: list[str], binding: Binding) -> 
     if isinstance(expression, AllAttributes):
         variable = expression.variable
         return [BoundReturn(f"{variable}.{name}", None, variable, name) for name in binding.attributes]
+    if length_ends(expression) is not None:
+        message = (
+            f"{item.name} in RETURN is for match of frames in this process: leave it out here, or ask "
+            "uc.elapsed how long matches took"
+        )
+        binding.refuse(message, item.position)
+        return []
     typed = binding.expression(expression)
     return [] if typed is None else [BoundReturn(item.name, typed, None)]
 

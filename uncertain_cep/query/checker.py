@@ -21,6 +21,7 @@ from uncertain_cep.query.branches import (
 from uncertain_cep.query.counted_set import counted_faults, counted_set, with_plus
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.group_clause import probability_faults
+from uncertain_cep.query.span_relations import length_ends
 from uncertain_cep.query.spelling import nearest
 from uncertain_cep.query.syntax import (
     Aggregate,
@@ -348,8 +349,8 @@ def _time_in_result_faults(expression: Expression) -> Iterator[Fault]:
     for part in expressions_in(expression):
         if isinstance(part, Time):
             message = (
-                f"TIME({part.variable}) depends on the world: take range_lower or range_upper, or ask "
-                "posteriors when each event of a match happened"
+                f"TIME({part.variable}) depends on the world: take range_lower or range_upper, return "
+                "DURATION(a, b) alone, or ask posteriors when each event of a match happened"
             )
             yield _fault(message, part.position)
 
@@ -471,17 +472,20 @@ def _return_faults(query: Query, components: dict[str, Component]) -> Iterator[F
         whole = expression.name if isinstance(expression, Variable) else None
         if whole not in components:
             yield from _name_faults(expression, components)
-        yield from _time_in_result_faults(expression)
+        if length_ends(expression) is None:
+            yield from _time_in_result_faults(expression)
         for part in expressions_in(expression):
             if isinstance(part, Equivalence):
                 yield _fault(f"[{part.name}] is a condition: it belongs in WHERE", part.position)
-            elif isinstance(part, Attribute | Aggregate | AllAttributes | Variable):
+            elif isinstance(part, Attribute | Aggregate | AllAttributes | Variable | Time):
                 variable = part.name if isinstance(part, Variable) else part.variable
                 component = components.get(variable)
                 if component is not None and component.negated:
                     message = f"{variable} is negated: no event is bound to it that could be returned"
                     yield _fault(message, part.position)
-                elif component is not None and component.kleene and not isinstance(part, AllAttributes):
+                elif (
+                    component is not None and component.kleene and not isinstance(part, AllAttributes | Time)
+                ):
                     yield from _returned_series_faults(part)
         if name in OUTPUT_COLUMNS or (name in components and whole != name):
             yield _fault(f"the output has a column {name} already: name this one with AS", item.position)

@@ -166,8 +166,11 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
         token, count = children[0], len(children) - 1
         name, position = function_name(token), place_of(token)
         function = FUNCTIONS.get(name)
-        if name == "duration" and count == 1 and isinstance(children[1], syntax.Variable):
-            return duration_of(children[1].name, position)
+        if name == "duration":
+            length = duration_of(children[1:], position)
+            if length is not None:
+                return length
+            self._refuse("DURATION takes an event, or two: DURATION(a), DURATION(a, b.end)", position)
         if function is None:
             hint = as_written_here(self._text, token.start_pos or 0) or nearest_function(token)
             self._refuse(f"unknown function {token}{hint}", position)

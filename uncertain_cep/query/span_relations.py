@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Final, Literal
 
-from uncertain_cep.query.syntax import Binary, Call, Expression, Position, Time
+from uncertain_cep.query.syntax import Attribute, Binary, Call, Expression, Position, Time, Variable
 
-__all__ = ["APART", "apart", "duration_of", "related"]
+__all__ = ["APART", "apart", "duration_of", "length_ends", "related"]
 
 APART: Final = "apart"
 """The function of four times that `apart` makes a condition of; no query can name it."""
@@ -45,8 +46,32 @@ def apart(first: str, second: str, position: Position) -> Expression:
     return Call(APART, tuple(times), position)
 
 
-def duration_of(variable: str, position: Position) -> Expression:
-    """Return the difference of the end and the begin of an event."""
-    return Binary(
-        "-", Time(variable, None, position, "end"), Time(variable, None, position, "begin"), position
-    )
+def duration_of(ends: Sequence[Expression], position: Position) -> Expression | None:
+    """Return the time from one end to another one, of an event if there is one; None: these are no ends."""
+    if len(ends) == 1 and isinstance(ends[0], Variable):
+        name = ends[0].name
+        return Binary("-", Time(name, None, position, "end"), Time(name, None, position, "begin"), position)
+    times = [_time_of(end) for end in ends]
+    if len(times) != 2 or times[0] is None or times[1] is None:
+        return None
+    return Binary("-", times[1], times[0], position)
+
+
+def _time_of(end: Expression) -> Time | None:
+    """Return the time of ``a``, ``a.begin`` or ``a.end``; None if it is something else."""
+    if isinstance(end, Variable):
+        return Time(end.name, None, end.position)
+    if not isinstance(end, Attribute) or end.index is not None:
+        return None
+    part = next((part for part in _ENDS if part == end.name.lower()), None)
+    return None if part is None else Time(end.variable, None, end.position, part)
+
+
+def length_ends(expression: Expression) -> tuple[Time, Time] | None:
+    """Return the later and the earlier time of a difference of two times; None if it is something else."""
+    if not isinstance(expression, Binary) or expression.operator != "-":
+        return None
+    later, earlier = expression.left, expression.right
+    if not isinstance(later, Time) or not isinstance(earlier, Time):
+        return None
+    return (later, earlier) if later.index is None and earlier.index is None else None

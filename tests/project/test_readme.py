@@ -62,7 +62,7 @@ def test_the_rule_of_the_page_holds_its_tests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     example, streamed = blocks("python", DOCS["rules.md"])
-    (rule,) = blocks("toml", DOCS["rules.md"])
+    rule, _of_sigma = blocks("toml", DOCS["rules.md"])
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules" / "nodes.toml").write_text(rule)
     monkeypatch.chdir(tmp_path)

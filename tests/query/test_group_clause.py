@@ -144,3 +144,15 @@ def test_explain_says_how_groups_were_weighed() -> None:
     assert "groups " not in uc.explain(query, events)
     either = query.replace("A a, B b", "OR(A a, C c), B b")
     assert "of one match" in uc.explain(either.replace("BY a", "BY b"), events, analyze=True)
+
+
+def test_a_match_of_one_event_has_all_its_attributes() -> None:
+    query = "PATTERN SEQ(!N n, (A|B) a) WITHIN 5 RETURN PROBABILITY BY "
+    short, long = (uc.match(EVENTS, f"{query}{by} EVERY 2") for by in ("x", "a.x"))
+    assert short.column_names == ["x", "bucket", "probability"]
+    assert short.rename_columns(long.column_names).equals(long)
+    with pytest.raises(QueryError, match="unknown attribute"):
+        uc.match(EVENTS, f"{query}q")
+    for several in ("A+ a[]", "A? a"):
+        with pytest.raises(QueryError, match="need not agree on x"):
+            uc.match(EVENTS, f"PATTERN SEQ({several}) WITHIN 5 RETURN PROBABILITY BY x")

@@ -18,7 +18,7 @@ from uncertain_cep.cli.arguments import (
 )
 from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import show
-from uncertain_cep.cli.rules import are_rules, shared_by_rules
+from uncertain_cep.cli.rules import are_rules, rules_and_traces, shared_by_rules
 from uncertain_cep.cli.startup import without_pandas
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ def explain(
 
     without_pandas()
     if are_rules(query):
-        show(shared_by_rules(query, traces, columns, options, analyze=analyze, as_json=as_json))
+        named = rules_and_traces(query, traces)
+        show(shared_by_rules(*named, columns, options, analyze=analyze, as_json=as_json))
         return
     keep_on_disk()
     parsed, options = read_query(query, parameters, columns.zone), replace(options, tick=columns.tick)

@@ -31,7 +31,7 @@ from uncertain_cep.cli.arguments import (
 )
 from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import note
-from uncertain_cep.cli.rules import alerts_of_rules, are_rules
+from uncertain_cep.cli.rules import alerts_of_rules, are_rules, rules_and_traces
 from uncertain_cep.cli.startup import uncollected
 from uncertain_cep.config.limits import IN_PROCESS_BYTES, MAX_MATCHES
 from uncertain_cep.errors import OptionError
@@ -132,9 +132,9 @@ def match(
     """Find the matches of QUERY in one or more traces.
 
     QUERY is a file, or the text itself if it starts with PATTERN. It may also be a folder or a TOML file of
-    rules, whose alerts come as one table with the rule first. A TRACE is a Parquet, CSV or JSON lines
-    file (also .gz); its columns are type, id, lower and upper unless a schema file or the options below
-    say otherwise.
+    rules, or files of Sigma (*.yml), whose alerts come as one table with the rule first. A TRACE is a
+    Parquet, CSV or JSON lines file (also .gz); its columns are type, id, lower and upper unless a schema
+    file or the options below say otherwise.
 
     More queries may follow QUERY, as files named *.sase, *.query or *.sql or as text. Each one sees the
     events of the traces and, as events over their time ranges, the matches of the queries before it; the
@@ -165,7 +165,7 @@ def match(
         }
         if refused := [name for name, value in of_one_query.items() if value]:
             raise OptionError(f"{refused[0]} is for one query, and {query} holds rules: leave it out")
-        alerts_of_rules(query, traces, columns, options, out, overwrite)
+        alerts_of_rules(*rules_and_traces(query, traces), columns, options, out, overwrite)
         return
     queries, traces = told_apart(query, traces)
     chosen, reason = choose_engine(engine, traces, master)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -17,12 +17,26 @@ from uncertain_cep.errors import OptionError
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
 
-__all__ = ["alerts_of_rules", "are_rules", "rules", "shared_by_rules"]
+__all__ = ["alerts_of_rules", "are_rules", "rules", "rules_and_traces", "shared_by_rules"]
+
+_ENDINGS: Final = (".toml", ".yml", ".yaml")
+"""Of the names of files that hold rules, and no single query."""
 
 
 def are_rules(query: str) -> bool:
-    """Return whether an argument in the place of a query names rules: a folder, or a TOML file."""
-    return os.path.isdir(query) or query.lower().endswith(".toml")
+    """Return whether an argument in the place of a query names rules: a folder, a TOML or YAML file."""
+    return os.path.isdir(query) or query.lower().endswith(_ENDINGS)
+
+
+def rules_and_traces(query: str, arguments: tuple[str, ...]) -> tuple[list[str], tuple[str, ...]]:
+    """Return the rules and the traces of a command line whose first argument names rules.
+
+    Files of rules may follow it, as a shell writes ``rules/*.yml``; the first other one begins the traces.
+    """
+    count = 0
+    while count < len(arguments) and arguments[count].lower().endswith(_ENDINGS):
+        count += 1
+    return [query, *arguments[:count]], arguments[count:]
 
 
 @click.group()
@@ -61,7 +75,7 @@ def test_rules(context: click.Context, sources: tuple[str, ...], columns: TraceO
 
 
 def alerts_of_rules(
-    source: str,
+    sources: list[str],
     traces: tuple[str, ...],
     columns: TraceOptions,
     options: MatchOptions,
@@ -79,7 +93,7 @@ def alerts_of_rules(
     if not traces:
         raise OptionError("there is no trace: name one or more files behind the rules")
     format_name = table_format(out)
-    named = read_rules(source)
+    named = read_rules(sources)
     with working("reading"):
         loaded = load_traces(traces, columns.schema, format=columns.format, tick=columns.tick)
         events = loaded.sound()
@@ -94,7 +108,7 @@ def alerts_of_rules(
 
 
 def shared_by_rules(
-    source: str,
+    sources: list[str],
     traces: tuple[str, ...],
     columns: TraceOptions,
     options: MatchOptions,
@@ -107,7 +121,7 @@ def shared_by_rules(
     from uncertain_cep.rule_sets.rule_files import rules as read_rules
     from uncertain_cep.traces.reading import load_traces
 
-    named = read_rules(source)
+    named = read_rules(sources)
     events = None
     if traces:
         loaded = load_traces(traces, columns.schema, format=columns.format, tick=columns.tick)

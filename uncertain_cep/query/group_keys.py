@@ -34,13 +34,25 @@ def bound_keys(query: Query, binding: Binding) -> tuple[GroupKey, ...]:
     """Return the keys of a checked query; unknown attributes are noted as faults."""
     if query.probability is None:
         return ()
-    variables = {component.variable for component in components_of(query.pattern)}
+    components = list(components_of(query.pattern))
+    variables = {component.variable for component in components}
+    positive = [component for component in components if not component.negated]
+    # The events of a match of one event agree on all that it has; not so where one stands for several.
+    only = None
+    if (
+        not query.probability.reads_fewer
+        and len(positive) == 1
+        and not positive[0].kleene
+        and positive[0].least == 1
+    ):
+        only = positive[0].variable
     keys = []
     for group in query.probability.by:
         if group.variable is None and group.name in variables:
             keys.append(GroupKey(group.name, group.name, None))
             continue
-        column = binding.column(group.name, group.position, group.variable or "")
+        variable = group.variable or only
+        column = binding.column(group.name, group.position, variable or "")
         if column is not None:
-            keys.append(GroupKey(group.text, group.variable, column[0]))
+            keys.append(GroupKey(group.text, variable, column[0]))
     return tuple(keys)

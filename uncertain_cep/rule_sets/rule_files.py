@@ -17,10 +17,11 @@ from uncertain_cep.files.toml_documents import no_such_key, toml_document
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.query.sql_queries import translated
 from uncertain_cep.rule_sets.named_rules import Rule, Rules, RuleTest, suppression_of
+from uncertain_cep.rule_sets.sigma_rules import FIELDS_FILE, SIGMA_ENDINGS, SigmaError, sigma_rules
 
 __all__ = ["RULE_ENDINGS", "rules"]
 
-RULE_ENDINGS: Final = (*QUERY_ENDINGS, ".toml")
+RULE_ENDINGS: Final = (*QUERY_ENDINGS, ".toml", *SIGMA_ENDINGS)
 """Of the names of files that are looked for in a folder."""
 
 _KEYS: Final = (
@@ -43,9 +44,10 @@ def rules(
     ----------
     sources : str, path, mapping or sequence
         A file, a folder, a pattern such as ``"rules/*.sase"``, a sequence of these, or a mapping of names to
-        queries. A folder stands for its files that end in ``.sase``, ``.query``, ``.sql`` and ``.toml``, by
-        name. A ``.sase``, ``.query`` or ``.sql`` (MATCH_RECOGNIZE) file is one rule,
-        whose name is that of the file without its ending.
+        queries. A folder stands for its files that end in ``.sase``, ``.query``, ``.sql``, ``.toml``,
+        ``.yml`` and ``.yaml``, by name. A ``.sase``, ``.query`` or ``.sql`` (MATCH_RECOGNIZE) file is one
+        rule, whose name is that of the file without its ending. A ``.yml`` or ``.yaml`` file has rules of
+        Sigma, which come last.
 
     Returns
     -------
@@ -69,6 +71,11 @@ def rules(
     ``[[rule.tests]]`` with ``events``, rows or the name of a trace file, and ``expected``, the number of
     alerts or some columns of each.
 
+    All files of Sigma are read together. A correlation becomes a rule, and so does a detection that none
+    names. ``sigma.toml`` beside them has a table ``[fields]`` of the columns that their fields are, and a
+    table ``[[logsource]]`` for each of the log sources: ``category``, ``product``, ``service``, and the
+    ``types`` of their events.
+
     Examples
     --------
     >>> import uncertain_cep as uc
@@ -87,7 +94,7 @@ def rules(
     for place, read in _readers(parts):
         try:
             collected.append(read())
-        except _Refused as error:
+        except (_Refused, SigmaError) as error:
             faults.append(f"{place}: {error}" if place else str(error))
     if faults:
         raise OptionError("\n".join(faults))
@@ -98,18 +105,22 @@ def rules(
 
 def _readers(sources: Iterable[Any]) -> Iterator[tuple[str, Callable[[], Rule]]]:
     """Yield for each rule where it stands, and a function that reads it."""
+    sigma: list[str] = []
     for source in sources:
         if isinstance(source, Mapping):
             for name, query in source.items():
                 yield "", partial(_named, name, query, {})
         elif isinstance(source, str | os.PathLike):
             for file in _files_of(os.fspath(source)):
-                if file.lower().endswith(".toml"):
+                if file.lower().endswith(SIGMA_ENDINGS):
+                    sigma.append(file)
+                elif file.lower().endswith(".toml"):
                     yield from _of_document(file)
                 else:
                     yield file, partial(_of_query_file, file)
         else:
             raise OptionError(f"rules are read from files, and {source!r} is no name of one")
+    yield from sigma_rules(sigma)
 
 
 def _of_query_file(file: str) -> Rule:
@@ -122,7 +133,13 @@ def _files_of(source: Any) -> list[str]:
         raise OptionError(f"{source!r} is no name of a file: a path is text")
     if os.path.isdir(source):
         inside = sorted(os.path.join(source, name) for name in os.listdir(source))
-        return [file for file in inside if file.lower().endswith(RULE_ENDINGS) and os.path.isfile(file)]
+        return [
+            file
+            for file in inside
+            if file.lower().endswith(RULE_ENDINGS)
+            and os.path.basename(file) != FIELDS_FILE
+            and os.path.isfile(file)
+        ]
     if os.path.exists(source) or not has_magic(source):
         return [source]
     if not (files := sorted(glob(source))):

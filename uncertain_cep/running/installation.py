@@ -60,6 +60,7 @@ PARTS: Final[Mapping[str, Part]] = {
         "connect",
         "needs",
     ),
+    "sigma": Part("rules of Sigma", ("yaml",), "sigma"),
     "plot": Part("charts", ("altair",), "plot"),
     "testing": Part("uc.testing.strategies", ("hypothesis",), "testing", "needs"),
 }

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from uncertain_cep.errors import ignoring
 from uncertain_cep.traces.declared_columns import DeclaredColumns, declared_columns
-from uncertain_cep.traces.file_options import SUFFIXES, FileOptions
+from uncertain_cep.traces.file_options import FileOptions
 from uncertain_cep.traces.readers import LOOKED_AT
+from uncertain_cep.traces.table_formats import SUFFIXES
 from uncertain_cep.traces.text_lines import LINE
 from uncertain_cep.traces.unpacking import COMPRESSIONS, unpacked
 

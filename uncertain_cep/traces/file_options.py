@@ -10,19 +10,13 @@ from uncertain_cep.traces.extracting import Extraction
 from uncertain_cep.traces.message_templates import Templates
 from uncertain_cep.traces.ragged import RaggedColumns
 from uncertain_cep.traces.readers import READERS
+from uncertain_cep.traces.table_formats import FILE_FORMATS
 from uncertain_cep.traces.text_lines import CONTINUATION
 
-__all__ = ["COLUMN_TYPES", "FILE_FORMATS", "SUFFIXES", "ColumnType", "FileOptions"]
+__all__ = ["COLUMN_TYPES", "ColumnType", "FileOptions"]
 
 ColumnType = Literal["string", "int", "float", "bool", "timestamp"]
 COLUMN_TYPES: Final[tuple[ColumnType, ...]] = get_args(ColumnType)
-
-SUFFIXES: Final = {
-    ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
-    ".parquet": "parquet", ".pq": "parquet", ".log": "text", ".text": "text",
-}  # fmt: skip
-FILE_FORMATS: Final = tuple(suffix.removeprefix(".") for suffix in SUFFIXES)
-"""The formats that a caller may name; some are one format by several names, and tsv is csv with tabs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +65,6 @@ class FileOptions:
     """How many lines stand before the line of names, or the first row, of CSV files."""
 
     def __post_init__(self) -> None:
-        formats = (*FILE_FORMATS, *READERS)
-        if self.format is not None and self.format not in formats:
-            raise OptionError(f"format={self.format!r} is unknown: use one of {', '.join(formats)}")
+        if self.format is not None and self.format not in FILE_FORMATS and self.format not in READERS:
+            formats = ", ".join((*FILE_FORMATS, *READERS))
+            raise OptionError(f"format={self.format!r} is unknown: use one of {formats}, or a plug-in")

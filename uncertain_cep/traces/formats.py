@@ -36,7 +36,7 @@ from uncertain_cep.traces.extracting import (
 )
 from uncertain_cep.traces.faulty_rows import IN_ORDER, ROW, row_faults, unreadable_rows
 from uncertain_cep.traces.file_kinds import columns_declared, content_kind, format_of, kind_of, stem_suffix
-from uncertain_cep.traces.file_options import COLUMN_TYPES, FILE_FORMATS, ColumnType, FileOptions
+from uncertain_cep.traces.file_options import COLUMN_TYPES, ColumnType, FileOptions
 from uncertain_cep.traces.folders import contents_of_folder
 from uncertain_cep.traces.frames import takeable
 from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
@@ -55,6 +55,7 @@ from uncertain_cep.traces.readers import (
 from uncertain_cep.traces.readers.json_columns import compile_trees
 from uncertain_cep.traces.readers.rolled_logs import superseded
 from uncertain_cep.traces.standard_input import spooled
+from uncertain_cep.traces.table_formats import FILE_FORMATS
 from uncertain_cep.traces.text_lines import CONTINUATION, LINE, RecordLines, record_blocks
 from uncertain_cep.traces.unpacking import unpacked
 

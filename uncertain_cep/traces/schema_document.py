@@ -84,10 +84,9 @@ class SchemaReader(SchemaValues):
             self.fault("nulls", 'must be a list of texts, such as ["NA", "-"]')
             nulls = []
         file_format = self.text(document, "format", "")
-        if file_format is not None and file_format not in (*FILE_FORMATS, *READERS):
-            self.fault(
-                "format", f"must be one of {', '.join((*FILE_FORMATS, *READERS))}, not {file_format!r}"
-            )
+        if file_format is not None and file_format not in FILE_FORMATS and file_format not in READERS:
+            formats = ", ".join((*FILE_FORMATS, *READERS))
+            self.fault("format", f"must be one of {formats}, or a plug-in, not {file_format!r}")
             file_format = None
         extract = document.get("extract", {})
         presets = [PRESETS[name] for _, name in _pairs(extract) if name in PRESETS]

@@ -20,7 +20,9 @@ from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import parse_duration
 from uncertain_cep.traces.readers import influx
 from uncertain_cep.traces.readers.event_columns import TIMES
+from uncertain_cep.traces.readers.plug_ins import PlugIn, plug_in
 from uncertain_cep.traces.readers.source import Source
+from uncertain_cep.traces.table_formats import FILE_FORMATS
 
 __all__ = ["LOOKED_AT", "READERS", "Reader", "event_blocks", "finest_tick", "read_events", "recognised"]
 
@@ -53,13 +55,39 @@ class Reader:
     """Whether kernels make columns of many records."""
     spans: bool = False
     """Whether ids of begins and ends, ``X:start`` and ``X:end``, tell which belong together."""
+    plug_in: PlugIn | None = None
+    """The reader of another package, in place of the module."""
+
+    def content(self) -> Any:
+        """Return the module or the plug-in, which has ``ATTRIBUTES`` and ``events``."""
+        return self.plug_in or import_module(f"uncertain_cep.traces.readers.{self.module}")
+
+
+class _Readers(dict[str, Reader]):
+    """The formats of this package, and, asked for by name, those of other packages.
+
+    These are neither listed nor recognised: to look for all takes as long as to import this package.
+    """
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or self._plugged(name) is not None
+
+    def __missing__(self, name: str) -> Reader:
+        plugged = self._plugged(name)
+        if plugged is None:
+            raise KeyError(name)
+        return Reader(name, "", plugged.unit, plugged.tick, r"(?!)", plug_in=plugged)
+
+    def _plugged(self, name: object) -> PlugIn | None:
+        is_name = isinstance(name, str) and name not in ("", *FILE_FORMATS)
+        return plug_in(str(name)) if is_name else None
 
 
 _COMMENTS: Final = r"(?>(?:<!--.*?-->\s*)*)"
 _XML: Final = rf"(?:<\?xml[^>]*\?>\s*)?{_COMMENTS}(?:<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>\s*)?{_COMMENTS}<"
 _RUMEN: Final = r'\{\s*"priority"\s*:\s*"\w+"\s*,\s*"jobID"\s*:'
 
-READERS: Final[dict[str, Reader]] = {
+READERS: Final = _Readers({
     "spark-eventlog": Reader(
         "Spark event log", "spark_eventlog", "ms", "1ms",
         r'\{"Event":"(?:org\.apache\.spark\.|SparkListener)',
@@ -107,7 +135,7 @@ READERS: Final[dict[str, Reader]] = {
         "spans of Zipkin as JSON", "zipkin", "us", "1us", r'\[\s*(?:\[\s*)?\{\s*"traceId"\s*:', spans=True
     ),
     "xes": Reader("process log, XES", "xes", "ms", "1ms", _XML + r"log\b[^>]*\bxes\."),
-}  # fmt: skip
+})  # fmt: skip
 """The formats by the names that a caller gives."""
 
 
@@ -153,7 +181,7 @@ def event_blocks(
         Without the file's name.
     """
     reader, schema = READERS[name], _schema(name)
-    module = import_module(f"uncertain_cep.traces.readers.{reader.module}")
+    module = reader.content()
     further_columns = None if columns is None else frozenset(columns).difference(schema.names)
     # What Arrow opens has no lines, and no look ahead.
     buffered: Any = io.BufferedReader(stream, 1 << 20)
@@ -225,10 +253,10 @@ def read_events(
 
 def _schema(name: str) -> pa.Schema:
     """Return the columns of the events of a format."""
-    module = import_module(f"uncertain_cep.traces.readers.{READERS[name].module}")
-    stamp = pa.timestamp(READERS[name].unit)
+    reader = READERS[name]
+    stamp = pa.timestamp(reader.unit)
     times = [field.with_type(stamp) if pa.types.is_int64(field.type) else field for field in TIMES]
-    return pa.schema([*times, *module.ATTRIBUTES])
+    return pa.schema([*times, *reader.content().ATTRIBUTES])
 
 
 def _joined(pieces: Sequence[pa.Array]) -> pa.ChunkedArray:

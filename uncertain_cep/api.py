@@ -149,7 +149,8 @@ def match(
         ``probability_lower`` and ``probability_upper``, which are certain.
         Of rules: the name of the ``rule`` first, then the columns of all of them, null in the rows of a rule
         without them. If a rule suppresses alerts, ``suppressed`` comes last: how many of the group were left
-        out since the one told before. No ``largest_interval``, ``parameters`` and Spark frames with rules.
+        out since the one told before. No ``largest_interval`` and ``parameters`` with rules. A Spark frame
+        is read once for all rules; ``known_until``, and what a stream refuses, such as ORDER BY, are errors.
         For a streaming frame of Spark the column ``kind`` comes first: ``match`` or ``late``. Rows of late
         events have their bounds in ``range_lower`` and ``range_upper``, and in the last two columns,
         ``late_type`` and ``late_id``, what they are; all else is null.
@@ -198,13 +199,7 @@ def match(
         result = _of_rules(frame, query, options, stream)
         return result  # type: ignore[no-any-return]
     if library_of(frame) == "pyspark":
-        if threads is not None:
-            raise OptionError("threads= is for frames in this process: a task of Spark has one thread")
-        if options.limit is not None:
-            raise OptionError(
-                "timeout= and memory_limit= are for frames in this process: Spark computes matches when they "
-                "are used, so set limits there, or use 'uncertain-cep match --time-limit'"
-            )
+        _refuse_limits(options)
         from uncertain_cep.spark.matching import matches_frame
 
         result = matches_frame(frame, query, options, diagnostics=Diagnostics(), stream=stream)
@@ -228,6 +223,17 @@ def match(
     return result  # type: ignore[no-any-return]
 
 
+def _refuse_limits(options: MatchOptions) -> None:
+    """Raise OptionError if an option is of this process, and the frame is one of Spark."""
+    if options.threads is not None:
+        raise OptionError("threads= is for frames in this process: a task of Spark has one thread")
+    if options.limit is not None:
+        raise OptionError(
+            "timeout= and memory_limit= are for frames in this process: Spark computes matches when they "
+            "are used, so set limits there, or use 'uncertain-cep match --time-limit'"
+        )
+
+
 def _like(table: pa.Table, frame: Any, options: MatchOptions) -> Any:
     """Return matches as the kind of frame that was given."""
     if options.limit is not None and library_of(frame) == "pandas":
@@ -239,11 +245,16 @@ def _of_rules(frame: Any, rules: Rules, options: MatchOptions, stream: StreamOpt
     """Return the answers of rules as one frame."""
     from uncertain_cep.rule_sets.rule_matching import answers_of, in_one_table
 
-    if library_of(frame) == "pyspark" or stream.given:
+    if stream.given:
         raise OptionError(
-            "rules are asked of frames in this process: on Spark match them one by one, as in "
-            "{rule.name: uc.match(frame, rule.query) for rule in rules}"
+            "largest_interval=, idle_after= and duplicates= are for a query on a streaming frame: rules on "
+            "events that come bit by bit are for RuleMatcher and 'uncertain-cep stream RULES'"
         )
+    if library_of(frame) == "pyspark":
+        _refuse_limits(options)
+        from uncertain_cep.spark.rule_frames import alerts_frame
+
+        return alerts_frame(frame, rules, options)
     return _like(in_one_table(answers_of(frame, rules, options)), frame, options)
 
 

@@ -136,9 +136,7 @@ def test_the_command_answers_as_python_does(folder: Path) -> None:
     assert printed.stdout.splitlines()[0] == ",".join(f'"{name}"' for name in expected.column_names)
 
 
-@pytest.mark.parametrize(
-    "more", [["--top", "3"], ["--param", "x=1"], ["--engine", "spark"], ["--as", "x"]], ids=str
-)
+@pytest.mark.parametrize("more", [["--top", "3"], ["--param", "x=1"], ["--as", "x"]], ids=str)
 def test_options_of_one_query_are_refused(folder: Path, more: list[str]) -> None:
     result = run(folder, "match", str(folder / "rules"), str(folder / "t.csv"), *more)
     assert result.exit_code == 2

@@ -157,7 +157,6 @@ def match(
     if are_rules(query):
         of_one_query = {
             "--as": types,
-            "--engine spark": engine == "spark" or master,
             "--min-confidence": min_confidence,
             "--top": top,
             "--format": format_name,
@@ -165,7 +164,11 @@ def match(
         }
         if refused := [name for name, value in of_one_query.items() if value]:
             raise OptionError(f"{refused[0]} is for one query, and {query} holds rules: leave it out")
-        alerts_of_rules(*rules_and_traces(query, traces), columns, options, out, overwrite)
+        if engine == "local" and master is not None:
+            raise OptionError("--master is for Spark: leave it out, or use --engine spark")
+        on_spark = engine == "spark" or master is not None
+        place = (master or "local[*]") if on_spark else None
+        alerts_of_rules(*rules_and_traces(query, traces), columns, options, out, overwrite, place)
         return
     queries, traces = told_apart(query, traces)
     chosen, reason = choose_engine(engine, traces, master)

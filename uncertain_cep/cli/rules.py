@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,10 @@ from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from uncertain_cep.plan import MatchOptions
+    from uncertain_cep.rule_sets.named_rules import Rules
 
 __all__ = ["alerts_of_rules", "are_rules", "rules", "rules_and_traces", "shared_by_rules"]
 
@@ -81,30 +85,66 @@ def alerts_of_rules(
     options: MatchOptions,
     out: str | None,
     overwrite: bool,
+    master: str | None = None,
 ) -> None:
-    """Write the alerts of rules on traces, which are read once, as one table."""
+    """Write the alerts of rules on traces, which are read once, as one table; ``master`` is that of Spark."""
     from uncertain_cep.cli.batch_writers import write_table
     from uncertain_cep.plurals import counted
     from uncertain_cep.rule_sets.rule_files import rules as read_rules
-    from uncertain_cep.rule_sets.rule_matching import answers_of, in_one_table
-    from uncertain_cep.traces.reading import load_traces
 
-    without_pandas()
     if not traces:
         raise OptionError("there is no trace: name one or more files behind the rules")
     format_name = table_format(out)
     named = read_rules(sources)
+    if master is None:
+        alerts = _alerts_in_process(named, traces, columns, options)
+    else:
+        alerts = _alerts_on_spark(named, traces, columns, options, master)
+    write_table(alerts, out, format_name, overwrite=overwrite)
+    numbers = Counter(alerts.column("rule").to_pylist())
+    by_rule = ", ".join(f"{name} {numbers[name]:,}" for name in named.names if numbers[name])
+    note(f"{counted(alerts.num_rows, 'alert')} of {counted(len(named), 'rule')}: {by_rule or 'none'}")
+
+
+def _alerts_in_process(
+    named: Rules, traces: tuple[str, ...], columns: TraceOptions, options: MatchOptions
+) -> pa.Table:
+    from uncertain_cep.plurals import counted
+    from uncertain_cep.rule_sets.rule_matching import answers_of, in_one_table
+    from uncertain_cep.traces.reading import load_traces
+
+    without_pandas()
     with working("reading"):
         loaded = load_traces(traces, columns.schema, format=columns.format, tick=columns.tick)
         events = loaded.sound()
         announced_kernels()
     note(f"read {counted(events.num_rows, 'event')}{of_ticks(loaded.tick, loaded.floored)}")
     with working("matching"):
-        answers = answers_of(events, named, options)
-        alerts = in_one_table(answers)
-    write_table(alerts, out, format_name, overwrite=overwrite)
-    by_rule = ", ".join(f"{name} {table.num_rows:,}" for name, table in answers.items() if table.num_rows)
-    note(f"{counted(alerts.num_rows, 'alert')} of {counted(len(named), 'rule')}: {by_rule or 'none'}")
+        return in_one_table(answers_of(events, named, options))
+
+
+def _alerts_on_spark(
+    named: Rules, traces: tuple[str, ...], columns: TraceOptions, options: MatchOptions, master: str
+) -> pa.Table:
+    """Return the alerts, in the order of the rules; this process holds them all."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from uncertain_cep.cli.execution import check_for_spark
+    from uncertain_cep.cli.spark_sessions import session_with_kernels
+
+    check_for_spark(options, master)
+    with session_with_kernels(master) as spark, working("matching on Spark"):
+        from uncertain_cep.spark import worker_errors
+        from uncertain_cep.spark.jobs import stopped_in_time
+        from uncertain_cep.spark.reading import used_of_traces
+        from uncertain_cep.spark.rule_frames import alerts_frame
+
+        with stopped_in_time(spark, options.limit), worker_errors():
+            events = used_of_traces(spark, traces, columns.schema, columns.tick, None, columns.format)
+            alerts: pa.Table = alerts_frame(events, named, options).toArrow()
+    place = pc.index_in(alerts.column("rule"), pa.array(named.names))
+    return alerts.take(pc.sort_indices(place))
 
 
 def shared_by_rules(

@@ -91,6 +91,8 @@ def plans_of(rules: Rules, schema: pa.Schema, options: MatchOptions) -> list[Pla
     OptionError
         With each rule whose suppression cannot be told apart in its result.
     """
+    if options.parameters:
+        raise OptionError("parameters= is for one query: a rule brings the values of its own")
     planned, faults, refusals = [], [], []
     for rule in rules:
         try:
@@ -129,8 +131,6 @@ def answers_of(events: Any, rules: Rules, options: MatchOptions) -> dict[str, pa
     Rules that name the same types share the table of these events, and a thread drops its table before it
     makes the next one: so memory is that of the events, of one of these tables a thread, and of the answers.
     """
-    if options.parameters:
-        raise OptionError("parameters= is for one query: a rule brings the values of its own")
     table = with_all_bounds(event_table(events, options.names), options.names.lower)
     options = replace(options, takes_spans=True)
     with naming_spoiled_rows(table):

@@ -29,7 +29,7 @@ from uncertain_cep.streaming.held_ids import id_pieces
 from uncertain_cep.streaming.stream_layout import CLOSE, HEARTBEAT, StreamLayout
 from uncertain_cep.timeline.domain import TICK_METADATA, with_noted_tick
 
-__all__ = ["CLOCK", "EVENTS", "IDS", "OTHERS", "PIECES", "cut"]
+__all__ = ["CLOCK", "EVENTS", "IDS", "OTHERS", "PIECES", "cut", "gathered", "pieces_of"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -67,12 +67,12 @@ def cut(batches: Iterable[pa.RecordBatch], layout: StreamLayout) -> Iterator[pa.
     """
     news = News()
     has_rows = False
-    for table in _gathered(batches, layout):
+    for table in gathered(batches, layout.schema.append(pa.field("hash", pa.int64()))):
         has_rows = True
         events, hashes, said = _without_heartbeats(table, layout)
         news = news.joined(said)
         if events.num_rows:
-            pieces, latest = _pieces(events, hashes, layout)
+            pieces, latest = pieces_of(events, hashes, layout)
             news = news.joined(News(latest))
             yield from pieces
     if has_rows:
@@ -82,11 +82,11 @@ def cut(batches: Iterable[pa.RecordBatch], layout: StreamLayout) -> Iterator[pa.
         yield pa.RecordBatch.from_pylist(filled, PIECES)
 
 
-def _gathered(batches: Iterable[pa.RecordBatch], layout: StreamLayout) -> Iterator[pa.Table]:
-    """Yield tables of rows that are cut at once, with the hash as last column."""
+def gathered(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Yield tables of rows that are cut at once; the batches have the columns of a schema, by position."""
     held: list[pa.RecordBatch] = []
     rows = 0
-    schema = layout.schema.remove_metadata().append(pa.field("hash", pa.int64()))
+    schema = schema.remove_metadata()
 
     def table() -> pa.Table:
         return pa.Table.from_batches(held).rename_columns(schema.names).cast(schema)
@@ -126,7 +126,7 @@ def _without_heartbeats(table: pa.Table, layout: StreamLayout) -> tuple[pa.Table
     return table.remove_column(place), hashes, news
 
 
-def _pieces(
+def pieces_of(
     table: pa.Table, hashes: Int64, layout: StreamLayout
 ) -> tuple[Iterator[pa.RecordBatch], dict[str, int]]:
     """Return the pieces of events, and the latest `lower` of each type."""

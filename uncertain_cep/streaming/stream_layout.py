@@ -134,6 +134,11 @@ def refuse_what_needs_all(plan: EvaluationPlan) -> None:
         )
 
 
+def usual_length(plan: EvaluationPlan, largest: int) -> int:
+    """Return the usual length of a slice, ticks; ``largest`` is the largest ``upper - lower`` of an event."""
+    return _SLICE_REACHES * (min(plan.window - 1, 2 * MAX_TICK) + largest + 1)
+
+
 @dataclass(frozen=True)
 class StreamLayout:
     """The layout that all parts of the evaluation of a stream share.
@@ -180,8 +185,7 @@ class StreamLayout:
                 'largest_interval="10 s"; what is longer is late'
             )
         largest = _ticks(options.largest_interval, plan.domain, "largest_interval")
-        reach = min(plan.window - 1, 2 * MAX_TICK)
-        length = options.slice_length or max(_SLICE_REACHES * (reach + largest + 1), 1)
+        length = options.slice_length or usual_length(plan, largest)
         if plan.bound.every is not None:
             every = plan.bound.every
             length = -(-length // every) * every

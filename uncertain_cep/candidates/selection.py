@@ -158,8 +158,8 @@ class ScanCache:
     """For each range of rows, whether ids are whole numbers that ascend up to the first one behind it."""
     values: dict[str, Values] = field(default_factory=dict)
     """By name, the values of columns."""
-    rows: dict[str, list[tuple[PlannedComponent, Int64]]] = field(default_factory=dict)
-    """By variable, the rows that a component of this name can take: hashes of predicates take longer."""
+    rows: dict[PlannedComponent, Int64] = field(default_factory=dict)
+    """The rows that components can take. Rules have many components of one name, so they are hashed."""
     gathered: tuple[tuple[Int64, Int64], CandidateRows] | None = None
     """The times of all rows, and rows found with theirs, if these were gathered on the way."""
     ids: dict[tuple[str, ...], Mask] = field(default_factory=dict)
@@ -197,7 +197,7 @@ class ScanCache:
         """
         new: list[PlannedComponent] = []
         for component in components:
-            if self._known(component) is None and component not in new:
+            if component not in self.rows and component not in new:
                 new.append(component)
         if not new and is_sound is None:
             return True
@@ -215,7 +215,7 @@ class ScanCache:
             return False
         whole = CandidateRows.joined(candidates)
         for component, rows in zip(new, whole.rows, strict=True):
-            self.rows.setdefault(component.variable, []).append((component, rows))
+            self.rows[component] = rows
         if bounds is not None:
             self.gathered = (bounds, whole)
         return True
@@ -225,8 +225,7 @@ class ScanCache:
     ) -> list[Int64]:
         """Return of each component what `rows_taken` does."""
         self.look(plan, table, components)
-        rows_by_component = [self._known(component) for component in components]
-        return [rows for rows in rows_by_component if rows is not None]
+        return [self.rows[component] for component in components]
 
     def selected(
         self, lower: Int64, upper: Int64, rows: Sequence[Int64], numbers: Sequence[Int64] | None, count: int
@@ -267,12 +266,6 @@ class ScanCache:
         return CandidateRows.joined(
             list(side_by_side(pieces, [partial(gathered, number) for number in range(pieces)]))
         )
-
-    def _known(self, component: PlannedComponent) -> Int64 | None:
-        for other, rows in self.rows.get(component.variable, ()):
-            if other is component or other == component:
-                return rows
-        return None
 
     def _in_range(
         self,

@@ -44,6 +44,11 @@ CONSTRUCTS: Final[Mapping[str, str]] = {
     "an option with times": """SEQ(A a, B? b, !N n, C c)
         WHERE TIME(b) - TIME(a) <= 4 AND TIME(n) - TIME(a) <= 4""",
     "repetition": "SEQ(A a, B{1,2} b[], C* c[])",
+    "a repeated group": """SEQ(A a, SEQ(B b[], N? n[])+, C c)
+        WHERE TIME(b[i]) - TIME(b[i-1]) <= 4 AND TIME(b[1]) - TIME(a) <= 6""",
+    "a repeated group with negations": "SEQ(A a, SEQ(!N n, OR(B b[], C d[])){1,2}, C c) WHERE b[i].k = n.k",
+    "a repeated group of what is next": """SEQ(A a, SEQ(B b[])*, C c)
+        WHERE skip_till_next_match(a, b[], c) AND b[b.LEN].k = a.k""",
     "many options": f"SEQ(A a, {MANY}, B? b, C c)",
     "gaps": "SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b) AND strict_contiguity(b, c)",
     "gaps with times": "SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b) AND TIME(c) - TIME(a) <= 8",
@@ -141,17 +146,22 @@ FORBIDDEN: Final = ("times of what is forbidden", "existence of what is forbidde
 NEXT: Final = ("times of what is next", "existence of what is next")
 GAPS: Final = ("gaps", "gaps with times")
 SETS: Final = ("times of a set",)
-SEVERAL: Final = ("times of alternatives", "an option", "an option with times", "repetition", "many options")
+GROUPS: Final = (
+    "a repeated group", "a repeated group with negations", "a repeated group of what is next",
+)  # fmt: skip
+SEVERAL: Final = (
+    "times of alternatives", "an option", "an option with times", "repetition", "many options", *GROUPS,
+)  # fmt: skip
 
 Refusals = Mapping[str, tuple[str, ...]]
 
 RUNS: Final[Refusals] = {
-    "support Kleene": LISTS, "support negation": FORBIDDEN, "support event sets": SETS,
+    "support Kleene": LISTS, "support negation": (*FORBIDDEN, GROUPS[1]), "support event sets": SETS,
     "support strategies of single gaps": GAPS,
 }  # fmt: skip
 RUNS_OF_A_STREAM: Final[Refusals] = {
-    **RUNS, "under skip_till_next_match over": NEXT, "alternative patterns": SEVERAL[:1],
-    "optional components": SEVERAL[1:],
+    **RUNS, "under skip_till_next_match over": NEXT, "alternative patterns": (SEVERAL[0], GROUPS[1]),
+    "optional components": SEVERAL[1:5], "repeated groups": (GROUPS[0], GROUPS[2]),
 }  # fmt: skip
 REFUSED: Final[Mapping[str, Refusals]] = {
     "evaluation=any_state": RUNS,

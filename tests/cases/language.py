@@ -27,6 +27,7 @@ from uncertain_cep.testing.model import (
     Pattern,
     Predicate,
     Query,
+    Repeat,
     Seq,
     Strategy,
     Value,
@@ -148,13 +149,21 @@ def entry(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _text(pattern: Pattern) -> str:
+def _text(pattern: Pattern, by_iteration: bool = False) -> str:
     if isinstance(pattern, Component):
+        if by_iteration and not pattern.negated:
+            one = written(replace(pattern, kleene=False, most=None))
+            return f"{one}[]"
         return written(pattern)
     if isinstance(pattern, Option):
-        return f"{_text(pattern.items[0])}?"
+        return f"{_text(pattern.items[0], by_iteration)}?"
+    if isinstance(pattern, Repeat):
+        fewest, largest = pattern.fewest, pattern.largest
+        number = f"{fewest}" if fewest == largest else f"{fewest},{'' if largest is None else largest}"
+        sign = ("*" if not fewest else "+") if largest is None and fewest < 2 else f"{{{number}}}"
+        return f"{_text(pattern.items[0], True)}{sign}"
     name = {Seq: "SEQ", And: "AND", Or: "OR"}[type(pattern)]
-    return f"{name}({', '.join(map(_text, pattern.items))})"
+    return f"{name}({', '.join(_text(item, by_iteration) for item in pattern.items)})"
 
 
 def written(component: Component) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
+from operator import ge
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,6 +21,9 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.equivalence import PartitionKey
 from uncertain_cep.plan.readings import Choice, Readings
 from uncertain_cep.query.branches import Alternative, Branch, order_of
+from uncertain_cep.query.repeated_groups import list_of
+from uncertain_cep.query.syntax import Component, Repeated
+from uncertain_cep.query.syntax import Sequence as Series
 from uncertain_cep.query.walks import components_of
 
 __all__ = ["all_candidates", "possible_readings"]
@@ -85,9 +90,69 @@ def possible_readings(plan: EvaluationPlan, readings: Readings, selection: Selec
     """
     times = _covered(plan, selection)
     window, step = _window(plan, selection), plan.least_step
-    for number, alternative in enumerate(readings.alternatives):
-        for choice in _Walk(alternative, times, window, step).onward((), _Reached([], []), None):
-            yield number, *choice
+    if not readings.groups:
+        for number, alternative in enumerate(readings.alternatives):
+            for choice in _Walk(alternative, times, window, step).onward((), _Reached([], []), None):
+                yield number, *choice
+        return
+    together = _together(plan, selection)
+    # Where a group cannot stand so often, it may be beside the reading.
+    ranges = [
+        range(group.fewest, max(group.fewest, _most_iterations(group, together)) + 1)
+        for group in readings.groups
+    ]
+    impossible: list[Choice] = []
+    for counts in product(*ranges):
+        if any(all(map(ge, counts, fewer)) for fewer in impossible):
+            continue
+        is_possible = False
+        for number, alternative in enumerate(readings.with_counts(counts)):
+            for choice in _Walk(alternative, times, window, step).onward((), _Reached([], []), None):
+                is_possible = True
+                if readings.is_own((*counts, number, *choice)):
+                    yield *counts, number, *choice
+        if not is_possible and any(counts):
+            # Without some iterations of a match the others are in order within the window as well; without
+            # any there may be no event.
+            impossible.append(counts)
+
+
+def _most_iterations(group: Repeated, together: dict[str, int]) -> int:
+    """Return how often a group can stand at most: each time it takes other events.
+
+    ``together`` has for each variable how many of its candidates one match can have at most.
+    """
+    inner = group.items[0]
+    in_a_row = inner.items if isinstance(inner, Series) else ()
+    taken = [part for part in components_of(group) if not part.negated]
+    always = [part for part in in_a_row if isinstance(part, Component) and part.least and not part.negated]
+    in_all = sum(together[part.variable] for part in taken)
+    bounds = [in_all, *(together[part.variable] for part in always)]
+    return min(bounds if group.largest is None else [group.largest, *bounds])
+
+
+def _together(plan: EvaluationPlan, selection: Selection) -> dict[str, int]:
+    """Return how many candidates of each component can be within one window at most."""
+    window = _window(plan, selection)
+    together = {component.variable: 0 for component in plan.components}
+    for j, component in enumerate(plan.components):
+        lower, upper = selection.lower[j], selection.upper[j]
+        numbers = None if selection.partition is None else selection.partition[j]
+        parts = [np.arange(len(lower))] if numbers is None else _by_number(numbers)
+        for part in parts:
+            first, last = np.sort(lower[part]), np.sort(upper[part])
+            # The window that has most begins with the end of one.
+            begun = np.searchsorted(first, last + (window - 1), side="right")
+            ended = np.searchsorted(last, last, side="left")
+            count = int((begun - ended).max(initial=0))
+            together[component.variable] = max(together[component.variable], count)
+    return together
+
+
+def _by_number(numbers: Int64) -> list[Int64]:
+    """Return the places of each of some numbers."""
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
 
 
 def _window(plan: EvaluationPlan, selection: Selection) -> int:
@@ -184,7 +249,7 @@ class _Walk:
             for k, times in enumerate(times_here):
                 earliest_lag = self.step if earlier >> k & 1 else 1 - self.window
                 allowed = restricted(allowed, times, earliest_lag, self.window - 1)
-            times_here.append(restricted(self.times[name], allowed, 0, 0))
+            times_here.append(restricted(self.times[list_of(name)], allowed, 0, 0))
             if not times_here[-1].shape[1]:
                 return None
         return _Reached(reached.first or times_here, times_here)

@@ -116,7 +116,7 @@ def _in_turn(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches of branches, one after the other."""
     for branch, matches in parts:
-        yield from (widened(plan, batch, branch.bound.left_out) for batch in matches())
+        yield from (widened(plan, batch, branch.bound) for batch in matches())
 
 
 def _by_slice(

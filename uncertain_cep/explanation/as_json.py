@@ -48,7 +48,8 @@ def plan_dict(facts: Sequence[PlanFacts]) -> dict[str, Any]:
         ``analyze`` the ``matches`` that each took, their estimated ``ns``, and the least of ``others``),
         ``result``, ``readings`` (the variables
         of the negations of each, if OR leaves a choice of them), ``of_readings`` (how many, where options
-        leave so many that they are not planned beforehand; the dict is of the longest), where events share
+        leave so many that they are not planned beforehand, null where groups are repeated; the dict is of
+        the longest that is looked at), where events share
         clocks ``clocks`` (their
         column ``source``, and ``sequence`` if there is one; with a table which pairs of variables have how
         many ``in_common``, and the ``kernel`` that weighs matches with several events of one) and, with a
@@ -84,7 +85,7 @@ def _part(facts: PlanFacts) -> dict[str, Any]:
         "weighers": weigher_facts(plan, None if facts.chosen is None else facts.chosen.weighed),
         "result": {field.name: str(field.type) for field in plan.output_schema},
     }
-    if facts.readings > 1:
+    if facts.readings != 1:
         described["of_readings"] = facts.readings
     clocks = {"source": plan.clock_names.source, "sequence": plan.clock_names.sequence}
     if named := {part: name for part, name in clocks.items() if name is not None}:

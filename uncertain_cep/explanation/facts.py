@@ -112,8 +112,9 @@ class PlanFacts:
     """The candidates that lie in match windows."""
     chosen: ChosenPlan | None = None
     clocks: ClockFacts | None = None
-    readings: int = 1
-    """How many readings there are of which this is the longest, if they are not planned beforehand."""
+    readings: int | None = 1
+    """How many readings there are of which this is the longest, if they are not planned beforehand; None: as
+    many as events make possible."""
     groups: GroupCounts | None = None
     """With RETURN PROBABILITY, how a run weighed the groups of all branches; of the last branch."""
 

@@ -194,7 +194,10 @@ def _rows(facts: PlanFacts) -> list[Row]:
         ]
         partitions = f"  [{counted(selection.partitions, 'partition')}]"
     rows: list[Row] = [("strategy", plan.query.strategy)]
-    if facts.readings > 1:
+    if facts.readings is None:
+        how = "one for each time that the events let the groups stand; this is one of the longer ones"
+        rows.append(("readings", f"repeated groups: {how}"))
+    elif facts.readings > 1:
         how = "each is planned where the events make it possible; this is the longest"
         rows.append(("readings", f"{facts.readings:,} by what is left out: {how}"))
     for number, (component, count) in enumerate(zip(plan.components, counts, strict=True), 1):

@@ -229,7 +229,10 @@ def _answer(question: Question, named: NamedEvents, count: int) -> WhyNot:
             nearby.append((branch, choice))
             continue
         if (readings := question.plan.open_readings) is not None:
-            countless = counted(readings.count, "reading")
+            count_of_readings = readings.count
+            countless = (
+                "more readings" if count_of_readings is None else counted(count_of_readings, "reading")
+            )
             notes = [f"the pattern has {countless}; only {len(question.branches)} of them were looked at"]
         nearby += [(branch, near) for near in choices_nearby(question, events, branch, named, count)]
     misses = [_miss(question, events, branch, choice) for branch, choice in nearby]

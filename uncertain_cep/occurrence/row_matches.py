@@ -17,6 +17,7 @@ from confidence.flat_lists import starts_of, taken
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.branch_taking import branch_taking
 from uncertain_cep.plan.grouping import row_column
+from uncertain_cep.query.repeated_groups import copy_of, lists_by_iteration
 
 __all__ = ["BranchMatches", "RowMatches"]
 
@@ -118,10 +119,13 @@ class RowMatches:
         if not batch.num_rows:
             return
         columns: dict[str, _Taken] = {}
+        by_iteration = lists_by_iteration(self.plan.query.pattern)
         for component in self.plan.components:
             column = batch.column(row_column(component.variable))
             is_null = np.asarray(column.is_null())
-            if component.kleene:
+            if component.variable in by_iteration:
+                columns |= _in_places(component.variable, column)
+            elif component.kleene:
                 sizes = np.asarray(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
                 rows = np.asarray(pc.list_flatten(column)).astype(np.int64)
                 columns[component.variable] = _Taken(starts_of(sizes), rows, is_null)
@@ -165,19 +169,18 @@ class RowMatches:
 
         None: that of any event of the match.
         """
-        names = [component.variable for component in self.plan.components]
         parts = [np.zeros(0, dtype=np.int64)]
         for columns in self.rows:
-            rows = [columns[name].first for name in (names if variable is None else [variable])]
+            rows = [columns[name].first for name in (columns if variable is None else [variable])]
             parts.append(reduce(lambda one, other: np.where(one < 0, other, one), rows))
         return np.concatenate(parts)
 
     def by_branch(self, is_wanted: NDArray[np.bool_]) -> Iterator[BranchMatches]:
         """Yield the matches where a mask, (k,) bool, is true, those of each OR-free pattern apart."""
-        parts: dict[tuple[int, ...], list[tuple[Int64, dict[str, _Taken]]]] = {}
-        names = [component.variable for component in self.plan.components]
+        parts: dict[tuple[tuple[str, int], ...], list[tuple[Int64, dict[str, _Taken]]]] = {}
         begin = 0
         for columns in self.rows:
+            names = [*columns]
             kinds = np.stack([columns[name].is_there + 2 * columns[name].is_null for name in names])
             numbers = begin + np.arange(kinds.shape[1])
             begin += len(numbers)
@@ -188,10 +191,11 @@ class RowMatches:
                 chosen = np.flatnonzero((which.reshape(-1) == number) & is_wanted[numbers])
                 if len(chosen):
                     taken_rows = {name: columns[name].some(chosen) for name in names}
-                    parts.setdefault(tuple(kind), []).append((numbers[chosen], taken_rows))
-        for kind, parts_of_kind in parts.items():
-            kept = [name for name, one in zip(names, kind, strict=True) if one == _THERE]
-            empty = frozenset(name for name, one in zip(names, kind, strict=True) if one == _EMPTY)
+                    part = tuple((name, one) for name, one in zip(names, kind, strict=True) if one < _NULL)
+                    parts.setdefault(part, []).append((numbers[chosen], taken_rows))
+        for kind_of_part, parts_of_kind in parts.items():
+            kept = [name for name, one in kind_of_part if one == _THERE]
+            empty = frozenset(name for name, one in kind_of_part if one == _EMPTY)
             branch = branch_taking(self.plan, kept, empty)
             assert branch is not None
             yield _joined(branch, parts_of_kind)
@@ -199,7 +203,20 @@ class RowMatches:
 
 _EMPTY: Final = 0
 _THERE: Final = 1
-"""Kinds of variables in a match: an empty list, and one that takes events."""
+_NULL: Final = 2
+"""Kinds of variables in a match: an empty list, one that takes events, and one that is left out."""
+
+
+def _in_places(variable: str, lists: pa.Array) -> dict[str, _Taken]:
+    """Return the rows of each place of a list by iteration, and the variable itself where that is empty."""
+    sizes = np.asarray(pc.fill_null(pc.list_value_length(lists), -1)).astype(np.int64)
+    start = starts_of(np.maximum(sizes, 0))
+    rows = np.append(np.asarray(pc.fill_null(pc.list_flatten(lists), -1)).astype(np.int64), -1)
+    places = {variable: _Taken(np.zeros(len(sizes) + 1, dtype=np.int64), rows[:0], sizes != 0)}
+    for number in range(1, int(sizes.max(initial=0)) + 1):
+        taken_rows = np.where(sizes >= number, rows[np.minimum(start[:-1] + number - 1, len(rows) - 1)], -1)
+        places[copy_of(variable, number)] = _Taken(None, taken_rows, taken_rows < 0)
+    return places
 
 
 def _joined(plan: EvaluationPlan, parts: list[tuple[Int64, dict[str, _Taken]]]) -> BranchMatches:

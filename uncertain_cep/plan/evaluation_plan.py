@@ -29,7 +29,7 @@ from uncertain_cep.query import Query
 from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, ReadingTerm
 from uncertain_cep.query.time_conditions import TimeCondition
-from uncertain_cep.query.typed import Aggregated, Apply, TypedExpression
+from uncertain_cep.query.typed import Aggregated, Apply, TypedExpression, columns_in
 from uncertain_cep.timeline.domain import Names, TimeDomain
 
 __all__ = ["EvaluationPlan"]
@@ -219,6 +219,8 @@ class EvaluationPlan(ResultRows):
         """
         if self.order is not None or self.branches or self.bound.times or self.lasting:
             return False
+        if self.query.strategy == "skip_till_next_match" and any(map(_is_of_last, self.joined)):
+            return False
         skips = self.query.strategy in ("skip_till_any_match", "skip_till_next_match")
         return skips and not self.negations and not any(component.kleene for component in self.components)
 
@@ -376,6 +378,11 @@ class EvaluationPlan(ResultRows):
         by, every, days = self.bound.by, self.bound.every, self.bound.days
         bound = replace(branch.bound, query=self.query, by=by, every=every, days=days)
         return replace(branch, bound=bound, output_schema=self.output_schema, counted=branch)
+
+
+def _is_of_last(predicate: TypedExpression) -> bool:
+    """Return whether a predicate waits for the last iteration of a repeated group."""
+    return any(column.index == "last" for column in columns_in(predicate))
 
 
 def _is_between(variable: str, times: Sequence[TimeCondition]) -> bool:

@@ -43,6 +43,7 @@ from uncertain_cep.query.fewest_events import fewest_events
 from uncertain_cep.query.next_as_any import next_as_any
 from uncertain_cep.query.parameters import kinds_of
 from uncertain_cep.query.parser import read_query
+from uncertain_cep.query.repeated_groups import has_repeated_groups
 from uncertain_cep.query.syntax import (
     Component,
     Conjunction,
@@ -149,11 +150,13 @@ def _plan_of(
 ) -> EvaluationPlan:
     """Plan the evaluation of a bound query for matches."""
     pattern = bound.pattern
-    is_open = has_countless_readings(pattern)
-    alternatives = alternatives_of(pattern) if is_open or isinstance(pattern, Sequence) else ()
+    repeats = has_repeated_groups(pattern)
+    is_open = repeats or has_countless_readings(pattern)
+    has_alternatives = not repeats and (is_open or isinstance(pattern, Sequence))
+    alternatives = alternatives_of(pattern) if has_alternatives else ()
     readings = Readings(bound, alternatives, schema, _without_limit(options), frozenset(), not is_open)
     branches = tuple(map(readings.of, readings.covering)) if is_open else bound.branches()
-    if len(branches) == 1:
+    if len(branches) == 1 and not repeats:
         return _with_controls(_ordered(_planned(branches[0], schema, domain, options), options))
     if options.gives_tree:
         raise OptionError(
@@ -165,7 +168,7 @@ def _plan_of(
     keys_of_branches = [partition_keys(branch).keys for branch in branches]
     shared = [key.name for key in keys_of_branches[0] if key.name is not None]
     shared = [name for name in shared if all(name in [key.name for key in keys] for keys in keys_of_branches)]
-    if is_open and not all(_has_known_keys(alternative.items) for alternative in alternatives):
+    if repeats or (is_open and not all(_has_known_keys(alternative.items) for alternative in alternatives)):
         shared = [name for name in shared if name in bound.equivalences]
     parts = [_branch_plan(branch, schema, domain, options, shared) for branch in branches]
     negated = sum(component.negated for component in bound.components)
@@ -190,7 +193,7 @@ def _plan_of(
         plan,
         branches=tuple(controlled),
         required_columns=tuple(needed),
-        readings=replace(readings, keys=frozenset(shared)) if alternatives else None,
+        readings=replace(readings, keys=frozenset(shared)) if alternatives or repeats else None,
     )
 
 
@@ -578,6 +581,8 @@ def beyond_plain(query: Query) -> str | None:
         return "event sets, AND(...)"
     if any(isinstance(pattern, Disjunction) for pattern in patterns_in(query.pattern)):
         return "alternative patterns, OR(...)"
+    if has_repeated_groups(query.pattern):
+        return "repeated groups"
     if has_options(query.pattern):
         return "optional components"
     if query.gap_strategies:

@@ -123,6 +123,8 @@ class BoundQuery:
     """Whether it is a branch of a pattern with optional components."""
     keys: tuple[GroupKey, ...] = ()
     """The names of ``RETURN PROBABILITY BY``."""
+    places: tuple[tuple[str, tuple[str | None, ...]], ...] = ()
+    """Of a reading, the columns of lists by iteration, each with those of its places; None: left out."""
 
     @property
     def buckets(self) -> Buckets | None:
@@ -314,7 +316,7 @@ def _counted(leaf: Expression) -> Expression:
 
 def _bounds(component: Component) -> Iterator[TypedExpression]:
     """Yield the conditions on the number of events of a repeated component."""
-    if not component.kleene:
+    if not component.kleene or component.by_iteration:
         return
     if component.most is not None:
         before = Aggregated(component.variable, "", "int", function="count", span="before")

@@ -8,9 +8,20 @@ from itertools import chain, product
 from math import prod
 from typing import Final, Literal
 
-from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Option, Pattern, Position
+from uncertain_cep.query.repeated_groups import has_repeated_groups, list_of, with_few_iterations
+from uncertain_cep.query.syntax import (
+    Component,
+    Conjunction,
+    Disjunction,
+    Iteration,
+    LeftOut,
+    Option,
+    Pattern,
+    Position,
+    Repeated,
+)
 from uncertain_cep.query.syntax import Sequence as Series
-from uncertain_cep.query.walks import components_of, has_options
+from uncertain_cep.query.walks import components_of, has_options, patterns_in
 
 __all__ = [
     "MOST_BRANCHES",
@@ -127,10 +138,17 @@ def expansions(pattern: Pattern) -> Iterator[Pattern]:
         yield _nothing(pattern)
         yield from filter(_takes_event, expansions(pattern.items[0]))
         return
+    if isinstance(pattern, LeftOut):
+        yield _nothing(pattern)
+        return
+    if isinstance(pattern, Iteration):
+        yield from filter(_takes_event, expansions(pattern.items[0]))
+        return
     if isinstance(pattern, Disjunction):
         for item in pattern.items:
             yield from expansions(item)
         return
+    assert not isinstance(pattern, Repeated)
     for choice in product(*(list(expansions(item)) for item in pattern.items)):
         yield _joined(pattern, [choice[k] for k in _needed(choice)])
 
@@ -154,7 +172,7 @@ def _joined(pattern: Series | Conjunction, choice: Sequence[Pattern]) -> Pattern
     return alone
 
 
-def _nothing(option: Component | Option) -> Series:
+def _nothing(option: Component | Option | LeftOut) -> Series:
     """Return the empty pattern in place of what is optional and left out."""
     return Series((), option.position)
 
@@ -179,8 +197,8 @@ def _counted(pattern: Pattern) -> tuple[int, int]:
         return (0, 1) if pattern.negated else (1, 0 if pattern.least else 1)
     counts = [_counted(item) for item in pattern.items]
     without = 1
-    if isinstance(pattern, Option):
-        return counts[0][0], 1
+    if isinstance(pattern, Option | Iteration):
+        return counts[0][0], int(isinstance(pattern, Option))
     if isinstance(pattern, Disjunction):
         for _, terms in counts:
             without *= 1 + terms
@@ -201,13 +219,28 @@ def branches_of(pattern: Pattern) -> tuple[Branch, ...]:
             return (taken,)
         empty = frozenset([pattern.variable] if pattern.kleene else ())
         return Branch(_nothing(pattern), (ReadingTerm(1, frozenset(), True),), empty), taken
-    if isinstance(pattern, Option):
-        lists = (part.variable for part in components_of(pattern) if part.kleene)
-        empty_branch = Branch(_nothing(pattern), (ReadingTerm(1, frozenset(), True),), frozenset(lists))
-        return empty_branch, *filter(_takes, branches_of(pattern.items[0]))
+    if isinstance(pattern, Option | LeftOut):
+        empty_branch = Branch(_nothing(pattern), (ReadingTerm(1, frozenset(), True),), _lists_of(pattern))
+        return empty_branch, *(
+            branch for item in pattern.items for branch in branches_of(item) if _takes(branch)
+        )
+    if isinstance(pattern, Iteration):
+        return tuple(filter(_takes, branches_of(pattern.items[0])))
     if isinstance(pattern, Disjunction):
         return _merged(chain.from_iterable(map(branches_of, pattern.items)), pattern.position)
+    assert not isinstance(pattern, Repeated)
     return tuple(_joined_branch(pattern, choice) for choice in product(*map(branches_of, pattern.items)))
+
+
+def _lists_of(pattern: Pattern) -> frozenset[str]:
+    """Return the variables of lists that are empty where a pattern is left out."""
+    lists = {part.variable for part in components_of(pattern) if part.kleene}
+    for node in patterns_in(pattern):
+        if isinstance(node, LeftOut):
+            lists.update(node.lists)
+        elif isinstance(node, Iteration):
+            lists.update(list_of(part.variable) for part in components_of(node) if not part.negated)
+    return frozenset(lists)
 
 
 def _joined_branch(pattern: Series | Conjunction, choice: Sequence[Branch]) -> Branch:
@@ -287,6 +320,9 @@ def _rows_of(pattern: Pattern) -> Iterator[tuple[Items, tuple[Span, ...]]]:
                 taking += [(len(items) + first, len(items) + end) for first, end in spans]
                 items += inner
             yield items, tuple(taking)
+    elif isinstance(pattern, Iteration):
+        for inner, spans in _rows_of(pattern.items[0]):
+            yield inner, ((0, len(inner)), *spans)
     elif _is_small(pattern) or not isinstance(pattern, Disjunction):
         yield (branches_of(pattern),), ()
     else:
@@ -303,6 +339,8 @@ def _count_of_alternatives(pattern: Pattern) -> int:
     """Return how many alternatives there are, without making them; 0 if there are none."""
     if _is_small(pattern):
         return 1
+    if isinstance(pattern, Repeated):
+        return _count_of_alternatives(pattern.items[0])
     if not isinstance(pattern, Series | Disjunction):
         return 0
     counts = [_count_of_alternatives(item) for item in pattern.items]
@@ -313,11 +351,12 @@ def _count_of_alternatives(pattern: Pattern) -> int:
 
 def _without_events(pattern: Pattern) -> tuple[Branch, ...]:
     """Return the branches that take no event."""
-    if isinstance(pattern, Component | Option):
+    if isinstance(pattern, Component | Option | LeftOut | Iteration):
         return tuple(branch for branch in branches_of(pattern) if not _takes(branch))
     inner = map(_without_events, pattern.items)
     if isinstance(pattern, Disjunction):
         return _merged(chain.from_iterable(inner), pattern.position)
+    assert not isinstance(pattern, Repeated)
     return tuple(_joined_branch(pattern, choice) for choice in product(*inner))
 
 
@@ -346,7 +385,14 @@ def covering_choices(alternative: Alternative) -> list[tuple[int, ...]]:
 
 
 def some_expansions(pattern: Pattern) -> Iterator[Pattern]:
-    """Yield the expansions of a pattern; of one with countless readings those of :func:`covering_choices`."""
+    """Yield the expansions of a pattern; of one with countless readings those of :func:`covering_choices`.
+
+    Repeated groups stand once, or not at all where they need not.
+    """
+    if has_repeated_groups(pattern):
+        for each in with_few_iterations(pattern, upto=1):
+            yield from some_expansions(each)
+        return
     if not has_countless_readings(pattern):
         yield from expansions(pattern)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, Literal
 
@@ -150,12 +150,13 @@ class _Builder(ExpressionBuilder):
             self._refuse("AND(...) takes no ?: write SEQ(AND(...))?, or OR(...)?", group.position)
         return syntax.Option((group,), group.position)
 
-    def group_repeated(self, children: list[Any]) -> syntax.Pattern:
-        self._refuse(
-            "a group is not repeated yet: write it as often as it can stand, each with variables of its own, "
-            "and ? behind those that may be missing, such as SEQ(A a, SEQ(B b1, C c1), SEQ(B b2, C c2)?)",
-            children[0].position,
-        )
+    def group_repeated(self, children: list[Any]) -> syntax.Repeated:
+        group, times = children
+        if isinstance(group, syntax.Conjunction):
+            self._refuse("AND(...) is not repeated: write SEQ(AND(...))+ or the like", group.position)
+        if isinstance(times, Token):
+            times = (1 if times.type == "PLUS" else 0), None
+        return syntax.Repeated((group,), group.position, *times)
 
     def negated_group(self, children: list[Any]) -> syntax.Pattern:
         self._refuse(
@@ -169,6 +170,12 @@ class _Builder(ExpressionBuilder):
 
     def optional(self, children: list[Any]) -> syntax.Component:
         return self.component(children, least=0)
+
+    def listed_component(self, children: list[Any]) -> syntax.Component:
+        return replace(self.component(children, kleene=True), by_iteration=True)
+
+    def listed_optional(self, children: list[Any]) -> syntax.Component:
+        return replace(self.optional(children), kleene=True, by_iteration=True)
 
     def repeated(self, children: list[Any]) -> syntax.Component:
         times = children[-2]

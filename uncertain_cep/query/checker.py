@@ -21,6 +21,8 @@ from uncertain_cep.query.branches import (
 from uncertain_cep.query.counted_set import counted_faults, counted_set, with_plus
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.group_clause import probability_faults
+from uncertain_cep.query.group_faults import group_faults
+from uncertain_cep.query.repeated_groups import has_repeated_groups
 from uncertain_cep.query.span_relations import length_ends
 from uncertain_cep.query.spelling import nearest
 from uncertain_cep.query.syntax import (
@@ -69,6 +71,7 @@ def check(query: Query) -> None:
     components = {component.variable: component for component in components_of(query.pattern)}
     faults = [
         *_pattern_faults(query.pattern),
+        *group_faults(query, MOST_COMPONENTS),
         *_set_faults(query),
         *_index_faults(query),
         *_strategy_faults(query),
@@ -175,7 +178,8 @@ def _repeated_in_sets(pattern: Pattern) -> Iterator[Fault]:
             if options:
                 yield _fault("a group with ? stands in SEQ(...), not in AND(...)", options[0].position)
             for component in components_of(item):
-                if component.least != 1 or (component.kleene and component.most is not None):
+                is_counted = component.kleene and component.most is not None and not component.by_iteration
+                if component.least != 1 or is_counted:
                     message = (
                         f"{component.variable} stands in AND(...), where ?, * and {{}} are not defined: "
                         "write it as one event, or with +; SEQ(AND(A{n,} a[]), B b) counts events for "
@@ -268,6 +272,13 @@ def _gap_faults(query: Query) -> Iterator[Fault]:
     seen: set[tuple[str, str]] = set()
     for strategy in query.gap_strategies:
         shown = strategy.text
+        if has_repeated_groups(query.pattern):
+            message = (
+                f"{shown}: gaps beside repeated groups cannot be named, as iterations have neighbours of "
+                "their own; a strategy of all gaps lists all variables"
+            )
+            yield _fault(message, strategy.position)
+            return
         if not is_linear(query.pattern):
             message = (
                 f"{shown}: only a SEQ(...) of components has gaps that can be named; which events of a set "

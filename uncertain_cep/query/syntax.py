@@ -33,6 +33,8 @@ __all__ = [
     "Having",
     "Index",
     "Instant",
+    "Iteration",
+    "LeftOut",
     "ListedVariable",
     "Literal",
     "OpenClause",
@@ -42,6 +44,7 @@ __all__ = [
     "Pattern",
     "Position",
     "Query",
+    "Repeated",
     "ReturnItem",
     "SelectionStrategy",
     "Sequence",
@@ -53,6 +56,7 @@ __all__ = [
     "duration_of",
     "expressions_in",
     "spoken_in",
+    "times_in_words",
 ]
 
 SHOWN_TEXT: Final = 70
@@ -249,16 +253,24 @@ class Component:
     least: int = 1
     most: int | None = 1
     needs: frozenset[str] = frozenset()
+    by_iteration: bool = False
+    """Whether it stands in a repeated group: its list has one place for each time that the group stands."""
 
     @property
     def times(self) -> str:
         """How many events it takes, in words; empty for one."""
-        least, most = self.least, self.most
         if not self.kleene:
-            return "" if least else "none or one"
-        if most is None:
-            return {0: "none or more", 1: "one or more"}.get(least, f"{least} or more")
-        return f"{least}" if least == most else f"{least} to {most}"
+            return "" if self.least else "none or one"
+        if self.by_iteration:
+            return "one an iteration" if self.least else "none or one an iteration"
+        return times_in_words(self.least, self.most)
+
+
+def times_in_words(fewest: int, largest: int | None) -> str:
+    """Return how often something stands, from ``fewest`` to ``largest`` times (None: any number)."""
+    if largest is None:
+        return {0: "none or more", 1: "one or more"}.get(fewest, f"{fewest} or more")
+    return f"{fewest}" if fewest == largest else f"{fewest} to {largest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +303,28 @@ class Option(_Compound):
     __slots__ = ()
 
 
-Pattern = Component | Sequence | Conjunction | Disjunction | Option
+@dataclass(frozen=True, slots=True)
+class Repeated(_Compound):
+    """``SEQ(...)+``, ``OR(...){1,3}``, ...: the one item so often in a row, each time with an event."""
+
+    fewest: int = 1
+    largest: int | None = None
+
+
+class Iteration(_Compound):
+    """One of the times that a repeated group stands in a reading: the one item, with an event at least."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut(_Compound):
+    """A repeated group in a reading where it does not stand: without items, and its lists are empty."""
+
+    lists: tuple[str, ...] = ()
+
+
+Pattern = Component | Sequence | Conjunction | Disjunction | Option | Repeated | Iteration | LeftOut
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from uncertain_cep.query.syntax import (
     Option,
     Pattern,
     Position,
+    Repeated,
     Sequence,
     Time,
 )
@@ -118,6 +119,12 @@ def _ends(
     if isinstance(pattern, Conjunction):
         refuse(
             "UNTIL needs one event at each end of what it stands behind, and AND(...) has no order", position
+        )
+    if isinstance(pattern, Repeated):
+        refuse(
+            "UNTIL needs one event at each end of what it stands behind, and a repeated group has one an "
+            "iteration: let a component stand at that end",
+            position,
         )
     ends: list[Component] = []
     parts = [_ends(item, which, position, refuse) for item in pattern.items]

@@ -18,6 +18,7 @@ from uncertain_cep.query.syntax import (
     Option,
     Pattern,
     Query,
+    Repeated,
     Unary,
     Variable,
     children_of,
@@ -113,9 +114,9 @@ def components_of(pattern: Pattern) -> Iterator[Component]:
 
 
 def has_options(pattern: Pattern) -> bool:
-    """Return whether a component or a group of a pattern may be left out."""
+    """Return whether a component or a group of a pattern may be left out, or a group is repeated."""
     return any(
-        isinstance(node, Option) or (isinstance(node, Component) and not node.least)
+        isinstance(node, Option | Repeated) or (isinstance(node, Component) and not node.least)
         for node in patterns_in(pattern)
     )
 

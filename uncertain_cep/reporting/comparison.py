@@ -56,7 +56,7 @@ def keys_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> list[Ke
     places = {component.variable: j for j, component in enumerate(plan.components)}
     keys: list[Key] = [()] * matches.num_rows
     for batch in matched_events(plan, table, matches):
-        component = np.array([places[name] for name in batch.variables])[batch.component]
+        component = np.array([places[name] for name in batch.columns])[batch.component]
         pairs = list(zip(component.tolist(), batch.row.tolist(), strict=True))
         bounds = [*batch.begins.tolist(), len(pairs)]
         for begin, end in pairwise(bounds):

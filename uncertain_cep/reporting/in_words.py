@@ -8,7 +8,16 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query
 from uncertain_cep.query.expression_text import format_expression
-from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Duration, Option, Pattern
+from uncertain_cep.query.syntax import (
+    Component,
+    Conjunction,
+    Disjunction,
+    Duration,
+    Option,
+    Pattern,
+    Repeated,
+    times_in_words,
+)
 from uncertain_cep.timeline.durations import format_duration
 
 __all__ = ["length_of", "title_of", "words_of", "words_of_groups"]
@@ -93,6 +102,8 @@ def _pattern(pattern: Pattern) -> str:
     parts = [_pattern(item) for item in pattern.items]
     if isinstance(pattern, Option):
         return f"perhaps ({parts[0]})"
+    if isinstance(pattern, Repeated):
+        return f"{times_in_words(pattern.fewest, pattern.largest)} times ({parts[0]})"
     if len(parts) == 1:
         return parts[0]
     if isinstance(pattern, Conjunction):

@@ -16,6 +16,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.expressions.codes import codes_of, nulls_as_key, paired
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.branch_taking import branch_taking
+from uncertain_cep.query.repeated_groups import copy_of, list_of, lists_by_iteration, number_of
 
 __all__ = [
     "OWN_COLUMNS",
@@ -43,7 +44,7 @@ class MatchedEvents:
     component: Int64
     """(m,) int64. The component that it is taken for, ascending within a match."""
     position: Int64
-    """(m,) int64. Its place in the list of a Kleene component, from 1; 1 for a single component."""
+    """(m,) int64. Its place in the list of its variable, from 1; 1 for a single component."""
     row: Int64
     """(m,) int64. Of the table of events."""
 
@@ -51,6 +52,11 @@ class MatchedEvents:
     def variables(self) -> tuple[str, ...]:
         """The variable of each component."""
         return tuple(component.variable for component in self.plan.components)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column of the matches that holds the event of each component."""
+        return tuple(map(list_of, self.variables))
 
     @property
     def begins(self) -> Int64:
@@ -92,9 +98,8 @@ def matched_events(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> 
     O((events + events of matches) log events).
     """
     check_columns_of(plan, matches.column_names)
-    present = {
-        component.variable: _is_there(matches.column(component.variable)) for component in plan.components
-    }
+    matches, variables = _in_places(plan, matches)
+    present = {variable: _is_there(matches.column(variable)) for variable in variables}
     left = np.ones(matches.num_rows, dtype=np.bool_)
     for branch in _branches(plan, present):
         own = {component.variable for component in branch.components}
@@ -108,6 +113,34 @@ def matched_events(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> 
             f"the events in row {int(np.flatnonzero(left)[0])} of the matches fit no branch of the pattern: "
             "give what match returned for this query"
         )
+
+
+def _in_places(plan: EvaluationPlan, matches: pa.Table) -> tuple[pa.Table, list[str]]:
+    """Return matches with a column for each iteration of repeated groups, and the variables of all events."""
+    by_iteration = lists_by_iteration(plan.query.pattern)
+    variables: list[str] = []
+    for name in (component.variable for component in plan.components):
+        lists = matches.column(name)
+        if name not in by_iteration:
+            variables.append(name)
+            continue
+        if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
+            raise OptionError(
+                f"column {name} of the matches is of type {lists.type}: it must hold lists of ids"
+            )
+        sizes = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
+        copies = [part.variable for part in plan.or_free[0].components if list_of(part.variable) == name]
+        # Without any match they are those of the first branch.
+        count = int(sizes.max()) if len(sizes) else max(map(number_of, copies), default=0)
+        for number in range(1, count + 1):
+            place = pc.list_element(
+                pc.if_else(pa.array(sizes >= number), lists, None).drop_null(), number - 1
+            )
+            rows = np.cumsum(sizes >= number) - 1
+            ids = place.take(pa.array(rows, mask=sizes < number))
+            matches = matches.append_column(copy_of(name, number), ids)
+            variables.append(copy_of(name, number))
+    return matches, variables
 
 
 def _branches(plan: EvaluationPlan, present: Mapping[str, Mask]) -> Iterator[EvaluationPlan]:
@@ -142,6 +175,8 @@ def _of_branch(
     seen: dict[str, Mask] = {}
     for j, component in enumerate(branch.components):
         match, position, ids = _flattened(chosen, component.variable, component.kleene)
+        if place_in_list := number_of(component.variable):
+            position = np.full_like(position, place_in_list)
         rows = rows_taken(branch, table, component, seen)
         here = table.column(branch.names.id).take(pa.array(rows))
         codes = _coded(here, ids, component.variable)
@@ -211,7 +246,7 @@ def events_table(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> pa
     variables: list[pa.Array] = []
     for found in matched_events(plan, table, matches):
         parts.append(np.stack((found.match, found.component, found.position, found.row)))
-        names = pa.array(found.variables, pa.string())
+        names = pa.array(found.columns, pa.string())
         variables.append(names.take(pa.array(found.component)))
     match, component, position, row = np.concatenate(parts, axis=1)
     order = np.lexsort((position, component, match)) if len(parts) > 1 else np.arange(len(match))

@@ -77,7 +77,7 @@ def part_begins(ticks: Int64, parts: Int64 | int, number: Int64) -> Int64:
 def plain_pictures(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> Pictures:
     """Return how matches are drawn without saying when their events happened, and what could spoil them."""
     parts = [
-        (np.stack((each.match, each.component, each.position, each.row)), each.variables)
+        (np.stack((each.match, each.component, each.position, each.row)), each.columns)
         for each in matched_events(plan, table, matches)
     ]
     variables = [names[j] for columns, names in parts for j in columns[1].tolist()]
@@ -112,7 +112,7 @@ def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts:
         sizes = np.minimum(ticks, parts)
         begins = np.cumsum(sizes) - sizes
         share = np.zeros(int(sizes.sum()))
-        names = found.variables
+        names = found.columns
         variables += [names[j] for j in found.component.tolist()]
         columns.append(
             (found.match, found.component, found.position, found.row, events.lower, events.upper, sizes)

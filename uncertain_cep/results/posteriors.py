@@ -85,7 +85,7 @@ def _as_table(
     """Return laws as the columns of the result, ordered by match, component and position."""
     found, events, laws = zip(*parts, strict=True)
     variables = pa.concat_arrays(
-        [pa.array(part.variables, pa.string()).take(pa.array(part.component)) for part in found]
+        [pa.array(part.columns, pa.string()).take(pa.array(part.component)) for part in found]
     )
     match, component, position, row = (
         np.concatenate([getattr(part, name) for part in found])

@@ -19,6 +19,7 @@ from uncertain_cep.expressions.whole_numbers import BEYOND_INT64, with_checks
 from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.series import aggregated, event_rows
 from uncertain_cep.plan import COMPRESSED_COLUMNS, EvaluationPlan
+from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.typed import Aggregated, Column, TypedExpression
 from uncertain_cep.timeline.domain import as_array
 
@@ -227,24 +228,42 @@ def _bare(plan: EvaluationPlan, chunk: MatchBatch, confidence: NDArray[np.float6
     return columns if confidence is None else [*columns, as_array(confidence)]
 
 
-def widened(
-    plan: EvaluationPlan, batch: pa.RecordBatch, left_out: frozenset[str] = frozenset()
-) -> pa.RecordBatch:
+def widened(plan: EvaluationPlan, batch: pa.RecordBatch, reading: BoundQuery) -> pa.RecordBatch:
     """Return the matches of one branch with the columns of the whole query: null where it has none.
 
-    The lists of variables that are ``left_out`` are empty.
+    The lists of variables that are left out are empty; those by iteration have a place for each.
     """
     schema = plan.batch_schema
     names = batch.schema.names
-    empty = left_out | {item.name for item in plan.bound.returns if item.variable in left_out}
+    empty = reading.left_out | {item.name for item in plan.bound.returns if item.variable in reading.left_out}
+    places = dict(reading.places)
 
-    def absent(field: pa.Field) -> pa.Array:
+    def column(field: pa.Field) -> pa.Array:
+        if field.name in places:
+            copies = [None if name is None else batch.column(name) for name in places[field.name]]
+            return _side_by_side(copies, batch.num_rows, field.type)
+        if field.name in names:
+            return batch.column(field.name)
         if field.name not in empty:
             return pa.nulls(batch.num_rows, field.type)
-        offsets = pa.array(np.zeros(batch.num_rows + 1, dtype=np.int32))
-        return pa.ListArray.from_arrays(offsets, pa.array([], field.type.value_type), type=field.type)
+        return _lists(
+            np.zeros(batch.num_rows + 1, dtype=np.int64), pa.array([], field.type.value_type), field.type
+        )
 
-    columns = [batch.column(field.name) if field.name in names else absent(field) for field in schema]
+    columns = list(map(column, schema))
     if plan.widens:
         schema = pa.schema([field.with_type(one.type) for field, one in zip(schema, columns, strict=True)])
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _side_by_side(copies: list[pa.Array | None], size: int, dtype: pa.DataType) -> pa.Array:
+    """Return lists of one value of each of some columns; null where there is no column."""
+    length = len(copies)
+    values = [pa.nulls(size, dtype.value_type) if copy is None else copy for copy in copies]
+    order = np.arange(size * length).reshape(length, size).T.reshape(-1)
+    checkpoint(16 * len(order))
+    return _lists(np.arange(size + 1) * length, pa.concat_arrays(values).take(pa.array(order)), dtype)
+
+
+def _lists(starts: NDArray[np.int64], values: pa.Array, dtype: pa.DataType) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), values, type=dtype)

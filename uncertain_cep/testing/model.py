@@ -182,7 +182,19 @@ class Option:
     items: tuple[Pattern]
 
 
-Pattern = Component | Seq | And | Or | Option
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """``SEQ(...){fewest,largest}`` or ``OR(...)``: the one item so often in a row, each time with an event.
+
+    Its variables are Kleene ones, with one place an iteration.
+    """
+
+    items: tuple[Pattern]
+    fewest: int = 1
+    largest: int | None = None
+
+
+Pattern = Component | Seq | And | Or | Option | Repeat
 
 
 def one(types: str, variable: str) -> Component:
@@ -250,6 +262,8 @@ class Predicate:
 
     mentions: tuple[Mention, ...]
     test: Callable[..., bool | None]
+    waits: frozenset[str] = frozenset()
+    """The variables of a repeated group that it speaks of as a whole: no take of one of them can fail it."""
 
     def variables(self) -> frozenset[str]:
         """Return the variables it mentions."""
@@ -306,8 +320,9 @@ class Query:
         return self.agree + self.chained
 
 
-Entry = Identifier | tuple[Identifier, ...] | None
-"""An event id; a Kleene variable's ids in order; None for a variable of another OR branch."""
+Entry = Identifier | tuple[Identifier | None, ...] | None
+"""An event id; a Kleene variable's ids in order, None in an iteration without it; None for a variable of
+another OR branch."""
 
 Signature = tuple[tuple[str, Entry], ...]
 Key = tuple[tuple[Value, ...], Signature]

@@ -6,17 +6,25 @@ predicates, and which others are forbidden in which gap, is the same in every wo
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations, pairwise, permutations, product
 from typing import Literal
 
-from uncertain_cep.testing.model import And, Component, Event, Option, Or, Pattern, Predicate, Query, Seq
-
-NOTHING = Event("", -1, 0, 0, None, defaultdict(lambda: None))
-"""The element of a number that a Kleene variable does not have: all its attributes are null."""
+from uncertain_cep.testing.group_copies import NOTHING, copied, written_out
+from uncertain_cep.testing.model import (
+    And,
+    Component,
+    Event,
+    Option,
+    Or,
+    Pattern,
+    Predicate,
+    Query,
+    Repeat,
+    Seq,
+)
 
 Bound = Event | tuple[Event, ...]
 Binding = Mapping[str, Bound]
@@ -77,19 +85,30 @@ def positives(pattern: Pattern) -> tuple[Component, ...]:
     return tuple(component for component in components(pattern) if not component.negated)
 
 
-def expansions(pattern: Pattern) -> list[Pattern]:
-    """Return the OR-free patterns whose disjunction the pattern is, SEQ in SEQ and AND in AND flattened."""
+def expansions(pattern: Pattern, largest: int = 1) -> list[Pattern]:
+    """Return the OR-free patterns whose disjunction the pattern is, SEQ in SEQ and AND in AND flattened.
+
+    Repeated groups stand ``largest`` times at most: as often as there are events.
+    """
     if isinstance(pattern, Component):
         # Left out, it is nothing in a row.
         return [pattern] if pattern.least else [Seq(()), replace(pattern, least=1)]
     if isinstance(pattern, Option):
         # One that takes no event is left out.
-        return [Seq(()), *(expansion for expansion in expansions(pattern.items[0]) if positives(expansion))]
+        inner = expansions(pattern.items[0], largest)
+        return [Seq(()), *(expansion for expansion in inner if positives(expansion))]
     if isinstance(pattern, Or):
-        return [expansion for item in pattern.items for expansion in expansions(item)]
+        return [expansion for item in pattern.items for expansion in expansions(item, largest)]
+    if isinstance(pattern, Repeat):
+        last = largest if pattern.largest is None else min(pattern.largest, largest)
+        return [
+            expansion
+            for count in range(pattern.fewest, last + 1)
+            for expansion in _iterations(pattern.items[0], count)
+        ]
     kind = type(pattern)
     expanded = []
-    for choice in product(*(expansions(item) for item in pattern.items)):
+    for choice in product(*(expansions(item, largest) for item in pattern.items)):
         items: list[Pattern] = []
         for item in choice:
             items.extend(item.items if isinstance(item, kind) else [item])
@@ -97,11 +116,24 @@ def expansions(pattern: Pattern) -> list[Pattern]:
     return list(expanded)
 
 
+def _iterations(pattern: Pattern, count: int) -> Iterator[Pattern]:
+    """Yield the expansions of a group that stands so often, each time with an event."""
+    each = [[one for one in expansions(copied(pattern, k)) if positives(one)] for k in range(count)]
+    for choice in product(*each):
+        items: list[Pattern] = []
+        for item in choice:
+            items.extend(item.items if isinstance(item, Seq) else [item])
+        yield Seq(tuple(items))
+
+
 def optional_lists(pattern: Pattern, optional: bool = False) -> frozenset[str]:
     """Return the lists that are empty where they, or the group around them, are left out."""
     if isinstance(pattern, Component):
         is_list = pattern.kleene and (optional or not pattern.least)
         return frozenset([pattern.variable] if is_list else ())
+    if isinstance(pattern, Repeat):
+        empty = optional or not pattern.fewest
+        return frozenset(part.variable for part in components(pattern) if empty and not part.negated)
     if isinstance(pattern, Or):
         return frozenset()
     return frozenset[str]().union(
@@ -283,14 +315,21 @@ def candidates(query: Query, events: Sequence[Event], *, in_order: bool = False)
     if len(identities) < len(events):
         raise ValueError("an id is used twice in a partition")
     has_options = any(
-        isinstance(item, Option) or (isinstance(item, Component) and not item.least)
+        isinstance(item, Option | Repeat) or (isinstance(item, Component) and not item.least)
         for item in _inner(query.pattern)
     )
-    for pattern in expansions(query.pattern):
+    whole = query
+    for pattern in expansions(query.pattern, len(events)):
         if has_options and not positives(pattern):
             continue
+        listed = [component.variable for component in components(pattern)]
+        query = replace(
+            whole,
+            where=tuple(written_out(whole.where, whole.pattern, listed)),
+            times=tuple(written_out(whole.times, whole.pattern, listed)),
+        )
         check(pattern, query)
-        names = {component.variable for component in components(pattern)}
+        names = {*listed}
         predicates = [predicate for predicate in query.where if predicate.variables() <= names]
         for binding in _bindings(pattern, query, predicates, events, in_order):
             gaps = tuple(_gaps(pattern, query, predicates, binding, events))
@@ -449,6 +488,8 @@ def _asked_of_next(
     name = component.variable
     for predicate in predicates:
         if name not in predicate.variables() or not predicate.variables() <= bound.keys():
+            continue
+        if name in predicate.waits:
             continue
         if component.kleene:
             indices = predicate.indices(name)

@@ -14,11 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise, permutations, product
 
+from uncertain_cep.testing.group_copies import lengths_in, place
 from uncertain_cep.testing.model import (
     Clock,
     Component,
     Entry,
     Event,
+    Identifier,
     Key,
     Law,
     Match,
@@ -184,13 +186,20 @@ def range_in(candidate: Candidate, window: int, world: World) -> tuple[int, int]
 def key_of(candidate: Candidate, query: Query) -> Key:
     """Return the partition and the signature: all positive variables of the whole pattern, in its order."""
     signature: list[tuple[str, Entry]] = []
+    lengths = lengths_in(query.pattern, [part.variable for part in components(candidate.pattern)])
     for component in components(query.pattern):
         if component.negated:
+            continue
+        if length := lengths.get(component.variable, 0):
+            taken = [candidate.binding.get(place(component.variable, k)) for k in range(length)]
+            ids = tuple(event.id if isinstance(event, Event) else None for event in taken)
+            signature.append((component.variable, ids))
             continue
         bound = candidate.binding.get(component.variable)
         if bound is None:
             # The list of an option that is left out is empty; beside OR it may be of another branch.
-            empty = component.kleene and not component.least and isinstance(query.pattern, Seq)
+            is_own = component.kleene and component.variable not in lengths
+            empty = is_own and not component.least and isinstance(query.pattern, Seq)
             empty = empty or component.variable in optional_lists(query.pattern)
             signature.append((component.variable, () if empty else None))
         elif isinstance(bound, Event):
@@ -235,9 +244,13 @@ def sort_key(signature: Signature) -> tuple[tuple[object, ...], ...]:
     Integers as numbers, text by code point, lists element by element, nulls last.
     """
     return tuple(
-        (1,) if entry is None else (0, *(entry if isinstance(entry, tuple) else (entry,)))
+        (1,) if entry is None else (0, *map(_element_key, entry if isinstance(entry, tuple) else (entry,)))
         for _, entry in signature
     )
+
+
+def _element_key(element: Identifier | None) -> tuple[object, ...]:
+    return (1,) if element is None else (0, element)
 
 
 def answer_literally(query: Query, events: Sequence[Event]) -> list[Match]:

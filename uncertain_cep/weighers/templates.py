@@ -126,7 +126,7 @@ class TimeTemplates:
             if variable not in found.variables or not found.variables <= known:
                 continue
             elements = found.elements(variable)
-            if variable in self._kleene and ("last" in elements or (elements == {"first"} and number > 0)):
+            if "last" in elements or (elements == {"first"} and number > 0):
                 continue
             asked.append(k)
         return self._remembered(counts, None, asked, sum(counts[: component + 1]) - 1, variable)

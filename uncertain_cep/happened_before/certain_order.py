@@ -96,6 +96,8 @@ class CertainOrder:
 
         Those of one clock overlap by it, and so they do by their bounds: one offset moves both.
         """
+        if not self.has_clocks:
+            return self.by_bounds.pairs()
         x, y = (
             np.concatenate(rows) for rows in zip(self._across_clocks(), self.by_clock.pairs(), strict=True)
         )

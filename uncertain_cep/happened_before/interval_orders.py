@@ -75,6 +75,9 @@ class IntervalOrder:
     def _places_up_to(self, bound: Int64) -> Int64:
         """Return the place behind the last row of each sorted row's group with a ``low`` up to ``bound``."""
         first, end = self._ends
+        if not first.any():
+            # Of one group the lower bounds are in order themselves.
+            return np.searchsorted(self.low[self.sorted_rows], bound, side="right")
         scale, rank = np.unique(self.low[self.sorted_rows], return_inverse=True)
         group = first * (len(scale) + 1)
         lows = group + rank.reshape(-1) + 1

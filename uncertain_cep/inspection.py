@@ -16,6 +16,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.files.atomic_output import written_aside
 from uncertain_cep.files.special_files import check_written_here
 from uncertain_cep.plan import COMPRESSED_COLUMNS, MatchOptions, make_plan
+from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.query import Query, parse, query_of, values_of
 from uncertain_cep.query.returned_times import query_without_times
@@ -89,7 +90,7 @@ def events_of(
     [{'match': 0, 'variable': 'a', 'id': 7, 'cpu': 90}, {'match': 0, 'variable': 'b', 'id': 8, 'cpu': 20}]
     """
     # Which events matches have does not depend on clocks.
-    options = MatchOptions(names=Names.of(names), tick=tick, sources=False)
+    options = MatchOptions(names=Names.of(names), tick=tick, sources=False, takes_spans=True)
     parsed = query_without_times(query, values_of(parameters))
     frame: Any = events
     result: Any
@@ -100,7 +101,7 @@ def events_of(
         return result  # type: ignore[no-any-return]
     table = event_table(frame, options.names)
     with naming_spoiled_rows(table):
-        plan = make_plan(parsed, table.schema, options)
+        plan = make_plan(parsed, schema_with_all_bounds(table.schema, options.names.lower), options)
     result = like(events_table(plan, table, as_arrow(matches)), frame)
     return result  # type: ignore[no-any-return]
 

@@ -17,6 +17,7 @@ from uncertain_cep.api import explain
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import MatchOptions, make_plan
+from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import Query, values_of
 from uncertain_cep.query.returned_times import query_without_times
 from uncertain_cep.reporting.charts import (
@@ -34,7 +35,7 @@ from uncertain_cep.reporting.charts import (
 )
 from uncertain_cep.reporting.match_lanes import PARTS, lanes_of_match
 from uncertain_cep.results.match_times import first_times_by_bucket
-from uncertain_cep.results.pictures import pictures_of
+from uncertain_cep.results.pictures import pictures_of, plain_pictures
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import as_arrow, event_table, library_of
@@ -78,7 +79,9 @@ def timeline(
         For each match a lane for each event, with its variable, type and id, and its interval as a bar. The
         shade says when it happened, given that the match did; the box behind the bars is the tight time
         range. Events that could come between and would spoil the match, for what a negation or the strategy
-        forbids, are in another colour. A legend says so.
+        forbids, are in another colour. A legend says so. Where events last, a bar reaches from the first
+        begin of one to its last end, and is full where it lasts in every world; bars of moments have no shade
+        then, and what could spoil the match is not shown.
 
     Raises
     ------
@@ -99,12 +102,15 @@ def timeline(
     if "pyspark" in (library_of(matches), library_of(events)):
         raise OptionError("timeline draws frames in this process: collect some matches and their events")
     model = Names.of(names)
-    table = event_table(events, model)
+    table = with_all_bounds(event_table(events, model), model.lower)
     parsed = query_without_times(query, values_of(parameters))
-    bound = make_plan(parsed, table.schema, MatchOptions(names=model, tick=tick, sources=sources))
+    options = MatchOptions(names=model, tick=tick, sources=sources, takes_spans=True)
+    bound = make_plan(parsed, table.schema, options)
     chosen = as_arrow(matches).slice(0, most)
     _check_columns(chosen, "range_lower", "range_upper")
-    pictures = pictures_of(bound, table, chosen, PARTS)
+    pictures = (
+        plain_pictures(bound, table, chosen) if bound.lasting else pictures_of(bound, table, chosen, PARTS)
+    )
     drawn = [lanes_of_match(altair, bound, table, chosen, pictures, n) for n in range(chosen.num_rows)]
     return altair.vconcat(*drawn)  # type: ignore[no-any-return]
 

@@ -56,6 +56,30 @@ def test_a_time_line_has_the_events_their_law_and_what_could_come_between() -> N
     assert len(values(chart)) == 6
 
 
+def test_a_time_line_has_bars_of_events_that_last() -> None:
+    """A bar is full from the last begin to the first end."""
+    spans = pa.table(
+        {
+            "type": ["T", "U", "P"], "id": [1, 2, 3], "lower": [0, 0, 3], "upper": [6, 6, 4],
+            "begin_lower": [0, 0, None], "begin_upper": [2, 5, None], "end_lower": [4, 2, None],
+            "end_upper": [6, 6, None],
+        }
+    )  # fmt: skip
+    query = "PATTERN AND(T t, U u, P p) WHERE t CONTAINS p AND u OVERLAPS p WITHIN 20"
+    matches = uc.match(spans, query)
+    _, bars, shades = values(uc.plot.timeline(matches, spans, query))
+    assert [(bar["lane"], bar["begin"], bar["end"]) for bar in bars] == [
+        ("t: T 1", 0, 7), ("u: U 2", 0, 7), ("p: P 3", 3, 5),
+    ]  # fmt: skip
+    assert [(shade["lane"], shade["begin"], shade["end"]) for shade in shades] == [("t: T 1", 2, 5)]
+    columns = ["match", "variable", "id", "begin_upper"]
+    assert uc.events_of(matches, spans, query).select(columns).to_pylist() == [
+        {"match": 0, "variable": "t", "id": 1, "begin_upper": 2},
+        {"match": 0, "variable": "u", "id": 2, "begin_upper": 5},
+        {"match": 0, "variable": "p", "id": 3, "begin_upper": None},
+    ]
+
+
 @pytest.mark.parametrize(("spread", "shown"), [(3, "certain"), (6, "probability >99.9%")])
 def test_a_time_line_says_certain_of_what_is(spread: int, shown: str) -> None:
     pmf = [3 / 7, 2 / 7, 2 / 7] if spread == 3 else [1 / 3, 1 / 3, 1 / 6, 1 / 6 - 1e-5, 0.0, 1e-5]

@@ -50,12 +50,11 @@ def certain_rows(joined: pa.Table) -> list[tuple[int | None, ...]]:
 def test_the_partner_is_that_of_an_asof_join(
     left: list[tuple[int, str]], right: list[tuple[int, str]], sign: str
 ) -> None:
-    tables = [spans([(tick, 0, key) for tick, key in side]) for side in (left, right)]
-    joined = uc.join_asof(
-        *tables, by="key", direction="backward" if ">" in sign else "forward", allow_exact_matches="=" in sign
-    )
+    events, partners = (spans([(tick, 0, key) for tick, key in side]) for side in (left, right))
+    direction = "backward" if ">" in sign else "forward"
+    joined = uc.join_asof(events, partners, "key", direction, allow_exact_matches="=" in sign)
     text = f"SELECT l.id, r.id FROM l ASOF LEFT JOIN r ON l.key = r.key AND l.lower {sign} r.lower"
-    assert certain_rows(joined) == rows_of_duckdb(*tables, text)
+    assert certain_rows(joined) == rows_of_duckdb(events, partners, text)
 
 
 @given(

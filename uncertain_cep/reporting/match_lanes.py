@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.reporting.charts import AMBER, FAINT, PALE, TEAL, WIDTH, inline, span_of
+from uncertain_cep.reporting.nearby import bounds_of_spans
 from uncertain_cep.results.display import percent
 from uncertain_cep.results.pictures import Pictures
 
@@ -19,6 +20,7 @@ Row = dict[str, Any]
 
 EVENT: Final = "when an event can have happened"
 LIKELY_TIME: Final = "the fuller, the likelier, given the match"
+LASTING: Final = "when an event lasts in every world"
 RANGE: Final = "the match can only have happened here"
 SPOILER: Final = "could come between and spoil the match"
 
@@ -63,6 +65,10 @@ def lanes_of_match(
             {**bar, "begin": begin, "end": end, "probability": value, "density": depth}
             for (begin, end), value, depth in zip(pairwise(edges), share, density, strict=True)
         ]
+        shades += [
+            {**bar, "begin": shown(begin), "end": shown(end + 1), "probability": 1.0, "density": 1.0}
+            for begin, end in _certain_ticks(bound, table.slice(row, 1))
+        ]
     spoiling = pictures.spoiling[pictures.spoiled == n].tolist()
     bars += [event(row, "in between", SPOILER) for row in spoiling]
     low, high = (domain.ticks(matches.column(f"range_{side}"))[n] for side in ("lower", "upper"))
@@ -71,18 +77,25 @@ def lanes_of_match(
     if "confidence" in matches.column_names:
         sure = percent(matches.column("confidence")[n].as_py())
         title += f", {sure}" if sure == "certain" else f", probability {sure}"
-    layers = _layers(altair, kind, bars, shades, box, spoils=len(pictures.spoiling) > 0)
+    meanings = [EVENT, LASTING if bound.lasting else LIKELY_TIME, RANGE]
+    meanings += [SPOILER] if len(pictures.spoiling) else []
+    layers = _layers(altair, kind, bars, shades, box, meanings)
     return layers.properties(width=WIDTH, title=title)
 
 
+def _certain_ticks(bound: EvaluationPlan, event: pa.Table) -> list[tuple[int, int]]:
+    """Return the ticks from the last begin to the first end of an event, if it lasts and has such."""
+    ends = [ends for ends in bounds_of_spans(bound, event) if ends is not None]
+    return [(begin, end) for _, begin, end, _ in ends if begin <= end]
+
+
 def _layers(
-    altair: Any, kind: str, bars: list[Row], shades: list[Row], box: list[Row], *, spoils: bool
+    altair: Any, kind: str, bars: list[Row], shades: list[Row], box: list[Row], meanings: list[str]
 ) -> Any:
     """Return the box of a match, above it the bars of events, and above these their shades."""
     begin, end = span_of(altair, kind, [*bars, *box])
     order = list(dict.fromkeys(bar["lane"] for bar in bars))
     lanes = altair.Y("lane:N", title=None, sort=order, axis=altair.Axis(labelLimit=LABELS))
-    meanings = [EVENT, LIKELY_TIME, RANGE, *([SPOILER] if spoils else [])]
     colours = altair.Scale(domain=meanings, range=[FAINT, TEAL, PALE, AMBER][: len(meanings)])
     legend = altair.Legend(
         orient="bottom", columns=2, labelLimit=WIDTH // 2, symbolStrokeColor=TEAL, symbolOpacity=1

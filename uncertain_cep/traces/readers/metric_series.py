@@ -3,10 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any, Final, NamedTuple
 
-__all__ = ["finite", "labelled", "shortest_step"]
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.traces.readers.event_columns import batch_of, wanted_names
+
+__all__ = [
+    "NO_STEP",
+    "SERIES_ATTRIBUTES",
+    "Series",
+    "finite",
+    "labelled",
+    "series_batch",
+    "shortest_step",
+]
+
+SERIES_ATTRIBUTES: Final = pa.schema([("value", pa.float64()), ("step_ms", pa.int64())])
+"""The attributes of samples, besides their labels."""
+
+NO_STEP: Final = np.iinfo(np.int64).max
+"""The step of a sample that has none."""
+
+
+class Series(NamedTuple):
+    """A series: its name, its labels, and both as one text."""
+
+    name: str
+    labels: Mapping[str, str]
+    text: str
 
 
 def shortest_step(stamps: Iterable[int]) -> int | None:
@@ -26,3 +55,48 @@ def labelled(name: str, labels: Mapping[str, str]) -> str:
     """Return the name of a series with its labels."""
     inside = ",".join(f"{label}={value}" for label, value in sorted(labels.items()))
     return f"{name}{{{inside}}}" if inside else name
+
+
+def series_batch(
+    further: Collection[str] | None,
+    series: Sequence[Series],
+    numbers: Any,
+    values: Any,
+    times: Any,
+    steps: Any,
+) -> pa.RecordBatch:
+    """Return samples as events: each tells of the step up to its stamp, or of the stamp if it has none.
+
+    Parameters
+    ----------
+    further : collection of str or None
+        The labels that are of use; None: all.
+    series : sequence of Series
+    numbers : (n,) int64
+        The place of each sample's series.
+    values : (n,) float64
+        Those that are not finite become null.
+    times, steps : (n,) int64
+        Milliseconds since 1970, and of a step, or `NO_STEP`.
+    """
+    distinct, codes = np.unique(numbers, return_inverse=True)
+    present = [series[number] for number in distinct.tolist()]
+    rows = pa.array(codes)
+
+    def column(texts: Sequence[str | None]) -> pa.Array:
+        return pa.array(texts, pa.string()).take(rows)
+
+    names = wanted_names({label for one in present for label in one.labels}, further)
+    has_step = steps != NO_STEP
+    columns = [
+        column([one.name for one in present]),
+        pc.binary_join_element_wise(
+            column([one.text for one in present]), pa.array(times).cast(pa.string()), ":"
+        ),
+        times - np.where(has_step, steps, 1) + 1,
+        times,
+        pa.array(values, mask=~np.isfinite(values)),
+        pa.array(steps, mask=~has_step),
+    ]
+    labels = {name: column([one.labels.get(name) for one in present]) for name in names}
+    return batch_of(SERIES_ATTRIBUTES, columns, labels)

@@ -189,7 +189,7 @@ class _Steps:
         self._step = np.zeros(0, np.int64)
         self._value = np.zeros(0)
         self._first = np.zeros(0, np.int64)
-        """The stamp of the first sample; -1: it was given a step, -2: there is none yet."""
+        """The stamp of the first sample; -1: it has been returned, -2: there is none yet."""
 
     def follow(self, series: Any, values: Any, times: Any) -> tuple[Any, ...]:
         """Return the samples that have a step, behind those before: series, values, times and steps, (k,).
@@ -215,15 +215,15 @@ class _Steps:
         self._value[ids[is_new]] = values[order][begins][is_new]
         pending = np.flatnonzero((self._first[of] >= 0) & (step != NO_STEP))
         released = pending[np.unique(segment[pending], return_index=True)[1]]
-        given = np.flatnonzero(~waits)
-        place = np.concatenate([2 * order[released], 2 * order[given] + 1])
+        later = np.flatnonzero(~waits)
+        place = np.concatenate([2 * order[released], 2 * order[later] + 1])
         rows = np.argsort(place, kind="stable")
         sorted_values = values[order]
         result = (
-            np.concatenate([of[released], of[given]])[rows],
-            np.concatenate([self._value[of[released]], sorted_values[given]])[rows],
-            np.concatenate([self._first[of[released]], at[given]])[rows],
-            np.concatenate([step[released], step[given]])[rows],
+            np.concatenate([of[released], of[later]])[rows],
+            np.concatenate([self._value[of[released]], sorted_values[later]])[rows],
+            np.concatenate([self._first[of[released]], at[later]])[rows],
+            np.concatenate([step[released], step[later]])[rows],
         )
         self._first[of[released]] = -1
         ends = np.append(begins[1:], len(of)) - 1

@@ -40,6 +40,7 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "How do I ...": (
         "howto",
+        "cookbook",
         "recipes",
         "traces",
         "stamps",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cli.conftest import Invoke, invoke
 from uncertain_cep.traces import declared_columns as module
+from uncertain_cep.traces import unpacking
 from uncertain_cep.traces.declared_columns import DeclaredColumns, table_without_directives
 
 __all__ = ["invoke"]
@@ -167,3 +169,29 @@ def test_a_tick_divides_all_lengths(tmp_path: Path, invoke: Invoke) -> None:
     trace.write_text("ts,load\n1717151400.123456,0.5\n1717151401.223456,\n1717151402.323456,0.2\n")
     assert invoke("init", trace, "-o", tmp_path).exit_code == 0
     assert uc.read_traces(trace, tmp_path / "schema.toml").num_rows == 3
+
+
+def test_the_beginning_of_a_file_is_read_once_until_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Path] = []
+    plain = unpacking.unpacked
+
+    def counted(path: Path, **options: Any) -> Any:
+        opened.append(path)
+        return plain(path, **options)
+
+    monkeypatch.setattr(unpacking, "unpacked", counted)
+    path = tmp_path / "conn"
+    for kind in ("x", "y"):
+        path.write_text(f"#fields\t{kind}\tb\n1\t2\n")
+        # A file that was changed just now may change again.
+        for changed, times in ((None, 2), (1_700_000_000 + ord(kind), 1)):
+            if changed is not None:
+                os.utime(path, (changed, changed))
+            opened.clear()
+            for _ in range(2):
+                declared = module.declared_columns(path)
+                assert declared is not None
+                assert declared.names == (kind, "b")
+            assert len(opened) == times

@@ -13,7 +13,7 @@ import uncertain_cep as uc
 from tests.traces.files import put, schema_of
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.files.atomic_output import written_aside
-from uncertain_cep.traces import file_kinds
+from uncertain_cep.traces import file_kinds, unpacking
 
 ROWS: Final = [
     {"at": f"2026-01-05T08:00:0{second}Z", "kind": "A", "in": {"x": second}} for second in range(3)
@@ -51,7 +51,8 @@ def test_what_is_no_log_of_json_lines(tmp_path: Path, monkeypatch: pytest.Monkey
         with pytest.warns(uc.UncertainCepWarning, match="fits"):
             assert uc.read_traces(path, schema_of(tmp_path, extract + SCHEMA)).num_rows == 1
     # Only so much is looked at, and of the last line what is there.
-    monkeypatch.setattr(file_kinds, "LOOKED_AT", 100)
+    monkeypatch.setattr(file_kinds, "FIRST_BYTES", 100)
+    monkeypatch.setattr(unpacking, "FIRST_BYTES", 100)
     path = put(tmp_path / "c.log", lines())
     assert uc.read_traces(path, schema_of(tmp_path, SCHEMA)).num_rows == 3
     with pytest.raises(TraceError, match="row 4"):

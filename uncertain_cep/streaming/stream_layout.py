@@ -125,7 +125,8 @@ def refuse_what_needs_all(plan: EvaluationPlan) -> None:
     refuse_open_groups(plan)
     if plan.bound.days is not None:
         raise OptionError(
-            "EVERY of days of a time zone does not support streams yet: count by hours, or in UTC"
+            "EVERY of days of a time zone does not support streams of Spark: their slices are of one "
+            "length, and such days are not; count by hours, or in UTC, or take uc.IncrementalMatcher"
         )
     if plan.counts and plan.bound.every is None:
         raise OptionError(

@@ -15,11 +15,10 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from uncertain_cep.errors import TraceError, ignoring
-from uncertain_cep.traces.unpacking import unpacked
+from uncertain_cep.traces.unpacking import first_bytes
 
 __all__ = ["DeclaredColumns", "declared_columns", "table_without_directives"]
 
-_LOOKED_AT: Final = 1 << 14
 _PIECE: Final = 1 << 20
 _FIELDS: Final = re.compile(rb"(?m)^#(?:fields\t|Fields:[ \t]*)([^\r\n]*)", re.IGNORECASE)
 _DIRECTIVE: Final = re.compile(rb"(?m)^#[^\n]*(?:\n|\Z)")
@@ -40,8 +39,7 @@ class DeclaredColumns(NamedTuple):
 def declared_columns(path: Path, encoding: str | None = None) -> DeclaredColumns | None:
     """Return the columns that a log names; None if it names none, or cannot be read."""
     with ignoring(OSError, ValueError, EOFError, TraceError, pa.ArrowException):
-        with unpacked(path, encoding=encoding) as stream:
-            begin: bytes = bytes(stream.read(_LOOKED_AT)).removeprefix(codecs.BOM_UTF8)
+        begin = first_bytes(path, encoding).removeprefix(codecs.BOM_UTF8)
         fields = _FIELDS.search(begin) if begin.startswith(b"#") else None
         names = () if fields is None else tuple(fields[1].decode().split())
         if len(names) < 2 or len({*names}) < len(names):

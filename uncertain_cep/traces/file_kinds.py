@@ -15,10 +15,9 @@ import pyarrow.compute as pc
 from uncertain_cep.errors import ignoring
 from uncertain_cep.traces.declared_columns import DeclaredColumns, declared_columns
 from uncertain_cep.traces.file_options import FileOptions
-from uncertain_cep.traces.readers import LOOKED_AT
 from uncertain_cep.traces.table_formats import SUFFIXES
 from uncertain_cep.traces.text_lines import LINE
-from uncertain_cep.traces.unpacking import COMPRESSIONS, unpacked
+from uncertain_cep.traces.unpacking import COMPRESSIONS, FIRST_BYTES, first_bytes
 
 __all__ = ["columns_declared", "content_kind", "delimiter_in", "format_of", "kind_of", "stem_suffix"]
 
@@ -85,8 +84,7 @@ def content_kind(path: Path) -> str | None:
     if _holds_json(path, _DEFAULT):
         return "json"
     with ignoring(OSError, ValueError, EOFError, pa.ArrowException):
-        with unpacked(path) as stream:
-            begin: bytes = stream.read(LOOKED_AT)
+        begin = first_bytes(path)
         if begin.startswith(b"PAR1"):
             return "parquet"
         text = begin.decode("utf-8-sig", "ignore")
@@ -114,12 +112,11 @@ def _holds_json(path: Path, options: FileOptions) -> bool:
     """Tell whether a text begins with lines of which each is a JSON object."""
     # What cannot be read is met again.
     with ignoring(OSError, ValueError, EOFError, pa.ArrowException):
-        with unpacked(path, encoding=options.encoding) as stream:
-            begin: bytes = stream.read(LOOKED_AT).removeprefix(codecs.BOM_UTF8)
+        begin = first_bytes(path, options.encoding).removeprefix(codecs.BOM_UTF8)
         if not begin.startswith(b"{"):
             return False
         lines = begin.split(b"\n")
-        if len(lines) > 1 and len(begin) >= LOOKED_AT:
+        if len(lines) > 1 and len(begin) >= FIRST_BYTES:
             lines.pop()
         values = [json.loads(line) for line in lines if line.strip()]
         expressions = [pattern for column, pattern in options.extract if column == LINE]

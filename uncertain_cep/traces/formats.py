@@ -45,7 +45,6 @@ from uncertain_cep.traces.json_files import first_names, json_table, read_json
 from uncertain_cep.traces.message_templates import template_columns, with_templates
 from uncertain_cep.traces.nested import exploded, leaf_names, roots_of, with_fields
 from uncertain_cep.traces.readers import (
-    LOOKED_AT,
     READERS,
     event_blocks,
     finest_tick,
@@ -57,7 +56,7 @@ from uncertain_cep.traces.readers.rolled_logs import superseded
 from uncertain_cep.traces.standard_input import spooled
 from uncertain_cep.traces.table_formats import FILE_FORMATS
 from uncertain_cep.traces.text_lines import CONTINUATION, LINE, RecordLines, record_blocks
-from uncertain_cep.traces.unpacking import unpacked
+from uncertain_cep.traces.unpacking import first_bytes, unpacked
 
 __all__ = [
     "COLUMN_TYPES",
@@ -203,8 +202,8 @@ def _recognised(path: Path, *, with_schema: bool) -> str | None:
     if format_of(path) not in (None, "json") or (with_schema and format_of(path) is not None):
         return None
     # What cannot be read is met again.
-    with ignoring(OSError, ValueError, pa.ArrowException), unpacked(path) as stream:
-        return recognised(stream.read(LOOKED_AT))
+    with ignoring(OSError, ValueError, pa.ArrowException):
+        return recognised(first_bytes(path))
     return None
 
 

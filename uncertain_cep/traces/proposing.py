@@ -35,14 +35,14 @@ from uncertain_cep.traces.offset_tables import offset_table
 from uncertain_cep.traces.program_presets import PRESETS
 from uncertain_cep.traces.proposed_events import FINEST, ProposedEvents, events_of_group
 from uncertain_cep.traces.proposed_types import ProposedTypes, with_types_of_messages
-from uncertain_cep.traces.readers import LOOKED_AT, READERS, recognised
+from uncertain_cep.traces.readers import READERS, recognised
 from uncertain_cep.traces.sizes import unpacked_bytes
 from uncertain_cep.traces.stamp_columns import StampColumn
 from uncertain_cep.traces.standard_input import is_spooled, spooled
 from uncertain_cep.traces.text_lines import LINE
 from uncertain_cep.traces.text_options import with_text_options
 from uncertain_cep.traces.toml_texts import listed, literal, quoted
-from uncertain_cep.traces.unpacking import unpacked
+from uncertain_cep.traces.unpacking import first_bytes
 
 __all__ = ["ProposedEvents", "ProposedSchema", "propose"]
 
@@ -193,8 +193,7 @@ _LASTING: Final = (
 def _reader_of(path: Path) -> str | None:
     """Return the format that a file begins as."""
     try:
-        with unpacked(path) as stream:
-            return recognised(stream.read(LOOKED_AT))
+        return recognised(first_bytes(path))
     except MemoryError:
         raise
     except (TraceError, OSError, pa.ArrowException):

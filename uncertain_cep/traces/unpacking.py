@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import io
 import lzma
+import time
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +15,18 @@ import pyarrow as pa
 from uncertain_cep.errors import TraceError, ignoring
 from uncertain_cep.traces.packed_blocks import LZ4_MAGIC, Lz4Blocks, SnappyBlocks
 
-__all__ = ["COMPACTED", "COMPRESSIONS", "compression_of", "has_wide_letters", "unpacked"]
+__all__ = [
+    "COMPACTED",
+    "COMPRESSIONS",
+    "FIRST_BYTES",
+    "compression_of",
+    "first_bytes",
+    "has_wide_letters",
+    "unpacked",
+]
+
+FIRST_BYTES: Final = 1 << 14
+"""Bytes at the beginning of a file that tell its format."""
 
 _PIECE: Final = 1 << 20
 
@@ -28,6 +41,9 @@ COMPACTED: Final = ".compact"
 
 MOST_TIMES: Final = 500
 """How many times as long as the file its text may be, once it is longer than ``ALWAYS``."""
+
+_SETTLED: Final = 10**9
+"""Nanoseconds after which a change of a file is told by its stamp."""
 
 ALWAYS: Final = 2**30
 """Bytes that any file may unpack to."""
@@ -64,6 +80,25 @@ def unpacked(
     for _ in range(skip_rows):
         text.readline()
     return text
+
+
+def first_bytes(path: Path, encoding: str | None = None) -> bytes:
+    """Return the first bytes of a file, unpacked; it is opened once for all that ask, until it changes."""
+    state = path.stat()
+    if time.time_ns() - state.st_mtime_ns < _SETTLED:
+        # It may change again within a tick of the clock of the file system.
+        return _read_first(path, encoding)
+    return _first_bytes(path, encoding, state.st_ino, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _first_bytes(path: Path, encoding: str | None, *_: int) -> bytes:
+    return _read_first(path, encoding)
+
+
+def _read_first(path: Path, encoding: str | None) -> bytes:
+    with unpacked(path, encoding=encoding) as stream:
+        return bytes(stream.read(FIRST_BYTES))
 
 
 def has_wide_letters(path: Path) -> bool:

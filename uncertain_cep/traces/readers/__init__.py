@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from uncertain_cep.traces.readers.registry import (
-    LOOKED_AT,
     READERS,
     Reader,
     event_blocks,
@@ -12,4 +11,4 @@ from uncertain_cep.traces.readers.registry import (
     recognised,
 )
 
-__all__ = ["LOOKED_AT", "READERS", "Reader", "event_blocks", "finest_tick", "read_events", "recognised"]
+__all__ = ["READERS", "Reader", "event_blocks", "finest_tick", "read_events", "recognised"]

@@ -110,7 +110,7 @@ def _in_ms(times: Any) -> Any:
 
 
 class _Heads:
-    """What names and labels say, and the number of each series: it has the same text in all its samples."""
+    """Names with labels, and the number of the series of each: a series has one text in all its samples."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}

@@ -23,11 +23,9 @@ from uncertain_cep.traces.readers.event_columns import TIMES
 from uncertain_cep.traces.readers.plug_ins import PlugIn, plug_in
 from uncertain_cep.traces.readers.source import Source
 from uncertain_cep.traces.table_formats import FILE_FORMATS
+from uncertain_cep.traces.unpacking import FIRST_BYTES
 
-__all__ = ["LOOKED_AT", "READERS", "Reader", "event_blocks", "finest_tick", "read_events", "recognised"]
-
-LOOKED_AT: Final = 1 << 14
-"""Bytes at the beginning of a file that tell its format."""
+__all__ = ["READERS", "Reader", "event_blocks", "finest_tick", "read_events", "recognised"]
 
 _TAKEN: Final = frozenset((Names().pmf, Names().tick, Names().probability))
 
@@ -141,7 +139,7 @@ READERS: Final = _Readers({
 
 def recognised(beginning: bytes) -> str | None:
     """Return the name of the format that decompressed bytes begin as, or None."""
-    text = beginning[:LOOKED_AT].decode("utf-8", "replace").lstrip("\ufeff").lstrip()
+    text = beginning[:FIRST_BYTES].decode("utf-8", "replace").lstrip("\ufeff").lstrip()
     names = (name for name, reader in READERS.items() if re.match(reader.begins, text, re.DOTALL))
     return next(names, None)
 

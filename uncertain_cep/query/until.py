@@ -25,7 +25,7 @@ from uncertain_cep.query.syntax import (
     Sequence,
     Time,
 )
-from uncertain_cep.query.walks import with_leaves
+from uncertain_cep.query.walks import patterns_in, with_leaves
 
 __all__ = ["Spoiler", "Until", "without_until"]
 
@@ -116,7 +116,7 @@ def _ends(
     """Return the components that can have the first or the last event of a pattern, and if one always has."""
     if isinstance(pattern, Component):
         return ([], False) if pattern.negated else ([pattern], pattern.least > 0)
-    if isinstance(pattern, Conjunction):
+    if any(isinstance(node, Conjunction) for node in patterns_in(pattern)):
         refuse(
             "UNTIL needs one event at each end of what it stands behind, and AND(...) has no order", position
         )
@@ -127,10 +127,11 @@ def _ends(
             position,
         )
     ends: list[Component] = []
-    parts = [_ends(item, which, position, refuse) for item in pattern.items]
     if isinstance(pattern, Disjunction):
+        parts = [_ends(item, which, position, refuse) for item in pattern.items]
         return [end for part, _ in parts for end in part], all(is_sure for _, is_sure in parts)
-    for part, is_sure in parts if which == "first" else parts[::-1]:
+    for item in pattern.items if which == "first" else pattern.items[::-1]:
+        part, is_sure = _ends(item, which, position, refuse)
         ends += part
         if is_sure:
             return ends, not isinstance(pattern, Option)

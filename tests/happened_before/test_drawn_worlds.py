@@ -196,6 +196,35 @@ def test_spans_have_all_their_pairs_alike_likely() -> None:
     assert apart == {end - tick for end in range(4, 10) for tick in (1, 2)}
 
 
+THIRD = Fraction(1, 3)
+WEIGHED = (
+    Lasting("A", 1, begin=(0, 2), end=(2, 5), laws=(("begin", (HALF, Fraction(0), HALF)),)),
+    Lasting("A", 2, begin=(0, 2), length=(1, 3), laws=(("length", (QUARTER, Fraction(0), 3 * QUARTER)),)),
+    Lasting(
+        "A", 3, begin=(0, 2), end=(1, 3), length=(0, 2),
+        laws=(
+            ("begin", (THIRD,) * 3), ("end", (HALF, QUARTER, QUARTER)), ("length", (HALF, HALF, Fraction(0))),
+        ),
+    ),
+    Lasting("A", 4, begin=(0, 3), end=(0, 3)),
+    Lasting("A", 5, end=(4, 5), length=(1, 2), clock="h", laws=(("end", (QUARTER, 3 * QUARTER)),)),
+)  # fmt: skip
+
+
+def test_spans_have_the_probabilities_of_their_laws() -> None:
+    table = events_table(WEIGHED, {"h": (-1, 1)})
+    drawn = [
+        {row["id"]: (row["begin_lower"], row["end_upper"]) for row in world.to_pylist()}
+        for world in uc.draw_worlds(table, 4000, 5)
+    ]
+    for event in WEIGHED:
+        offsets = range(-1, 2) if event.clock else range(1)
+        exact: Counter[tuple[int, int]] = Counter()
+        for ((begin, end), weight), offset in product(event.law().items(), offsets):
+            exact[begin + offset, end + offset] += weight / len(offsets)  # type: ignore[assignment]
+        assert_shares(Counter(world[event.id] for world in drawn), exact)  # type: ignore[arg-type]
+
+
 def test_spans_are_matched_as_they_were_drawn() -> None:
     table = events_table(SPANS, {"h": (-1, 1)})
     query = "PATTERN AND(A a, A b) WHERE a.id = 1 AND b.id = 2 AND a OVERLAPS b WITHIN 20"

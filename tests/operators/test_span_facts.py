@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import uncertain_cep as uc
@@ -65,6 +66,51 @@ def test_pairs_that_three_bounds_leave() -> None:
     possible = {pair: chance for pair, chance in law.items() if chance}
     assert possible.keys() == {(1, 4), (2, 4), (2, 5), (3, 5), (3, 6), (4, 6)}
     assert list(possible.values()) == pytest.approx([1 / 6] * 6)
+
+
+def test_a_request_in_a_minute_that_was_averaged() -> None:
+    """Fact 5: an average is of all of its period, a peak at one tick of it."""
+    average = spans(("M", 2, (1, 1), (60, 60), None))
+    peak = spans(("M", 2, (1, 60), None, None))
+    peak = peak.set_column(3, "upper", pa.array([60]))
+    request, later = (spans(("R", 1, begin, None, (5, 5))) for begin in ((20, 20), (55, 64)))
+    for events, certain in ((average, 1.0), (peak, 1 / 10)):
+        both = pa.concat_tables([request, events])
+        assert confidence(both, "AND(R r, M m)", "m OVERLAPS r") == pytest.approx(certain)
+    # Seconds 20 to 25 are six ticks of sixty.
+    both = pa.concat_tables([later, average])
+    assert confidence(both, "AND(R r, M m)", "r OVERLAPS m") == pytest.approx(3 / 5)
+    (row,) = uc.match(both, "PATTERN AND(R r, M m) WHERE r DURING m WITHIN 100").to_pylist()
+    assert (row["range_lower"], row["range_upper"]) == (1, 60)
+    assert row["confidence"] == pytest.approx(1 / 10)
+    # The same by the uncertainty of a stamp: (0, 60] is all of the minute.
+    stamps = pa.table({"type": ["M"], "id": [2], "at": [60]})
+    made = uc.to_intervals(stamps, time="at", uncertainty=uc.period(60))
+    assert [made[name].to_pylist() for name in ("begin_lower", "end_upper")] == [[1], [60]]
+
+
+def by_clock(events: pa.Table, clocks: list[str | None]) -> pa.Table:
+    """Return certain spans whose clocks may be off by 5 ticks, each moved by its clock's offset."""
+    off = pa.array([0 if clock is None else 5 for clock in clocks])
+    for name in ("lower", "begin_lower", "end_lower", "upper", "begin_upper", "end_upper"):
+        sign = pc.subtract if name.endswith("lower") else pc.add
+        place = events.schema.get_field_index(name)
+        events = events.set_column(place, name, sign(events[name], off))
+    events = events.append_column("source", pa.array(clocks, pa.string()))
+    events = events.append_column("offset_lower", pc.negate(off))
+    return events.append_column("offset_upper", off)
+
+
+def test_spans_by_one_clock_and_by_two() -> None:
+    """Fact 6: both ends move by one offset, and so do all events of a clock."""
+    events = spans(("A", 1, (10, 10), (14, 14), None), ("B", 2, (14, 14), (20, 20), None))
+    overlaps, before = "a OVERLAPS b", "a BEFORE b"
+    by_one, by_two = by_clock(events, ["h", "h"]), by_clock(events, ["h", "g"])
+    assert confidence(by_one, "AND(A a, B b)", overlaps) == 1.0
+    assert confidence(by_one, "AND(A a, B b)", before) == 0.0
+    assert confidence(by_two, "AND(A a, B b)", overlaps) == pytest.approx(6 / 11)
+    alone = spans(("A", 1, (5, 15), (9, 19), None), ("B", 2, (9, 19), (15, 25), None))
+    assert confidence(alone, "AND(A a, B b)", overlaps) == pytest.approx(143 / 222)
 
 
 def test_the_last_sample_by_hand_counts_ties_twice() -> None:

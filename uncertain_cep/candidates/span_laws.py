@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from uncertain_cep.config.tolerances import PMF_TOLERANCE
 
-__all__ = ["FlatLaws", "as_lists", "laws_of", "share_of_pair"]
+__all__ = ["FlatLaws", "as_lists", "begins_of_pairs", "laws_of"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -88,10 +88,10 @@ def laws_of(table: pa.Table, name: str, has_bounds: Mask, size: Int64, note: Not
     return FlatLaws(np.where(has_law, start, -1), values)
 
 
-def share_of_pair(
-    begin: Float64 | None, end: Float64 | None, length: Float64 | None, sizes: tuple[int, int], shortest: int
-) -> float:
-    """Return the part of all pairs of a begin and an end that is possible, by their probabilities.
+def begins_of_pairs(
+    begin: Float64 | None, end: Float64 | None, length: Float64, sizes: tuple[int, int], shortest: int
+) -> Float64:
+    """Return the part of all pairs that is possible and has each begin, (w,), by their probabilities.
 
     Parameters
     ----------
@@ -111,19 +111,18 @@ def share_of_pair(
         np.full(size, 1.0 / size) if law is None else law / max(float(law.sum()), 1e-300)
         for law, size in zip((begin, end), sizes, strict=True)
     )
-    assert length is not None
     checkpoint(16 * (sizes[0] + sizes[1]))
     below = np.concatenate(([0.0], np.cumsum(p_end)))
     first = np.arange(sizes[0]) + shortest
     if (length == length[0]).all():
         low, high = (np.clip(bound, 0, sizes[1]) for bound in (first, first + len(length)))
-        return float(length[0] * (p_begin * (below[high] - below[low])).sum())
-    total = 0.0
+        return np.asarray(length[0] * p_begin * (below[high] - below[low]))
+    total = np.zeros(sizes[0])
     for place in np.flatnonzero(length).tolist():
         checkpoint()
         at = first + place
         inside = (at >= 0) & (at < sizes[1])
-        total += float(length[place] * (p_begin[inside] * p_end[at[inside]]).sum())
+        total[inside] += length[place] * (p_begin[inside] * p_end[at[inside]])
     return total
 
 

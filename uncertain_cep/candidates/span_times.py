@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from confidence.timed.bounds import UNBOUND
 from uncertain_cep.candidates.own_times import OffsetBounds, offsets_named
 from uncertain_cep.candidates.span_candidates import taken_types
-from uncertain_cep.candidates.span_laws import FlatLaws, as_lists, laws_of, share_of_pair
+from uncertain_cep.candidates.span_laws import FlatLaws, as_lists, begins_of_pairs, laws_of
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query.typed import Column
@@ -335,11 +335,12 @@ class _Spans:
             if lengths == 0 or min(int(size[row]) for size in sizes) < 1:
                 share[row] = 0.0
                 continue
-            share[row] = share_of_pair(
+            begins = begins_of_pairs(
                 of_begin, of_end, np.ones(lengths) if weights is None else weights,
                 (int(sizes[0][row]), int(sizes[1][row])),
                 int(length.lower[row] - (end.lower[row] - begin.lower[row])),
             )  # fmt: skip
+            share[row] = begins.sum()
 
     def _tight(self, begin: _Bounds, end: _Bounds) -> list[FlatLaws | None]:
         """Return the laws of begins and ends within tight bounds."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from confidence.shared.records import Records
 from uncertain_cep.candidates.event_times import EventTimes
 from uncertain_cep.candidates.sequenced import SequencedEvents
+from uncertain_cep.candidates.span_laws import FlatLaws, begins_of_pairs
 from uncertain_cep.candidates.span_times import SpanTimes
 
 __all__ = ["DrawnTimes"]
@@ -85,6 +86,51 @@ class _Lengths(NamedTuple):
         return inside
 
 
+class _WeighedSpan:
+    """A span with explicit probabilities: its begin is drawn first, and then its length.
+
+    Parameters
+    ----------
+    row : int
+    begin, end : (int, int)
+        Bounds by its clock, ticks.
+    length : (int, int)
+        Bounds of its length.
+    laws : three of (w,) float64 or None
+        Probabilities of the begin, the end, and of lengths from the least on; None: alike.
+    """
+
+    def __init__(
+        self,
+        row: int,
+        begin: tuple[int, int],
+        end: tuple[int, int],
+        length: tuple[int, int],
+        laws: tuple[Float64 | None, Float64 | None, Float64 | None],
+    ) -> None:
+        self.row, self._begin, self._end, self._shortest = row, begin[0], end[0], length[0]
+        sizes = begin[1] - begin[0] + 1, end[1] - end[0] + 1
+        of_begin, of_end, of_length = laws
+        self._of_end = np.ones(sizes[1]) if of_end is None else of_end
+        self._of_length = np.ones(length[1] - length[0] + 1) if of_length is None else of_length
+        shortest = length[0] - (end[0] - begin[0])
+        self._begins = np.cumsum(begins_of_pairs(of_begin, of_end, self._of_length, sizes, shortest))
+
+    def draw(self, generator: np.random.Generator) -> tuple[int, int]:
+        """Return begin and end by the clock. O(log w + d) for w begins and d lengths."""
+        begin = self._begin + _drawn(self._begins, generator)
+        first = begin + self._shortest - self._end
+        skipped, last = max(-first, 0), min(len(self._of_length), len(self._of_end) - first)
+        weights = self._of_length[skipped:last] * self._of_end[first + skipped : first + last]
+        return begin, begin + self._shortest + skipped + _drawn(np.cumsum(weights), generator)
+
+
+def _drawn(heads: Float64, generator: np.random.Generator) -> int:
+    """Return a place by weights, of which sums up to each are given; one without weight is never drawn."""
+    aim = generator.random() * heads[-1]
+    return int(min(np.searchsorted(heads, aim, side="right"), np.searchsorted(heads, heads[-1])))
+
+
 class DrawnTimes:
     """Draws a tick for each event of a table: clocks, orders of sources, laws and lengths are respected.
 
@@ -112,7 +158,15 @@ class DrawnTimes:
             self._offsets = _Laws(offsets.low, offsets.high, offsets.law, offsets.values)
         self._alone = _Laws(lower, upper, law, values)
         self._records = [] if order is None else [_of_records(order, at) for at in range(len(order.clusters))]
-        self._spans = None if spans is None else _of_spans(spans, lower, upper)
+        self._spans: _Lengths | None = None
+        self._weighed: list[_WeighedSpan] = []
+        if spans is not None:
+            laws = FlatLaws(law, values)
+            has_law = _have_laws(spans, laws)
+            self._spans = _of_spans(spans, np.flatnonzero(spans.lasts & ~has_law), lower, upper)
+            self._weighed = [
+                _weighed(spans, row, lower, upper, laws) for row in np.flatnonzero(has_law).tolist()
+            ]
 
     def draw(self, generator: np.random.Generator) -> tuple[Int64, Int64]:
         """Return the ticks at which events begin and end, each (n,) int64; equal ones of points."""
@@ -122,6 +176,8 @@ class DrawnTimes:
         begin, end = ticks[: self._count], ticks[: self._count].copy()
         if self._spans is not None:
             begin[self._spans.rows], end[self._spans.rows] = self._spans.draw(generator)
+        for span in self._weighed:
+            begin[span.row], end[span.row] = span.draw(generator)
         if self._clock is not None:
             moved = self._offsets.draw(generator)[self._clock[: self._count]]
             begin, end = begin + moved, end + moved
@@ -133,10 +189,31 @@ def _of_records(order: SequencedEvents, cluster: int) -> tuple[Int64, int, Recor
     return order.clusters[cluster][0], first, records
 
 
-def _of_spans(spans: SpanTimes, lower: Int64, upper: Int64) -> _Lengths:
-    """Return the spans among events by bounds of their begins, and of their ends behind them."""
-    rows = np.flatnonzero(spans.lasts)
+def _of_spans(spans: SpanTimes, rows: Int64, lower: Int64, upper: Int64) -> _Lengths:
+    """Return some spans among events, by bounds of their begins, and of their ends behind them."""
     begin, end = ((lower[at], upper[at]) for at in (rows, rows + spans.events))
     shortest = np.maximum(spans.length.lower[rows], end[0] - begin[1])
     longest = np.minimum(spans.length.upper[rows], end[1] - begin[0])
     return _Lengths(rows, begin, end, (shortest, longest))
+
+
+def _have_laws(spans: SpanTimes, laws: FlatLaws) -> NDArray[np.bool_]:
+    """Return a mask of the events that last and have explicit probabilities, (n,) bool."""
+    has_law = (laws.start[: spans.events] >= 0) | (laws.start[spans.events :] >= 0)
+    if spans.length_laws is not None:
+        has_law |= spans.length_laws.start >= 0
+    return np.asarray(spans.lasts & has_law)
+
+
+def _weighed(spans: SpanTimes, row: int, lower: Int64, upper: Int64, laws: FlatLaws) -> _WeighedSpan:
+    """Return a span whose begin, end or length has explicit probabilities."""
+    end = row + spans.events
+    begins, ends = ((int(lower[at]), int(upper[at])) for at in (row, end))
+    lengths = int(spans.length.lower[row]), min(int(spans.length.upper[row]), ends[1] - begins[0])
+    of_begin, of_end, of_length = (
+        None if law is None else law.of(at, high - low + 1)
+        for law, at, (low, high) in (
+            (laws, row, begins), (laws, end, ends), (spans.length_laws, row, lengths)
+        )
+    )  # fmt: skip
+    return _WeighedSpan(row, begins, ends, lengths, (of_begin, of_end, of_length))

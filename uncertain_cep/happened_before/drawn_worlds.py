@@ -118,8 +118,6 @@ class _Worlds:
         self._lasting = has_spans(table.column_names)
         times, order, spans = events.times, None, None
         if self._lasting:
-            if laws := [name for name in SPAN_LAWS if name in table.column_names]:
-                raise OptionError(f"draw_worlds does not draw by {', '.join(laws)} yet: drop the columns")
             plan, both, spans = with_ends(plan, table)
             times = event_times(plan, both)
         else:
@@ -129,7 +127,7 @@ class _Worlds:
         self._source = np.full(table.num_rows, -1) if times.offsets is None else times.offsets.clock
         names = self._names
         spare = {names.pmf, names.probability, names.ordered, names.offset_lower, names.offset_upper,
-                 names.offset_pmf, *(SPAN_COLUMNS if self._lasting else ())}  # fmt: skip
+                 names.offset_pmf, *((*SPAN_COLUMNS, *SPAN_LAWS) if self._lasting else ())}  # fmt: skip
         self._kept = table.drop_columns([name for name in table.column_names if name in spare])
 
     def draw(self, generator: np.random.Generator) -> pa.Table:

@@ -17,7 +17,8 @@ mirror image.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor.checked_events import names_of
-from uncertain_cep.joining.joined_rows import joined_rows, two_tables
+from uncertain_cep.joining.joined_rows import are_on_spark, joined_rows, two_tables
 from uncertain_cep.joining.near_intervals import Intervals, overlapping
 from uncertain_cep.joining.times_of_ends import ENDS
 from uncertain_cep.joining.two_sides import Part, TwoSides
@@ -36,7 +37,7 @@ from uncertain_cep.plan import MatchOptions
 from uncertain_cep.plan.lengths import ticks_in
 from uncertain_cep.query.time_conditions import FAR
 from uncertain_cep.running.resource_limits import looked_at
-from uncertain_cep.timeline.domain import Names
+from uncertain_cep.timeline.domain import Names, TimeDomain
 from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import like
 
@@ -72,8 +73,9 @@ def join_asof(
 
     Parameters
     ----------
-    left, right : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
-        Events as for :func:`uncertain_cep.match`, moments or such that last. Types do not matter.
+    left, right : pyarrow.Table or RecordBatchReader, pandas, Polars or Spark DataFrame
+        Events as for :func:`uncertain_cep.match`, moments or such that last. Types do not matter. Of Spark
+        both, with a ``tolerance``: its rows have no order, so of tied ones those with larger ids come later.
     by : str or sequence of str, optional
         Columns of both in which the two rows have equal values; a null is equal to none.
     direction : {"backward", "forward", "nearest"}
@@ -131,6 +133,8 @@ def join_asof(
     """
     options = MatchOptions.among(locals())
     partner = PartnerOptions(direction, allow_exact_matches, tolerance, ties, left_at, right_at)
+    if are_on_spark(left, right, options):
+        return _joined_on_spark(left, right, names_of(by), partner, options)
     return like(joined_asof(*two_tables(left, right, options), names_of(by), partner, options), left)
 
 
@@ -143,6 +147,34 @@ class PartnerOptions(NamedTuple):
     ties: str = "one"
     left_at: str = "begin"
     right_at: str = "end"
+
+
+def _joined_on_spark(
+    left: Any, right: Any, by: Sequence[str], partner: PartnerOptions, options: MatchOptions
+) -> Any:
+    """Do what :func:`join_asof` does for frames of Spark."""
+    from uncertain_cep.joining.spark_joins import joined_frames
+    from uncertain_cep.spark import noted_schema
+
+    names = options.names
+    if partner.tolerance is None:
+        raise OptionError(
+            "join_asof of Spark frames needs a tolerance, such as tolerance='1h': without one every earlier "
+            "row could be the partner, and all rows would have to be in one place"
+        )
+    if partner.ties == "one" and options.sources and {names.source, names.sequence} <= {*right.columns}:
+        raise OptionError(
+            f"rows of a Spark frame have no order beside a column {names.sequence!r}: take all of those that "
+            "tie, ties='all', or drop the column"
+        )
+    domain = TimeDomain.of(noted_schema(left, names), names, options.tick)
+    tolerance = ticks_in(partner.tolerance, domain, "tolerance")
+    reach = (
+        0 if partner.direction == "forward" else tolerance,
+        0 if partner.direction == "backward" else tolerance,
+    )
+    compute = partial(joined_asof, by=by, partner=partner, options=replace(options, threads=1))
+    return joined_frames(left, right, by, reach, compute, options)
 
 
 def joined_asof(

@@ -16,16 +16,31 @@ from uncertain_cep.timeline.domain import MODEL_COLUMNS, Names
 from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS
 from uncertain_cep.traces.frames import event_table, library_of
 
-__all__ = ["joined_rows", "two_tables"]
+__all__ = ["are_on_spark", "joined_rows", "two_tables"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
 
+def are_on_spark(left: Any, right: Any, options: MatchOptions) -> bool:
+    """Return whether two frames of events are Spark's; an OptionError says that one of them is."""
+    libraries = [library_of(left), library_of(right)]
+    if "pyspark" not in libraries:
+        return False
+    if libraries[0] != libraries[1]:
+        raise OptionError(
+            "one side is a frame of Spark, and one is not: make a frame of both, with "
+            "spark.createDataFrame(...), or collect the events, with toArrow()"
+        )
+    if options.threads is not None or options.limit is not None:
+        raise OptionError(
+            "threads=, timeout= and memory_limit= are for frames in this process: leave them out"
+        )
+    return True
+
+
 def two_tables(left: Any, right: Any, options: MatchOptions) -> tuple[pa.Table, pa.Table]:
-    """Return two frames of events as tables; an OptionError says that one is of Spark."""
-    if "pyspark" in {library_of(left), library_of(right)}:
-        raise OptionError("joins read frames in this process: collect the events, with toArrow()")
+    """Return two frames of events as tables."""
     return event_table(left, options.names), event_table(right, options.names)
 
 

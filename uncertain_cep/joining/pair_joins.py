@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor.checked_events import names_of
-from uncertain_cep.joining.joined_rows import joined_rows, two_tables
+from uncertain_cep.joining.joined_rows import are_on_spark, joined_rows, two_tables
 from uncertain_cep.joining.near_intervals import Intervals, overlapping
 from uncertain_cep.joining.two_sides import Part, TwoSides
 from uncertain_cep.plan import MatchOptions
@@ -117,8 +119,9 @@ def join(
 
     Parameters
     ----------
-    left, right : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
-        Events as for :func:`uncertain_cep.match`, moments or such that last. Types do not matter.
+    left, right : pyarrow.Table or RecordBatchReader, pandas, Polars or Spark DataFrame
+        Events as for :func:`uncertain_cep.match`, moments or such that last. Types do not matter. If one is
+        of Spark, both are; its workers join them by ``on`` and by time.
     on : str or sequence of str, optional
         Columns of both in which the two rows have equal values; a null is equal to none.
     when : str
@@ -166,7 +169,24 @@ def join(
     {'left_id': 1, 'right_id': None, 'probability': 0.375}
     """
     options = MatchOptions.among(locals())
+    if are_on_spark(left, right, options):
+        return _joined_on_spark(left, right, names_of(on), when, how, options)
     return like(joined(*two_tables(left, right, options), names_of(on), when, how, options), left)
+
+
+def _joined_on_spark(
+    left: Any, right: Any, on: Sequence[str], when: str, how: str, options: MatchOptions
+) -> Any:
+    """Do what :func:`join` does for frames of Spark."""
+    from uncertain_cep.joining.spark_joins import joined_frames
+    from uncertain_cep.spark import noted_schema
+
+    domain = TimeDomain.of(noted_schema(left, options.names), options.names, options.tick)
+    relation = Relation.of(when, domain)
+    low, high = -relation.lowest, relation.highest
+    reach = None if low >= FAR else max(low, 0), None if high >= FAR else max(high, 0)
+    compute = partial(joined, on=on, when=when, how=how, options=replace(options, threads=1))
+    return joined_frames(left, right, on, reach, compute, options)
 
 
 def joined(

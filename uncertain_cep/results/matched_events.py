@@ -12,10 +12,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.selection import Mask, rows_taken
+from uncertain_cep.candidates.span_candidates import with_some_ends
 from uncertain_cep.errors import OptionError
 from uncertain_cep.expressions.codes import codes_of, nulls_as_key, paired
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.branch_taking import branch_taking
+from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query.repeated_groups import copy_of, list_of, lists_by_iteration, number_of
 
 __all__ = [
@@ -98,6 +100,8 @@ def matched_events(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> 
     O((events + events of matches) log events).
     """
     check_columns_of(plan, matches.column_names)
+    if plan.lasting:
+        table = with_some_ends(with_all_bounds(table, plan.names.lower), plan.names)
     matches, variables = _in_places(plan, matches)
     present = {variable: _is_there(matches.column(variable)) for variable in variables}
     left = np.ones(matches.num_rows, dtype=np.bool_)

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from uncertain_cep.plan import MatchOptions, PlannedComponent, make_plan
+from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.query import Query
 from uncertain_cep.results.matched_events import OWN_COLUMNS, check_columns_of, check_own_columns
 from uncertain_cep.spark.dataframes import column, noted_schema, whole_numbers
@@ -33,7 +34,8 @@ def joined_events(
     """
     events = whole_numbers(events, options.names)
     schema = noted_schema(events, options.names)
-    plan = make_plan(query, schema, options)
+    whole = schema_with_all_bounds(schema, options.names.lower)
+    plan = make_plan(query, whole, options, takes_spans=True)
     check_columns_of(plan, matches.columns)
     check_own_columns(events.columns, names)
     attributes = (options.names.id, *plan.partition_attributes)

@@ -13,7 +13,7 @@ from hypothesis import given, note, settings
 import uncertain_cep as uc
 from tests.cases.nested import NestedCase, nested_cases
 from tests.reporting.pages import data_of, values
-from uncertain_cep.results.display import percent
+from uncertain_cep.reporting import sharing_groups
 
 EVENTS = pa.table(
     {
@@ -45,13 +45,37 @@ def test_matches_that_differ_in_one_event_are_one_group() -> None:
 def test_a_sentence_says_what_would_decide_a_group() -> None:
     _, shared = shared_of(EVENTS, QUERY)
     row = uc.deciding(EVENTS, f"{QUERY} RETURN PROBABILITY BY b, c", by="event").answers.to_pylist()[0]
-    certain = percent(row["made_certain"])
+    assert row["made_certain"] < 0.0005
     assert shared["decides"] == [
-        f"Most depends on when event {row['name']} happened: once that is known, this is certain or ruled "
-        f"out with probability {certain}."
+        f"Most depends on when event {row['name']} happened. Once that is known, this still stays open."
     ]
+    for upper, end in ((5, r"\."), (6, r" with probability [0-9.]+%\.")):
+        two = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [0, 5], "upper": [9, upper]})
+        by_b = "PATTERN SEQ(A a, B b) WITHIN 20 RETURN PROBABILITY BY b"
+        (sentence,) = data_of(uc.report(two, by_b))["occurrences"]["decides"]
+        assert re.fullmatch(
+            f"Most depends on when event 1 happened: once that is known, this is certain or ruled out{end}",
+            sentence,
+        )
     groups = data_of(uc.report(EVENTS, f"{QUERY} RETURN PROBABILITY BY host"))["occurrences"]
     assert re.match(r"Most depends on when event \d happened", groups["decides"][0])
+
+
+def test_groups_of_many_matches_have_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = data_of(uc.report(EVENTS, QUERY))["shared"]
+    monkeypatch.setattr(sharing_groups, "GROUPED_MATCHES", 2)
+    facts = data_of(uc.report(EVENTS, QUERY))
+    shown = facts["shared"]
+    confidence = values(facts["columns"], "confidence")
+    assert shown["lower"] == [pytest.approx(max(confidence))]
+    assert shown["upper"] == [pytest.approx(min(sum(confidence), 1.0))]
+    assert shown["lower"][0] < exact["lower"][0] < shown["upper"][0]
+    assert shown["decides"] == [""]
+    different = ("lower", "upper", "probability", "decides")
+    assert {name: value for name, value in shown.items() if name not in different} == {
+        name: value for name, value in exact.items() if name not in different
+    }
+    assert data_of(uc.report(EVENTS, f"{QUERY} HAVING CONFIDENCE >= 0.1"))["shared"] is None
 
 
 def test_nothing_is_shared_where_matches_have_little_in_common() -> None:

@@ -80,6 +80,11 @@ def drawn(facts: dict[str, Any], name: str) -> list[tuple[str, str]]:
     return sorted(rows)
 
 
+def explained(facts: dict[str, Any]) -> int:
+    """Return how many matches have the factors of their confidence."""
+    return sum(len(steps["match"]) for steps in facts["found_why"])
+
+
 def counts_by_key(facts: dict[str, Any]) -> list[tuple[object, ...]]:
     """Return the matches of each value by key, and how likely there is one."""
     rows: list[tuple[object, ...]] = []
@@ -121,6 +126,7 @@ def test_a_page_is_that_of_this_process(spark: SparkSession, query: str, table: 
     for name in ("histogram", "moments", "raw", "limit", "clock", "variables", "nothing"):
         assert its[name] == facts_here[name], name
     assert its["totals"] == pytest.approx(facts_here["totals"])
+    assert explained(its) == explained(facts_here) == its["totals"]["matches"]
     for name in ("found", "invented"):
         assert_same_drawings(drawn(its, name), drawn(facts_here, name))
     # All that is not packed but the plan, which each task makes for itself.
@@ -138,6 +144,8 @@ def test_what_else_a_report_on_spark_says(spark: SparkSession) -> None:
         uc.report(spark.readStream.format("rate").load(), PLAIN)
     with pytest.raises(OptionError, match="memory_limit= is for frames in this process"):
         uc.report(frame, PLAIN, memory_limit="1GB")
+    with pytest.raises(OptionError, match="truth= is for frames in this process"):
+        uc.report(frame, PLAIN, truth="stamp")
     with pytest.raises(OptionError, match="the events have no column when"):
         uc.report(frame, PLAIN, stamp="when")
     with pytest.raises(OptionError, match="returns expected counts"):

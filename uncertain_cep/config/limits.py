@@ -50,7 +50,7 @@ COMPARED_MATCHES: Final = 200_000
 """Most matches of a report that are compared with those on raw stamps."""
 
 GROUPED_MATCHES: Final = 50_000
-"""Most matches of a report that are put into groups by the events that they share."""
+"""Most matches of a report whose groups by shared events have exact probabilities; else they have bounds."""
 
 LONGEST_POINT_INTERVAL: Final = 1_000_000
 """Most ticks of an interval that the point-based evaluation goes through one by one."""

@@ -26,11 +26,10 @@ from uncertain_cep.query.syntax import (
     Duration,
     Equivalence,
     Expression,
-    Pattern,
     Position,
     expressions_in,
 )
-from uncertain_cep.query.walks import components_of
+from uncertain_cep.query.walks import components_of, part_of
 from uncertain_cep.running.resource_limits import Limits, within
 
 __all__ = ["conditions_among", "conditions_that_leave_nothing", "sampled_types"]
@@ -169,14 +168,7 @@ def _text_of(plan: EvaluationPlan, query: Query, condition: Expression, schema: 
 
 def _without(query: Query, absent: Component) -> Query | None:
     """Return a query without a negated component and what is asked of it; None if nothing is left."""
-
-    def taken(pattern: Pattern) -> Pattern | None:
-        if isinstance(pattern, Component):
-            return None if pattern is absent else pattern
-        items = tuple(inner for item in pattern.items if (inner := taken(item)) is not None)
-        return replace(pattern, items=items) if items else None
-
-    pattern = taken(query.pattern)
+    pattern = part_of(query.pattern, lambda part: part is not absent)
     if pattern is None:
         return None
     name = absent.variable

@@ -33,6 +33,7 @@ __all__ = [
     "has_options",
     "impossible_confidence",
     "is_confidence",
+    "part_of",
     "patterns_in",
     "with_leaves",
 ]
@@ -111,6 +112,14 @@ def patterns_in(pattern: Pattern) -> Iterator[Pattern]:
 def components_of(pattern: Pattern) -> Iterator[Component]:
     """Yield the components of a pattern in the order in which it lists them."""
     return (node for node in patterns_in(pattern) if isinstance(node, Component))
+
+
+def part_of(pattern: Pattern, keeps: Callable[[Component], bool]) -> Pattern | None:
+    """Return a pattern with the components that are kept; None if there is none."""
+    if isinstance(pattern, Component):
+        return pattern if keeps(pattern) else None
+    items = tuple(part for item in pattern.items if (part := part_of(item, keeps)) is not None)
+    return replace(pattern, items=items) if items else None
 
 
 def has_options(pattern: Pattern) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
@@ -48,14 +48,14 @@ __all__ = [
     "SPOILING_SHOWN",
     "TOP",
     "Answer",
+    "Counted",
     "Group",
     "Kind",
     "Moments",
     "ReportRequest",
     "TraceFacts",
     "gathered",
-    "grouped_by",
-    "is_group",
+    "groups_by_key",
     "report_plan",
     "totals_of",
 ]
@@ -309,17 +309,65 @@ def grouped_by(plan: EvaluationPlan) -> list[str]:
     return list(dict.fromkeys((*plan.partition_attributes, *texts)))
 
 
-def is_group(values: int, matches: int) -> bool:
-    """Return whether so many different values of so many matches tell something."""
-    return 1 < values <= max(matches // 2, 1)
+class Counted(NamedTuple):
+    """The matches of an answer by the values of a column."""
+
+    distinct: int
+    """How many values there are, null included."""
+    not_null: int
+    best: Callable[[], pa.Table]
+    """Returns the ``TOP`` values with the most matches: ``value``, ``count``, ``confidence_sum`` and
+    ``confidence_max``."""
+
+
+def groups_by_key(
+    plan: EvaluationPlan,
+    matches: int,
+    count_by: Callable[[str], Counted],
+    bounds_by: Callable[[str, int, pa.Array], Sequence[Bounds] | None] | None,
+) -> list[tuple[str, int, Sequence[Group]]]:
+    """Return the values of columns with the most matches, and how likely each has a match at all.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    matches : int
+        How many there are.
+    count_by : function of a column
+    bounds_by : function of a column, the number of its values and some of these, optional
+        Returns how likely these have a match, None where that is not known. Without it nothing is said.
+    """
+    groups: list[tuple[str, int, Sequence[Group]]] = []
+    for name in grouped_by(plan) if matches else ():
+        counted = count_by(name)
+        # As many values as matches tell nothing.
+        if not 1 < counted.not_null <= max(matches // 2, 1):
+            continue
+        best = counted.best()
+        rows = best.to_pylist()
+        happened: Sequence[Bounds | None] = [None] * len(rows)
+        if bounds_by is not None:
+            values = best.column("value").combine_chunks()
+            happened = bounds_by(name, counted.distinct, values) or bounds_of_matches(plan, rows)
+        groups.append(
+            (
+                name,
+                counted.distinct,
+                [
+                    Group(row["value"], row["count"], row["confidence_sum"], one)
+                    for row, one in zip(rows, happened, strict=True)
+                ],
+            )
+        )
+    return groups
 
 
 def _groups(
     plan: EvaluationPlan, table: pa.Table, matches: pa.Table, options: MatchOptions, *, weighed: bool
-) -> list[tuple[str, int, list[Group]]]:
+) -> list[tuple[str, int, Sequence[Group]]]:
     """Return the values of columns with the most matches; if weighed, how likely each has a match at all."""
-    groups = []
-    for name in grouped_by(plan) if matches.num_rows else ():
+
+    def count_by(name: str) -> Counted:
         column = matches.column(name)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
@@ -327,21 +375,15 @@ def _groups(
         each = values.group_by("value").aggregate(
             [([], "count_all"), ("confidence", "sum"), ("confidence", "max")]
         )
-        if is_group(each.num_rows - each.column("value").null_count, matches.num_rows):
-            best = each.sort_by([("count_all", "descending"), ("value", "ascending")]).slice(0, TOP)
-            rows = best.to_pylist()
-            happened: Sequence[Bounds | None] = [None] * len(rows)
-            if weighed:
-                bounds = None
-                if each.num_rows <= WEIGHED_GROUPS:
-                    bounds = bounds_by(plan, table, matches, options, name, best.column("value"))
-                happened = bounds or bounds_of_matches(plan, rows)
-            values_of = [
-                Group(row["value"], row["count_all"], row["confidence_sum"], one)
-                for row, one in zip(rows, happened, strict=True)
-            ]
-            groups.append((name, each.num_rows, values_of))
-    return groups
+        each = each.rename_columns({"count_all": "count"})
+        order = [("count", "descending"), ("value", "ascending")]
+        null = each.column("value").null_count
+        return Counted(each.num_rows, each.num_rows - null, lambda: each.sort_by(order).slice(0, TOP))
+
+    def bounds(name: str, distinct: int, values: pa.Array) -> Sequence[Bounds] | None:
+        return bounds_by(plan, table, matches, options, name, values) if distinct <= WEIGHED_GROUPS else None
+
+    return groups_by_key(plan, matches.num_rows, count_by, bounds if weighed else None)
 
 
 def _trace_facts(plan: EvaluationPlan, table: pa.Table, begin: Int64, end: Int64, stamped: int) -> TraceFacts:

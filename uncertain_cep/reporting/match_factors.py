@@ -31,8 +31,9 @@ from uncertain_cep.query.syntax import (
     expressions_in,
 )
 from uncertain_cep.query.syntax import Sequence as Ordered
+from uncertain_cep.query.walks import components_of, part_of
 from uncertain_cep.reporting.in_words import length_of
-from uncertain_cep.reporting.pattern_of_match import before, leaves_of, only, shown_variable, with_events
+from uncertain_cep.reporting.pattern_of_match import before, shown_variable, with_events
 from uncertain_cep.results.matched_events import MatchedEvents, matched_events
 from uncertain_cep.results.order import finished
 
@@ -186,7 +187,7 @@ class _Question:
         while column in table.column_names:
             column += "_"
         events = _labelled(plan, table, rows, column)
-        leaves = tuple(leaves_of(pattern))
+        leaves = tuple(components_of(pattern))
         return cls(
             plan.query, plan, events, column, len(rows), options, pattern, leaves, conditions, left_open
         )
@@ -223,7 +224,7 @@ class _Question:
     def _probability(self, count: int, conditions: tuple[Any, ...], window: Duration | None) -> Float64:
         """Return how likely the first events are in order, within a window, and meet conditions, (k,)."""
         names = {leaf.variable for leaf in self.leaves[:count]}
-        pattern = only(self.pattern, names)
+        pattern = part_of(self.pattern, lambda part: part.variable in names)
         assert pattern is not None
         apart = (Equivalence(self.of_match, _HERE),) if count > 1 and self.count > 1 else ()
         plan = self._plan(pattern, (*apart, *conditions), self._longest() if window is None else window)

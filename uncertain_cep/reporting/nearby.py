@@ -103,7 +103,7 @@ def nearby_events(plan: EvaluationPlan, table: pa.Table, pictures: Pictures, cou
     latest = np.maximum.accumulate(upper[order]) if len(order) else order
     lane = lane_of(plan, table.schema)
     keys = list(plan.partition_attributes) or ([lane] if lane else [])
-    code = codes_of_keys((table, table.slice(0, 0)), keys)
+    code = codes_of_keys((table,), keys)
     types = pa.array(sorted({kind for part in plan.components for kind in part.types}), pa.string())
     of_pattern = np.asarray(pc.is_in(table.column(names.type).cast(pa.string()), types))
     # A component of no type takes any.

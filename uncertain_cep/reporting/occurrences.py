@@ -14,7 +14,7 @@ from uncertain_cep.config.limits import COMPARED_MATCHES
 from uncertain_cep.errors import OptionError, QueryError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
-from uncertain_cep.plan.grouping import of_matches
+from uncertain_cep.plan.grouping import BOUND_COLUMNS, of_matches
 from uncertain_cep.query import Query
 from uncertain_cep.query.syntax import Attribute, GroupName, Position, Probability
 from uncertain_cep.reporting.comparison import all_matches, unchosen
@@ -26,6 +26,7 @@ from uncertain_cep.results.projection import taken
 __all__ = [
     "Bounds",
     "Occurrences",
+    "bounded_occurrences",
     "bounds_by",
     "bounds_of_matches",
     "bounds_of_values",
@@ -107,8 +108,36 @@ def occurrences(
         A group that takes too long has certain bounds.
     """
     grouped, rows = _groups(query, table, options)
+    return _with_matches(grouped, rows, _keys_of(grouped, plan, table, matches), matches)
+
+
+def bounded_occurrences(
+    query: Query, plan: EvaluationPlan, table: pa.Table, matches: pa.Table, options: MatchOptions
+) -> Occurrences | None:
+    """Return the groups of a query with RETURN PROBABILITY, with bounds by the confidences of matches alone.
+
+    Parameters are those of `occurrences`. None where HAVING or LIMIT leave matches out.
+    """
+    grouped = make_plan(query, table.schema, replace(options, undecided="bounds"))
     names = [key.column for key in grouped.bound.keys]
-    codes = codes_of_keys((rows, _keys_of(grouped, plan, table, matches)), names)
+    keys = _keys_of(grouped, plan, table, matches)
+    rows = keys.append_column("confidence", matches.column("confidence"))
+    rows = rows.group_by(names, use_threads=False).aggregate([("confidence", "sum"), ("confidence", "max")])
+    bounds = bounds_of_matches(plan, rows.select(["confidence_sum", "confidence_max"]).to_pylist())
+    clause = query.probability
+    assert clause is not None
+    if None in bounds:
+        return None
+    columns = dict(zip(BOUND_COLUMNS, np.array(bounds).reshape(-1, 2).T, strict=True))
+    named = {name: rows.column(name) for name in names}
+    rows = pa.table(named | {clause.name: pa.nulls(rows.num_rows, pa.float64())} | columns)
+    return _with_matches(grouped, rows, keys, matches)
+
+
+def _with_matches(grouped: EvaluationPlan, rows: pa.Table, keys: pa.Table, matches: pa.Table) -> Occurrences:
+    """Return groups beside the matches that they have, by the values of BY of each match."""
+    names = [key.column for key in grouped.bound.keys]
+    codes = codes_of_keys((rows, keys), names)
     first, key = np.unique(codes[: rows.num_rows], return_index=True, return_inverse=True)[1:]
     order = np.argsort(first, kind="stable")
     rank = np.empty_like(order)

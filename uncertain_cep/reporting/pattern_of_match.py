@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Pattern
 from uncertain_cep.query.syntax import Sequence as Ordered
+from uncertain_cep.query.walks import components_of
 
-__all__ = ["before", "leaves_of", "only", "shown_variable", "with_events"]
+__all__ = ["before", "shown_variable", "with_events"]
 
 _ELEMENT: Final = "."
 """Between a list and the number of an element: no variable has it in its name."""
@@ -51,31 +51,12 @@ def shown_variable(variable: str) -> str:
     return f"{name}[{place}]" if place else name
 
 
-def leaves_of(pattern: Pattern) -> Iterator[Component]:
-    """Yield the components of a pattern, in order."""
-    if isinstance(pattern, Component):
-        yield pattern
-    else:
-        for item in pattern.items:
-            yield from leaves_of(item)
-
-
-def only(pattern: Pattern, names: set[str]) -> Pattern | None:
-    """Return the part of a pattern that has some variables."""
-    if isinstance(pattern, Component):
-        return pattern if pattern.variable in names else None
-    items = tuple(part for item in pattern.items if (part := only(item, names)) is not None)
-    if not items:
-        return None
-    return items[0] if len(items) == 1 else replace(pattern, items=items)
-
-
 def before(pattern: Pattern, variable: str) -> list[str]:
     """Return the variables that have to be just before one, in the order of the pattern."""
     if isinstance(pattern, Component):
         return []
     for place, item in enumerate(pattern.items):
-        if variable in {leaf.variable for leaf in leaves_of(item)}:
+        if variable in {leaf.variable for leaf in components_of(item)}:
             inner = before(item, variable)
             if inner or not isinstance(pattern, Ordered) or not place:
                 return inner

@@ -10,12 +10,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.config.limits import GROUPED_MATCHES
+from uncertain_cep.config.tolerances import CERTAIN
 from uncertain_cep.errors import UncertainCepError, UncertainCepWarning
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
 from uncertain_cep.plan.grouping import of_matches
 from uncertain_cep.query import Query
 from uncertain_cep.query.syntax import GroupName, Position, Probability
-from uncertain_cep.reporting.occurrences import Occurrences, occurrences
+from uncertain_cep.reporting.occurrences import Occurrences, bounded_occurrences, occurrences
 from uncertain_cep.reporting.true_answers import codes_of_keys
 from uncertain_cep.resolving.decided import decided
 from uncertain_cep.resolving.shown import thing_of
@@ -26,6 +27,9 @@ __all__ = ["SharedEvents", "sentences_of", "shared_events"]
 Int64 = NDArray[np.int64]
 
 _HERE = Position(1, 1)
+
+HARDLY = 0.0005
+"""A probability that is shown as less than .1%."""
 
 DOUBTFUL = 500
 """Most groups of which a page says what would decide them: the most doubtful ones."""
@@ -56,7 +60,9 @@ class SharedEvents:
 def shared_events(
     plan: EvaluationPlan, table: pa.Table, matches: pa.Table, shown: Int64, options: MatchOptions
 ) -> SharedEvents | None:
-    """Return the matches in groups that differ in one event; None if these are not half as many, or too dear.
+    """Return the matches in groups that differ in one event; None if these are not half as many.
+
+    Of more than ``GROUPED_MATCHES`` matches, how likely a group has one is between bounds.
 
     Parameters
     ----------
@@ -70,11 +76,13 @@ def shared_events(
     options : MatchOptions
     """
     variables = [part.variable for part in plan.components]
-    if plan.lasting or len(variables) < 2 or not 2 <= matches.num_rows <= GROUPED_MATCHES:
+    if plan.lasting or len(variables) < 2 or matches.num_rows < 2:
         return None
     keys = list(plan.partition_attributes)
     counts = {
-        over: len(np.unique(_codes(matches, [*keys, *(name for name in variables if name != over)])))
+        over: len(
+            np.unique(codes_of_keys((matches,), [*keys, *(name for name in variables if name != over)]))
+        )
         for over in variables
     }
     over = min(counts, key=lambda name: counts[name])
@@ -85,16 +93,15 @@ def shared_events(
         return None
     by = tuple(GroupName(None, name, _HERE) for name in (*keys, *members))
     query = replace(of_matches(plan.query), probability=Probability(1, "probability", by, None, _HERE))
+    grouping = occurrences if matches.num_rows <= GROUPED_MATCHES else bounded_occurrences
     try:
-        groups = occurrences(query, plan, table, matches, options)
+        groups = grouping(query, plan, table, matches, options)
     except UncertainCepError:
+        return None
+    if groups is None:
         return None
     groups = _of_shown(groups, shown)
     return SharedEvents(over, groups, counts[over], sentences_of(query, groups, table, options))
-
-
-def _codes(matches: pa.Table, names: list[str]) -> Int64:
-    return codes_of_keys((matches, matches.slice(0, 0)), names)
 
 
 def _of_shown(groups: Occurrences, shown: Int64) -> Occurrences:
@@ -146,11 +153,18 @@ def sentences_of(query: Query, groups: Occurrences, table: pa.Table, options: Ma
     for code, answer in zip(codes[groups.rows.num_rows :].tolist(), things, strict=True):
         if code in rows and answer["kind"] is not None:
             thing = thing_of(answer["kind"], "event", answer["name"])
-            sentences[rows[code]] = (
-                f"Most depends on {thing}: once that is known, this is certain or ruled out with probability "
-                f"{percent(answer['made_certain'])}."
-            )
+            sentences[rows[code]] = f"Most depends on {thing}{_then(answer['made_certain'])}"
     return sentences
+
+
+def _then(made_certain: float) -> str:
+    """Return the end of a sentence: how likely a group is decided once a thing is known."""
+    if made_certain >= CERTAIN:
+        return ": once that is known, this is certain or ruled out."
+    if made_certain < HARDLY:
+        return ". Once that is known, this still stays open."
+    chance = percent(made_certain)
+    return f": once that is known, this is certain or ruled out with probability {chance}."
 
 
 def _about(groups: Occurrences) -> list[str]:

@@ -134,8 +134,8 @@ def places_among(answers: pa.Table, those_true: pa.Table, keys: Sequence[str]) -
     return np.asarray(place[sought], dtype=np.int64)
 
 
-def codes_of_keys(tables: tuple[pa.Table, pa.Table], keys: Sequence[str]) -> Int64:
-    """Return codes of the values of some columns, of the rows of both tables; null equals null.
+def codes_of_keys(tables: Sequence[pa.Table], keys: Sequence[str]) -> Int64:
+    """Return codes of the values of some columns, of the rows of all tables; null equals null.
 
     Raises
     ------
@@ -144,24 +144,25 @@ def codes_of_keys(tables: tuple[pa.Table, pa.Table], keys: Sequence[str]) -> Int
     """
     code = np.zeros(sum(table.num_rows for table in tables), dtype=np.int64)
     for name in keys:
-        code = paired(code, _codes(tables[0].column(name), tables[1].column(name), name))
+        code = paired(code, _codes([table.column(name) for table in tables], name))
     return code
 
 
-def _codes(one: pa.ChunkedArray, other: pa.ChunkedArray, name: str) -> Int64:
-    """Return codes of the values of two columns, of one behind the other; null is a value."""
-    if any(_is_list(column.type) for column in (one, other)):
+def _codes(columns: Sequence[pa.ChunkedArray], name: str) -> Int64:
+    """Return codes of the values of columns, of one behind the other; null is a value."""
+    kinds = [column.type for column in columns]
+    if any(map(_is_list, kinds)):
         numbers: dict[Any, int] = {}
-        values = [*one.to_pylist(), *other.to_pylist()]
+        values = [value for column in columns for value in column.to_pylist()]
         keys = [tuple(value) if isinstance(value, list) else value for value in values]
         return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
     try:
-        if pa.types.is_timestamp(one.type) and pa.types.is_timestamp(other.type):
-            other = other.cast(one.type)
-        codes, _ = codes_of([one, other])
+        if all(map(pa.types.is_timestamp, kinds)):
+            columns = [column.cast(kinds[0]) for column in columns]
+        codes, _ = codes_of(columns)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError):
         raise OptionError(
-            f"column {name} is of type {one.type} here and of type {other.type} there: they share no value"
+            f"column {name} is of type {kinds[0]} here and of type {kinds[-1]} there: they share no value"
         ) from None
     return nulls_as_key(np.concatenate(codes))
 

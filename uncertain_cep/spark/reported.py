@@ -33,17 +33,18 @@ from uncertain_cep.reporting.gathered import (
     SPOILING_SHOWN,
     TOP,
     Answer,
+    Counted,
     Group,
     Kind,
     Moments,
     ReportRequest,
     TraceFacts,
-    grouped_by,
-    is_group,
+    groups_by_key,
     report_plan,
     totals_of,
 )
-from uncertain_cep.reporting.occurrences import Bounds, bounds_of_matches, bounds_of_values, query_by
+from uncertain_cep.reporting.match_factors import steps_of_matches
+from uncertain_cep.reporting.occurrences import Bounds, bounds_of_values, query_by
 from uncertain_cep.reporting.round_lengths import bars_of_time
 from uncertain_cep.results.matched_events import OWN_COLUMNS
 from uncertain_cep.results.pictures import Pictures, pictures_of
@@ -160,6 +161,11 @@ def gathered_on_spark(request: ReportRequest, frame: DataFrame) -> Answer:
             in_raw=in_raw,
             raw=raw,
             nothing="" if totals["matches"] else diagnostics.summary(),
+            factors={
+                name: [*steps_of_matches(plan, table, rows, options)]
+                for name, rows in {"found": shown, **tables}.items()
+                if name != "invented"
+            },
         )
 
 
@@ -223,9 +229,8 @@ def _groups(
     held: ExitStack, reported: _Reported, rows: DataFrame, matches: int
 ) -> list[tuple[str, int, Sequence[Group]]]:
     """Return the values of columns with the most matches, and how likely each has a match at all."""
-    plan = reported.plan
-    groups: list[tuple[str, int, Sequence[Group]]] = []
-    for name in grouped_by(plan) if matches else ():
+
+    def count_by(name: str) -> Counted:
         confidence = column("confidence")
         each = rows.groupBy(column(name).alias("value")).agg(
             f.count("*").alias("count"),
@@ -233,25 +238,14 @@ def _groups(
             f.max(confidence).alias("confidence_max"),
         )
         ((distinct, values),) = each.agg(f.count("*"), f.count("value")).collect()
-        if not is_group(values, matches):
-            continue
-        best = each.orderBy(f.col("count").desc(), f.col("value").asc_nulls_last()).limit(TOP).toArrow()
-        bounds = None
-        if distinct <= WEIGHED_GROUPS and matches <= COMPARED_MATCHES:
-            bounds = _bounds_by(held, reported, name, best.column("value").combine_chunks())
-        counted = best.to_pylist()
-        happened = bounds or bounds_of_matches(plan, counted)
-        groups.append(
-            (
-                name,
-                distinct,
-                [
-                    Group(row["value"], row["count"], row["confidence_sum"], one)
-                    for row, one in zip(counted, happened, strict=True)
-                ],
-            )
-        )
-    return groups
+        order = (f.col("count").desc(), f.col("value").asc_nulls_last())
+        return Counted(distinct, values, lambda: each.orderBy(*order).limit(TOP).toArrow())
+
+    def bounds(name: str, distinct: int, values: pa.Array) -> list[Bounds] | None:
+        few = distinct <= WEIGHED_GROUPS and matches <= COMPARED_MATCHES
+        return _bounds_by(held, reported, name, values) if few else None
+
+    return groups_by_key(reported.plan, matches, count_by, bounds)
 
 
 def _bounds_by(held: ExitStack, reported: _Reported, name: str, values: pa.Array) -> list[Bounds] | None:

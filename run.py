@@ -41,7 +41,6 @@ STAMP = ENVIRONMENT / "installed.json"
 INSTALL_LOG = ROOT / "build" / "install.log"
 RESULTS = ROOT / "build" / "casestudy"
 SITE = ROOT / "build" / "docs"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SPARK_TESTS = "tests/spark"
 PROCESS_TESTS = ("tests/project", "tests/cli")
 APART = (SPARK_TESTS, *PROCESS_TESTS)
@@ -218,14 +217,8 @@ def pictures() -> int:
 
 
 def docs() -> int:
-    """Build the documentation site, with pictures of a report where there is a browser."""
+    """Build the documentation site."""
     install("test")
-    if (
-        any(map(shutil.which, BROWSERS))
-        and not (ROOT / "docs" / "pictures").is_dir()
-        and (code := pictures())
-    ):
-        return code
     if not (code := run([PYTHON, "-m", "docs.site.build", SITE])):
         say(f"the site is at {SITE / 'index.html'}")
     return code

@@ -22,7 +22,7 @@ from uncertain_cep.query import parse
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCS = {page.name: page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md"))}
-PICTURES = runpy.run_path(str(ROOT / "docs" / "take_pictures.py"))["PICTURES"]
+TAKING = runpy.run_path(str(ROOT / "docs" / "take_pictures.py"))
 DOCUMENTS = [
     "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md",
     *(f"docs/{name}" for name in DOCS),
@@ -204,13 +204,24 @@ def test_the_shells_that_the_page_names_can_complete() -> None:
 
 def test_the_readme_is_short_and_names_every_page() -> None:
     assert len(README.splitlines()) <= 150
-    assert set(re.findall(r"\]\(docs/([^)#]+)\)", README)) == set(DOCS)
+    assert set(re.findall(r"\]\(docs/([^)#]+\.md)\)", README)) == set(DOCS)
+
+
+@pytest.mark.thorough
+def test_pictures_of_reports_are_of_the_page_as_it_is() -> None:
+    again = "take them again: python3 run.py pictures"
+    assert TAKING["MADE_OF"].read_text().strip() == TAKING["digest"](), again
+    there = {file.name for file in TAKING["FOLDER"].glob("*.png")}
+    assert there == {f"report-{name}.png" for name in TAKING["PICTURES"]}
+    shown = {
+        *re.findall(r"pictures/(report-[a-z]+\.png)", (ROOT / "docs" / "reports.md").read_text() + README)
+    }
+    assert shown == there
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_lead_somewhere(document: str) -> None:
     file = ROOT / document
     for target in re.findall(r"\]\(([^)#]+)\)", file.read_text(encoding="utf-8")):
-        pictures = {f"pictures/report-{name}.png" for name in PICTURES}
-        made = target in pictures | {f"drawings/{name}.svg" for name in DRAWINGS}
+        made = target in {f"drawings/{name}.svg" for name in DRAWINGS}
         assert made or target.startswith("https://") or (file.parent / target).exists()

@@ -57,13 +57,13 @@ def check_sums(facts: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         )
     for group in facts["groups"]:
         for one in group["values"]:
-            own = [row["confidence"] for row in rows if row[group["name"]] == one["value"]]
-            assert one["count"] == len(own)
-            assert one["expected"] == pytest.approx(sum(own), abs=FOUR_DIGITS)
+            chances = [row["confidence"] for row in rows if row[group["name"]] == one["value"]]
+            assert one["count"] == len(chances)
+            assert one["expected"] == pytest.approx(sum(chances), abs=FOUR_DIGITS)
             if one["happened"] is not None and one["count"]:
                 low, high = one["happened"]
-                assert max(own) <= high * (1 + 1e-9)
-                assert low <= min(sum(own), 1.0) * (1 + 1e-9)
+                assert max(chances) <= high * (1 + 1e-9)
+                assert low <= min(sum(chances), 1.0) * (1 + 1e-9)
 
 
 def check_matches(facts: dict[str, Any], rows: list[dict[str, Any]]) -> None:
@@ -91,10 +91,10 @@ def check_matches(facts: dict[str, Any], rows: list[dict[str, Any]]) -> None:
             assert all(one <= other * (1 + 1e-6) for one, other in zip(after, before, strict=True))
     if shared := facts["shared"]:
         for group in range(len(shared["matches"])):
-            own = [confidence[i] for i, of in enumerate(shared["of_match"]) if of == group]
-            assert shared["matches"][group] == len(own)
-            assert shared["expected"][group] == pytest.approx(sum(own), abs=FOUR_DIGITS)
-            assert shared["best"][group] == pytest.approx(max(own))
+            chances = [confidence[i] for i, of in enumerate(shared["of_match"]) if of == group]
+            assert shared["matches"][group] == len(chances)
+            assert shared["expected"][group] == pytest.approx(sum(chances), abs=FOUR_DIGITS)
+            assert shared["best"][group] == pytest.approx(max(chances))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -29,6 +29,7 @@ __all__ = [
     "MAX",
     "MIN",
     "NO_VALUES",
+    "PERCENTILE",
     "PREVIOUS",
     "REAL",
     "STDDEV",
@@ -55,6 +56,10 @@ MAX: Final = 3
 AVG: Final = 4
 DISTINCT: Final = 5
 STDDEV: Final = 6
+PERCENTILE: Final = 7
+"""The least; it is this and the share of values below, in billionths."""
+
+_BILLION: Final = 10**9
 
 WHOLE: Final = 0
 REAL: Final = 1
@@ -255,6 +260,44 @@ def _deviation(conditions, work, component, depth, q):
 
 
 @kernel
+def _percentile(conditions, work, component, depth, q):
+    """Return a percentile of the values up to an event, between the two next to it in proportion.
+
+    Values are counted below each of them: lists are short, and this needs no room. O(values^2).
+    """
+    origin, nulls = conditions.accumulators[q, 1], conditions.accumulators[q, 2]
+    is_real = conditions.accumulators[q, 3] == REAL
+    share = (work.counted[q, depth] - 1) * (conditions.accumulators[q, 0] - PERCENTILE)
+    below = share // _BILLION
+    behind = min(below + 1, work.counted[q, depth] - 1)
+    low = 0.0
+    high = 0.0
+    for d in range(work.start[component], depth + 1):
+        place = work.element[d]
+        if conditions.nulls[nulls + place]:
+            continue
+        value = conditions.floats[origin + place] if is_real else float(conditions.ints[origin + place])
+        less = 0
+        equal = 0
+        for e in range(work.start[component], depth + 1):
+            other_place = work.element[e]
+            if not conditions.nulls[nulls + other_place]:
+                other = (
+                    conditions.floats[origin + other_place]
+                    if is_real
+                    else float(conditions.ints[origin + other_place])
+                )
+                less += other < value
+                equal += other == value
+        work.steps[0] += 2 * (depth + 1 - work.start[component])
+        if less <= below < less + equal:
+            low = value
+        if less <= behind < less + equal:
+            high = value
+    return low + (high - low) * (float(share % _BILLION) / _BILLION)
+
+
+@kernel
 def _is_new(conditions, work, component, depth, q):
     """Return 1 if no event before the one at ``depth`` has its value, else 0."""
     origin, nulls = conditions.accumulators[q, 1], conditions.accumulators[q, 2]
@@ -300,6 +343,8 @@ def _provide(conditions, work, c):
         conditions.nulls[conditions.aggregates[g, 5]] = count < fewest
         if function in (COUNT, DISTINCT):
             conditions.ints[at] = count
+        elif function >= PERCENTILE:
+            conditions.floats[at] = _percentile(conditions, work, component, depth, q)
         elif function == AVG:
             conditions.floats[at] = work.real[q, depth] / float(max(count, 1))
         elif conditions.aggregates[g, 3] == 1:

@@ -40,6 +40,16 @@ def _deviation(of: Found) -> float | None:
     return stdev(values) if len(values) > 1 else None
 
 
+def _percentile(of: Found, fraction: float) -> float | None:
+    values = sorted(_present(X, of))
+    if not values:
+        return None
+    place = (len(values) - 1) * fraction
+    low = int(place)
+    high = min(low + 1, len(values) - 1)
+    return float(values[low] + (values[high] - values[low]) * (place - low))
+
+
 def _all(values: list[bool], decide: Callable[[list[bool]], bool]) -> bool | None:
     return decide(values) if values else None
 
@@ -57,6 +67,9 @@ EXPRESSIONS: dict[str, Callable[[Found], Any]] = {
     "count(DISTINCT c[].x)": lambda of: len(set(_present(X, of))),
     "count(DISTINCT c[].x > 1)": lambda of: len({value > 1 for value in _present(X, of)}),
     "stddev(c[].x)": _deviation,
+    "median(c[].x)": lambda of: _percentile(of, 0.5),
+    "percentile(c[].x, 95%)": lambda of: _percentile(of, 0.95),
+    "percentile(c[].x, 0)": lambda of: min(_present(X, of), default=None),
     "any(c[].f)": lambda of: _all(_present(F, of), any),
     "every(c[].f)": lambda of: _all(_present(F, of), all),
     "every(c[].x > 1 AND c[].x < 5)": lambda of: _all([value > 1 for value in _present(X, of)], all),
@@ -108,6 +121,11 @@ def test_conditions(evaluation: str, expression: str, data: st.DataObject) -> No
         ("avg(c[].x * 2 + count(c[])) > 1", "takes an expression over attributes of events"),
         ("sum(2) > 1", "takes an expression over attributes of events"),
         ("stddev(c[].s) > 1", "stddev needs numbers"),
+        ("median(c[].s) > 1", "median needs numbers"),
+        ("percentile(c[].s, 0.9) > 1", "percentile needs numbers"),
+        ("percentile(c[].x, 95) > 1", "a number from 0 to 1"),
+        ("percentile(c[].x, a.x) > 1", "a number from 0 to 1"),
+        ("median(DISTINCT c[].x) > 1", "DISTINCT is for count"),
         ("any(c[].x)", "any needs a condition"),
         ("max(c[].f)", r"use every\(...\) or any\(...\)"),
         ("first(c[..i-1].x) > 1", "first takes all events"),

@@ -20,6 +20,7 @@ from confidence.predicates.conditions import (
     MAX,
     MIN,
     NO_VALUES,
+    PERCENTILE,
     PREVIOUS,
     REAL,
     STDDEV,
@@ -44,7 +45,7 @@ __all__ = ["compile_conditions"]
 
 _FUNCTIONS: Final = {
     "count": COUNT, "sum": SUM, "min": MIN, "max": MAX, "avg": AVG, "distinct": DISTINCT, "stddev": STDDEV,
-    "any": MAX, "every": MIN,
+    "percentile": PERCENTILE, "any": MAX, "every": MIN,
 }  # fmt: skip
 _KINDS: Final[dict[object, int]] = {
     "single": FIRST, "first": FIRST, "current": CURRENT, "previous": PREVIOUS, "last": LAST
@@ -285,19 +286,20 @@ class _Accumulators:
     def __init__(self, compiler: _ConditionCompiler, components: int) -> None:
         self._compiler = compiler
         self._components = components
-        self._numbers: dict[tuple[str, str, str], int] = {}
+        self._numbers: dict[tuple[str, str, str, float | None], int] = {}
         self._rows: list[tuple[int, tuple[int, int, int, int]]] = []
 
     def row(self, aggregate: Aggregated) -> list[int]:
         """Return the row of an aggregate, with a provisional number of its accumulator."""
         compiler = self._compiler
         component = compiler.components[aggregate.variable]
-        key = (aggregate.variable, aggregate.name, aggregate.function)
+        key = (aggregate.variable, aggregate.name, aggregate.function, aggregate.fraction)
         if key not in self._numbers:
             self._numbers[key] = len(self._rows)
             value, null = compiler.origin(aggregate) if aggregate.name else (0, 0)
             kind = (REAL if aggregate.of == "float" else WHOLE) if aggregate.name else NO_VALUES
-            counted = (_FUNCTIONS[aggregate.function], value, null, kind)
+            function = _FUNCTIONS[aggregate.function] + round((aggregate.fraction or 0.0) * 10**9)
+            counted = (function, value, null, kind)
             self._rows.append((component, counted))
         value, null = compiler.scratch(aggregate)
         real = int(aggregate.kind == "float")

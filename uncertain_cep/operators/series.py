@@ -67,6 +67,8 @@ def aggregated(column: Aggregated, table: pa.Table, series: Series) -> Values:
     count = np.add.reduceat(present, begin) if len(begin) else begin
     if column.function == "count":
         return Values(count, None)
+    if column.function == "percentile":
+        return _percentiles(found, present, count, series, column.fraction or 0.0)
     match = np.repeat(np.arange(len(begin)), np.diff(series.start))
     if column.function == "distinct":
         codes = codes_of_values([found])[0][0]
@@ -83,6 +85,18 @@ def aggregated(column: Aggregated, table: pa.Table, series: Series) -> Values:
     if column.kind == "float":
         return Values(real, count > 0)
     return Values(_whole_sums(np.add.reduceat(data, begin), real) if len(begin) else begin, count > 0)
+
+
+def _percentiles(found: Values, present: Int64, count: Int64, series: Series, fraction: float) -> Values:
+    """Return a percentile of the values of each match, between the two next to it in proportion."""
+    match = np.repeat(np.arange(len(count)), np.diff(series.start))
+    values = np.asarray(found.data, dtype=np.float64)
+    ascending = values[np.lexsort((values, 1 - present, match))]
+    share = np.maximum(count - 1, 0) * round(fraction * 10**9)
+    low = series.start[:-1] + share // 10**9
+    behind = np.minimum(low + 1, series.start[:-1] + np.maximum(count - 1, 0))
+    part = (share % 10**9) / 10**9
+    return Values(ascending[low] + (ascending[behind] - ascending[low]) * part, count > 0)
 
 
 def _whole_sums(wrapped: Int64, real: NDArray[np.float64]) -> NDArray[Any]:

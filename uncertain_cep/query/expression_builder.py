@@ -301,6 +301,18 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
             function = "distinct"
         return self._over(function, operand, position)
 
+    def percentile(self, children: list[Any]) -> Expression:
+        position, fraction = place_of(children[0]), children[2]
+        value = fraction.value if isinstance(fraction, syntax.Literal) else None
+        if not _is_share(value):
+            self._refuse(
+                "percentile takes values and a number from 0 to 1 with up to nine digits, "
+                "percentile(c[].x, 95%)",
+                position,
+            )
+        over = self._over("percentile", children[1], position)
+        return replace(over, fraction=float(value or 0)) if isinstance(over, syntax.Aggregate) else over
+
     def _over(self, function: Any, operand: Expression, position: Position) -> Expression:
         """Return an aggregate over the values that an expression has for each element."""
         spoken = [part for part in expressions_in(operand) if isinstance(part, syntax.Attribute)]
@@ -317,6 +329,7 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
                     f"{first.variable}[], or every one of {first.variable}[..i-1]",
                     other.position,
                 )
+        fraction = 0.5 if function == "median" else None
         # What is no span of events, the checker refuses.
         index: syntax.Index = "current" if first.index is None else first.index
         if function in ("first", "last"):
@@ -327,7 +340,13 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
         name = operand.name if isinstance(operand, syntax.Attribute) else None
         kept = None if name is not None and function not in ("any", "every") else operand
         return syntax.Aggregate(
-            function, first.variable, None if kept is not None else name, index, position, kept
+            "percentile" if function == "median" else function,
+            first.variable,
+            None if kept is not None else name,
+            index,
+            position,
+            kept,
+            fraction,
         )
 
     def index(self, children: list[Token]) -> Token | None:
@@ -414,3 +433,8 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
         last = lengths[-1] or 1
         amount = total // last if total % last == 0 else total / last
         return syntax.Duration(amount, units[-1], total, position)
+
+
+def _is_share(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value <= 1 and round(value, 9) == value

@@ -98,6 +98,9 @@ def _format(expression: TypedExpression) -> tuple[str, int]:
                 text = expression.name
             if expression.function == "distinct":
                 return f"count(DISTINCT {text})", _ATOM
+            if expression.function == "percentile":
+                is_median = expression.fraction == 0.5
+                return f"median({text})" if is_median else f"percentile({text}, {expression.fraction})", _ATOM
             return f"{expression.function}({text})", _ATOM
         mention = format_mention(expression.variable, expression.index)
         return f"{mention}.{quote_name(expression.name)}", _ATOM

@@ -119,9 +119,11 @@ class Binding(Calls):
             if column is None:
                 return None
             name, of = column
-        if function in ("avg", "sum", "stddev") and of not in NUMBERS and of != "null":
+        if function in ("avg", "sum", "stddev", "percentile") and of not in NUMBERS and of != "null":
             columns = ([name] if of == "string" else ()) if computed is None else text_columns(computed)
-            self.refuse(f"{function} needs numbers, but {name} is {KIND_NAMES[of]}", position, columns)
+            self.refuse(
+                f"{_called(aggregate)} needs numbers, but {name} is {KIND_NAMES[of]}", position, columns
+            )
             return None
         if function in ("min", "max") and of == "bool":
             self.refuse("true and false have no order: use every(...) or any(...)", position)
@@ -130,13 +132,14 @@ class Binding(Calls):
             self.refuse(f"{function} needs a condition, but {name} is {KIND_NAMES[of]}", position)
             return None
         kinds: dict[str, Kind] = {
-            "count": "int", "distinct": "int", "avg": "float", "stddev": "float", "any": "bool",
-            "every": "bool",
+            "count": "int", "distinct": "int", "avg": "float", "stddev": "float", "percentile": "float",
+            "any": "bool", "every": "bool",
         }  # fmt: skip
         kind = kinds.get(function, "int" if function == "sum" and of == "null" else of)
         return Aggregated(
-            aggregate.variable, name, kind, computed=computed, function=function, span=span, of=of
-        )
+            aggregate.variable, name, kind, computed=computed, function=function, span=span, of=of,
+            fraction=aggregate.fraction,
+        )  # fmt: skip
 
     def _literal(self, literal: syntax.Literal) -> TypedExpression | None:
         value, name = literal.value, literal.parameter
@@ -261,3 +264,7 @@ def _of_each(expression: TypedExpression, span: Literal["all", "before"]) -> Typ
     if isinstance(expression, Apply):
         return replace(expression, operands=tuple(_of_each(operand, span) for operand in expression.operands))
     return expression
+
+
+def _called(aggregate: syntax.Aggregate) -> str:
+    return "median" if aggregate.fraction == 0.5 else aggregate.function

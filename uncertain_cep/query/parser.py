@@ -200,7 +200,7 @@ def _with_column(expression: syntax.Expression) -> syntax.Expression:
 
 _OPERAND: Final = frozenset(
     {"NAME", "QUOTED", "NUMBER", "PERCENT", "STRING", "TRUE", "FALSE", "NULL", "NOT", "MINUS", "LPAR", "LSQB"}
-    | {"AGGREGATE", "PARAMETER", "STRATEGY", "FUNCTION", "CASE", "CAST", "MOMENT", "TIME"}
+    | {"AGGREGATE", "PERCENTILE", "PARAMETER", "STRATEGY", "FUNCTION", "CASE", "CAST", "MOMENT", "TIME"}
 )
 _ARITHMETIC: Final = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "REMAINDER"})
 _COMPARISON: Final = frozenset(
@@ -222,6 +222,7 @@ WORDS: Final = {
     "STRING": "a string",
     "PARAMETER": "",
     "AGGREGATE": "an aggregate",
+    "PERCENTILE": "an aggregate",
     "TIME": "TIME(...)",
     "STRATEGY": "a selection strategy",
     "NOT": "NOT",

@@ -150,12 +150,14 @@ class Aggregate:
     attributes ``c[].x`` of each element.
     """
 
-    function: Choice["avg", "sum", "min", "max", "count", "distinct", "stddev", "any", "every"]
+    function: Choice["avg", "sum", "min", "max", "count", "distinct", "stddev", "percentile", "any", "every"]
     variable: str
     name: str | None
     index: Index
     position: Position
     operand: Expression | None = None
+    fraction: float | None = None
+    """Of a percentile the share of values below it, 0.5 for the median."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ Element = Literal["single", "first", "current", "previous", "last", "all", "befo
 """Which event of a variable: its only one, or ``c[1]``, ``c[i]``, ``c[i-1]``, ``c[c.LEN]``; 2 and so on for
 ``c[2]``, -2 and so on for ``c[i-2]``. In what aggregates are computed of, each of ``c[]`` or ``c[..i-1]``."""
 
-Function = Literal["avg", "sum", "min", "max", "count", "distinct", "stddev", "any", "every"]
+Function = Literal["avg", "sum", "min", "max", "count", "distinct", "stddev", "percentile", "any", "every"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,15 @@ class Aggregated(Column):
 
     Nulls are left out, as in SQL: without any other value ``count`` is 0 and the others are null, and so is
     ``stddev``, that of a sample, of one value. The kind is int for ``count`` and ``distinct``, float for
-    ``avg`` and ``stddev``, else the attribute's, ``of``. ``count(c[])`` has an empty name and
+    ``avg``, ``stddev`` and ``percentile``, else the attribute's, ``of``. ``count(c[])`` has an empty name and
     null for ``of``. The span is ``c[]``, or ``c[..i-1]``: the events before the current one.
     """
 
     function: Function = "count"
     span: Literal["all", "before"] = "all"
     of: Kind = "null"
+    fraction: float | None = None
+    """Of a percentile the share of values below it."""
     checked: bool = False
     """Whether it is a sum of whole numbers that may leave 64 bits."""
 

@@ -103,8 +103,10 @@ def throughput(batches: int, rows: int, rounds: int) -> None:
             layout = layout_of(frame, query, MatchOptions(), options)
             return pieces_of_stream(frame, layout, Storing(layout))
 
+        from uncertain_cep.spark import match
+
         def matched() -> DataFrame:
-            return uc.match(events(), _QUERY, largest_interval=2 * _HALF)
+            return match(events(), _QUERY, largest_interval=2 * _HALF)
 
         contenders: dict[str, Callable[[], DataFrame]] = {"match": matched, "store": stored}
         rates: dict[str, list[float]] = {"match": [], "store": []}
@@ -136,6 +138,8 @@ def soak(minutes: float, rate: int, trigger: str, rules: int | None) -> None:
         spark = _session(folder)
         from pyspark.sql import functions as f
 
+        from uncertain_cep.spark import match
+
         number = f.col("value")
         source = (
             spark.readStream.format("rate").option("rowsPerSecond", rate).option("numPartitions", 2).load()
@@ -149,7 +153,7 @@ def soak(minutes: float, rate: int, trigger: str, rules: int | None) -> None:
             # Half of the events are of one key, a hundredth of keys that never come again.
             f.when(number % 4 < 2, 0).when(number % 100 == 2, number).otherwise(number % 50).alias("key"),
         )
-        matches = uc.match(events, _SOAKED, largest_interval="0.5 s", tick="1ms")
+        matches = match(events, _SOAKED, largest_interval="0.5 s", tick="1ms")
         writer = matches.writeStream.format("parquet").option("checkpointLocation", str(folder / "state"))
         query = writer.trigger(processingTime=trigger).start(str(folder / "out"))
         _report(_watched(query, minutes))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 import pyarrow as pa
 
 from uncertain_cep.boundary import guarded, public
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.config.limits import BATCH_ROWS, MAX_MATCHES, MOST_BATCH_ROWS
-from uncertain_cep.errors import OptionError
+from uncertain_cep.errors import OptionError, warn
 from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.facts import PlanFacts, plan_facts
@@ -22,6 +23,7 @@ from uncertain_cep.joining.elapsed_times import check_times, with_returned_times
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan, remembered_plan
 from uncertain_cep.plan.lasting import schema_with_all_bounds, with_all_bounds
 from uncertain_cep.query import Query
+from uncertain_cep.query.checker import did_you_mean
 from uncertain_cep.query.returned_times import ends_of_item, query_without_times, without_times
 from uncertain_cep.results.order import finished
 from uncertain_cep.rule_sets.named_rules import Rules
@@ -36,6 +38,14 @@ from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
 __all__ = ["explain", "explained", "iter_matches", "match"]
 
 FrameT = TypeVar("FrameT")
+
+
+class OfStreams(TypedDict, total=False):
+    """Options of :func:`match` that only streams have."""
+
+    largest_interval: Duration | int | None
+    idle_after: Duration | None
+    duplicates: str
 
 
 @public
@@ -60,9 +70,7 @@ def match(
     timeout: float | None = None,
     memory_limit: str | int | None = None,
     progress: bool | None = None,
-    largest_interval: Duration | int | None = None,
-    idle_after: Duration | None = None,
-    duplicates: str = "error",
+    **of_streams: Unpack[OfStreams],
 ) -> FrameT:
     """Return the matches of a query over events with uncertain times.
 
@@ -124,15 +132,9 @@ def match(
         Whether a line on stderr says how many matches there are, how fast they come and, with several
         threads, when the end is expected. By default on a terminal and in a notebook, for calls of over two
         seconds. Spark shows its own.
-    largest_interval : str, timedelta or int
-        For a streaming frame of Spark: the largest ``upper - lower`` of an event; an int is ticks. An event
-        that is longer is late, and so is one that ends before another one of an earlier batch begins.
-    idle_after : str or timedelta, optional
-        For a streaming frame of Spark: each time nothing has come for so long, the bound on the events to
-        come moves on by as much. The caller promises that what comes later is no earlier. Default: never.
-    duplicates : {"error", "drop"}
-        For a streaming frame of Spark: whether an id that is used twice within what is held is an error, or
-        identical rows are dropped, and counted.
+    **of_streams
+        For streaming frames of Spark, until version 0.3: `uncertain_cep.spark.match` takes
+        ``largest_interval``, ``idle_after`` and ``duplicates``, and these give a warning here.
 
     Returns
     -------
@@ -192,7 +194,7 @@ def match(
     [{'a': 7, 'b': 8, 'range_lower': 1, 'range_upper': 4, 'confidence': 0.625}]
     """
     options = MatchOptions.among(locals())
-    stream = StreamOptions(largest_interval, idle_after, duplicates)
+    stream = _stream_options(of_streams)
     frame: Any = events
     result: Any
     if isinstance(query, Rules):
@@ -203,6 +205,7 @@ def match(
         from uncertain_cep.spark.matching import matches_frame
 
         result = matches_frame(frame, query, options, diagnostics=Diagnostics(), stream=stream)
+        _warn_of_streams(of_streams)
         return result  # type: ignore[no-any-return]
     if stream.given:
         raise OptionError(
@@ -231,6 +234,25 @@ def _refuse_limits(options: MatchOptions) -> None:
         raise OptionError(
             "timeout= and memory_limit= are for frames in this process: Spark computes matches when they "
             "are used, so set limits there, or use 'uncertain-cep match --time-limit'"
+        )
+
+
+def _stream_options(of_streams: Mapping[str, Any]) -> StreamOptions:
+    """Return the options of a stream; others are none that match has."""
+    names = list(OfStreams.__annotations__)
+    for name in of_streams:
+        if name not in names:
+            taken = [option for option in inspect.signature(match).parameters if option != "of_streams"]
+            raise OptionError(f"match has no option {name}={did_you_mean(name, taken)}")
+    return StreamOptions(**of_streams)
+
+
+def _warn_of_streams(of_streams: Mapping[str, Any]) -> None:
+    """Warn of options that another function takes."""
+    for name in of_streams:
+        warn(
+            f"{name}= of match is for streams alone: give it to uncertain_cep.spark.match(frame, query), "
+            "where streams are made; match takes it until version 0.3"
         )
 
 

@@ -67,6 +67,7 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
         "time-conditions",
         "sets",
         "probability",
+        "drawn-worlds",
         "reference",
         "answers",
         "why",

@@ -62,7 +62,7 @@ ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
 STREAMING: Final = {"largest_interval": None, "idle_after": None, "duplicates": "error"}
 
 BESIDE: Final[dict[Callable[..., Any], dict[str, object]]] = {
-    uc.match: {"progress": None, **STREAMING},
+    uc.match: {"progress": None},
     uc.iter_matches: {"progress": None},
     uc.explain: {"analyze": False, "format": "text"},
     match_on_spark: {
@@ -135,6 +135,16 @@ def test_options_are_refused_before_events_are_looked_at(wrong: dict[str, Any], 
         match_on_spark(nothing, SEQUENCE, **wrong)
     with pytest.raises(uc.OptionError, match=said):
         match_to_parquet(nothing, SEQUENCE, "nowhere", **wrong)
+
+
+def test_options_of_streams_are_no_more_of_match() -> None:
+    nothing: Any = object()
+    with pytest.raises(
+        uc.OptionError, match="largest_interval=, idle_after= and duplicates= are for streaming"
+    ):
+        uc.match(pa.table({"type": ["A"]}), SEQUENCE, largest_interval=3)
+    with pytest.raises(uc.OptionError, match="match has no option thread=: did you mean threads"):
+        uc.match(nothing, SEQUENCE, thread=3)  # type: ignore[call-arg]
 
 
 def test_options_of_matches_are_refused_before_events_are_looked_at() -> None:

@@ -200,6 +200,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "delay": (*LENGTHS, ("0 s", "5 s"), (-3, 4), ("-1min", 0), ("5 s", "0 s")),
     "default": (None, "5s", 5, dt.timedelta(seconds=5), -1),
     "idle_after": (None, *LENGTHS),
+    "of_streams": (None, {}),
     "duplicates": ("error", "drop", "keep"),
     "memory_limit": (None, "100GB", "1MB", 0),
     "progress": (None, False, "yes"),

@@ -17,7 +17,7 @@ from tests.spark.killed_streams import QUERIES, closed, command, commits, starte
 from tests.spark.streams import TOO_BUSY, counted, run
 from tests.spark.traces import as_rows
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceError
-from uncertain_cep.spark import kafka_source
+from uncertain_cep.spark import kafka_source, match
 from uncertain_cep.spark.kafka_streams import columns_of_topic, stream_of_topic
 from uncertain_cep.traces import load_schema
 
@@ -56,7 +56,7 @@ def test_the_messages_of_a_topic(spark: SparkSession, address: str, tmp_path: Pa
     query = (
         QUERIES["plain"].replace("WHERE", "WHERE a.offset >= 0 AND a.partition < 2 AND") + " RETURN a.offset"
     )
-    rows, done = run(uc.match(events, query, largest_interval=7), tmp_path)
+    rows, done = run(match(events, query, largest_interval=7), tmp_path)
     assert counted(done)["events"] == 600
     assert counted(done)["late"] == 0
     assert len(done) == 2
@@ -107,7 +107,7 @@ def test_what_cannot_be_read(spark: SparkSession, address: str, tmp_path: Path) 
     send(address, "broken", [{"type": "A", "id": 1, "lower": 1, "upper": 2}], 1)
     columns = columns_of_topic(address, "broken", None)
     send(address, "broken", ["no object"], 1)  # type: ignore[list-item]
-    matches = uc.match(
+    matches = match(
         stream_of_topic(spark, address, "broken", None, columns), "PATTERN SEQ(A a, B b) WITHIN 5",
         largest_interval=1,
     )  # fmt: skip

@@ -191,7 +191,7 @@ from tests.spark.streams import counted, pieces_of, put, reading, run
 table = table.sort_by("lower")
 put(folder.parent / "stream", *pieces_of(table, [120]))
 longest = max(b - a for a, b in zip(table["lower"].to_pylist(), table["upper"].to_pylist()))
-stream = uc.match(reading(spark, folder.parent / "stream", table.schema), KEYED, largest_interval=longest)
+stream = match(reading(spark, folder.parent / "stream", table.schema), KEYED, largest_interval=longest)
 rows, done = run(stream, folder.parent)
 assert counted(done)["events"] == 200 and counted(done)["late"] == 0
 expected = uc.match(table, KEYED)

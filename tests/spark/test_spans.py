@@ -95,7 +95,7 @@ def test_streams(spark: SparkSession, tmp_path: Path) -> None:
     put(tmp_path / "in", *pieces_of(table, [20, 45]))
     frame = reading(spark, tmp_path / "in", table.schema)
     longest = int(np.max(np.subtract(table["upper"], table["lower"])))
-    answer, _ = run(uc.match(frame, OVERLAPS, largest_interval=longest), tmp_path)
+    answer, _ = run(match(frame, OVERLAPS, largest_interval=longest), tmp_path)
     expected = uc.match(table, OVERLAPS)
     assert answer["kind"].unique().to_pylist() == ["match"]
     assert as_rows(answer.select(expected.column_names)) == as_rows(expected)

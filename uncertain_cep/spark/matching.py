@@ -93,8 +93,16 @@ def match(
         and, by their counts, at most a quarter of the slices of keys stay.
     diagnostics : Diagnostics, optional
         Receives how many candidates each component has.
-    largest_interval, idle_after, duplicates
-        For a streaming frame, as for `uncertain_cep.match`. It takes neither ``partitions`` nor ``prune``.
+    largest_interval : str, timedelta or int
+        For a streaming frame, which takes neither ``partitions`` nor ``prune``: the largest
+        ``upper - lower`` of an event; an int is ticks. An event that is longer is late, and so is one that
+        ends before another one of an earlier batch begins.
+    idle_after : str or timedelta, optional
+        For a streaming frame: each time nothing has come for so long, the bound on the events to come moves
+        on by as much. The caller promises that what comes later is no earlier. Default: never.
+    duplicates : {"error", "drop"}
+        For a streaming frame: whether an id that is used twice within what is held is an error, or identical
+        rows are dropped, and counted.
     buckets : int, optional
         For a streaming frame: the number of parts of its state. Each part takes some milliseconds a batch,
         and at most ``spark.sql.shuffle.partitions`` parts are processed at a time.

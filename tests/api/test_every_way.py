@@ -43,12 +43,17 @@ CONSTRUCTS: Final[Mapping[str, str]] = {
     "an option": "SEQ(A a, B? b, C c)",
     "an option with times": """SEQ(A a, B? b, !N n, C c)
         WHERE TIME(b) - TIME(a) <= 4 AND TIME(n) - TIME(a) <= 4""",
+    "an optional group": "SEQ(A a, SEQ(B b, !N n)?, C c) WHERE TIME(b) - TIME(a) <= 5",
+    "existence in an optional group": "SEQ(A a, SEQ(B b, N n)?, C c)",
     "repetition": "SEQ(A a, B{1,2} b[], C* c[])",
     "a repeated group": """SEQ(A a, SEQ(B b[], N? n[])+, C c)
         WHERE TIME(b[i]) - TIME(b[i-1]) <= 4 AND TIME(b[1]) - TIME(a) <= 6""",
     "a repeated group with negations": "SEQ(A a, SEQ(!N n, OR(B b[], C d[])){1,2}, C c) WHERE b[i].k = n.k",
     "a repeated group of what is next": """SEQ(A a, SEQ(B b[])*, C c)
         WHERE skip_till_next_match(a, b[], c) AND b[b.LEN].k = a.k""",
+    "until": "SEQ(A a, B b, C c) UNTIL N n WHERE TIME(n) - TIME(a) <= 3",
+    "until the next": """SEQ(A a, B b, C c) UNTIL N n
+        WHERE skip_till_next_match(a, b, c) AND TIME(n) - TIME(a) <= 3""",
     "many options": f"SEQ(A a, {MANY}, B? b, C c)",
     "gaps": "SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b) AND strict_contiguity(b, c)",
     "gaps with times": "SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b) AND TIME(c) - TIME(a) <= 8",
@@ -142,15 +147,19 @@ WAYS: Final[Mapping[str, Way]] = {
 }
 
 LISTS: Final = ("times of a list", "existence in a list", "repetition")
-FORBIDDEN: Final = ("times of what is forbidden", "existence of what is forbidden", "an option with times")
+FORBIDDEN: Final = (
+    "times of what is forbidden", "existence of what is forbidden", "an option with times",
+    "an optional group",
+)  # fmt: skip
 NEXT: Final = ("times of what is next", "existence of what is next")
 GAPS: Final = ("gaps", "gaps with times")
-SETS: Final = ("times of a set",)
+SETS: Final = ("times of a set", "until", "until the next")
 GROUPS: Final = (
     "a repeated group", "a repeated group with negations", "a repeated group of what is next",
 )  # fmt: skip
 SEVERAL: Final = (
-    "times of alternatives", "an option", "an option with times", "repetition", "many options", *GROUPS,
+    "times of alternatives", "an option", "an option with times", "an optional group",
+    "existence in an optional group", "repetition", "many options", *GROUPS,
 )  # fmt: skip
 
 Refusals = Mapping[str, tuple[str, ...]]
@@ -170,7 +179,8 @@ REFUSED: Final[Mapping[str, Refusals]] = {
     **{f"stream, {name}": RUNS_OF_A_STREAM for name in ("any_state", "selectivity", "query_order")},
     "stream, point": {"support event sets": SETS},
     "a tree": {
-        "no variable of a component that takes one event": (*LISTS[:2], *FORBIDDEN[:2]), "n is missing": SETS,
+        "no variable of a component that takes one event": (*LISTS[:2], *FORBIDDEN[:2]),
+        "n is missing": SETS[:1],
         "a tree is for one pattern": SEVERAL,
     },
     "compressed": {

@@ -13,7 +13,9 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from tests.cases.comparison import assert_same
+from tests.cases.clocks import by_clocks
+from tests.cases.comparison import assert_answer, assert_same
+from tests.cases.existence import doubtful
 from tests.cases.language import STRATEGIES
 from tests.cases.nested import NestedCase
 from tests.cases.options import grouped_cases, option_cases
@@ -42,6 +44,26 @@ def test_groups_that_may_be_left_out(strategy: Strategy, data: st.DataObject) ->
         case = replace(case, times=tuple(data.draw(conditions_on_times)))
     note(case.text())
     case.check()
+
+
+@FEWER
+@given(by_clocks(grouped_cases(largest=3)) | doubtful(grouped_cases(largest=4)))
+def test_groups_with_clocks_and_events_that_may_not_have_happened(case: NestedCase) -> None:
+    note(case.text())
+    assert_answer(case.rows(uc.match(case.trace.table(), case.text())), case.answer())
+
+
+@FEWER
+@given(grouped_cases(largest=4), st.integers(1, 4))
+def test_the_best_with_groups(case: NestedCase, k: int) -> None:
+    note(case.text())
+    table, text = case.trace.table(), case.text()
+    confidences = sorted(uc.match(table, text)["confidence"].to_pylist(), reverse=True)
+    best = uc.match(table, f"{text} ORDER BY CONFIDENCE DESC LIMIT {k}")["confidence"].to_pylist()
+    assert best == pytest.approx(confidences[:k], rel=1e-9)
+    threshold = confidences[min(k, len(confidences)) - 1] if confidences else 0.5
+    kept = uc.match(table, f"{text} HAVING CONFIDENCE >= {threshold!r}").num_rows
+    assert kept == sum(confidence >= threshold * (1 - 1e-9) for confidence in confidences)
 
 
 @given(data=st.data())

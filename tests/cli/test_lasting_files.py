@@ -72,3 +72,24 @@ def test_what_commands_do_not_support_is_refused(tmp_path: Path, invoke: Invoke)
         result = invoke(*command)
         assert result.exit_code != 0
         assert "the events last" in result.output
+
+
+def test_flags_say_the_same(tmp_path: Path, invoke: Invoke) -> None:
+    jobs = put(tmp_path / "jobs.csv", "job,start,took\n1,0,3\n2,2,2\n")
+    schema = put(
+        tmp_path / "schema.toml",
+        'tick = "1s"\n[[events]]\ntype = "Job"\nid = "job"\nbegin = "start"\nduration = "took"\nunit = "s"\n'
+        'uncertainty = { kind = "granularity", of = "5s" }\n',
+    )
+    flags = ["--type", "Job", "--id", "job", "--begin", "start", "--duration", "took", "--unit", "s"]
+    flags += ["--tick", "1s", "--uncertainty", "granularity:5s"]
+    query = (
+        "PATTERN AND(Job a, Job b) WHERE a.id < b.id AND a OVERLAPS b WITHIN 1 min RETURN DURATION(a) AS took"
+    )
+    one, other = (invoke("match", query, jobs, *options) for options in (["--schema", schema], flags))
+    assert (one.exit_code, other.exit_code) == (0, 0), other.stderr
+    assert one.stdout == other.stdout
+    assert [row["took_mean"] for row in rows(other.stdout)] != []
+    missing = invoke("match", query, jobs, *flags[:4], "--end", "stop", *flags[8:])
+    assert (missing.exit_code, missing.stdout) == (2, "")
+    assert "duration" in missing.stderr

@@ -417,13 +417,16 @@ _SCHEMA_OPTIONS: Final = (
     click.option("--type-column", metavar="COL", help="The column of the types."),
     click.option("--id", metavar="COL", help="The column of the ids. Default: running numbers."),
     click.option("--time", metavar="COL", help="The column of the stamps, or a sum: at - 60 s."),
+    click.option("--begin", metavar="COL", help="Of events that last: the column of their begins."),
+    click.option("--end", metavar="COL", help="That of their ends."),
+    click.option("--duration", metavar="COL", help="That of how long they last; two of the three are given."),
     click.option("--unit", metavar="U", help="The unit of numeric stamps: s, ms, us, ns, or tick."),
     click.option("--tick", metavar="D", help="The length of a tick, such as 100ms."),
     click.option(
         "--uncertainty",
         metavar="RULE",
-        help="exact, plus_minus:500ms, granularity:1min, window:15s, columns:LOWER,UPPER, histogram:PMF "
-        "or clock_offset:TABLE:COL; several add up: granularity:1s + plus_minus:200ms.",
+        help="exact, plus_minus:500ms, granularity:1min, window:15s, period:60s, columns:LOWER,UPPER, "
+        "histogram:PMF or clock_offset:TABLE:COL; several add up: granularity:1s + plus_minus:200ms.",
     ),
     click.option("--zone", metavar="Z", help="The time zone of stamps without one, and of hours and days."),
     click.option("--missing", type=click.Choice(["error", "drop"]), help="Rows without a time; error."),
@@ -483,7 +486,7 @@ def _of_format(schema: TraceSchema, input_format: str | None) -> TraceSchema:
 
 _SCHEMA_NAMES: Final = (
     *("input_format", "schema", "tick", "type", "type_column", "id", "time", "unit", "uncertainty"),
-    "missing", "zone",
+    *("begin", "end", "duration", "missing", "zone"),
 )  # fmt: skip
 
 schema_options: Final = _gathered(

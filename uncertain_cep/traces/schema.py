@@ -166,7 +166,7 @@ class TraceSchema:
             (table, column of the events that names the host, and if need be, each after a colon, the table's
             columns of the host, the lower and the upper bound, their unit, ``from,until`` of epochs, and
             ``shared``). Several add up: ``granularity:1s + plus_minus:200ms``.
-        type, type_column, id, time, unit, tick, where, missing : str or None
+        type, type_column, id, time, begin, end, duration, unit, tick, where, missing : str or None
             As in a schema file. Without a type or its column, the column ``type``.
 
         Raises

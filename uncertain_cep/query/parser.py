@@ -369,6 +369,9 @@ def _expected(accepted: frozenset[str]) -> list[str]:
     if accepted >= {"NUMBER", "$END"}:
         # A length may go on, 1 min 30 s, where it may end as well.
         remaining -= {"NUMBER"}
+    if accepted >= {"LSQB", "COMMA", "RPAR"}:
+        # So a component ends; it is seldom one of a repeated group.
+        remaining -= {"LSQB"}
     if accepted >= {"NAME", "STRING"}:
         words.append("an expression" if "NOT" in accepted else "a value")
         remaining -= _OPERAND

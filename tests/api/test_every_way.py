@@ -170,7 +170,7 @@ RUNS: Final[Refusals] = {
 }  # fmt: skip
 RUNS_OF_A_STREAM: Final[Refusals] = {
     **RUNS, "under skip_till_next_match over": NEXT, "alternative patterns": (SEVERAL[0], GROUPS[1]),
-    "optional components": SEVERAL[1:5], "repeated groups": (GROUPS[0], GROUPS[2]),
+    "optional components": SEVERAL[1:7], "repeated groups": (GROUPS[0], GROUPS[2]),
 }  # fmt: skip
 REFUSED: Final[Mapping[str, Refusals]] = {
     "evaluation=any_state": RUNS,

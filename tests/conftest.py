@@ -24,13 +24,13 @@ hypothesis.settings.register_profile(
     "sample",
     deadline=None,
     print_blob=True,
-    max_examples=4,
+    max_examples=2,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 sample = hypothesis.settings.get_profile("sample")
 # A gate says the same twice; whoever runs the tests by hand, or thoroughly, draws anew each time.
 gate = is_gate()
-hypothesis.settings.register_profile("quick", sample, max_examples=16 if gate else 25, derandomize=gate)
+hypothesis.settings.register_profile("quick", sample, max_examples=10 if gate else 25, derandomize=gate)
 hypothesis.settings.register_profile("thorough", sample, max_examples=2000)
 hypothesis.settings.register_profile("few", sample, max_examples=6)
 

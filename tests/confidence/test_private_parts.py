@@ -125,6 +125,7 @@ def test_kernels_answer_the_same_without(without: str, expected: list[Any], tmp_
     assert bool(list(tmp_path.rglob("*.nbc"))) == bool(list(tmp_path.rglob("*.whole"))) == bool(first)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("change", CHANGES)
 def test_another_numba_is_noticed(change: str, expected: list[Any], tmp_path: Path) -> None:
     answers, part, missing = output(f"import numba; {change}\n{KERNELS}", tmp_path)

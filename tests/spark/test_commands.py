@@ -207,7 +207,9 @@ LACKING = {
 }
 
 
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize(
+    "ending", ["jsonl", *(pytest.param(each, marks=pytest.mark.thorough) for each in ("csv", "parquet"))]
+)
 def test_a_file_without_the_key_is_named(tmp_path: Path, ending: str) -> None:
     files = keyed_and_not(tmp_path, ending)
     for query, warning in LACKING.items():

@@ -44,7 +44,7 @@ QUERIES: Final = {
         PATTERN SEQ(A a, {", ".join(f"E? e{number}" for number in range(8))}, B? b, C c)
         WHERE [key] AND TIME(b) - TIME(a) <= 2 AND TIME(c) - TIME(b) <= 2 WITHIN 9
     """,
-    "repeated group": "PATTERN SEQ(A a, SEQ(B b[], D? d[])+, C c) WHERE [key] WITHIN 9 RETURN count(b[]) AS n",
+    "repeated group": "PATTERN SEQ(A a, SEQ(B b[], D? d[])+, C c) WHERE [key] WITHIN 9 RETURN count(b[])",
     "best of the grown": """
         PATTERN SEQ(A a, !D n, B b) WHERE [key] WITHIN 9 ORDER BY CONFIDENCE DESC LIMIT 7
     """,

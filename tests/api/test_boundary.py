@@ -503,7 +503,7 @@ def test_what_passes(error: BaseException) -> None:
 
 def test_a_call_that_does_not_fit_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'ticks'"):
-        uc.match(events(), QUERY, ticks="1s")  # type: ignore[call-arg]
+        uc.iter_matches(events(), QUERY, ticks="1s")  # type: ignore[call-arg]
 
 
 def test_a_warning_made_an_error_is_that_warning() -> None:

@@ -25,8 +25,10 @@ from confidence.gaps import coupled
 from eventbased.gaps import held_clocks
 from tests.cases.budgets import budget
 from tests.cases.kernels import running
+from tests.weighers.forcing import leave_out
 from uncertain_cep.errors import TimeLimitError
 from uncertain_cep.results import buckets, expected_counts
+from uncertain_cep.weighers.held_times import HeldChains
 
 
 def events(count: int, *, width: int, step: int = 1, types: str = "A", **more: Any) -> pa.Table:
@@ -154,8 +156,11 @@ def one_match(**more: Any) -> pa.Table:
     "pattern", ["SEQ(A a, !N n, B b, C c) WHERE TIME(b) - TIME(a) >= 3", "SEQ(A a, !N n, B b)"]
 )
 @pytest.mark.parametrize("probability", [None, 0.5])
-def test_one_match_that_many_events_forbid_can_be_ended(pattern: str, probability: float | None) -> None:
+def test_one_match_that_many_events_forbid_can_be_ended(
+    monkeypatch: pytest.MonkeyPatch, pattern: str, probability: float | None
+) -> None:
     """Between two events that are forbidden, and between two rows of the table of one."""
+    leave_out(HeldChains, monkeypatch)
     more: dict[str, Any] = {} if probability is None else {"probability": np.full(13, probability)}
     table = events(13, width=60, types="ANNNNNNNNNNBC", **more)
     query = f"PATTERN {pattern} WITHIN 100"

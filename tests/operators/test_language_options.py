@@ -6,9 +6,11 @@ import pyarrow as pa
 import pytest
 
 import uncertain_cep as uc
+from tests.weighers.forcing import leave_out
 from uncertain_cep.operators import backtracking as growing
 from uncertain_cep.operators import next_match
 from uncertain_cep.plurals import first_few
+from uncertain_cep.weighers.held_times import HeldChains
 
 CONSTRUCTS = {
     "SEQ(A+ a[])": "Kleene components",
@@ -53,6 +55,7 @@ NEGATED = "PATTERN SEQ(!A n, A a, A b, A c, !A m) WHERE n.k = a.k WITHIN 100"
 @pytest.mark.compiled
 @pytest.mark.parametrize("query", [KLEENE, NEGATED])
 def test_too_dear_is_an_error_that_names_the_match(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_out(HeldChains, monkeypatch)
     monkeypatch.setattr(growing, "MOST_CONFIDENCE_STEPS", 10_000)
     monkeypatch.setattr(next_match, "MOST_CONFIDENCE_STEPS", 10_000)
     with pytest.raises(uc.ConfidenceCostError, match=r"\(a=\d, b=.*, c=\d\).*approximate=") as caught:
@@ -92,6 +95,7 @@ def test_estimates_are_near_and_marked(query: str, monkeypatch: pytest.MonkeyPat
     def rows(table: pa.Table) -> dict[str, dict[str, object]]:
         return {str((row["a"], row["b"], row["c"])): row for row in table.to_pylist()}
 
+    leave_out(HeldChains, monkeypatch)
     expected = rows(uc.match(crowd(), query))
     monkeypatch.setattr(growing, "MOST_CONFIDENCE_STEPS", 400_000)
     allowed = rows(uc.match(crowd(), query, approximate=uc.Approximation(0.03, seed=3)))

@@ -75,7 +75,7 @@ def test_every_page_is_in_a_chapter() -> None:
 
 
 def test_every_block_of_python_is_run_by_some_test() -> None:
-    tests = "\n".join(file.read_text() for file in (ROOT / "tests").glob("*/test_*.py"))
+    tests = "\n".join(file.read_text() for file in (ROOT / "tests").rglob("test_*.py"))
     for page in DOCS.glob("*.md"):
         blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
         # Those as in a shell are run wherever they stand.

@@ -18,7 +18,9 @@ from tests.cases.sampling import FEWER
 from tests.oracle.outputs import by_falling_confidence, expected_counts, non_overlapping
 from tests.streaming.arrivals import arrivals
 from tests.streaming.test_sliced import streamed
+from tests.weighers.forcing import leave_out
 from uncertain_cep.operators import backtracking as growing
+from uncertain_cep.weighers.held_times import HeldChains
 
 EVENTS = pa.table(
     {"type": ["A", "N", "M", "C"], "id": [1, 2, 3, 4], "lower": [0, 1, 2, 3], "upper": [0, 4, 3, 6]}
@@ -180,6 +182,7 @@ def _crowd() -> pa.Table:
 
 @pytest.mark.compiled
 def test_estimates_are_near_and_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_out(HeldChains, monkeypatch)
     query = """PATTERN SEQ(!A l, A a, A b, A c, OR(!A n, !A o))
         WHERE l.id < a.id AND n.id > c.id WITHIN 100"""
     expected = {

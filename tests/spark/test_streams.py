@@ -134,7 +134,7 @@ def test_a_stream_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path) 
     first, second, end = pieces_of(table, [110])
     put(folder, first)
     with pytest.warns(uc.UncertainCepWarning, match="give it to uncertain_cep.spark.match"):
-        matches = uc.match(reading(spark, folder, table.schema), QUERIES["plain"], largest_interval=LARGEST)
+        matches = match(reading(spark, folder, table.schema), QUERIES["plain"], largest_interval=LARGEST)
     before, _ = run(matches, tmp_path)
     put(folder, second)
     other = QUERIES["plain"].replace("WITHIN 12", "WITHIN 13")
@@ -256,7 +256,7 @@ def test_an_old_checkpoint_is_gone_on_from(spark: SparkSession, tmp_path: Path) 
 def test_an_idle_stream_moves_on(spark: SparkSession, tmp_path: Path) -> None:
     table = trace(7, 100)
     put(tmp_path / "events", table)
-    matches = uc.match(
+    matches = match(
         reading(spark, tmp_path / "events", table.schema),
         QUERIES["no key"],
         largest_interval=LARGEST,

@@ -6,7 +6,7 @@ import sys
 
 from tests.project.test_imports import ROOT, imported, loaded_by
 
-ORACLE = ("model", "patterns", "worlds")
+ORACLE = ("group_copies", "model", "patterns", "worlds")
 
 
 def test_the_oracle_imports_itself_alone() -> None:

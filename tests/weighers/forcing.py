@@ -9,6 +9,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from confidence.timed.bounds import UNBOUND
@@ -19,7 +20,7 @@ from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
 from uncertain_cep.weighers.weigher import CANNOT, Declined, Weigher
 
-__all__ = ["MOST_WORLDS", "CountedWorlds", "Taken", "forced"]
+__all__ = ["MOST_WORLDS", "CountedWorlds", "Taken", "forced", "leave_out"]
 
 MOST_WORLDS: Final = 5_000
 """Choices of ticks of a match's events that are gone through."""
@@ -140,3 +141,8 @@ def forced(build: Callable[[MatchPattern], Any]) -> Iterator[Taken]:
 
     with patch.object(cheapest, "WEIGHERS", (cheap, *cheapest.WEIGHERS)):
         yield taken
+
+
+def leave_out(weigher: type[Weigher], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a weigher take no match, so that those of others are as dear as without it."""
+    monkeypatch.setattr(weigher, "price", lambda _, model: np.full(model.count, CANNOT))

@@ -70,7 +70,9 @@ def events(source: Source) -> Iterator[pa.RecordBatch]:
                 series = [heads.number(head) for head in samples.heads]
             numbers = np.array(series, np.int64)[samples.codes]
             followed = steps.follow(numbers, samples.values, samples.times)
-            yield series_batch(source.further, heads.series, *followed)
+            # A batch without events would have no labels, and the first batch tells their names.
+            if len(followed[0]):
+                yield series_batch(source.further, heads.series, *followed)
         if ended:
             break
     yield series_batch(source.further, heads.series, *steps.alone())

@@ -134,7 +134,7 @@ def test_a_stream_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path) 
     first, second, end = pieces_of(table, [110])
     put(folder, first)
     with pytest.warns(uc.UncertainCepWarning, match="give it to uncertain_cep.spark.match"):
-        matches = match(reading(spark, folder, table.schema), QUERIES["plain"], largest_interval=LARGEST)
+        matches = uc.match(reading(spark, folder, table.schema), QUERIES["plain"], largest_interval=LARGEST)
     before, _ = run(matches, tmp_path)
     put(folder, second)
     other = QUERIES["plain"].replace("WITHIN 12", "WITHIN 13")

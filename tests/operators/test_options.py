@@ -21,6 +21,7 @@ from tests.cases.nested import NestedCase
 from tests.cases.options import grouped_cases, option_cases
 from tests.cases.sampling import FEWER
 from tests.cases.times import time_conditions
+from tests.cases.ways import IN_PROCESS, matches_by, table_of
 from uncertain_cep.testing.model import Strategy
 from uncertain_cep.testing.patterns import components
 
@@ -75,20 +76,11 @@ def test_conditions_on_times_are_the_oracles(data: st.DataObject) -> None:
     case.check()
 
 
-@given(option_cases(most=4) | grouped_cases(largest=4), st.sampled_from(["point", "sliced", "threads"]))
+@given(option_cases(most=4) | grouped_cases(largest=4), st.sampled_from(IN_PROCESS))
 def test_every_way_gives_the_same(case: NestedCase, way: str) -> None:
     note(case.text())
-    table, text = case.trace.table(), case.text()
-    whole = case.rows(uc.match(table, text))
-    if way == "sliced":
-        matcher = uc.IncrementalMatcher(text, table.schema)
-        parts = [matcher.push(table.slice(row, 1)) for row in range(table.num_rows)] + [matcher.close()]
-        found = pa.Table.from_batches(parts)
-    elif way == "point":
-        found = uc.match(table, text, evaluation="point")
-    else:
-        found = uc.match(table, text, threads=3)
-    assert_same(case.rows(found), whole)
+    whole = case.rows(uc.match(case.trace.table(), case.text()))
+    assert_same(case.rows(matches_by(way, case)), whole)
 
 
 @given(option_cases(most=4) | grouped_cases(largest=4))
@@ -111,12 +103,6 @@ def test_what_looks_at_matches_knows_their_reading(case: NestedCase) -> None:
     assert math.isclose(total, sum(found["confidence"].to_pylist()), rel_tol=1e-9, abs_tol=1e-12)
 
 
-def events(*rows: tuple[str, str, int, int] | tuple[str, str, int, int, int]) -> pa.Table:
-    names = ("type", "id", "lower", "upper", "k")
-    columns = zip(*((*row, 0)[:5] if len(row) == 4 else row for row in rows), strict=True)
-    return pa.table(dict(zip(names, map(list, columns), strict=True)))
-
-
 def answer(table: pa.Table, query: str, **options: Any) -> dict[tuple[Any, ...], float]:
     found: dict[tuple[Any, ...], float] = {}
     for row in uc.match(table, query, **options).to_pylist():
@@ -125,12 +111,12 @@ def answer(table: pa.Table, query: str, **options: Any) -> dict[tuple[Any, ...],
     return found
 
 
-MAYBE = events(("A", "a", 0, 0), ("B", "b", 10, 10), ("N", "n", 1, 6))
-LATE, SOON = (events(("A", "a", 0, 0), ("B", "b", 10, 10), ("N", "n", at, at)) for at in (8, 2))
-TIED = events(("A", "a", 0, 0, 0), ("B", "b", 1, 1, 0), ("C", "c", 2, 2, 1))
-SPOILT = events(("A", "a", 0, 0, 0), ("B", "b", 3, 3, 0), ("C", "c", 9, 9, 0), ("N", "n", 5, 5, 1))
-GROUP = events(("A", "a", 0, 0), ("B", "b", 1, 4), ("C", "c", 3, 6), ("D", "d", 9, 9))
-TWO = events(("A", "a", 0, 0), ("B", "b", 2, 2), ("B", "d", 4, 4), ("C", "c", 9, 9))
+MAYBE = table_of(("A", "a", 0, 0), ("B", "b", 10, 10), ("N", "n", 1, 6))
+LATE, SOON = (table_of(("A", "a", 0, 0), ("B", "b", 10, 10), ("N", "n", at, at)) for at in (8, 2))
+TIED = table_of(("A", "a", 0, 0, 0), ("B", "b", 1, 1, 0), ("C", "c", 2, 2, 1))
+SPOILT = table_of(("A", "a", 0, 0, 0), ("B", "b", 3, 3, 0), ("C", "c", 9, 9, 0), ("N", "n", 5, 5, 1))
+GROUP = table_of(("A", "a", 0, 0), ("B", "b", 1, 4), ("C", "c", 3, 6), ("D", "d", 9, 9))
+TWO = table_of(("A", "a", 0, 0), ("B", "b", 2, 2), ("B", "d", 4, 4), ("C", "c", 9, 9))
 
 
 @pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")

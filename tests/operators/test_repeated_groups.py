@@ -18,6 +18,7 @@ from tests.cases.language import STRATEGIES
 from tests.cases.nested import NestedCase
 from tests.cases.repeats import repeated_cases
 from tests.cases.sampling import FEWER
+from tests.cases.ways import IN_PROCESS, matches_by, table_of
 from uncertain_cep.testing import probabilities
 from uncertain_cep.testing.model import Key, Repeat, Seq, Strategy
 
@@ -39,20 +40,11 @@ def test_conditions_on_times_are_the_oracles(case: NestedCase) -> None:
 
 
 @FEWER
-@given(repeated_cases(largest=4), st.sampled_from(["sliced", "threads", "point"]))
+@given(repeated_cases(largest=4), st.sampled_from(IN_PROCESS))
 def test_every_way_gives_the_same(case: NestedCase, way: str) -> None:
     note(case.text())
-    table, text = case.trace.table(), case.text()
-    whole = case.rows(uc.match(table, text))
-    if way == "sliced":
-        matcher = uc.IncrementalMatcher(text, table.schema)
-        parts = [matcher.push(table.slice(row, 1)) for row in range(table.num_rows)] + [matcher.close()]
-        matches = pa.Table.from_batches(parts)
-    elif way == "point":
-        matches = uc.match(table, text, evaluation="point")
-    else:
-        matches = uc.match(table, text, threads=3)
-    assert_same(case.rows(matches), whole)
+    whole = case.rows(uc.match(case.trace.table(), case.text()))
+    assert_same(case.rows(matches_by(way, case)), whole)
 
 
 @FEWER
@@ -86,12 +78,6 @@ def test_groups_of_matches_are_summed_over_worlds(case: NestedCase) -> None:
     assert math.isclose(row["probability"], expected, rel_tol=1e-9, abs_tol=1e-12)
 
 
-def events(*rows: tuple[str, str, int, int] | tuple[str, str, int, int, int]) -> pa.Table:
-    names = ("type", "id", "lower", "upper", "k")
-    columns = zip(*((*row, 0)[:5] if len(row) == 4 else row for row in rows), strict=True)
-    return pa.table(dict(zip(names, map(list, columns), strict=True)))
-
-
 def answer(table: pa.Table, query: str, **options: Any) -> dict[tuple[Any, ...], Fraction]:
     rows: dict[tuple[Any, ...], Fraction] = {}
     for row in uc.match(table, query, **options).to_pylist():
@@ -102,17 +88,17 @@ def answer(table: pa.Table, query: str, **options: Any) -> dict[tuple[Any, ...],
 
 A, D = ("A", "a", 0, 0), ("D", "d", 9, 9)
 LATER = ("D", "d", 10, 10)
-ONE = events(A, ("B", "b", 1, 4), ("C", "c", 3, 6), D)
-TWO = events(
+ONE = table_of(A, ("B", "b", 1, 4), ("C", "c", 3, 6), D)
+TWO = table_of(
     A, ("B", "b", 1, 1, 1), ("C", "c", 2, 4, 1), ("B", "B", 3, 5, 2), ("C", "C", 6, 6, 2), D
 )  # fmt: skip
-APART = events(("B", "b", 1, 1), ("C", "c", 2, 4), ("B", "B", 3, 6), ("C", "C", 7, 7))
-LEFT_OUT = events(A, ("B", "b", 1, 2), ("C", "c", 2, 3), ("B", "B", 4, 4), D)
-BETWEEN = events(
+APART = table_of(("B", "b", 1, 1), ("C", "c", 2, 4), ("B", "B", 3, 6), ("C", "C", 7, 7))
+LEFT_OUT = table_of(A, ("B", "b", 1, 2), ("C", "c", 2, 3), ("B", "B", 4, 4), D)
+BETWEEN = table_of(
     A, ("B", "b", 1, 1), ("C", "c", 4, 4), ("B", "B", 5, 5), ("C", "C", 9, 9), ("N", "n", 2, 7), LATER
 )  # fmt: skip
-BEHIND = events(A, ("B", "b", 2, 2), ("B", "B", 6, 6), ("N", "n", 1, 10), LATER)
-LAST = events(A, ("B", "b", 1, 1), ("C", "c", 2, 4, 1), ("C", "C", 4, 4, 2), D)
+BEHIND = table_of(A, ("B", "b", 2, 2), ("B", "B", 6, 6), ("N", "n", 1, 10), LATER)
+LAST = table_of(A, ("B", "b", 1, 1), ("C", "c", 2, 4, 1), ("C", "C", 4, 4, 2), D)
 NEXT = "skip_till_next_match(a, b[], c[], d)"
 
 

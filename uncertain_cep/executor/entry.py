@@ -30,7 +30,7 @@ from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
 from uncertain_cep.running.compiling import announce_compilation, plain_seconds
 from uncertain_cep.running.resource_limits import within
-from uncertain_cep.running.threads import available_cores
+from uncertain_cep.running.threads import threads_or_all
 
 __all__ = ["candidates", "execute", "execute_within"]
 
@@ -53,7 +53,7 @@ def execute_within(
     """
     max_matches = options.max_matches if plan.collects else None
     matches = 0
-    threads = available_cores() if options.threads is None else options.threads
+    threads = threads_or_all(options.threads)
     batches = execute(plan, table, batch_rows=options.batch_rows, diagnostics=diagnostics, threads=threads)
     seconds = plain_seconds(table.num_rows, kernels_of(plan))
     for batch in within(options.limit, plainly(seconds, batches)):

@@ -16,7 +16,7 @@ from uncertain_cep.happened_before.pair_probabilities import pair_probabilities
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.plan.lengths import ticks_in
 from uncertain_cep.running.resource_limits import looked_at
-from uncertain_cep.running.threads import available_cores
+from uncertain_cep.running.threads import threads_or_all
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import event_table, library_of, like
@@ -124,7 +124,7 @@ def _rows(
             x, y = x[near], y[near]
     else:
         x, y = order_.open_pairs() if pairs == "open" else order_.pairs_within(slack)
-    threads = available_cores() if options.threads is None else options.threads
+    threads = threads_or_all(options.threads)
     # Where only one order is certain, it is x that is before y.
     turned = order_.is_before(y, x)
     x, y = np.where(turned, y, x), np.where(turned, x, y)

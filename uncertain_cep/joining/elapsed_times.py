@@ -41,7 +41,7 @@ from uncertain_cep.query.syntax import Component, Conjunction, ReturnItem, Time,
 from uncertain_cep.results.matched_events import matched_events
 from uncertain_cep.results.order import finished
 from uncertain_cep.running.resource_limits import looked_at
-from uncertain_cep.running.threads import available_cores
+from uncertain_cep.running.threads import threads_or_all
 from uncertain_cep.timeline.domain import Names, lengths_in_ticks
 from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import event_table, library_of, like
@@ -423,7 +423,7 @@ class _Times:
         place = copies.schema.get_field_index(names.id)
         copies = copies.set_column(place, names.id, pa.array(np.arange(copies.num_rows)))
         plan = make_plan(query, copies.schema, self.options)
-        threads = available_cores() if self.options.threads is None else self.options.threads
+        threads = threads_or_all(self.options.threads)
         confidences = np.zeros(len(which))
         for batch in execute(plan, copies, threads=threads):
             # Two events of one type may be a match both ways round.

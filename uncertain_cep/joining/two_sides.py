@@ -21,7 +21,7 @@ from uncertain_cep.joining.times_of_ends import ENDS, as_moments
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import parse
-from uncertain_cep.running.threads import available_cores
+from uncertain_cep.running.threads import threads_or_all
 from uncertain_cep.timeline.domain import MODEL_COLUMNS, TimeDomain, is_text
 from uncertain_cep.timeline.lasting_columns import END_BOUNDS, SPAN_COLUMNS, SPAN_LAWS, has_spans
 from uncertain_cep.traces.checks import RowOrigin
@@ -182,7 +182,7 @@ class TwoSides:
             window = window_of(self.ends.begin[0, rows], self.ends.end[1, rows])
             text = f"{pattern} WITHIN {window}"
             plan = make_plan(parse(text), table.schema, MatchOptions(takes_spans=True))
-            for batch in execute(plan, table, threads=available_cores() if threads is None else threads):
+            for batch in execute(plan, table, threads=threads_or_all(threads)):
                 left = rows[batch.column("l").to_numpy()]
                 right = np.full(len(left), -1)
                 if "r" in batch.schema.names:

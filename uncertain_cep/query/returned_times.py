@@ -31,8 +31,8 @@ def ends_of_item(item: ReturnItem) -> tuple[str, str]:
 def without_times(query: Query | str, parameters: Any) -> tuple[Query | str, tuple[ReturnItem, ...]]:
     """Return a query without the times between ends that it returns, and these; as text if it has none."""
     if isinstance(query, str):
-        text = query.lower()
-        if "return" not in text or ("duration" not in text and "time" not in text):
+        returned = query.lower().partition("return")[2]
+        if "duration" not in returned and "time" not in returned:
             return query, ()
     parsed = query_of(query, parameters)
     items = tuple(item for item in parsed.returns if length_ends(item.expression) is not None)

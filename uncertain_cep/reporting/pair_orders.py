@@ -16,7 +16,7 @@ from uncertain_cep.happened_before.ordered_events import OrderedEvents
 from uncertain_cep.happened_before.pair_probabilities import PairProbabilities, pair_probabilities
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
 from uncertain_cep.results.pictures import Pictures
-from uncertain_cep.running.threads import available_cores
+from uncertain_cep.running.threads import threads_or_all
 
 __all__ = ["EVENTS_OF_GRAPH", "PairOrders", "drawn_together", "pair_orders"]
 
@@ -63,7 +63,7 @@ def pair_orders(
     # Events of several partitions may share an id.
     number = events.schema.get_field_index(plan.names.id)
     events = events.set_column(number, plan.names.id, pa.array(np.arange(len(rows))))
-    threads = available_cores() if options.threads is None else options.threads
+    threads = threads_or_all(options.threads)
     try:
         ordered = OrderedEvents.of(events, (), replace(options, takes_spans=False))
         return PairOrders(ends[0], ends[1], pair_probabilities(ordered, (x, y), threads))

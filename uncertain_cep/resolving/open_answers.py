@@ -27,7 +27,7 @@ from uncertain_cep.occurrence.row_matches import RowMatches
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
 from uncertain_cep.plan.grouping import ROW_FIELD
 from uncertain_cep.running.resource_limits import looked_at
-from uncertain_cep.running.threads import available_cores, side_by_side
+from uncertain_cep.running.threads import side_by_side, threads_or_all
 
 __all__ = ["CLOCK", "EXISTENCE", "TIME", "OpenAnswers", "open_answers"]
 
@@ -134,7 +134,7 @@ def _resolved(
     described = DescribedMatches.of(plan, matches, ticks, times.offsets, times.pmfs)
     groups = MatchGroups.of(plan, described)
     of_match = np.arange(matches.count) if by_match else groups.of_match
-    threads = available_cores() if options.threads is None else options.threads
+    threads = threads_or_all(options.threads)
     tasks = _tasks(plan, described, of_match)
     parts = list(side_by_side(threads, tasks))
     answers = np.cumsum([0, *(len(part.code) for part in parts)])

@@ -29,7 +29,7 @@ from uncertain_cep.rule_sets.shared_selection import of_some_rule
 from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, check_suppression, told_alerts
 from uncertain_cep.running.compiling import plain_seconds
 from uncertain_cep.running.resource_limits import within
-from uncertain_cep.running.threads import available_cores, side_by_side
+from uncertain_cep.running.threads import side_by_side, threads_or_all
 from uncertain_cep.traces.common_types import common_type, is_number
 from uncertain_cep.traces.frames import event_table
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
@@ -140,7 +140,7 @@ def answers_of(events: Any, rules: Rules, options: MatchOptions) -> dict[str, pa
     by_type = EventsByType(table, options.names.type)
     warn_of_types(planned, by_type.types, table.num_rows)
     last_tick = _last_tick(planned, table)
-    cores = available_cores() if options.threads is None else options.threads
+    cores = threads_or_all(options.threads)
     groups: dict[frozenset[str] | None, list[PlannedRule]] = {}
     for one in planned:
         groups.setdefault(one.types, []).append(one)

@@ -25,7 +25,7 @@ from confidence.uninterrupted import Abandoned, Failure, ending_when, in_a_threa
 from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.running.meter import Meter, current_meter
 
-__all__ = ["available_cores", "equal_ranges", "side_by_side", "waited_for"]
+__all__ = ["available_cores", "equal_ranges", "side_by_side", "threads_or_all", "waited_for"]
 
 ItemT = TypeVar("ItemT")
 
@@ -50,6 +50,11 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def threads_or_all(threads: int | None) -> int:
+    """Return how many threads an option ``threads`` asks for: by default one for each core."""
+    return available_cores() if threads is None else threads
 
 
 def equal_ranges(total: int, count: int) -> list[slice]:

@@ -34,7 +34,6 @@ _LABEL: Final = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
 _LABELS: Final = re.compile(rf"(?:{_LABEL.pattern}\s*(?:,\s*|\Z))*", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(.)")
 _NEWLINE: Final = {"n": "\n"}
-_HEAD: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*(?:\{.*\})?", re.DOTALL)
 _MOST_SERIES: Final = 100_000
 """Series whose labels are kept."""
 
@@ -63,11 +62,10 @@ def events(source: Source) -> Iterator[pa.RecordBatch]:
     for before, block, columns in in_order(reading_threads(), source.blocks(), _in_columns):
         samples, ended = (columns, False) if columns is not None else heads.read(block, before)
         if samples.heads:
-            try:
-                series = [heads.number(head) for head in samples.heads]
-            except ValueError:
+            series = heads.numbers(samples.heads)
+            if series is None:
                 samples, ended = heads.read(block, before)
-                series = [heads.number(head) for head in samples.heads]
+                series = heads.numbers(samples.heads)
             numbers = np.array(series, np.int64)[samples.codes]
             followed = steps.follow(numbers, samples.values, samples.times)
             # A batch without events would have no labels, and the first batch tells their names.
@@ -119,13 +117,23 @@ class _Heads:
         self._of_texts: dict[str, int] = {}
         self.series: list[Series] = []
 
-    def number(self, head: str) -> int:
-        """Return the number of the series of a name with labels; ValueError if it is none."""
+    def numbers(self, heads: list[str]) -> list[int] | None:
+        """Return the numbers of the series of names with labels; None if one of them is no such name."""
+        numbers = []
+        for head in heads:
+            number = self._number(head)
+            if number is None:
+                return None
+            numbers.append(number)
+        return numbers
+
+    def _number(self, head: str) -> int | None:
         number = self._numbers.get(head)
         if number is None:
-            match = _SAMPLE.fullmatch(f"{head} 0 0")
-            if match is None or not _HEAD.fullmatch(head) or (match[2] and not _LABELS.fullmatch(match[2])):
-                raise ValueError(head)
+            match = _matched(f"{head} 0 0")
+            # A head with a comment or a stamp in it is text of another place of the line.
+            if match is None or _head_of(match) != head:
+                return None
             labels = {
                 label: _ESCAPE.sub(lambda escape: _NEWLINE.get(escape[1], escape[1]), text)
                 for label, text in _LABEL.findall(match[2] or "")
@@ -167,8 +175,8 @@ def _sample(line: bytes, row: int) -> tuple[str, float | None, float]:
         text = line.decode()
     except UnicodeDecodeError:
         raise _fault("its text is not UTF-8: convert the file", row, line) from None
-    match = _SAMPLE.fullmatch(text)
-    if match is None or (match[2] and not _LABELS.fullmatch(match[2])):
+    match = _matched(text)
+    if match is None:
         message = "it is no sample: a name, labels in braces, a value and a stamp are expected"
         raise _fault(message, row, line)
     if match[4] is None:
@@ -179,8 +187,18 @@ def _sample(line: bytes, row: int) -> tuple[str, float | None, float]:
         raise _fault("the value or the stamp is no number", row, line) from None
     if not 0 <= time < _LARGEST:
         raise _fault("the stamp is out of range", row, line)
-    head = match[1] if match[2] is None else f"{match[1]}{{{match[2]}}}"
-    return head, value, time
+    return _head_of(match), value, time
+
+
+def _matched(text: str) -> re.Match[str] | None:
+    """Return the parts of a sample's text: name, labels, value, stamp; None if it is no sample."""
+    match = _SAMPLE.fullmatch(text)
+    return None if match is None or (match[2] and not _LABELS.fullmatch(match[2])) else match
+
+
+def _head_of(match: re.Match[str]) -> str:
+    """Return the name with its labels, as they are written."""
+    return match[1] if match[2] is None else f"{match[1]}{{{match[2]}}}"
 
 
 class _Steps:

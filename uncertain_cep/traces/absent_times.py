@@ -26,7 +26,8 @@ def without_stamps(lines: Sequence[str]) -> str:
     zone = unread_zone(lines)
     if zone is None:
         return "its lines have no stamps that are known: write an expression for them into [extract]"
-    kind = "a zone of several places" if zone in AMBIGUOUS_ZONES else "which is not read behind a stamp"
+    ambiguous = zone.upper() in AMBIGUOUS_ZONES
+    kind = "a zone of several places" if ambiguous else "which is not read behind a stamp"
     return (
         f"its stamps are in {zone}, {kind}: write an expression into [extract] that leaves it out, and say "
         'the place, time_zone = "Continent/City"'

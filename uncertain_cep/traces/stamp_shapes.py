@@ -14,7 +14,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Final
 
-from uncertain_cep.traces.stamp_zones import UTC_ZONE, zone_beside
+from uncertain_cep.traces.stamp_zones import UTC_ZONE, apart, zone_beside
 from uncertain_cep.traces.written_names import ENGLISH_MONTHS, MONTH_NAMES, ZONES, any_name
 
 __all__ = ["REACH", "LineStamp", "StampShape", "likeliest_shapes", "stamp_in", "unread_zone"]
@@ -311,7 +311,7 @@ def likeliest_shapes(lines: Sequence[str]) -> list[StampShape]:
 
 def unread_zone(lines: Sequence[str]) -> str | None:
     """Return the first zone beside a stamp that means several offsets, or that is not read; None if none."""
-    for line in lines:
+    for line in map(apart, lines):
         for family in _families():
             match = family.expression.search(line[: 2 * REACH])
             if match is not None and match.start() <= REACH and _shape_of(family, match) is not None:

@@ -15,7 +15,7 @@ from uncertain_cep.timeline.domain import is_text
 from uncertain_cep.timeline.zones import known_zone
 from uncertain_cep.traces.written_names import AMBIGUOUS_ZONES, UNREAD_ZONES, ZONES
 
-__all__ = ["PLACE", "UTC_ZONE", "zone_beside", "zone_of_all", "zones_beside"]
+__all__ = ["PLACE", "UTC_ZONE", "apart", "zone_beside", "zone_of_all", "zones_beside"]
 
 PLACE: Final = (
     "(?:Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico"
@@ -39,6 +39,7 @@ _BEHIND: Final = re.compile(
     rf"[\s,;|\"'()\[\]{{}}<>_-]{{0,6}}{_KEY}?(?P<zone>{_ZONE})(?![A-Za-z0-9_/]|[.:-][A-Za-z0-9])"
     rf"|[\s]?(?P<signed>{_OFFSET})(?![A-Za-z0-9_/]|[.:-][A-Za-z0-9])"
 )
+_GLUED: Final = re.compile(rf"(?<=[0-9][0-9])(?=(?i:{_NAMES})(?![A-Za-z0-9_]))")
 _SIGNED: Final = re.compile(rf" ?{_OFFSET}(?![A-Za-z0-9_/]|[.:-][A-Za-z0-9])")
 _AHEAD: Final = re.compile(rf"(?:^|[\s,;|\"'(\[{{<=:])(?P<zone>{_ZONE})[\s,;|\"')\]}}>:=]{{1,4}}$")
 _TOLD: Final = re.compile(
@@ -73,6 +74,11 @@ def zone_beside(line: str, begin: int, end: int) -> str | None:
         return zone
     ahead = _AHEAD.search(line[:begin])
     return None if ahead is None else ahead["zone"]
+
+
+def apart(line: str) -> str:
+    """Return a line with a space between a digit and the name of a zone behind it: ``10:00 CST``."""
+    return _GLUED.sub(" ", line)
 
 
 def zones_beside(table: pa.Table) -> tuple[str, list[str]] | None:

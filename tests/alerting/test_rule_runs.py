@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -205,6 +206,40 @@ def test_other_rules_need_reload(tmp_path: Path) -> None:
     assert written(tmp_path).column("rule").to_pylist() == ["s"]
 
 
+def test_a_run_that_ends_tells_what_is_certain(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The second payment may have a cancellation before it that is to come: one at 21 to 23 does so."""
+    rules = {"paid.sase": "PATTERN SEQ(A a, !C n, B b) WITHIN 1000"}
+    events = [event("A", 1, 0), event("B", 2, 5), event("A", 3, 20), event("B", 4, 23)]
+    put(tmp_path, [pa.Table.from_pylist(events)], rules)
+    options = options_of(tmp_path)
+    RuleRun([str(tmp_path / "rules")], options).run(None)
+    assert written(tmp_path).select(["a", "b"]).to_pylist() == [{"a": 1, "b": 2}]
+    (message,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert message == (
+        "2 matches are undecided, as an event from 20 on can spoil them: they wait in the checkpoint"
+    )
+    put_file(tmp_path, 1, pa.Table.from_pylist([event("C", 5, 21) | {"upper": 23}]))
+    RuleRun([str(tmp_path / "rules")], options).run(None, close=True)
+    confidences = {(row["a"], row["b"]): row["confidence"] for row in written(tmp_path).to_pylist()}
+    assert confidences == {(1, 2): 1.0, (1, 4): pytest.approx(1 / 3), (3, 4): pytest.approx(1 / 3)}
+
+
+def test_an_alert_is_told_when_it_is_certain(tmp_path: Path) -> None:
+    rules = {"paid.sase": "PATTERN SEQ(A a, !C n, B b) WITHIN 4"}
+    rows = [[event("A", 10 * n, 8 * n), event("B", 10 * n + 1, 8 * n + 1)] for n in range(3)]
+    put(tmp_path, [pa.Table.from_pylist(part) for part in rows], rules)
+    batches = {}
+    for when in ("final", "certain"):
+        options = options_of(tmp_path, when=when, largest_interval=0, out=str(tmp_path / when))
+        options = replace(options, checkpoint=tmp_path / f"state of {when}")
+        RuleRun([str(tmp_path / "rules")], options).run(None, close=True)
+        batches[when] = sorted(place.name for place in (tmp_path / when).iterdir())
+    assert batches == {
+        "final": ["batch=1", "batch=2", "batch=3"],
+        "certain": ["batch=0", "batch=1", "batch=2"],
+    }
+
+
 def test_what_fails_is_logged_and_the_others_go_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,7 +322,7 @@ def test_wrong_options(more: list[str], said: str, tmp_path: Path) -> None:
     assert said in result.output
 
 
-@pytest.mark.parametrize("option", ["--reload", "--quiet", "--verbose"])
+@pytest.mark.parametrize("option", ["--reload", "--when certain", "--quiet", "--verbose"])
 def test_options_of_rules_are_refused_of_one_query(option: str, tmp_path: Path) -> None:
     arguments = [
         "--source",
@@ -298,10 +333,10 @@ def test_options_of_rules_are_refused_of_one_query(option: str, tmp_path: Path) 
         "s",
         "-o",
         "out",
-        option,
+        *option.split(),
     ]
     result = CliRunner().invoke(main, ["stream", "PATTERN SEQ(A a, B b) WITHIN 5", *arguments])
-    assert (result.exit_code, f"{option} is for rules" in result.output) == (2, True)
+    assert (result.exit_code, f"{option.split()[0]} is for rules" in result.output) == (2, True)
 
 
 @pytest.mark.thorough

@@ -140,7 +140,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "on": (None, "k", ["k"], "no column"),
     "at_most": ((), [2], ["2s"], "2s", 3),
     "quantiles": ((), [0.5], [0], ["x"]),
-    "when": ("overlaps", "before", "within 5", "within 5s", "near"),
+    "when": ("overlaps", "before", "within 5", "within 5s", "near", "final", "certain"),
     "how": ("inner", "left", "outer"),
     "direction": ("backward", "forward", "nearest"),
     "ties": ("one", "all"),

@@ -29,7 +29,7 @@ def cut_answer(rule: Rule, table: pa.Table, since: int, until: int) -> pa.Table:
     alerts = alerts.filter(pa.array((ticks >= since) & (ticks < until))).drop_columns(["rule"])
     if rule.suppress is None:
         return alerts
-    plan, _ = stream_plan(rule.query, table.schema, MatchOptions())
+    plan = stream_plan(rule.query, table.schema, MatchOptions()).plan
     assert isinstance(rule.suppress.length, int)
     return AlertTeller(plan, rule.suppress.length, rule.suppress.by).tell(alerts)
 

@@ -77,16 +77,23 @@ def of_rule(alerts: pa.Table, name: str) -> pa.Table:
 def test_a_stream_of_rules_is_a_table_of_rules(
     arrival: tuple[pa.Table, int], rules: Rules, data: st.DataObject
 ) -> None:
+    """Also where alerts are told before they are final, and by release."""
     table, largest = arrival
+    when = data.draw(st.sampled_from(["final", "certain"]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", uc.UncertainCepWarning)
         try:
             expected = uc.match(table, rules)
-            matcher = uc.RuleMatcher(rules, table.schema, largest_interval=largest)
+            matcher = uc.RuleMatcher(rules, table.schema, largest_interval=largest, when=when)
         except (uc.OptionError, uc.TraceError):
             # Some traces hold no sound events, and a stream may refuse what a table does not.
             return
-        alerts = streamed(matcher, calls(data.draw, table))
+        batches = []
+        for part in calls(data.draw, table):
+            batches.append(matcher.push(part))
+            if data.draw(st.booleans()):
+                batches.append(matcher.release())
+        alerts = pa.Table.from_batches([*batches, matcher.close()], matcher.alert_schema)
     assert matcher.late_count == 0
     assert matcher.state_size == sum(one.teller.size for one in matcher._running if one.teller is not None)
     for rule in rules:

@@ -58,6 +58,8 @@ class RunOptions:
     duplicates : {"error", "drop"}
     reload : bool
         Whether rules that change on disk are asked from then on.
+    when : {"final", "certain"}
+        When an alert is told, as for :class:`uncertain_cep.RuleMatcher`.
     """
 
     source: Path
@@ -69,6 +71,7 @@ class RunOptions:
     batch_limit: int | None = None
     duplicates: str = "error"
     reload: bool = False
+    when: str = "final"
 
 
 @dataclass
@@ -123,19 +126,28 @@ class RuleRun:
             self._go_on(self._kept)
 
     def run(self, trigger: float | None, *, close: bool = False) -> None:
-        """Do batches: for ever, ``trigger`` seconds apart at least, or (None) until all files are read."""
-        while not self._closes:
+        """Do batches: for ever, ``trigger`` seconds apart at least, or (None) until all files are read.
+
+        Then alerts are told that no event to come can change.
+        """
+        while not self._noted_as("close"):
             began = perf_counter()
             if self._options.reload and self._noted is None:
                 self._reload()
             files = self._next_files()
-            if files:
+            if self._noted_as("release"):
+                # A kill may have cut it off.
+                self._release()
+            elif files:
                 self._batch(files, began)
             elif trigger is None:
                 break
             if trigger is not None:
                 sleep(max(0.0, trigger - (perf_counter() - began)))
-        if self._matcher is not None and (close or self._closes):
+        if self._matcher is not None and not close and not self._noted_as("close"):
+            self._note([], release=True)
+            self._release()
+        elif self._matcher is not None:
             self._note([], close=True)
             kept, matcher = self._state
             self._sink.write(self._number, _table(matcher.close()))
@@ -178,6 +190,20 @@ class RuleRun:
         ]
         parts += [f"{refused:,} duplicates"] if refused else []
         _log.info("%s; state %s, %.2f s", ", ".join(parts), f"{matcher.state_size:,}", seconds)
+
+    def _release(self) -> None:
+        """Tell the alerts that no event to come can change."""
+        _, matcher = self._state
+        alerts = _table(matcher.release())
+        self._sink.write(self._number, alerts)
+        self._number += 1
+        self.metrics.rules = matcher.counts
+        if count := matcher.undecided_count:
+            _log.warning(
+                "%s undecided, as an event from %s on can spoil them: they wait in the checkpoint",
+                counted(count, "match is", "matches are"),
+                matcher.time_of(matcher.safe),
+            )
 
     def _push(self, table: pa.Table) -> pa.Table:
         """Push events, and log the rules that fail with them, and the events that are refused."""
@@ -226,8 +252,8 @@ class RuleRun:
     def _begin(self, table: pa.Table) -> None:
         """Make the matcher, now that the first events tell which columns there are."""
         options = self._options
-        plan, _ = stream_plan(self._rules[0].query, table.schema, MatchOptions(tick=self._tick))
-        largest = ticks_in(options.largest_interval, plan.domain, "--largest-interval")
+        first = stream_plan(self._rules[0].query, table.schema, MatchOptions(tick=self._tick))
+        largest = ticks_in(options.largest_interval, first.plan.domain, "--largest-interval")
         self._kept = _Kept(VERSION, self._rules, table.schema, self._tick, largest, b"")
         self._matcher = self._made(self._kept)
         self._keep()
@@ -239,6 +265,7 @@ class RuleRun:
             tick=kept.tick,
             largest_interval=kept.largest,
             duplicates=self._options.duplicates,
+            when=self._options.when,
         )
 
     def _go_on(self, kept: _Kept) -> None:
@@ -309,16 +336,15 @@ class RuleRun:
         """The note of the next batch, if it was begun before."""
         return next((note for note in self._notes if note["number"] == self._number), None)
 
-    @property
-    def _closes(self) -> bool:
-        """Whether a run began to close the stream with the next batch."""
+    def _noted_as(self, what: str) -> bool:
+        """Return whether a run began to close the stream, or to release alerts, with the next batch."""
         noted = self._noted
-        return noted is not None and bool(noted["close"])
+        return noted is not None and bool(noted.get(what))
 
-    def _note(self, files: list[str], *, close: bool = False) -> None:
+    def _note(self, files: list[str], **what: bool) -> None:
         """Note the files of the next batch, before any of it is told."""
         notes = [note for note in self._notes if note["number"] < self._number]
-        notes.append({"number": self._number, "files": files, "close": close})
+        notes.append({"number": self._number, "files": files, **what})
         with written_aside(self._options.checkpoint / "batches.json", lambda _: True) as made:
             made.write_text(json.dumps(notes), encoding="utf-8")
 

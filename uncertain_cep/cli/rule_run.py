@@ -54,6 +54,7 @@ def run_rules(rules: str, arguments: Mapping[str, Any], run: Mapping[str, Any]) 
         batch_limit=arguments["batch_limit"],
         duplicates=run["duplicates"],
         reload=run["reload"],
+        when=run["when"],
     )
     begun = RuleRun([rules], options)
     trigger = None if run["trigger"] is None else parse_duration(run["trigger"]) / 1e9

@@ -68,6 +68,13 @@ def _length(_context: click.Context, _parameter: click.Parameter, value: str | N
 @click.option("--slice-length", type=click.IntRange(min=1), metavar="N", help="Of the state, in ticks.")
 @click.option("--buckets", type=click.IntRange(min=1), metavar="N", help="Parts of the state.")
 @click.option("--reload", is_flag=True, help="Of rules: ask rules that change on disk from then on.")
+@click.option(
+    "--when",
+    type=click.Choice(["final", "certain"]),
+    default="final",
+    show_default=True,
+    help="Of rules: when an alert is told: certain as soon as nothing to come can take it back.",
+)
 @click.option("--metrics", metavar="[HOST:]PORT", help="Of rules: serve figures for Prometheus.")
 @click.option("-v", "--verbose", is_flag=True, help="Of rules: log more.")
 @click.option("-q", "--quiet", is_flag=True, help="Of rules: log warnings and errors only.")
@@ -114,7 +121,9 @@ def stream(
         run = {"trigger": None if once or close else trigger, "close": close, "parameters": parameters}
         run_rules(query, arguments, run | settings)
         return
-    if for_rules := [f"--{name}" for name in ("reload", "metrics", "verbose", "quiet") if settings.pop(name)]:
+    settings["when"] = None if settings["when"] == "final" else settings["when"]
+    of_rules = ("reload", "when", "metrics", "verbose", "quiet")
+    if for_rules := [f"--{name}" for name in of_rules if settings.pop(name)]:
         raise OptionError(f"{for_rules[0]} is for rules: give a folder or a TOML file of rules")
     check_written_here(out)
     if master.startswith("sc://"):

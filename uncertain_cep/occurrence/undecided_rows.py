@@ -1,4 +1,4 @@
-"""HAVING for groups whose probability is known by certain bounds only."""
+"""HAVING for groups whose probability is known by certain bounds only, or may still rise."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from uncertain_cep.plan.result_columns import CONFIDENCE
 from uncertain_cep.query.typed import Apply, TypedExpression, columns_in
 from uncertain_cep.results.having import rows_kept
 
-__all__ = ["may_be_kept"]
+__all__ = ["is_met_by_more", "may_be_kept"]
 
-_COMPARISONS: Final = ("less", "less_equal", "greater", "greater_equal")
+_RISING: Final = ("greater", "greater_equal")
+_FALLING: Final = ("less", "less_equal")
+_FOLLOWING: Final = (CONFIDENCE.name, "exact", "std_error", *BOUND_COLUMNS)
+_COMPARISONS: Final = (*_RISING, *_FALLING)
 
 
 def may_be_kept(having: TypedExpression, rows: pa.RecordBatch) -> NDArray[np.bool_]:
@@ -34,6 +37,28 @@ def may_be_kept(having: TypedExpression, rows: pa.RecordBatch) -> NDArray[np.boo
             at_bounds = [rows.set_column(place, CONFIDENCE.name, rows.column(name)) for name in BOUND_COLUMNS]
             possible &= np.logical_or(*(rows_kept(condition, changed, {}) for changed in at_bounds))
     return possible
+
+
+def is_met_by_more(condition: TypedExpression) -> bool:
+    """Return whether HAVING asks of the probability only conditions that a greater one meets as well.
+
+    Conditions on other columns are met whatever the probability is. One that asks nothing of it is none.
+    """
+    if not _speaks_of_probability(condition) or not isinstance(condition, Apply):
+        return False
+    if condition.operator in ("and", "or"):
+        return all(
+            is_met_by_more(operand) for operand in condition.operands if _speaks_of_probability(operand)
+        )
+    left, right = condition.operands[0], condition.operands[-1]
+    return (condition.operator in _RISING and left == CONFIDENCE and not _speaks_of_probability(right)) or (
+        condition.operator in _FALLING and right == CONFIDENCE and not _speaks_of_probability(left)
+    )
+
+
+def _speaks_of_probability(condition: TypedExpression) -> bool:
+    """Return whether a condition mentions the probability, or a column that follows from it."""
+    return any(column.name in _FOLLOWING for column in columns_in(condition))
 
 
 def _joined_by_and(condition: TypedExpression) -> Iterator[TypedExpression]:

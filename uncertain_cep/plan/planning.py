@@ -251,7 +251,7 @@ def plan_of_reading(plan: EvaluationPlan, choice: Choice) -> EvaluationPlan:
     plan_of_branch = _branch_plan(
         readings.of(choice), readings.schema, plan.domain, readings.options, readings.keys
     )
-    return replace(plan_of_branch, having=plan.having, sort_keys=plan.sort_keys)
+    return replace(plan_of_branch, having=plan.having, sort_keys=plan.sort_keys, known_until=plan.known_until)
 
 
 def _with_controls(plan: EvaluationPlan) -> EvaluationPlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions
 from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.rule_sets.events_by_type import EventsByType
-from uncertain_cep.rule_sets.named_rules import Rules
+from uncertain_cep.rule_sets.named_rules import Rule, Rules
 from uncertain_cep.rule_sets.rule_matching import joint_schema, rows_of
 from uncertain_cep.rule_sets.running_rules import RunningRule, running_rules
 from uncertain_cep.running.installation import VERSION
@@ -26,6 +26,7 @@ from uncertain_cep.streaming.event_stream import EventStream
 from uncertain_cep.streaming.given_events import events_given
 from uncertain_cep.streaming.recent_events import RecentEvents
 from uncertain_cep.streaming.single_events import PlainEvents
+from uncertain_cep.streaming.stream_methods import check_when
 from uncertain_cep.streaming.watermark import ArrivalPromise
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces.frames import takeable_type
@@ -65,6 +66,9 @@ class RuleMatcher(EventStream[Alert]):
         What to do about a copy of an event, the same in all columns: with ``drop`` it is only counted. An
         event with the id of another one in reach of a rule, in its partition, is not taken by this rule, and
         :meth:`push` raises a :class:`uncertain_cep.TraceError` that names it.
+    when : {"final", "certain"}
+        When an alert is told, as for :class:`uncertain_cep.IncrementalMatcher`. Rules with
+        ``RETURN PROBABILITY`` that do not ask ``HAVING PROBABILITY >= x`` tell what is final.
     timeout : float, optional
         Seconds that one call may take for all rules. Beyond that it ends with a
         :class:`uncertain_cep.TimeLimitError`, and the matcher takes no more events.
@@ -123,6 +127,7 @@ class RuleMatcher(EventStream[Alert]):
         sources: bool = True,
         largest_interval: int | None = None,
         duplicates: str = "error",
+        when: str = "final",
         timeout: float | None = None,
         memory_limit: str | int | None = None,
     ) -> None:
@@ -139,8 +144,10 @@ class RuleMatcher(EventStream[Alert]):
             takes_spans=True,
         )
         self._of_events = schema_with_all_bounds(schema, self._options.names.lower)
+        check_when(when, "auto")
+        self._when = when
         self.rules = rules
-        self._running = running_rules(rules, self._of_events, self._options)
+        self._running = self._begun(rules)
         super().__init__(schema, self._running[0].plan, ArrivalPromise(largest_interval), duplicates)
         self._plain = PlainEvents.of(self._plan, self._of_events)
         self._limits = timeout, memory_limit
@@ -172,6 +179,11 @@ class RuleMatcher(EventStream[Alert]):
             }
             for one in self._running[: len(self.rules)]
         }
+
+    @property
+    def undecided_count(self) -> int:
+        """How many matches of all rules events to come could spoil, at the last look for certain alerts."""
+        return sum(one.evaluation.undecided_count for one in self._running)
 
     @property
     def failures(self) -> dict[str, str]:
@@ -223,9 +235,7 @@ class RuleMatcher(EventStream[Alert]):
             raise OptionError("there is no rule")
         before = self._running[: len(self.rules)]
         staying = {one.rule.name: one for one in before for rule in rules if one.is_same(rule)}
-        new = running_rules(
-            [rule for rule in rules if rule.name not in staying], self._of_events, self._options
-        )
+        new = self._begun(rule for rule in rules if rule.name not in staying)
         leaving = [one for one in before if one.rule.name not in staying]
         for one in (*new, *leaving):
             if not one.is_cut:
@@ -244,6 +254,9 @@ class RuleMatcher(EventStream[Alert]):
         # Ids that were refused once are refused again, and told of once.
         self._waiting += self._taken(*recent.events(), new)[0]
         return tick
+
+    def _begun(self, rules: Iterable[Rule]) -> list[RunningRule]:
+        return running_rules(rules, self._of_events, self._options, self._when)
 
     @property
     def _failed(self) -> bool:
@@ -264,6 +277,7 @@ class RuleMatcher(EventStream[Alert]):
             "tick": self._plan.domain.describe(),
             "options": str(self._options),
             "largest_interval": self._largest,
+            "when": self._when,
         }
 
     def _packed(self) -> dict[str, Any]:
@@ -278,7 +292,7 @@ class RuleMatcher(EventStream[Alert]):
         self._recent = held["_recent"]
         ending = [rule for rule, _ in held["ending"]]
         current = self._running[: len(self.rules)]
-        self._running = current + running_rules(ending, self._of_events, self._options)
+        self._running = current + self._begun(ending)
         parts = held["rules"] + [part for _, part in held["ending"]]
         for one, part in zip(self._running, parts, strict=True):
             one.take_over(part)
@@ -286,6 +300,9 @@ class RuleMatcher(EventStream[Alert]):
 
     def _advance(self) -> list[Alert]:
         return self._each(lambda one: one.evaluation.advance(self._bound(one)), self._bound)
+
+    def _at_once(self) -> list[Alert]:
+        return self._each(lambda one: one.evaluation.release(self._bound(one)), self._bound)
 
     def _end(self) -> list[Alert]:
         return self._each(lambda one: one.evaluation.close(), lambda _: EVER)

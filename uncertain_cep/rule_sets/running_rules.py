@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from confidence.config import EVER, NEVER
 from uncertain_cep.errors import Fault, OptionError, QueryError, UncertainCepError
-from uncertain_cep.plan import EvaluationPlan, MatchOptions
+from uncertain_cep.plan import MatchOptions
 from uncertain_cep.rule_sets.events_by_type import types_of
 from uncertain_cep.rule_sets.named_rules import Rule
 from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, AlertTeller, check_suppression
-from uncertain_cep.streaming.query_evaluation import QueryEvaluation, stream_plan
+from uncertain_cep.streaming.early_rows import why_not_early
+from uncertain_cep.streaming.query_evaluation import QueryEvaluation, StreamPlan, stream_plan
 from uncertain_cep.streaming.recent_events import reach_back
 from uncertain_cep.streaming.watermark import types_that_matter
 
@@ -44,13 +45,14 @@ class RunningRule:
         The error that ended it; empty while it goes on.
     """
 
-    def __init__(self, rule: Rule, plan: EvaluationPlan, method: str, schema: pa.Schema) -> None:
+    def __init__(self, rule: Rule, stream: StreamPlan) -> None:
+        plan = stream.plan
         self.rule, self.plan = rule, plan
-        self.types = types_of(plan, schema)
+        self.types = types_of(plan, stream.schema)
         self.awaited = types_that_matter(plan)
         self.reach = reach_back(plan)
-        self._schema, self._method = schema, method
-        self.evaluation = QueryEvaluation(plan, schema, method)
+        self._stream = stream
+        self.evaluation = QueryEvaluation(stream)
         self.teller: AlertTeller | None = None
         if rule.suppress is not None:
             apart = check_suppression(plan, rule.suppress)
@@ -99,7 +101,7 @@ class RunningRule:
     def fail(self, error: UncertainCepError) -> pa.Table | None:
         """End as an error says; return the alerts that waited to be told, which are true nevertheless."""
         self.failure = str(error)
-        self.evaluation = QueryEvaluation(self.plan, self._schema, self._method)
+        self.evaluation = QueryEvaluation(self._stream)
         return None if self.teller is None else self.teller.tell(self.plan.output_schema.empty_table())
 
     def is_same(self, rule: Rule) -> bool:
@@ -142,8 +144,12 @@ class RunningRule:
         return alerts
 
 
-def running_rules(rules: Iterable[Rule], schema: pa.Schema, options: MatchOptions) -> list[RunningRule]:
+def running_rules(
+    rules: Iterable[Rule], schema: pa.Schema, options: MatchOptions, when: str = "final"
+) -> list[RunningRule]:
     """Return rules over a stream of events of a schema.
+
+    With ``when="certain"`` rules whose rows are not certain before they are final tell these.
 
     Raises
     ------
@@ -157,8 +163,10 @@ def running_rules(rules: Iterable[Rule], schema: pa.Schema, options: MatchOption
     running = []
     for rule in rules:
         try:
-            plan, method = stream_plan(rule.query, schema, options)
-            running.append(RunningRule(rule, plan, method, schema))
+            usual = stream_plan(rule.query, schema, options)
+            is_early = when == "certain" and not why_not_early(usual.plan)
+            stream = stream_plan(rule.query, schema, options, when=when) if is_early else usual
+            running.append(RunningRule(rule, stream))
         except QueryError as error:
             faults += [
                 Fault(f"rule {rule.name!r}: {fault.message}", fault.line, fault.column)

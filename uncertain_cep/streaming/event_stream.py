@@ -145,6 +145,21 @@ class EventStream(ABC, Generic[AnswerT]):
         return self._released(self._advance())
 
     @public
+    def release(self) -> pa.RecordBatch:
+        """Return the matches or alerts that no event to come can change, but which wait for others.
+
+        They are those of :func:`uncertain_cep.match` with ``known_until`` at the bound on unseen events. None
+        comes again. A run that ends before the stream does so tells what it knows.
+
+        Raises
+        ------
+        OptionError, TraceError, ConfidenceCostError
+            As for :meth:`push`.
+        """
+        self._check_open()
+        return self._released(self._at_once())
+
+    @public
     def snapshot(self) -> bytes:
         """Return all that the matcher holds, as bytes from which another process can go on.
 
@@ -225,6 +240,10 @@ class EventStream(ABC, Generic[AnswerT]):
     @abstractmethod
     def _advance(self) -> list[AnswerT]:
         """Return the answers that became final as the promise has moved on."""
+
+    @abstractmethod
+    def _at_once(self) -> list[AnswerT]:
+        """Return the answers that are final or certain, and would wait for others."""
 
     @abstractmethod
     def _end(self) -> list[AnswerT]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from confidence.config import EVER, NEVER
 from uncertain_cep.executor import execute
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.streaming.early_rows import EarlyRows
 from uncertain_cep.streaming.micro_batches import EventsInReach, SlicedEvaluation
 from uncertain_cep.streaming.single_events import Held
 from uncertain_cep.traces.held_rows import naming_no_rows
@@ -32,10 +33,13 @@ class BucketedEvaluation(SlicedEvaluation):
         Of the events.
     slice_length : int
         How many ticks of buckets are weighed together, at least, as in `SlicedEvaluation`.
+    early : EarlyRows or None
     """
 
-    def __init__(self, plan: EvaluationPlan, schema: pa.Schema, slice_length: int) -> None:
-        super().__init__(plan, schema, slice_length)
+    def __init__(
+        self, plan: EvaluationPlan, schema: pa.Schema, slice_length: int, early: EarlyRows | None = None
+    ) -> None:
+        super().__init__(plan, schema, slice_length, early)
         assert plan.bound.buckets is not None
         self._buckets = plan.bound.buckets
         self._begin = NEVER
@@ -57,17 +61,15 @@ class BucketedEvaluation(SlicedEvaluation):
         """Return a tick before which no bucket to come begins."""
         return min(self._buckets.begun(safe), max(self._begin, self._buckets.begun(self._earliest)))
 
-    def is_due(self, safe: int) -> bool:
-        """Return whether :meth:`advance` would do anything."""
+    def _has_final(self, safe: int) -> bool:
         begin, end = self._final(safe)
         return safe == EVER or (end > begin and (end - begin >= self._length or self.crowded))
 
-    def advance(self, safe: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that are due, as no event to come begins before the tick ``safe``.
-
-        It is called where :meth:`is_due` says so.
-        """
+    def _final_rows(self, safe: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of buckets that are final."""
         begin, end = self._final(safe)
+        if end <= begin and safe != EVER:
+            return
         events = self._joined()
         self._keep_from(events, end)
         here = events.positive & (events.lower < end) & (events.upper >= begin)
@@ -79,6 +81,12 @@ class BucketedEvaluation(SlicedEvaluation):
             table = events.table.filter(pa.array(near))
             with naming_no_rows(self._plan.names, self._plan.partition_attributes):
                 yield from execute(self._plan, table, buckets=(begin, end))
+
+    def _certain_rows(self, early: EarlyRows, safe: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that are certain, of buckets that are not final."""
+        events = self._joined()
+        if events.positive.any():
+            yield from early.certain(events.table, safe, buckets=(self._begin, EVER))
 
     def _keep_from(self, events: EventsInReach, end: int) -> None:
         """Keep the events in reach of buckets from a tick on."""

@@ -80,6 +80,12 @@ class IncrementalMatcher(EventStream[pa.RecordBatch]):
         match is returned at once. The longer the slices, the fewer events are evaluated in two of them.
         Calls with many events make longer slices by themselves. Default: the window, but 1 for a pattern
         that ends in a negation, so that an absence is told at the tick at which it is certain.
+    when : {"final", "certain"}
+        When a row is told. ``certain``: as soon as no event to come can take it out of the answer, by looks
+        ``slice_length`` apart (default: the window). A match does not wait then until all others of its first
+        event are final. ``RETURN PROBABILITY`` needs ``HAVING PROBABILITY >= x``, and has the columns of
+        ``undecided="bounds"``: a group that is told early has no ``probability``, but a lower bound of it in
+        ``probability_lower``. No row is told twice or taken back.
     parameters : mapping, optional
         The values of the query's parameters, as for :func:`uncertain_cep.match`.
     timeout : float, optional
@@ -141,6 +147,7 @@ class IncrementalMatcher(EventStream[pa.RecordBatch]):
         largest_interval: int | None = None,
         duplicates: str = "error",
         slice_length: int | None = None,
+        when: str = "final",
         parameters: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         memory_limit: str | int | None = None,
@@ -157,22 +164,22 @@ class IncrementalMatcher(EventStream[pa.RecordBatch]):
             takes_spans=True,
         )
         of_events = schema_with_all_bounds(schema, options.names.lower)
-        self.plan, method = stream_plan(parsed, of_events, options, evaluation, slice_length)
+        stream = stream_plan(parsed, of_events, options, evaluation, slice_length, when)
+        self.plan = stream.plan
         super().__init__(
             schema, self.plan, ArrivalPromise(largest_interval, types_that_matter(self.plan)), duplicates
         )
         self._marks = _fingerprint(parsed, self.plan, schema) | {
-            "evaluation": method,
+            "evaluation": stream.method,
             "confidence": confidence,
             "approximate": None if options.approximate is None else str(options.approximate),
             "undecided": undecided,
             "largest_interval": largest_interval,
             "slice_length": slice_length,
+            "when": when,
         }
         Limits.of(timeout, memory_limit)
-        self._evaluation = QueryEvaluation(
-            self.plan, of_events, method, slice_length, (timeout, memory_limit)
-        )
+        self._evaluation = QueryEvaluation(stream, slice_length, (timeout, memory_limit))
 
     @property
     def safe(self) -> int:
@@ -213,6 +220,9 @@ class IncrementalMatcher(EventStream[pa.RecordBatch]):
 
     def _advance(self) -> list[pa.RecordBatch]:
         return [self._evaluation.advance(self._promise.bound)]
+
+    def _at_once(self) -> list[pa.RecordBatch]:
+        return [self._evaluation.release(self._promise.bound)]
 
     def _end(self) -> list[pa.RecordBatch]:
         return [self._evaluation.close()]

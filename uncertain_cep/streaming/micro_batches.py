@@ -16,6 +16,7 @@ from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.config.tuning import FEW_HELD
 from uncertain_cep.executor import constants_hold
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.streaming.early_rows import EarlyRows
 from uncertain_cep.streaming.event_buffer import UniqueIds
 from uncertain_cep.streaming.reoptimisation import Replanning
 from uncertain_cep.streaming.single_events import Held, SlicedEvents
@@ -81,6 +82,8 @@ class SlicedEvaluation:
     slice_length : int
         How many ticks the bound on unseen events moves on between the time when matches are final and the
         time when they are yielded; at least 1, with which they are yielded at once.
+    early : EarlyRows or None
+        Tells rows before their slice is due; None: none are.
 
     Attributes
     ----------
@@ -88,11 +91,15 @@ class SlicedEvaluation:
         How the slices are evaluated.
     size : int
         How many events are held.
+    early : EarlyRows or None
     """
 
-    def __init__(self, plan: EvaluationPlan, schema: pa.Schema, slice_length: int) -> None:
+    def __init__(
+        self, plan: EvaluationPlan, schema: pa.Schema, slice_length: int, early: EarlyRows | None = None
+    ) -> None:
         self._plan = plan
         self.planning = Replanning(plan)
+        self.early = early
         # In order by their sequences, events can be at one tick.
         has_sequences = plan.names.sequence in plan.clock_columns(schema.names)
         self._branches = [
@@ -206,13 +213,30 @@ class SlicedEvaluation:
 
     def is_due(self, safe: int) -> bool:
         """Return whether :meth:`advance` would do anything."""
+        return self._has_final(safe) or (self.early is not None and self.early.is_due(safe))
+
+    def advance(self, safe: int, *, at_once: bool = False) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that are due, as no event to come begins before the tick ``safe``.
+
+        It is called where :meth:`is_due` says so; with ``at_once`` whatever is final or certain is due.
+        """
+        early = self.early
+        if at_once or self._has_final(safe):
+            rows = self._final_rows(safe)
+            yield from rows if early is None else early.untold(rows)
+        if early is None:
+            return
+        if safe == EVER:
+            early.forget()
+        elif at_once or early.is_due(safe):
+            yield from self._certain_rows(early, safe)
+
+    def _has_final(self, safe: int) -> bool:
+        """Return whether rows are final that have waited long enough."""
         return safe == EVER or self.crowded or safe - self._earliest_end - self._reach >= self._length
 
-    def advance(self, safe: int) -> Iterator[pa.RecordBatch]:
-        """Yield the matches that are due, as no event to come begins before the tick ``safe``.
-
-        It is called where :meth:`is_due` says so.
-        """
+    def _final_rows(self, safe: int) -> Iterator[pa.RecordBatch]:
+        """Yield the matches of events of which all are final."""
         last = safe == EVER
         events = self._joined()
         owned = events.waits.copy() if last else events.waits & (events.upper < safe - self._reach)
@@ -223,6 +247,12 @@ class SlicedEvaluation:
             end = int(events.upper[owned].max()) + self._reach
             near = (events.upper >= begin) & (events.lower <= end)
             yield from self.planning.execute(events.table.filter(pa.array(near)), owned[near])
+
+    def _certain_rows(self, early: EarlyRows, safe: int) -> Iterator[pa.RecordBatch]:
+        """Yield the matches that are certain, of events that wait."""
+        events = self._joined()
+        if events.waits.any():
+            yield from early.certain(events.table, safe, owned=events.waits)
 
     def _keep(self, events: EventsInReach, waits: Mask, safe: int) -> None:
         """Keep the events in reach of the first events of matches to come."""

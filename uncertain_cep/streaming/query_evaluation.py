@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from eventbased.incremental.completed import Matches
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, select
-from uncertain_cep.errors import TraceError
+from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.executor import confident, constants_hold
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.incremental import RunEvaluation
@@ -29,6 +29,7 @@ from uncertain_cep.results.having import had
 from uncertain_cep.running.compiling import plain_seconds
 from uncertain_cep.running.resource_limits import Limits
 from uncertain_cep.streaming.duplicate_ids import duplicates_in
+from uncertain_cep.streaming.early_rows import EarlyRows, why_not_early
 from uncertain_cep.streaming.event_buffer import RetainedEvents
 from uncertain_cep.streaming.final_buckets import BucketedEvaluation
 from uncertain_cep.streaming.micro_batches import SlicedEvaluation
@@ -37,6 +38,7 @@ from uncertain_cep.streaming.residual import residual
 from uncertain_cep.streaming.single_events import SingleEvents
 from uncertain_cep.streaming.stream_methods import (
     BY_SLICES,
+    check_when,
     method_of,
     refuse,
     refuse_open_groups,
@@ -45,12 +47,46 @@ from uncertain_cep.streaming.stream_methods import (
 from uncertain_cep.streaming.watermark import ArrivalPromise
 from uncertain_cep.timeline.lasting_columns import has_spans
 
-__all__ = ["QueryEvaluation", "stream_plan"]
+__all__ = ["QueryEvaluation", "StreamPlan", "stream_plan"]
 
 Int64 = NDArray[np.int64]
 
 _HELD: Final = ("_retained", "_partitions", "_sliced")
 """The attributes that change with the events, beside those of runs."""
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """A query over a stream of events of a schema, and how it is evaluated.
+
+    Attributes
+    ----------
+    plan : EvaluationPlan
+    method : str
+        One of those of :class:`uncertain_cep.IncrementalMatcher`, but ``auto``.
+    query : Query
+        As it was written.
+    schema : pyarrow.Schema
+        Of the events.
+    options : MatchOptions
+    when : {"final", "certain"}
+        When a row is told.
+    """
+
+    plan: EvaluationPlan
+    method: str
+    query: Query
+    schema: pa.Schema
+    options: MatchOptions
+    when: str = "final"
+
+    def early_rows(self, slice_length: int | None) -> EarlyRows | None:
+        """Return an evaluation of early rows; None if no row is certain before it is final."""
+        is_early = self.when == "certain"
+        if (self.plan.is_grouped and not is_early) or self.plan.approximate is not None:
+            return None
+        length = (slice_length or self.plan.window) if is_early else None
+        return EarlyRows(self.plan, self.query, self.schema, self.options, length)
 
 
 def stream_plan(
@@ -59,7 +95,8 @@ def stream_plan(
     options: MatchOptions,
     evaluation: str = "auto",
     slice_length: int | None = None,
-) -> tuple[EvaluationPlan, str]:
+    when: str = "final",
+) -> StreamPlan:
     """Return the plan of a query over a stream of events of a schema, and the method that evaluates it.
 
     ``evaluation`` is one of those of :class:`uncertain_cep.IncrementalMatcher`.
@@ -72,15 +109,21 @@ def stream_plan(
         If an option has no such value, or the query has no meaning before the stream has ended.
     """
     refuse(query, evaluation)
+    check_when(when, evaluation)
     doubtful = options.names.probability in schema.names
     method = method_of(
         query, evaluation, slice_length, names_clocks(schema, options), doubtful, has_spans(schema.names)
     )
+    if when == "certain" and query.probability is not None:
+        # A probability that may still rise has a bound.
+        options = replace(options, undecided="bounds")
     plan = make_plan(query, schema, replace(options, evaluation="auto" if method == "sliced" else method))
     plan.refuse_orders()
     plan.refuse_unbounded("streams")
     refuse_open_groups(plan)
-    return plan, method
+    if when == "certain" and (reason := why_not_early(plan)):
+        raise OptionError(f'when="certain": {reason}')
+    return StreamPlan(plan, method, query, schema, options, when)
 
 
 class QueryEvaluation:
@@ -91,11 +134,7 @@ class QueryEvaluation:
 
     Parameters
     ----------
-    plan : EvaluationPlan
-    schema : pyarrow.Schema
-        Of the events.
-    method : str
-        As :func:`stream_plan` returned it.
+    stream : StreamPlan
     slice_length : int, optional
         For the methods by slices; by default that of the plan.
     limits : tuple
@@ -109,12 +148,11 @@ class QueryEvaluation:
 
     def __init__(
         self,
-        plan: EvaluationPlan,
-        schema: pa.Schema,
-        method: str,
+        stream: StreamPlan,
         slice_length: int | None = None,
         limits: tuple[float | None, str | int | None] = (None, None),
     ) -> None:
+        plan, schema = stream.plan, stream.schema
         self.plan = plan
         self._limits = limits
         self._retained = RetainedEvents(plan, schema)
@@ -122,10 +160,11 @@ class QueryEvaluation:
         self.failed = self._closed = False
         self._possible = constants_hold(plan) and plan.window >= len(plan.components)
         self._sliced: SlicedEvaluation | None = None
-        if method in BY_SLICES:
+        if stream.method in BY_SLICES:
             by_bucket = plan.is_grouped and plan.bound.every is not None
             evaluation_of = BucketedEvaluation if by_bucket else SlicedEvaluation
-            self._sliced = evaluation_of(plan, schema, slice_length or usual_slice(plan))
+            length, early = slice_length or usual_slice(plan), stream.early_rows(slice_length)
+            self._sliced = evaluation_of(plan, schema, length, early)
         self._of_slices = None if self._sliced is None else self._sliced.looking_at(schema)
         self._by_runs = self._runs()
         self._nothing = pa.RecordBatch.from_pylist([], schema=plan.batch_schema)
@@ -145,8 +184,15 @@ class QueryEvaluation:
     def size(self) -> int:
         """Candidates, runs and events held now."""
         if self._sliced is not None:
-            return self._sliced.size
+            early = self._sliced.early
+            return self._sliced.size + (0 if early is None else early.size)
         return len(self._retained) + (0 if self._by_runs is None else self._by_runs.method.size)
+
+    @property
+    def undecided_count(self) -> int:
+        """How many matches events to come could spoil, at the last look for rows that are certain."""
+        early = None if self._sliced is None else self._sliced.early
+        return 0 if early is None else early.undecided_count
 
     @property
     def plans(self) -> tuple[UsedPlan, ...]:
@@ -285,13 +331,18 @@ class QueryEvaluation:
         self._closed = True
         return self.advance(EVER)
 
-    def advance(self, safe: int) -> pa.RecordBatch:
+    def release(self, safe: int) -> pa.RecordBatch:
+        """Return the rows that are final or certain, and would wait for others."""
+        return self.advance(safe, at_once=True)
+
+    def advance(self, safe: int, *, at_once: bool = False) -> pa.RecordBatch:
         """Return the matches that became final, as no event to come begins before the tick ``safe``."""
         if self._sliced is not None:
-            if not self._sliced.is_due(safe):
+            if not at_once and not self._sliced.is_due(safe):
                 return self._batch(None)
             with self._answering(self._sliced.size):
-                table = pa.Table.from_batches(self._sliced.advance(safe), self.plan.batch_schema)
+                rows = self._sliced.advance(safe, at_once=at_once)
+                table = pa.Table.from_batches(rows, self.plan.batch_schema)
             return table.combine_chunks().to_batches()[0] if table.num_rows else self._batch(None)
         if self._by_runs is None or not self._by_runs.method.learn(safe):
             return self._batch(None)

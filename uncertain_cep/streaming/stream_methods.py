@@ -13,6 +13,7 @@ from uncertain_cep.query.walks import components_of
 __all__ = [
     "BY_SLICES",
     "INCREMENTAL_EVALUATIONS",
+    "check_when",
     "method_of",
     "refuse",
     "refuse_open_groups",
@@ -37,6 +38,16 @@ def refuse(query: Query, evaluation: str) -> None:
     if query.non_overlapping or query.expected_count is not None:
         clause = "OUTPUT NON OVERLAPPING" if query.non_overlapping else "RETURN EXPECTED COUNT"
         raise OptionError(f"{clause} needs all matches, and a stream has not had all: leave it out")
+
+
+def check_when(when: str, evaluation: str) -> None:
+    """Raise OptionError if rows of a stream cannot be told when the option says."""
+    if when not in ("final", "certain"):
+        raise OptionError(f"when={when!r} is unknown: use final or certain")
+    if when == "certain" and evaluation == "query_order":
+        raise OptionError(
+            'when="certain" does not go with evaluation="query_order", which waits: leave one of them out'
+        )
 
 
 def refuse_open_groups(plan: EvaluationPlan) -> None:

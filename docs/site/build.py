@@ -73,6 +73,7 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
         "why",
         "calibration",
         "comparison",
+        "ten-patterns",
     ),
     "Run": ("command-line", "plans", "performance", "limits"),
     "Look up": ("api", "schema-files", "options", "errors"),

@@ -145,8 +145,8 @@ def test_the_example_of_clocks_finds_what_it_says(capsys: pytest.CaptureFixture[
     assert str(uc.causal(constraint["causal"])) == constraint["causal"]
 
 
-def test_the_patterns_of_the_comparison_find_what_it_says() -> None:
-    page = DOCS["comparison.md"]
+def test_the_ten_patterns_find_what_the_page_says() -> None:
+    page = DOCS["ten-patterns.md"]
     names: dict[str, Any] = {}
     (events,) = (block for block in blocks("python", DOCS["language.md"]) if ">>> events = " in block)
     trace = events.split(">>> def show")[0].replace(">>> ", "").replace("... ", "")
@@ -165,8 +165,8 @@ def test_the_patterns_of_the_comparison_find_what_it_says() -> None:
     assert [int(count) for count in cells_by_row["lower bounds"].split(" | ")] == of_bounds
 
 
-def test_the_joins_of_the_comparison_find_the_same() -> None:
-    page = DOCS["comparison.md"]
+def test_the_joins_of_the_ten_patterns_find_the_same() -> None:
+    page = DOCS["ten-patterns.md"]
     names: dict[str, Any] = {}
     (trace,) = (block for block in blocks("python", DOCS["language.md"]) if ">>> events = " in block)
     exec(trace.split(">>> def show")[0].replace(">>> ", "").replace("... ", ""), names)
@@ -174,7 +174,7 @@ def test_the_joins_of_the_comparison_find_the_same() -> None:
     connection.register("events", names["events"])
     counts = []
     further_columns = {"host", "range_lower", "range_upper", "confidence"}
-    for part in page.split("\n### ")[1:]:
+    for part in page.split("\n## ")[1:]:
         (query,) = blocks("sase", part)
         for join in (text for text in blocks("sql", part) if text.startswith(("SELECT", "WITH"))):
             rows = uc.match(names["events"], query).to_pylist()

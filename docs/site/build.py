@@ -13,16 +13,14 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 import click
 
 import uncertain_cep as uc
-import uncertain_cep.spark
+from docs.site import python_pages, search_words
 from docs.site.catalogue import messages
 from docs.site.drawings import DRAWINGS
-from uncertain_cep import errors
 from uncertain_cep.cli import main
 
 SITE: Final = Path(__file__).resolve().parent
@@ -125,12 +123,15 @@ def lay_out(folder: Path) -> None:
     )
     _write(folder / "index.md", readme + "\n" + "\n".join(_contents()), ROOT / "README.md")
     for name, made in (
-        ("api", _api),
+        ("api", python_pages.contents),
         ("schema-files", _schema),
         ("options", _options),
         ("errors", _catalogue),
     ):
         (folder / f"{name}.md").write_text("\n".join(made()), encoding="utf-8")
+    (folder / "api").mkdir()
+    for name, text in python_pages.pages():
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
     (folder / "drawings").mkdir()
     for name, draw in DRAWINGS.items():
         (folder / "drawings" / f"{name}.svg").write_text(draw(), encoding="utf-8")
@@ -165,38 +166,20 @@ def _write(place: Path, text: str, source: Path) -> None:
     wanted = re.compile(r"^!\[[^\]]*\]\(pictures/([^)]+)\)$", re.MULTILINE)
     text = wanted.sub(lambda found: found[0] if found[1] in there else "", text)
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text, encoding="utf-8")
+    place.write_text(_searchable(text, place.stem), encoding="utf-8")
+
+
+def _searchable(text: str, page: str) -> str:
+    """Return a page with the words under which the search lists it first, behind its title."""
+    if page not in search_words.TYPED:
+        return text
+    title, _, said = text.partition("\n")
+    return f"{title}\n\n{search_words.entries(search_words.TYPED[page])}\n{said}"
 
 
 def _contents() -> Iterator[str]:
     for caption, pages in CHAPTERS.items():
         yield from ("```{toctree}", ":hidden:", f":caption: {caption}", *pages, "```", "")
-
-
-def _api() -> Iterator[str]:
-    """Yield the reference of everything public, as its docstrings have it."""
-    yield "# Python\n"
-    yield "Everything public, as its docstrings say it.\n"
-    names = [name for name in uc.__all__ if not name.startswith("__") and not hasattr(errors, name)]
-    modules = [name for name in names if isinstance(getattr(uc, name), ModuleType)]
-    yield from _members("uncertain_cep", [name for name in names if name not in modules])
-    for name in modules:
-        module = getattr(uc, name)
-        yield f"## uc.{name}\n\n```{{eval-rst}}\n.. automodule:: uncertain_cep.{name}\n```\n"
-        yield from _members(
-            f"uncertain_cep.{name}", [part for part in module.__all__ if part != "strategies"]
-        )
-    yield from _members("uncertain_cep.testing.strategies", uc.testing.strategies.__all__)
-    yield "## uncertain_cep.spark\n"
-    yield from _members("uncertain_cep.spark", uncertain_cep.spark.__all__)
-
-
-def _members(module: str, names: list[str]) -> Iterator[str]:
-    for name in names:
-        public = getattr(sys.modules[module], name)
-        kind = "class" if isinstance(public, type) else "function"
-        members = "\n   :members:" if kind == "class" else ""
-        yield f"```{{eval-rst}}\n.. auto{kind}:: {module}.{name}{members}\n```\n"
 
 
 def _schema() -> Iterator[str]:
@@ -214,7 +197,8 @@ def _options() -> Iterator[str]:
             commands += [((*path, name), part) for name, part in sorted(command.commands.items())]
             continue
         context = click.Context(command, info_name=" ".join(path), max_content_width=100)
-        yield f"## {' '.join(path[1:])}\n\n```text\n{command.get_help(context)}\n```\n"
+        yield f"## {' '.join(path[1:])}\n\n{search_words.entries(search_words.of_options(command))}"
+        yield f"```text\n{command.get_help(context)}\n```\n"
 
 
 def _catalogue() -> Iterator[str]:
@@ -225,10 +209,13 @@ def _catalogue() -> Iterator[str]:
     said = messages()
     for name in (name for name in uc.__all__ if name.endswith("Error")):
         yield f"## {name}\n\n```{{eval-rst}}\n.. autoexception:: uncertain_cep.errors.{name}\n```\n"
+        if words := search_words.of_messages(said.get(name, ())):
+            yield search_words.entries(words)
         yield from map(_item, said.get(name, ()))
         yield ""
     warning = "uncertain_cep.errors.UncertainCepWarning"
     yield f"## UncertainCepWarning\n\n```{{eval-rst}}\n.. autoexception:: {warning}\n```\n"
+    yield search_words.entries(search_words.of_messages(said["warn"]))
     yield from map(_item, said["warn"])
 
 

@@ -36,6 +36,10 @@ nitpicky = False
 highlight_language = "none"
 html_theme = "furo"
 html_title = f"uncertain-cep {version}"
+# It stands below each page.
+copyright = f"{author}. These pages are those of version {version}"
+# The search has the entries; no page lists them.
+html_use_index = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = ["copy.js"]

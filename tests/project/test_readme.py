@@ -194,7 +194,7 @@ def test_the_example_of_a_notebook_runs() -> None:
 
 
 def test_the_shells_that_the_page_names_can_complete() -> None:
-    for shell in re.findall(r"=(\w+)_source", DOCS["howto.md"]):
+    for shell in re.findall(r"=(\w+)_source", DOCS["command-line.md"]):
         environment = {"_UNCERTAIN_CEP_COMPLETE": f"{shell}_source"}
         shown = CliRunner().invoke(main, [], prog_name="uncertain-cep", env=environment)
         # To find out the version of bash, click runs it.

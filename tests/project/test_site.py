@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from pygments.token import Comment, Error, Keyword, Number
 
 import uncertain_cep as uc
+from docs.site import python_pages, search_words
 from docs.site.build import CHAPTERS, DOCS, OF_THE_ROOT, ROOT, lay_out
 from docs.site.catalogue import messages
 from docs.site.drawings import DRAWINGS
@@ -83,10 +85,24 @@ def test_every_block_of_python_is_run_by_some_test() -> None:
             assert page.name in tests, page.name
 
 
-def test_every_public_name_is_in_the_reference(pages: Path) -> None:
-    text = (pages / "api.md").read_text() + (pages / "errors.md").read_text()
-    for name in set(uc.__all__) - {"__version__", "Fault", "TraceFault"}:
-        assert re.search(rf"uncertain_cep\.(?:errors\.)?{name}\b", text), name
+def test_every_public_name_has_a_page_with_an_example(pages: Path) -> None:
+    names = python_pages.public_names()
+    assert sorted(name for listed in python_pages.TASKS.values() for name in listed) == sorted(names)
+    first = (pages / "api.md").read_text()
+    for name in names:
+        page = (pages / f"{python_pages.page_of(name)}.md").read_text()
+        assert page.startswith(f"# {name}\n")
+        assert f"[`{name}`](/{python_pages.page_of(name)}.md)" in first
+        has_example = ">>>" in (inspect.getdoc(names[name]) or "")
+        assert has_example or "have examples that run" in page or "has examples that run" in page, name
+    raised = (pages / "errors.md").read_text()
+    assert all(f"errors.{name}" in raised for name in uc.__all__ if name.endswith(("Error", "Warning")))
+
+
+def test_words_that_people_type_are_those_of_one_page() -> None:
+    words = [word for listed in search_words.TYPED.values() for word in listed]
+    assert len(set(words)) == len(words) > 200
+    assert search_words.TYPED.keys() <= {page.stem for page in DOCS.glob("*.md")}
 
 
 def test_every_option_is_in_the_reference(pages: Path) -> None:

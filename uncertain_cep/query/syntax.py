@@ -447,7 +447,13 @@ class Probability:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Query:
-    """A parsed query."""
+    """A parsed query, which `parse` returns and `match` takes in place of the text.
+
+    >>> import uncertain_cep as uc
+    >>> query = uc.parse("PATTERN SEQ(A a, B b) WITHIN 9 LIMIT 3")
+    >>> query, query.limit
+    (<Query PATTERN SEQ(A a, B b) WITHIN 9 LIMIT 3>, 3)
+    """
 
     pattern: Pattern
     where: tuple[Expression, ...]

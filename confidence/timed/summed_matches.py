@@ -294,7 +294,10 @@ def describe_summed(times, others, pmfs, begin, wanted, limits, budget, tables, 
         if is_tight and (confidence > 0.0 or not wanted):
             lower, upper = times.last[n, 0], times.first[n, 0]
             for v in range(times.first.shape[1]):
-                lower, upper = min(lower, times.first[n, v]), max(upper, times.last[n, v])
+                if times.ends[0, v]:
+                    lower = min(lower, times.first[n, v])
+                if times.ends[1, v]:
+                    upper = max(upper, times.last[n, v])
         out_lower[n], out_upper[n], out_confidence[n] = lower, upper, confidence
         tables.limits[SPENT] += limits[0] - tables.limits[LEFT] + 16.0 * float(tables.used[COUNT])
     return times.first.shape[0], ALL, 0.0

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -163,7 +164,11 @@ def _text(pattern: Pattern, by_iteration: bool = False) -> str:
         sign = ("*" if not fewest else "+") if largest is None and fewest < 2 else f"{{{number}}}"
         return f"{_text(pattern.items[0], True)}{sign}"
     name = {Seq: "SEQ", And: "AND", Or: "OR"}[type(pattern)]
-    return f"{name}({', '.join(_text(item, by_iteration) for item in pattern.items)})"
+    items: list[str] = []
+    for joint, same in groupby(pattern.items, lambda item: isinstance(item, Component) and item.joint):
+        texts = [_text(item, by_iteration) for item in same]
+        items += [f"!SEQ({', '.join(text[1:] for text in texts)})"] if joint else texts
+    return f"{name}({', '.join(items)})"
 
 
 def written(component: Component) -> str:

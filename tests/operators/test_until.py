@@ -231,7 +231,6 @@ def test_worked_facts(table: pa.Table, query: str, expected: dict[Any, float]) -
     [
         ("SEQ(A a UNTIL U u, D d)", "a is one event"),
         ("SEQ(AND(A a, B b), C c) UNTIL U u", r"AND\(...\) has no order"),
-        ("SEQ(A a, !SEQ(N n, M m), D d)", "draw worlds"),
         ("AND(A a, SEQ(B b, D d) UNTIL U u)", r"UNTIL stands behind a SEQ\(...\)"),
         (
             "SEQ(A a, B b, C c) UNTIL U u WHERE skip_till_next_match(a, b) AND strict_contiguity(b, c)",

@@ -72,7 +72,14 @@ def _part(facts: PlanFacts) -> dict[str, Any]:
     described: dict[str, Any] = {
         "strategy": plan.query.strategy,
         "components": [_component(component) for component in plan.components],
-        "negations": [{**_component(part.component), "after": part.after} for part in plan.negations],
+        "negations": [
+            {
+                **_component(part.component),
+                "after": part.after,
+                **({"group": part.joint} if part.joint else {}),
+            }
+            for part in plan.negations
+        ],
         "readings": [sorted(term.negated) for term in plan.terms if term.is_reading],
         "partition_by": [list(key.columns) for key in plan.keys],
         "predicates": [format_expression(part) for part in (*plan.joined, *plan.constant)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -135,12 +135,13 @@ def _variants(plan: EvaluationPlan, schema: pa.Schema) -> Iterator[tuple[str, Qu
     for number, condition in enumerate(query.where):
         remaining_conditions = query.where[:number] + query.where[number + 1 :]
         yield _text_of(plan, query, condition, schema), replace(query, where=remaining_conditions)
-    for component in components_of(query.pattern):
-        if component.negated:
-            types = "|".join(map(quote_name, component.types)) or "ANY"
-            fewer = _without(query, component)
-            if fewer is not None:
-                yield f"!{types} {component.variable}", fewer
+    negated = [part for part in components_of(query.pattern) if part.negated]
+    for name in dict.fromkeys(part.joint or part.variable for part in negated):
+        group = [part for part in negated if name in (part.joint, part.variable)]
+        each = [f"{'|'.join(map(quote_name, part.types)) or 'ANY'} {part.variable}" for part in group]
+        fewer = _without(query, group)
+        if fewer is not None:
+            yield f"!SEQ({', '.join(each)})" if len(group) > 1 else f"!{each[0]}", fewer
     if query.strategy != "skip_till_any_match" or query.gap_strategies:
         shown = ", ".join(strategy.text for strategy in query.gap_strategies) or query.strategy
         skipping = replace(
@@ -166,16 +167,16 @@ def _text_of(plan: EvaluationPlan, query: Query, condition: Expression, schema: 
     return times or format_expression(bound.predicates[0])
 
 
-def _without(query: Query, absent: Component) -> Query | None:
-    """Return a query without a negated component and what is asked of it; None if nothing is left."""
-    pattern = part_of(query.pattern, lambda part: part is not absent)
+def _without(query: Query, absent: Sequence[Component]) -> Query | None:
+    """Return a query without negated components and what is asked of them; None if nothing is left."""
+    names = {part.variable for part in absent}
+    pattern = part_of(query.pattern, lambda part: part.variable not in names)
     if pattern is None:
         return None
-    name = absent.variable
     where = tuple(
         condition
         for condition in query.where
-        if not any(getattr(part, "variable", None) == name for part in expressions_in(condition))
+        if not any(getattr(part, "variable", None) in names for part in expressions_in(condition))
     )
-    listed = tuple(variable for variable in query.strategy_variables if variable.name != name)
+    listed = tuple(variable for variable in query.strategy_variables if variable.name not in names)
     return replace(query, pattern=pattern, where=where, strategy_variables=listed)

@@ -260,7 +260,12 @@ def _method(plan: EvaluationPlan, along_tree: bool) -> str:
 
 def _negations(plan: EvaluationPlan, after: int) -> list[Row]:
     """Return the negated components that stand behind ``after`` positive ones."""
-    return [("negated", _taken(negation.component)) for negation in plan.negations if negation.after == after]
+    here = [negation for negation in plan.negations if negation.after == after]
+    rows: list[Row] = []
+    for name in dict.fromkeys(negation.joint or negation.component.variable for negation in here):
+        group = [one.component for one in here if name in (one.joint, one.component.variable)]
+        rows += [("negated", " and then ".join(map(_taken, group)))]
+    return rows
 
 
 def _readings(plan: EvaluationPlan) -> str:

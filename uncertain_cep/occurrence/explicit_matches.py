@@ -18,11 +18,12 @@ from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.selection import select
 from uncertain_cep.candidates.sequenced import SequencedEvents
 from uncertain_cep.candidates.span_times import SpanTimes
-from uncertain_cep.errors import OptionError
+from uncertain_cep.errors import ConfidenceCostError, OptionError
 from uncertain_cep.occurrence.row_matches import BranchMatches
 from uncertain_cep.operators.backtracking import BacktrackingSearch
 from uncertain_cep.operators.context import ExecutionContext, TiedEvents
 from uncertain_cep.weighers.explicit import ExplicitMatches, TooManySpoilersError, written_out
+from uncertain_cep.weighers.first_members import TooManyTermsError, written_by_terms
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import ChosenSpans, MatchPattern
 from uncertain_cep.weighers.templates import TimeTemplates
@@ -83,6 +84,8 @@ class NumberedPart:
     matches: ExplicitMatches
     templates: TimeTemplates
     number: Int64
+    further: tuple[tuple[int, int, Int64, Int64], ...] = ()
+    """Literals besides, see :class:`~uncertain_cep.weighers.first_members.WrittenTerms`."""
 
 
 def explicit_matches(
@@ -103,15 +106,39 @@ def _written(models: Models, which: Int64, number: Int64) -> Iterator[NumberedPa
     checkpoint()
     try:
         parts = [
-            NumberedPart(part, model.pattern.templates, number[which[part.which]])
+            numbered
             for model in models(which)
             for part in written_out(model)
+            for numbered in _by_terms(model.pattern, part, number[which[part.which]])
         ]
     except TooManySpoilersError:
         for half in np.array_split(which, 2):
             yield from _written(models, half, number)
         return
     yield from parts
+
+
+def _by_terms(pattern: MatchPattern, part: ExplicitMatches, number: Int64) -> Iterator[NumberedPart]:
+    """Yield matches of one shape; beside negated groups by terms that exclude each other.
+
+    Raises
+    ------
+    ConfidenceCostError
+        If a match is a sum of too many.
+    """
+    if not pattern.plan.has_negated_groups:
+        yield NumberedPart(part, pattern.templates, number)
+        return
+    try:
+        for terms in written_by_terms(pattern, part):
+            yield NumberedPart(terms.matches, pattern.templates, number[terms.of_match], terms.bounds)
+    except TooManyTermsError as error:
+        raise ConfidenceCostError(
+            f"the events of a negated group can be first in more than {error.limit:,} ways in the gap of one "
+            "match: choose a shorter WITHIN, or tie the group by keys",
+            2 * error.limit,
+            error.limit,
+        ) from None
 
 
 def _models(

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from confidence.flat_lists import counting, starts_of, taken
 from confidence.timed.bounds import UNBOUND
+from uncertain_cep.occurrence.explicit_matches import NumberedPart
 from uncertain_cep.occurrence.sequence_ties import SequenceTies
 from uncertain_cep.occurrence.time_variables import TimeVariables
 from uncertain_cep.weighers.explicit import ExplicitMatches
-from uncertain_cep.weighers.templates import OTHER, TimeTemplates
+from uncertain_cep.weighers.templates import OTHER
 
 __all__ = ["MatchLiterals", "joined_literals", "literals_of"]
 
@@ -75,26 +76,17 @@ class _Boxes(NamedTuple):
     place: Int64
 
 
-def literals_of(
-    part: ExplicitMatches,
-    templates: TimeTemplates,
-    number: Int64,
-    times: TimeVariables,
-    ties: SequenceTies | None,
-) -> MatchLiterals:
+def literals_of(numbered: NumberedPart, times: TimeVariables, ties: SequenceTies | None) -> MatchLiterals:
     """Return matches of one shape as literals of variables.
 
     Parameters
     ----------
-    part : ExplicitMatches
-    templates : TimeTemplates
-        The conditions on times of its plan.
-    number : (k,) int64
-        Of the matches.
+    numbered : NumberedPart
     times : TimeVariables
     ties : SequenceTies or None
         Which of two of their own events at one tick is before the other; None: neither.
     """
+    part = numbered.matches
     count, length = part.row.shape
     boxes = _boxes(part, times)
     sizes = np.bincount(boxes.match, minlength=count)
@@ -102,7 +94,7 @@ def literals_of(
     box_term = term_start[boxes.match] + 1 + counting(sizes)
     parts_of_terms = [
         _of_variables(literals, times)
-        for literals in (*_held(part, templates, term_start[:-1], ties), *_within(part, boxes, box_term))
+        for literals in (*_held(numbered, term_start[:-1], ties), *_within(part, boxes, box_term))
     ]
     for term, row in ((np.repeat(term_start[:-1], length), part.row.ravel()), (box_term, boxes.row)):
         happened = times.happened[row]
@@ -113,13 +105,12 @@ def literals_of(
     first = np.flatnonzero(part.shape.ends[0])
     start, earlier, later, distance = _sorted(parts_of_terms, int(term_start[-1]))
     first_start, firsts = np.arange(count + 1) * len(first), part.row[:, first].ravel()
-    return MatchLiterals(number, term_start, start, earlier, later, distance, first_start, firsts)
+    return MatchLiterals(numbered.number, term_start, start, earlier, later, distance, first_start, firsts)
 
 
-def _held(
-    part: ExplicitMatches, templates: TimeTemplates, term: Int64, ties: SequenceTies | None
-) -> Iterator[_Literals]:
+def _held(numbered: NumberedPart, term: Int64, ties: SequenceTies | None) -> Iterator[_Literals]:
     """Yield the literals that matches have to meet."""
+    part, templates = numbered.matches, numbered.templates
     for (i, j), (low, high) in part.shape.order.items():
         later, earlier = part.row[:, i], part.row[:, j]
         distance = np.full(len(term), low)
@@ -131,6 +122,10 @@ def _held(
         distance, upper_bound = templates.bounds_of_all(instance, part.row)
         earlier = nothing if instance.earlier < 0 else part.row[:, instance.earlier]
         yield from _bounds(term, part.row[:, instance.later], earlier, distance, upper_bound)
+    for time, other, lowest, highest in numbered.further:
+        yield from _bounds(
+            term, part.row[:, time], nothing if other < 0 else part.row[:, other], lowest, highest
+        )
 
 
 def _bounds(term: Int64, one: Int64, other: Int64, low: Int64, high: Int64) -> Iterator[_Literals]:

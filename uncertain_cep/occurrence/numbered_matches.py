@@ -162,7 +162,7 @@ class DescribedMatches:
     def literals(self, is_chosen: Mask) -> MatchLiterals:
         """Return chosen matches, a mask (k,) bool, as literals of variables."""
         parts = [
-            literals_of(part.matches, part.templates, part.number, self.times, self.ties)
+            literals_of(part, self.times, self.ties)
             for branch in self.matches.by_branch(is_chosen)
             for part in explicit_matches(branch, self.ticks, self.order)
         ]

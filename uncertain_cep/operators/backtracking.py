@@ -385,6 +385,8 @@ class BacktrackingSearch:
             own = plan.negations[number].component.variable
             if self._spans is not None or any(own in found.variables for found in self._asked.bound.times):
                 behind = ahead = 0
+            if plan.negations[number].joint:
+                behind = ahead = 0
             needed = {name for found in asked if own in found for name in found if name != own}
             last_side = (behind | ahead).bit_length() - 1
             stage = max([last_side, *(bound[name] for name in needed)])

@@ -103,7 +103,7 @@ def _chooses_apart(plan: EvaluationPlan) -> bool:
     """Return whether another evaluation finds choices, which have conditions that it cannot evaluate."""
     least = 2 if plan.evaluation != "point" else 1
     return (
-        (bool(plan.bound.times) or plan.doubtful)
+        (bool(plan.bound.times) or plan.doubtful or plan.has_negated_groups)
         and plan.evaluation != "query_order"
         and len(plan.components) >= least
     )

@@ -29,3 +29,5 @@ class PlannedNegation:
     component: PlannedComponent
     after: int
     """How many positive components stand before it: 0 for a leading negation, all for a trailing one."""
+    joint: str = ""
+    """The negated group that it stands in; empty for none. Alone it forbids nothing then."""

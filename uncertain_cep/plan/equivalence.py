@@ -115,7 +115,9 @@ def partition_keys(bound: BoundQuery) -> Equivalences:
 
     for name in bound.equivalences:
         equate([(variable, name) for variable in variables])
-    pairs = [_equated(predicate) for predicate in bound.predicates]
+    # Ties of a negated group are for those who weigh what it forbids.
+    predicates = [part for part in bound.predicates if part not in bound.ties_of_negated]
+    pairs = [_equated(predicate) for predicate in predicates]
     for pair in pairs:
         if pair is not None:
             positive_nodes = [node for node in pair if node[0] not in negated]
@@ -129,7 +131,7 @@ def partition_keys(bound: BoundQuery) -> Equivalences:
         split = [key for key in keys if holds_from_the_start(bound, key)]
     other_predicates = tuple(
         predicate
-        for predicate, pair in zip(bound.predicates, pairs, strict=True)
+        for predicate, pair in zip(predicates, pairs, strict=True)
         if pair is None or not any(_enforces(key, variables, negated, pair) for key in split)
     )
     return Equivalences(tuple(keys), tuple(split), other_predicates)

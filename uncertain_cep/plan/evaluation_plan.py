@@ -28,6 +28,7 @@ from uncertain_cep.plan.trees import Tree
 from uncertain_cep.query import Query
 from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, ReadingTerm
+from uncertain_cep.query.negated_groups import classes_of
 from uncertain_cep.query.time_conditions import TimeCondition
 from uncertain_cep.query.typed import Aggregated, Apply, TypedExpression, columns_in
 from uncertain_cep.timeline.domain import Names, TimeDomain
@@ -190,6 +191,14 @@ class EvaluationPlan(ResultRows):
                 "table in this process, or let the negation stand in a SEQ(...)"
             )
 
+    def refuse_negated_groups(self, what: str) -> None:
+        """Raise an OptionError if several events together forbid, which no single one does."""
+        if self.has_negated_groups:
+            raise OptionError(
+                f"a negated group, such as !SEQ(N n, M m), does not support {what} yet: no single event "
+                "spoils a match"
+            )
+
     @property
     def query(self) -> Query:
         """The query as parsed."""
@@ -277,6 +286,36 @@ class EvaluationPlan(ResultRows):
     def forbids(self) -> bool:
         """Whether what else happened can spoil a match: by the strategy, or as a negation says."""
         return bool(self.negations) or self.query.strategy != "skip_till_any_match"
+
+    @property
+    def negated_groups(self) -> tuple[tuple[int, ...], ...]:
+        """The negations of each negated group, by their numbers, in the order of the group."""
+        groups: dict[str, list[int]] = {}
+        for number, negation in enumerate(self.negations):
+            if negation.joint:
+                groups.setdefault(negation.joint, []).append(number)
+        return tuple(map(tuple, groups.values()))
+
+    def keys_of_group(self, group: tuple[int, ...]) -> tuple[tuple[tuple[str, ...], ...], ...]:
+        """Return the keys that tie all events of a negated group: of each the columns of each component."""
+        names = [self.negations[number].component.variable for number in group]
+        pairs = [columns_in(predicate) for predicate in self.bound.ties_of_negated]
+        classes = classes_of(
+            ((one.variable, one.name), (other.variable, other.name))
+            for one, other in pairs
+            if one.variable in names
+        )
+        return tuple(
+            tuple(tuple(sorted(column for owner, column in nodes if owner == name)) for name in names)
+            for nodes in classes
+        )
+
+    @property
+    def has_negated_groups(self) -> bool:
+        """Whether several events together forbid, or do so in a branch."""
+        if any(branch.has_negated_groups for branch in self.branches):
+            return True
+        return any(negation.joint for negation in self.negations)
 
     @property
     def negates_beside_sets(self) -> bool:

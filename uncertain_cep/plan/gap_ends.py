@@ -55,7 +55,11 @@ def ends_behind(plan: EvaluationPlan, end: int) -> tuple[GapEnd, ...]:
     if plan.terms:
         readings = [term.negated for term in plan.terms if term.is_reading]
     gaps: dict[GapEnd, None] = {}
+    not_last = {number for group in plan.negated_groups for number in group[:-1]}
     for number, negation in enumerate(plan.negations):
+        if number in not_last:
+            # Events of a group that all are known forbid only before an unknown one of its last component.
+            continue
         negated = negation.component.variable
         for reading in readings:
             if reading is None or negated in reading:

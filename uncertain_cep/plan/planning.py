@@ -20,6 +20,7 @@ from uncertain_cep.plan.components import PlannedComponent, PlannedNegation
 from uncertain_cep.plan.equivalence import Equivalences, PartitionKey, partition_keys
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.plan.grouping import ROW_FIELD, grouped_plan, of_matches, with_rows
+from uncertain_cep.plan.joint_negations import refuse_negated_groups
 from uncertain_cep.plan.known_until import end_in_ticks
 from uncertain_cep.plan.lasting import refuse_lasting_events
 from uncertain_cep.plan.once_a_row import once_a_row
@@ -123,6 +124,7 @@ def make_plan(
     if counted is not None:
         options.check_counting()
     refuse_lasting_events(schema, query, options)
+    refuse_negated_groups(schema, query, options)
     domain = TimeDomain.of(schema, options.names, options.tick)
     faults = check_columns(schema, options.names)
     if options.sources:
@@ -347,7 +349,7 @@ def _planned(
         domain=domain,
         components=tuple(part for part, absent in zip(planned, negated, strict=True) if not absent),
         negations=tuple(
-            PlannedNegation(part, place - sum(negated[:place]))
+            PlannedNegation(part, place - sum(negated[:place]), bound.components[place].joint)
             for place, part in enumerate(planned)
             if negated[place]
         ),
@@ -412,7 +414,7 @@ def _required_columns(
     for key in (*keys, *equivalences.split):
         needed += [*key.columns, *filter(None, key.negated)]
     needed += bound.returned_columns
-    for expression in equivalences.remaining:
+    for expression in (*equivalences.remaining, *bound.ties_of_negated):
         needed += sorted(attribute_names(expression))
     for condition in bound.times:
         needed += sorted(condition.attributes)

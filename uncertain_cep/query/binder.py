@@ -75,6 +75,8 @@ class BoundComponent:
     types: tuple[str, ...]
     kleene: bool = False
     negated: bool = False
+    joint: str = ""
+    """The negated group that it stands in, see :class:`~uncertain_cep.query.syntax.Component`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,13 @@ class BoundQuery:
     def buckets(self) -> Buckets | None:
         """The buckets of EVERY; None without one."""
         return None if self.every is None else Buckets(self.every, self.days)
+
+    @property
+    def ties_of_negated(self) -> tuple[TypedExpression, ...]:
+        """The predicates that equate attributes of two components of a negated group."""
+        joint = {part.variable for part in self.components if part.joint}
+        spoken = [(part, variables_of(part)) for part in self.predicates] if joint else []
+        return tuple(part for part, variables in spoken if len(variables) > 1 and variables <= joint)
 
     @property
     def returned_columns(self) -> tuple[str, ...]:
@@ -219,6 +228,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
                 tuple(dict.fromkeys(component.types)),
                 component.kleene,
                 component.negated,
+                component.joint,
             )
             for component in components_of(gaps.pattern)
         ),

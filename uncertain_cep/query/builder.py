@@ -32,6 +32,14 @@ _GAP: Final = re.compile(r"""('[^'\n]*'|"[^"\n]*"|`[^`\n]*`)|(?:\s|--[^\n]*\n)+"
 
 
 @dataclass(frozen=True, slots=True)
+class _NegatedGroup:
+    """The components of ``!SEQ(N n, M m)``, items of the SEQ around it."""
+
+    parts: tuple[syntax.Component, ...]
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
 class _Clause:
     keyword: str
     position: Position
@@ -136,13 +144,26 @@ class _Builder(ExpressionBuilder):
     compound_until = until
 
     def sequence(self, children: list[Any]) -> syntax.Sequence:
-        return syntax.Sequence(tuple(children[1:]), place_of(children[0]))
+        items: list[syntax.Pattern] = []
+        for item in children[1:]:
+            items.extend(item.parts if isinstance(item, _NegatedGroup) else [item])
+        return syntax.Sequence(tuple(items), place_of(children[0]))
 
     def conjunction(self, children: list[Any]) -> syntax.Conjunction:
-        return syntax.Conjunction(tuple(children[1:]), place_of(children[0]))
+        return syntax.Conjunction(self._items(children), place_of(children[0]))
 
     def any_of(self, children: list[Any]) -> syntax.Disjunction:
-        return syntax.Disjunction(tuple(children[1:]), place_of(children[0]))
+        return syntax.Disjunction(self._items(children), place_of(children[0]))
+
+    def _items(self, children: list[Any]) -> tuple[syntax.Pattern, ...]:
+        """Return the items of AND or OR, where no negated group stands."""
+        for item in children[1:]:
+            if isinstance(item, _NegatedGroup):
+                self._refuse(
+                    "a negated group stands in a SEQ(...), in whose gap its events are not to be",
+                    item.position,
+                )
+        return tuple(children[1:])
 
     def group_option(self, children: list[Any]) -> syntax.Option:
         group = children[0]
@@ -158,12 +179,26 @@ class _Builder(ExpressionBuilder):
             times = (1 if times.type == "PLUS" else 0), None
         return syntax.Repeated((group,), group.position, *times)
 
-    def negated_group(self, children: list[Any]) -> syntax.Pattern:
-        self._refuse(
-            "a negated group is not answered yet: write !N n, !M m for none of either between two events of "
-            "the match; for no N before an M draw worlds, uc.draw_worlds, and match each",
-            place_of(children[0]),
-        )
+    def negated_group(self, children: list[Any]) -> _NegatedGroup:
+        group: syntax.Sequence | syntax.Conjunction | syntax.Disjunction = children[1]
+        parts: list[syntax.Component] = []
+        for part in group.items:
+            if not isinstance(part, syntax.Component) or part.negated or part.kleene or not part.least:
+                self._refuse(
+                    "a negated group has single events alone, such as !SEQ(N n, M m): write !, ?, +, *, {} "
+                    "and groups in it as negations of their own",
+                    part.position,
+                )
+            parts.append(replace(part, negated=True))
+        if not isinstance(group, syntax.Sequence):
+            each = ", ".join(f"!{part.types[0] if part.types else 'ANY'} {part.variable}" for part in parts)
+            what = "of events in any order" if isinstance(group, syntax.Conjunction) else "of alternatives"
+            self._refuse(
+                f"a negated group is a SEQ(...); {what}: write {each} for none of them", group.position
+            )
+        # One alone forbids alone.
+        joint = parts[0].variable if len(parts) > 1 else ""
+        return _NegatedGroup(tuple(replace(part, joint=joint) for part in parts), group.position)
 
     def kleene(self, children: list[Any]) -> syntax.Component:
         return self.component(children, kleene=True, most=None)

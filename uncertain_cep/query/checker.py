@@ -22,6 +22,7 @@ from uncertain_cep.query.counted_set import counted_faults, counted_set, with_pl
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.group_clause import probability_faults
 from uncertain_cep.query.group_faults import group_faults
+from uncertain_cep.query.negated_groups import joint_faults, ties_members
 from uncertain_cep.query.repeated_groups import has_repeated_groups
 from uncertain_cep.query.span_relations import length_ends
 from uncertain_cep.query.spelling import nearest
@@ -72,6 +73,7 @@ def check(query: Query) -> None:
     faults = [
         *_pattern_faults(query.pattern),
         *group_faults(query, MOST_COMPONENTS),
+        *joint_faults(query),
         *_set_faults(query),
         *_index_faults(query),
         *_strategy_faults(query),
@@ -385,6 +387,8 @@ def _index_faults(query: Query) -> Iterator[Fault]:
 
 
 def _negated_together_faults(predicate: Expression, components: dict[str, Component]) -> Iterator[Fault]:
+    if ties_members(predicate, components) is not None:
+        return
     first: str | None = None
     for part in expressions_in(predicate):
         if isinstance(part, Attribute | Aggregate | Time):
@@ -397,6 +401,12 @@ def _negated_together_faults(predicate: Expression, components: dict[str, Compon
                     f"{first} and {part.variable} are both negated: no two events stand for them that could "
                     "be compared, so compare each with events of the match"
                 )
+                if component.joint and component.joint == components[first].joint:
+                    message = (
+                        f"{first} and {part.variable} are both negated: compare each with events of the "
+                        f"match, or tie all of their group by equalities, such as {first}.k = "
+                        f"{part.variable}.k"
+                    )
                 yield _fault(message, part.position)
                 return
 

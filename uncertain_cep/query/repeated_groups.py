@@ -81,7 +81,8 @@ def _copied(pattern: Pattern, number: int) -> Pattern:
     """Return the pattern of one iteration: components of one event each."""
     if isinstance(pattern, Component):
         variable = copy_of(pattern.variable, number)
-        return replace(pattern, variable=variable, kleene=False, by_iteration=False)
+        joint = pattern.joint and copy_of(pattern.joint, number)
+        return replace(pattern, variable=variable, kleene=False, by_iteration=False, joint=joint)
     return replace(pattern, items=tuple(_copied(item, number) for item in pattern.items))
 
 

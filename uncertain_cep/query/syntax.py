@@ -257,6 +257,9 @@ class Component:
     needs: frozenset[str] = frozenset()
     by_iteration: bool = False
     """Whether it stands in a repeated group: its list has one place for each time that the group stands."""
+    joint: str = ""
+    """The negated group that it stands in, by the variable of its first component: only events of all of its
+    components, one after the other, forbid. Empty for none."""
 
     @property
     def times(self) -> str:

@@ -28,7 +28,10 @@ def number_of(variable: str) -> int:
 def copied(pattern: Pattern, number: int) -> Pattern:
     """Return the pattern of one iteration."""
     if isinstance(pattern, Component):
-        return replace(pattern, variable=place(pattern.variable, number), kleene=False, most=None)
+        joint = pattern.joint and place(pattern.joint, number)
+        return replace(
+            pattern, variable=place(pattern.variable, number), kleene=False, most=None, joint=joint
+        )
     return replace(pattern, items=tuple(copied(item, number) for item in pattern.items))  # type: ignore[arg-type]
 
 

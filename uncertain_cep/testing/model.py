@@ -138,7 +138,9 @@ class Event:
 class Component:
     """``Type v``, ``(T1|T2) v``, ``ANY v`` (no types), ``Type+ v[]`` (kleene) or ``!Type v`` (negated).
 
-    It takes from ``least`` to ``most`` events; a Kleene one any number with ``most`` None.
+    It takes from ``least`` to ``most`` events; a Kleene one any number with ``most`` None. Negated ones of
+    one name ``joint`` are a group, ``!SEQ(N n, M m)``: distinct events of all of them, in order, forbid
+    together.
     """
 
     variable: str
@@ -147,6 +149,7 @@ class Component:
     negated: bool = False
     least: int = 1
     most: int | None = None
+    joint: str = ""
 
     def __post_init__(self) -> None:
         """Refuse ``!Type+``, which has no meaning."""

@@ -50,6 +50,8 @@ class Gap:
     forbidden: frozenset[Event]
     forbids: Callable[[Event, World], bool] = _whatever
     """Whether an event, which is in the gap, is forbidden in a world: what the conditions on times say."""
+    joint: str = ""
+    """The group whose gaps forbid together: an event of each, in the order of the gaps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -568,7 +570,11 @@ def _negation_gaps(
             current = own_events(item, binding)
             for component in waiting:
                 place: Literal["between", "leading"] = "between" if previous else "leading"
-                yield Gap(place, previous, current, spoilers(component), spoils_in_time(component))
+                yield Gap(
+                    place, previous, current, spoilers(component), spoils_in_time(component), component.joint
+                )
             previous, waiting = current, []
         for component in waiting:
-            yield Gap("trailing", previous, (), spoilers(component), spoils_in_time(component))
+            yield Gap(
+                "trailing", previous, (), spoilers(component), spoils_in_time(component), component.joint
+            )

@@ -174,13 +174,29 @@ def range_in(candidate: Candidate, window: int, world: World) -> tuple[int, int]
     if not all(event in world for event in candidate.events):
         return None
     times = own_range(candidate, window, world)
-    if times is None or any(
-        event in world and is_forbidden(gap, event, world[event], *times, window, world)
-        for gap in candidate.gaps
-        for event in gap.forbidden
-    ):
+    if times is None:
+        return None
+    groups: dict[str, list[list[Event]]] = defaultdict(list)
+    for gap in candidate.gaps:
+        forbidden = [
+            event
+            for event in gap.forbidden
+            if event in world and is_forbidden(gap, event, world[event], *times, window, world)
+        ]
+        if not gap.joint and forbidden:
+            return None
+        groups[gap.joint].append(forbidden)
+    if any(_in_order(listed, world) for joint, listed in groups.items() if joint):
         return None
     return times
+
+
+def _in_order(groups: Sequence[Sequence[Event]], world: World) -> bool:
+    """Tell whether some events, one of each group, happened one before the other."""
+    return any(
+        all(one.is_before(world[one], other, world[other]) for one, other in pairwise(chosen))
+        for chosen in product(*groups)
+    )
 
 
 def key_of(candidate: Candidate, query: Query) -> Key:
@@ -309,6 +325,8 @@ def _possible(query: Query, events: Sequence[Event]) -> Iterator[tuple[Key, Frac
     """
     if any(event.clock is not None and event.clock.ordered for event in events):
         raise ValueError("ordered clocks: ask answer_literally")
+    if any(component.joint for component in components(query.pattern)):
+        raise ValueError("negated groups: ask answer_literally")
     own_ticks = {event: weighted(event.own_ticks(), event.probability) for event in events}
     for key, readings, forbidding in _readings(query, events):
         taken = readings[0].events
@@ -345,6 +363,9 @@ def answer(query: Query, events: Sequence[Event]) -> list[Match]:
     >>> match.range_lower, match.range_upper, str(match.confidence)
     (1, 4, '5/8')
     """
+    if any(component.joint for component in components(query.pattern)):
+        # What several events forbid together is no product over them.
+        return answer_literally(query, events)
     rows = _Rows()
     for key, unit, possible in _possible(query, events):
         mass: dict[tuple[int, int], int] = defaultdict(int)

@@ -16,6 +16,7 @@ from uncertain_cep.weighers.bounded_chains import BoundedChains
 from uncertain_cep.weighers.elimination import Elimination
 from uncertain_cep.weighers.exclusive_sums import weigh_by_lengths, weigh_by_sides
 from uncertain_cep.weighers.explicit import TooManySpoilersError
+from uncertain_cep.weighers.first_members import FirstMembers
 from uncertain_cep.weighers.gap_chains import GapChains
 from uncertain_cep.weighers.held_offsets import Offsets
 from uncertain_cep.weighers.held_times import HeldChains
@@ -47,6 +48,9 @@ WEIGHERS: Final[tuple[Callable[[MatchPattern], Weigher | None], ...]] = (
 
 def weighers_of(pattern: MatchPattern) -> list[Weigher]:
     """Return the weighers that may take matches of a pattern, those that are cheap to price first."""
+    if (alone := FirstMembers.of(pattern)) is not None:
+        # All others take each forbidden event for itself.
+        return [alone]
     built = (build(pattern) for build in WEIGHERS)
     return sorted(
         (weigher for weigher in built if weigher is not None), key=lambda weigher: weigher.priced_above

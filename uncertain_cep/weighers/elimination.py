@@ -19,7 +19,7 @@ from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
 from uncertain_cep.weighers.weigher import WRITTEN_OUT, Declined
 
-__all__ = ["Elimination"]
+__all__ = ["Elimination", "cells_of", "summed_over_ticks"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -51,7 +51,7 @@ class Elimination:
         """Return the cells of all tables on the way, (k,) float64."""
         found = np.empty(model.count)
         for part in model.explicit:
-            found[part.which] = _cells(part)
+            found[part.which] = cells_of(part)
         return found
 
     def weigh(self, model: MatchModel, out: Columns) -> Declined:
@@ -59,17 +59,17 @@ class Elimination:
         declined: Declined = {}
         for part in model.explicit:
             answers = Columns.empty(len(part.which))
-            for place, cells in _summed(part, model.wanted, self._limits, answers).items():
+            for place, cells in summed_over_ticks(part, model.wanted, self._limits, answers).items():
                 # What the last table took was too many, or the steps of all tables together.
                 most_steps, most_cells = self._limits.tolist()
-                steps = max(float(_cells(part)[place]), most_steps)
+                steps = max(float(cells_of(part)[place]), most_steps)
                 price = (cells, most_cells) if cells > most_cells else (steps, most_steps)
                 declined[int(part.which[place])] = price
             out.put(part.which, answers)
         return declined
 
 
-def _cells(part: ExplicitMatches) -> Float64:
+def cells_of(part: ExplicitMatches) -> Float64:
     """Return about how many cells the tables of each match have, (k,) float64."""
     sizes = part.sizes
     scopes, uses = _factors(part)
@@ -172,7 +172,7 @@ def _cliques(scopes: set[frozenset[int]], sizes: Float64) -> list[frozenset[int]
     return cliques
 
 
-def _summed(part: ExplicitMatches, wanted: bool, limits: Float64, out: Columns) -> dict[int, float]:
+def summed_over_ticks(part: ExplicitMatches, wanted: bool, limits: Float64, out: Columns) -> dict[int, float]:
     """Fill ranges and confidences of matches by sums over their ticks; return those that take too many."""
     times, others = part.times, part.forbidden
     most = int(part.spoilers.max(initial=0))

@@ -21,6 +21,7 @@ from eventbased.gaps.gap_events import (
     Placed,
 )
 from uncertain_cep.candidates.existence import Existence
+from uncertain_cep.candidates.selection import coded
 from uncertain_cep.candidates.span_times import SpanTimes
 from uncertain_cep.candidates.tie_breaks import TieBreaks
 from uncertain_cep.plan import EvaluationPlan
@@ -147,6 +148,28 @@ class MatchPattern:
         """The literals and rules of matches, by the numbers of their events."""
         lasting = () if self.spans is None else self.spans.lasting
         return Shapes(self.plan, self.templates, self.rules, self.conditions, self.window, lasting)
+
+    @cached_property
+    def member_keys(self) -> tuple[tuple[Int64, ...], ...]:
+        """For each component of each negated group the key of each event, (rows,) int64; -1: it has none."""
+        return tuple(map(self._member_keys, self.plan.negated_groups))
+
+    def _member_keys(self, group: tuple[int, ...]) -> tuple[Int64, ...]:
+        """Return the key of each event as each component of a negated group."""
+        key_of = np.zeros((len(group), self.rows), dtype=np.int64)
+        for columns in self.plan.keys_of_group(group):
+            names = list(dict.fromkeys(name for of_component in columns for name in of_component))
+            codes = dict(zip(names, coded(self._table, names), strict=True))
+            size = max(int(code.max(initial=0)) for code in codes.values()) + 1
+            for place, names_of_member in enumerate(columns):
+                first = codes[names_of_member[0]]
+                agree = np.logical_and.reduce([codes[name] == first for name in names_of_member])
+                agree &= (first >= 0) & (key_of[place] >= 0)
+                key_of[place] = np.where(agree, key_of[place] * size + first, -1)
+            # Small again, so that products of several stay within int64; -1 stays the smallest.
+            distinct, number = np.unique(key_of, return_inverse=True)
+            key_of = number.reshape(key_of.shape) - int(distinct[0] < 0)
+        return tuple(key_of)
 
     @cached_property
     def mark(self) -> Int64:

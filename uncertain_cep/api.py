@@ -19,12 +19,10 @@ from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.facts import PlanFacts, plan_facts
 from uncertain_cep.explanation.text import explain_plan, explain_query
-from uncertain_cep.joining.elapsed_times import check_times, with_returned_times
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan, remembered_plan
 from uncertain_cep.plan.lasting import schema_with_all_bounds, with_all_bounds
-from uncertain_cep.query import Query
+from uncertain_cep.query import Query, query_of
 from uncertain_cep.query.checker import did_you_mean
-from uncertain_cep.query.returned_times import ends_of_item, query_without_times, without_times
 from uncertain_cep.results.order import finished
 from uncertain_cep.rule_sets.named_rules import Rules
 from uncertain_cep.running.meter import metered
@@ -212,17 +210,8 @@ def match(
             "largest_interval=, idle_after= and duplicates= are for streaming frames of Spark: events that "
             "come bit by bit in this process are for IncrementalMatcher"
         )
-    text, items = without_times(query, options.parameters)
-    table = event_table(frame, options.names) if items else frame
-    plan, batches = _batches(table, text, options, widens=True)
-    for item in items:
-        check_times(plan, ends_of_item(item))
-    result = finished(plan, metered(progress, batches), options.limit)
-    if items:
-        with looked_at(options.limit):
-            whole = with_all_bounds(table, options.names.lower)
-            result = with_returned_times(plan, whole, result, items, options)
-    result = _like(result, frame, options)
+    plan, batches = _batches(frame, query, options, widens=True)
+    result = _like(finished(plan, metered(progress, batches), options.limit), frame, options)
     return result  # type: ignore[no-any-return]
 
 
@@ -437,7 +426,7 @@ def explained(
         raise OptionError("analyze=True runs the query in this process: give it events that are not Spark's")
     if isinstance(query, Rules):
         return _explained_rules(query, events, options, analyze=analyze, format=format)
-    parsed = query_without_times(query, options.parameters)
+    parsed = query_of(query, options.parameters)
     if events is None:
         return explain_query(parsed) if format == "text" else json.dumps(query_dict(parsed), indent=2)
     spark = None

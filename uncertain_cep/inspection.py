@@ -19,7 +19,6 @@ from uncertain_cep.plan import COMPRESSED_COLUMNS, MatchOptions, make_plan
 from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.query import Query, parse, query_of, values_of
-from uncertain_cep.query.returned_times import query_without_times
 from uncertain_cep.results.display import MatchTable, match_table
 from uncertain_cep.results.matched_events import events_table
 from uncertain_cep.running.resource_limits import Limits, looked_at
@@ -91,7 +90,7 @@ def events_of(
     """
     # Which events matches have does not depend on clocks.
     options = MatchOptions(names=Names.of(names), tick=tick, sources=False, takes_spans=True)
-    parsed = query_without_times(query, values_of(parameters))
+    parsed = query_of(query, values_of(parameters))
     frame: Any = events
     result: Any
     if _both_on_spark(matches, events):
@@ -181,7 +180,7 @@ def posteriors(
     options = MatchOptions(
         names=Names.of(names), tick=tick, sources=sources, limit=Limits.of(timeout, memory_limit)
     )
-    parsed = query_without_times(query, values_of(parameters))
+    parsed = query_of(query, values_of(parameters))
     if not is_whole(pmf_ticks) or pmf_ticks < 0:
         raise OptionError(f"pmf_ticks={pmf_ticks!r}: it must be a whole number, at least 0")
     frame: Any = events

@@ -18,8 +18,7 @@ from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.plan.lasting import with_all_bounds
-from uncertain_cep.query import Query, values_of
-from uncertain_cep.query.returned_times import query_without_times
+from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.reporting.charts import (
     AMBER,
     TEAL,
@@ -103,7 +102,7 @@ def timeline(
         raise OptionError("timeline draws frames in this process: collect some matches and their events")
     model = Names.of(names)
     table = with_all_bounds(event_table(events, model), model.lower)
-    parsed = query_without_times(query, values_of(parameters))
+    parsed = query_of(query, values_of(parameters))
     options = MatchOptions(names=model, tick=tick, sources=sources, takes_spans=True)
     bound = make_plan(parsed, table.schema, options)
     chosen = as_arrow(matches).slice(0, most)
@@ -230,7 +229,7 @@ def counts(
         quantity = "earliest"
         times, length = table.column("range_lower"), length_in_unit(table.column("range_lower").type, every)
     else:
-        parsed, model = query_without_times(query, values_of(parameters)), Names.of(names)
+        parsed, model = query_of(query, values_of(parameters)), Names.of(names)
         events_read = event_table(events, model)
         bound = make_plan(parsed, events_read.schema, MatchOptions(names=model, tick=tick, sources=sources))
         length = length_in_unit(bound.domain.arrow_type, every)

@@ -21,7 +21,6 @@ from uncertain_cep.plan.lacking_keys import warn_of_lacking_keys
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query, query_of, values_of
-from uncertain_cep.query.returned_times import query_without_times
 from uncertain_cep.rule_sets.events_by_type import EventsByType
 from uncertain_cep.rule_sets.named_rules import Rules
 from uncertain_cep.rule_sets.rule_matching import plans_of, warn_of_types
@@ -117,7 +116,7 @@ def validate(
         if parameters:
             raise OptionError("parameters= is for one query: a rule brings the values of its own")
         return list(validated(paths_or_frame, schema, query, format, tick).report.faults)
-    parsed = None if query is None else query_without_times(query, values_of(parameters))
+    parsed = None if query is None else query_of(query, values_of(parameters))
     return list(validated(paths_or_frame, schema, parsed, format, tick).report.faults)
 
 

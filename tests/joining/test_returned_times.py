@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.sampling import FEWER
+from tests.cli.conftest import Invoke
+from tests.cli.conftest import invoke as invoke
+from tests.rule_sets.test_rules_together import comparable, traces
 
 EVENTS = pa.table(
     {
@@ -96,6 +106,66 @@ def test_wrong_queries(pattern: str, said: str) -> None:
         uc.match(EVENTS, f"PATTERN {pattern}")
 
 
-def test_other_ways_say_that_they_do_not_return_it() -> None:
-    with pytest.raises(uc.QueryError, match="how long matches took"):
-        list(uc.iter_matches(EVENTS, f"{QUERY} RETURN DURATION(a, b) AS took"))
+QUERIES = {
+    "sequence": "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 9 RETURN DURATION(a, b) AS took",
+    "three": "PATTERN SEQ(A a, B b, C c) WITHIN 12 RETURN DURATION(a, c) AS took, DURATION(b, c) AS rest",
+    "set": "PATTERN AND(A a, B b) WHERE TIME(b) - TIME(a) >= a.v WITHIN 9 RETURN DURATION(a, b) AS took",
+    "kept": "PATTERN SEQ(A a, B b) WITHIN 9 HAVING took_mean >= 3 RETURN b.v, DURATION(a, b) AS took",
+    "of a type": "PATTERN SEQ(A a, A b) WITHIN 9 HAVING CONFIDENCE >= 0.3 RETURN DURATION(b, a) AS took",
+}
+
+
+def streamed(query: str, table: pa.Table, **options: Any) -> pa.Table:
+    """Return the matches of a stream of events, two a call."""
+    matcher = uc.IncrementalMatcher(query, table.schema, largest_interval=6, **options)
+    parts = [matcher.push(table.slice(begin, 2)) for begin in range(0, table.num_rows, 2)]
+    return pa.Table.from_batches([*parts, matcher.close()])
+
+
+@pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
+@FEWER
+@given(trace=traces(), name=st.sampled_from(sorted(QUERIES)))
+def test_every_way_returns_the_same(trace: pa.Table, name: str) -> None:
+    query, table = QUERIES[name], trace.sort_by("lower")
+    # So that clocks leave times of their own.
+    table = table.set_column(3, "upper", pc.add(table["upper"], 2))
+    expected = uc.match(table, query)
+    answers = {
+        "batches": pa.Table.from_batches(uc.iter_matches(table, query, batch_rows=2), expected.schema),
+        "ordered": uc.match(table, f"{query} ORDER BY took_mean LIMIT 100"),
+        "stream": streamed(query, table),
+        "slices": streamed(query, table, slice_length=3),
+        "rules": uc.match(table, uc.rules({"slow": query})).drop_columns("rule"),
+    }
+    for way, answer in answers.items():
+        assert answer.column_names == expected.column_names, way
+        assert comparable(answer) == comparable(expected), way
+    if name in ("sequence", "set"):
+        took = uc.elapsed(table, query.partition(" RETURN ")[0], ("a", "b"), quantiles=())
+        means = {(row["a"], row["b"]): row["mean"] for row in took.to_pylist()}
+        for row in expected.to_pylist():
+            assert row["took_mean"] == pytest.approx(means[row["a"], row["b"]], rel=1e-9, abs=1e-12)
+
+
+def test_the_best_are_chosen_first() -> None:
+    query = f"{QUERY} RETURN DURATION(a, b) AS took"
+    (best,) = uc.match(EVENTS, f"{query} ORDER BY CONFIDENCE DESC LIMIT 1").to_pylist()
+    assert (best["a"], best["took_mean"]) == ("x", 8.0)
+    short = query.replace("RETURN", "HAVING took_upper <= 6 RETURN")
+    rows = uc.match(EVENTS, f"{short} ORDER BY took_mean DESC").to_pylist()
+    assert [row["a"] for row in rows] == ["w"]
+    apart = uc.match(EVENTS, f"{query} OUTPUT NON OVERLAPPING")
+    assert sorted(apart["took_mean"].to_pylist()) == pytest.approx([3.0, 8.0])
+
+
+def test_commands_write_it(invoke: Invoke, tmp_path: Path) -> None:
+    """The columns are in files, and the page of a report has them."""
+    query = f"{QUERY} RETURN DURATION(a, b) AS took"
+    expected = uc.match(EVENTS, query)
+    trace, out, page = (str(tmp_path / name) for name in ("trace.parquet", "rows.parquet", "page.html"))
+    pq.write_table(EVENTS, trace)
+    assert invoke("match", query, trace, "-o", out).exit_code == 0
+    assert comparable(pq.read_table(out)) == comparable(expected)
+    done = invoke("report", query, trace, "-o", page)
+    assert done.exit_code == 0, done.stderr
+    assert "took_mean" in Path(page).read_text()

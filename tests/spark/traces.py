@@ -65,13 +65,12 @@ def to_spark(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def as_rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    """Return the rows of a result in one order, with the confidence rounded."""
-    rows = []
-    for row in table.to_pylist():
-        if "confidence" in row:
-            row["confidence"] = float(f"{row['confidence']:.10g}")
-        rows.append(tuple(row.values()))
-    return sorted(rows, key=repr)
+    """Return the rows of a result in one order, with confidences and means rounded."""
+
+    def rounded(value: Any) -> Any:
+        return float(f"{value:.10g}") if isinstance(value, float) else value
+
+    return sorted((tuple(map(rounded, row.values())) for row in table.to_pylist()), key=repr)
 
 
 def assert_same(frame: DataFrame, table: pa.Table, query: str, minimum: int = 1, **options: Any) -> None:

@@ -28,18 +28,15 @@ from uncertain_cep.cli.spark_sessions import session_with_kernels
 from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError, QueryError, TraceError
 from uncertain_cep.executor import execute_within
-from uncertain_cep.joining.elapsed_times import check_times, with_returned_times
 from uncertain_cep.optimizer.memory import keep_on_disk
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.lacking_keys import warn_of_lacking_keys
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query, attributes_in
-from uncertain_cep.query.returned_times import ends_of_item, query_without_times, without_times
 from uncertain_cep.results.display import Unit
 from uncertain_cep.results.order import finished
 from uncertain_cep.running.installation import VERSION
-from uncertain_cep.running.resource_limits import looked_at
 from uncertain_cep.timeline.domain import TimeDomain, coarsest_unit
 from uncertain_cep.traces.reading import LoadedTrace, load_traces
 from uncertain_cep.traces.spoiled_numbers import naming_spoiled_rows
@@ -202,23 +199,15 @@ def _matches_in_process(matching: Matching, *, printed: bool = False) -> Iterato
             notes.append(f"{name}: {counted(matches.num_rows, 'match', 'matches')}")
             notes += [] if matches.num_rows else [f"{name}: {diagnostics.summary()}"]
             table = with_matches(table, matches, name)
-        _, items = without_times(matching.query, ())
-        plan = plan_of(query_without_times(matching.query), loaded, table, matching.options)
-        for item in items:
-            check_times(plan, ends_of_item(item))
+        plan = plan_of(matching.query, loaded, table, matching.options)
         announced_kernels()
     for line in notes:
         note(line)
     with _faults_by_file(matching, plan), working("matching", beside_rows=printed) as update:
         diagnostics, options, schema = Diagnostics(), matching.options, plan.output_schema
         batches = _counted(execute_within(plan, table, options, diagnostics), update)
-        if plan.needs_all or items:
-            result = finished(plan, batches, options.limit)
-            if items:
-                with looked_at(options.limit):
-                    result = with_returned_times(plan, table, result, items, options)
-                schema = result.schema
-            batches = iter(result.to_batches())
+        if plan.needs_all:
+            batches = iter(finished(plan, batches, options.limit).to_batches())
         yield _Found(plan, table, schema, batches, diagnostics)
 
 

@@ -15,16 +15,18 @@ from uncertain_cep.candidates.existence import existence
 from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.own_times import with_coded_clocks
 from uncertain_cep.candidates.selection import check_keys
-from uncertain_cep.candidates.sequenced import sequenced
+from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
+from uncertain_cep.candidates.span_times import spans_in_ticks, with_ends
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.executor.sound_tables import check_table
 from uncertain_cep.expressions.codes import codes_of, paired
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import parse
 from uncertain_cep.query.binder import MAX_WINDOW
-from uncertain_cep.timeline.domain import TimeDomain
+from uncertain_cep.timeline.domain import Names, TimeDomain
+from uncertain_cep.timeline.lasting_columns import END_BOUNDS, has_spans
 
-__all__ = ["CheckedEvents", "equal_values", "names_of", "window_of"]
+__all__ = ["CheckedEvents", "Ends", "equal_values", "names_of", "refuse_overlapping_records", "window_of"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -74,12 +76,7 @@ class CheckedEvents:
         in_order = sequenced(self.plan, self.table, self.times.pmfs, self.times.lower, self.times.upper)
         if in_order is None:
             return np.full(self.table.num_rows, -1)
-        if in_order.clusters:
-            raise OptionError(
-                f"records of the ordered source {in_order.name_of(0)} overlap, so that the time of each "
-                f"depends on all of them, which {asker} does not compute: leave out the column "
-                f"{self.plan.names.ordered!r} to have sequences break ties alone, or use sources=False"
-            )
+        refuse_overlapping_records(in_order, self.plan.names, asker)
         return in_order.rank
 
     @cached_property
@@ -110,6 +107,47 @@ class CheckedEvents:
             offsets = self.plan.domain.offsets(table, names)
             ticks |= zip(("offset_lower", "offset_upper"), offsets, strict=True)
         return columns | {name: pa.chunked_array([pa.array(values)]) for name, values in ticks.items()}
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The begins and ends of n events, in ticks; they are the same where the event is a moment.
+
+    Attributes
+    ----------
+    begin, end : (2, n) int64
+        Lower and upper bounds.
+    columns : dict of Arrow arrays
+        Those of events that last, with bounds in ticks, null for moments; none if all are moments.
+    lasts : (n,) bool
+    """
+
+    begin: Int64
+    end: Int64
+    lasts: NDArray[np.bool_]
+    columns: dict[str, pa.ChunkedArray]
+
+    @classmethod
+    def of(cls, events: CheckedEvents) -> Ends:
+        """Return the begins and ends of events; a TraceError tells the faults of their columns."""
+        plan, table = events.plan, events.table
+        if not has_spans(table.column_names):
+            times = np.stack((events.times.lower, events.times.upper))
+            return cls(times, times, np.zeros(times.shape[1], np.bool_), {})
+        _, both, spans = with_ends(plan, table)
+        names = (plan.names.lower, plan.names.upper, *END_BOUNDS)
+        ticks = [plan.domain.ticks(both.column(name).slice(0, table.num_rows)) for name in names]
+        return cls(np.stack(ticks[:2]), np.stack(ticks[2:]), spans.lasts, spans_in_ticks(plan, table))
+
+
+def refuse_overlapping_records(in_order: SequencedEvents | None, names: Names, asker: str) -> None:
+    """Raise OptionError if records of an ordered source overlap, which ``asker`` does not take."""
+    if in_order is not None and in_order.clusters:
+        raise OptionError(
+            f"records of the ordered source {in_order.name_of(0)} overlap, so that the time of each "
+            f"depends on all of them, which {asker} does not compute: leave out the column "
+            f"{names.ordered!r} to have sequences break ties alone, or use sources=False"
+        )
 
 
 def names_of(columns: str | Sequence[str] | None) -> list[str]:

@@ -142,16 +142,18 @@ def execute(
             check_table(plan, table, file)
     if diagnostics is not None:
         diagnostics.look(table)
-    spans = None
+    spans = without_ends = None
     if plan.lasting:
         rows = np.flatnonzero(taken_types(plan, table))
         if len(rows) < table.num_rows:
             table, owned = table.take(pa.array(rows)), None if owned is None else owned[rows]
+        without_ends = table
         plan, table, spans = with_ends(plan, table, file, rows)
         scan_cache, times = ScanCache(threads), times_once(plan, table)
     scan = TableScan(
-        table, slicing, batch_rows, owned, diagnostics, threads, scan_cache, times, file, buckets, spans
-    )
+        table, slicing, batch_rows, owned, diagnostics, threads, scan_cache, times, file, execute, buckets,
+        spans, without_ends,
+    )  # fmt: skip
     yield from batches_of(plan, scan, counters)()
     if diagnostics is not None:
         diagnostics.finish()
@@ -175,7 +177,7 @@ def candidates(plan: EvaluationPlan, table: pa.Table, diagnostics: Diagnostics |
     table = with_marginals(plan, table)
     check_table(plan, table)
     times = times_once(plan, table)
-    scan = TableScan(table, None, BATCH_ROWS, None, None, 1, ScanCache(), times, None)
+    scan = TableScan(table, None, BATCH_ROWS, None, None, 1, ScanCache(), times, None, execute)
     problem = KnownOrder.forward(OneClock.forward(Problem(plan, plan, scan, table, times())))
     selection = chosen(problem)
     if diagnostics is not None:

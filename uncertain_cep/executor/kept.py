@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from uncertain_cep.plan.best_first import is_weighed_side_by_side, rises_with_be
 from uncertain_cep.results.ranking import least_passing, passing
 from uncertain_cep.results.top_k import RisingThreshold
 
-__all__ = ["confident", "limited", "rising_threshold", "threshold_of_having"]
+__all__ = ["confident", "limited", "most_of_any", "rising_threshold", "threshold_of_having"]
 
 
 def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:
@@ -26,13 +27,18 @@ def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:
     return chunk.keep(passing(chunk.confidence, bound))
 
 
+def most_of_any(plan: EvaluationPlan) -> int:
+    """Return how many matches are enough, whichever they are: LIMIT alone; else 2^63 - 1."""
+    query = plan.query
+    return sys.maxsize if query.limit is None or query.is_ordered or query.non_overlapping else query.limit
+
+
 def limited(plan: EvaluationPlan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield batches until LIMIT alone has enough."""
-    query = plan.query
-    if query.limit is None or query.is_ordered or query.non_overlapping:
+    left = most_of_any(plan)
+    if left == sys.maxsize:
         yield from batches
         return
-    left = query.limit
     for batch in batches:
         yield batch.slice(0, left)
         left -= batch.num_rows

@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 
 from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.executor.checked_events import refuse_overlapping_records
 from uncertain_cep.executor.kept import (
     confident,
     limited,
+    most_of_any,
     rising_threshold,
     threshold_of_having,
 )
 from uncertain_cep.executor.problem import Problem
+from uncertain_cep.executor.times_between import returned_times
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
@@ -29,7 +32,7 @@ from uncertain_cep.optimizer.choice import choose
 from uncertain_cep.plan.best_first import is_best_only
 from uncertain_cep.plan.evaluated_parts import counts_candidates
 from uncertain_cep.results.having import had, kept_by_having
-from uncertain_cep.results.projection import id_payload, to_batch
+from uncertain_cep.results.projection import TimesBetween, id_payload, to_batch
 from uncertain_cep.results.top_k import best_chunk
 from uncertain_cep.running.meter import current_meter
 from uncertain_cep.running.threads import side_by_side
@@ -70,6 +73,11 @@ class MatchingRun:
         plan, scan = problem.plan, problem.scan
         self._problem, self._plan, self._table = problem, plan, problem.table
         self._threads = scan.threads if counters is None else 1
+        self._most = most_of_any(plan)
+        self._times_between: TimesBetween | None = None
+        if plan.bound.returns_times:
+            refuse_overlapping_records(problem.sequences, plan.names, "DURATION(a, b) in RETURN")
+            self._times_between = partial(returned_times, scan.evaluate, problem.asked_plan, scan.events)
         self._ids = None if problem.by_rows or is_best_only(plan) else id_payload(plan, problem.table)
         with_confidence = plan.needs_confidence
         self._weigher = _ClockWeigher.of(problem, self._ids, with_confidence)
@@ -105,7 +113,7 @@ class MatchingRun:
         if is_best_only(plan):
             best = best_chunk(plan, self._table, self._problem.candidates, self._having, self._threads)
             if best is not None and len(best.lower):
-                yield to_batch(plan, self._table, best, False)
+                yield to_batch(plan, self._table, best, False, self._times_between)
             return
         parts = parts_of(plan, self._problem.candidates, self._threads)
         tasks: Sequence[Batches] = [partial(self._of_part, part) for part in parts]
@@ -138,7 +146,7 @@ class MatchingRun:
         for chunk in self._matches(among, threshold):
             if plan.having is not None and chunk.confidence is not None:
                 chunk = chunk.keep(chunk.confidence >= threshold.least)
-                chunk = chunk.keep(kept_by_having(plan, self._table, chunk, False))
+                chunk = chunk.keep(kept_by_having(plan, self._table, chunk, False, self._times_between))
             yield chunk
 
     def _of_part(self, part: Callable[[], Selection]) -> Iterator[pa.RecordBatch]:
@@ -161,11 +169,15 @@ class MatchingRun:
         plan, rising = self._plan, self._rising
         kept = confident(plan, chunk)
         if rising is not None and kept.confidence is not None:
+            if plan.having is None:
+                rising.offer(np.minimum(kept.confidence, 1.0))
             kept = kept.keep(kept.confidence >= rising.threshold.least)
+        elif plan.having is None and self._most < len(kept.lower):
+            kept = kept.keep(np.arange(len(kept.lower)) < self._most)
         if not len(kept.lower):
             return ()
-        batch = had(plan, self._table, kept, self._ids is not None)
-        if rising is not None:
+        batch = had(plan, self._table, kept, self._ids is not None, self._times_between)
+        if rising is not None and plan.having is not None:
             rising.offer(np.asarray(batch.column("confidence").to_numpy()))
         return (batch,)
 

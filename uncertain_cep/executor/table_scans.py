@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -40,10 +40,19 @@ class TableScan:
     scan_cache: ScanCache
     times: Callable[[], EventTimes]
     file: str | None
+    evaluate: Callable[[EvaluationPlan, pa.Table], Iterator[pa.RecordBatch]]
+    """Yields the matches of another plan among other events."""
     buckets: tuple[int, int] | None = None
     """With RETURN PROBABILITY and EVERY, the ticks between which the buckets begin that are weighed."""
     spans: SpanTimes | None = None
     """Of events that last: the rows of their ends are behind them in the table."""
+    without_ends: pa.Table | None = None
+    """Then the events without these rows."""
+
+    @property
+    def events(self) -> pa.Table:
+        """The events without rows of ends."""
+        return self.table if self.without_ends is None else self.without_ends
 
     def needed(self, plan: EvaluationPlan) -> pa.Table:
         """Return the columns that a plan needs, each in one chunk."""

@@ -12,21 +12,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from uncertain_cep.candidates.span_times import spans_in_ticks, with_ends
 from uncertain_cep.config.tuning import GROUPED_AT_ONCE
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns
 from uncertain_cep.executor import execute
-from uncertain_cep.executor.checked_events import CheckedEvents, equal_values, window_of
+from uncertain_cep.executor.checked_events import CheckedEvents, Ends, equal_values, window_of
 from uncertain_cep.joining.times_of_ends import ENDS, as_moments
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import parse
 from uncertain_cep.running.threads import threads_or_all
 from uncertain_cep.timeline.domain import MODEL_COLUMNS, TimeDomain, is_text
-from uncertain_cep.timeline.lasting_columns import END_BOUNDS, SPAN_COLUMNS, SPAN_LAWS, has_spans
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS, has_spans
 from uncertain_cep.traces.checks import RowOrigin
 
-__all__ = ["Ends", "Part", "TwoSides"]
+__all__ = ["Part", "TwoSides"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -49,37 +48,6 @@ class Part:
     left_group: Int64
     right: Int64
     right_group: Int64
-
-
-@dataclass(frozen=True)
-class Ends:
-    """The begins and ends of n events, in ticks; they are the same where the event is a moment.
-
-    Attributes
-    ----------
-    begin, end : (2, n) int64
-        Lower and upper bounds.
-    columns : dict of Arrow arrays
-        Those of events that last, with bounds in ticks, null for moments; none if all are moments.
-    lasts : (n,) bool
-    """
-
-    begin: Int64
-    end: Int64
-    lasts: NDArray[np.bool_]
-    columns: dict[str, pa.ChunkedArray]
-
-    @classmethod
-    def of(cls, events: CheckedEvents) -> Ends:
-        """Return the begins and ends of events; a TraceError tells the faults of their columns."""
-        plan, table = events.plan, events.table
-        if not has_spans(table.column_names):
-            times = np.stack((events.times.lower, events.times.upper))
-            return cls(times, times, np.zeros(times.shape[1], np.bool_), {})
-        _, both, spans = with_ends(plan, table)
-        names = (plan.names.lower, plan.names.upper, *END_BOUNDS)
-        ticks = [plan.domain.ticks(both.column(name).slice(0, table.num_rows)) for name in names]
-        return cls(np.stack(ticks[:2]), np.stack(ticks[2:]), spans.lasts, spans_in_ticks(plan, table))
 
 
 @dataclass(frozen=True)

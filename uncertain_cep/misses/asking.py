@@ -26,9 +26,8 @@ from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.branch_taking import branch_taking
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.plurals import counted
-from uncertain_cep.query import Query, values_of
+from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.query.expression_text import quote_name
-from uncertain_cep.query.returned_times import query_without_times
 from uncertain_cep.results.display import percent, plain_text
 from uncertain_cep.running.resource_limits import Limits, looked_at
 from uncertain_cep.timeline.domain import Names
@@ -120,7 +119,7 @@ def why_not(
         names=Names.of(names), tick=tick, sources=sources, limit=Limits.of(timeout, memory_limit)
     )
     named = {**(where or {}), **ids}
-    return answered(events, query_without_times(query, values_of(parameters)), options, named, misses)
+    return answered(events, query_of(query, values_of(parameters)), options, named, misses)
 
 
 def answered(events: Any, query: Query, options: MatchOptions, ids: Mapping[str, Any], count: int) -> WhyNot:

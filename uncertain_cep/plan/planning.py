@@ -72,7 +72,7 @@ from uncertain_cep.query.walks import (
     has_options,
     patterns_in,
 )
-from uncertain_cep.timeline.domain import ZONE_METADATA, TimeDomain
+from uncertain_cep.timeline.domain import ZONE_METADATA, TimeDomain, length_type, mean_length_type
 from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS, has_spans
 from uncertain_cep.traces.checks import check_columns
 from uncertain_cep.traces.source_order import check_order_columns
@@ -516,6 +516,9 @@ def _output_schema(
         elif item.attribute is not None:
             type_ = _plain_type(schema, item.attribute)
             fields.append((item.name, pa.list_(type_) if item.variable in series else type_))
+        elif item.between is not None:
+            is_mean, tick = item.between.side == "mean", domain.tick_nanoseconds
+            fields.append((item.name, mean_length_type(tick) if is_mean else length_type(tick)))
         elif item.variable is not None and item.name != item.variable:
             fields.append((item.name, ids[item.variable]))
     fields += [("range_lower", domain.arrow_type), ("range_upper", domain.arrow_type)]

@@ -15,7 +15,13 @@ from uncertain_cep.query.checker import check
 from uncertain_cep.query.gap_strategies import NamedGaps, named_gaps
 from uncertain_cep.query.group_keys import GroupKey, bound_keys
 from uncertain_cep.query.inference import Binding
-from uncertain_cep.query.span_relations import APART, length_ends
+from uncertain_cep.query.returned_times import (
+    NO_SINGLE_EVENTS,
+    TimeBetween,
+    beyond_single_events,
+    times_between,
+)
+from uncertain_cep.query.span_relations import APART
 from uncertain_cep.query.syntax import (
     AllAttributes,
     Attribute,
@@ -88,6 +94,8 @@ class BoundReturn:
     variable: str | None
     attribute: str | None = None
     """A column of the trace to return of the variable's event, or events, instead of the id."""
+    between: TimeBetween | None = None
+    """A time between two ends to return, which depends on the world."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,11 @@ class BoundQuery:
         joint = {part.variable for part in self.components if part.joint}
         spoken = [(part, variables_of(part)) for part in self.predicates] if joint else []
         return tuple(part for part, variables in spoken if len(variables) > 1 and variables <= joint)
+
+    @property
+    def returns_times(self) -> bool:
+        """Whether RETURN asks for times between two ends."""
+        return any(item.between is not None for item in self.returns)
 
     @property
     def returned_columns(self) -> tuple[str, ...]:
@@ -212,7 +225,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
         every = _ticks(query.probability.every, domain, binding, "EVERY")
         days = _days(query.probability.every, every, query, domain, binding)
     variables = [component.variable for component in components_of(query.pattern)]
-    returns = [bound for item in query.returns for bound in _bound_returns(item, variables, binding)]
+    returns = [bound for item in query.returns for bound in _bound_returns(item, query, variables, binding)]
     if binding.faults:
         raise QueryError(binding.faults, text=query.text)
     if not counting:
@@ -500,20 +513,19 @@ def _sum_of(terms: list[tuple[int, TypedExpression]]) -> TypedExpression | None:
     return total
 
 
-def _bound_returns(item: ReturnItem, variables: list[str], binding: Binding) -> list[BoundReturn]:
+def _bound_returns(
+    item: ReturnItem, query: Query, variables: list[str], binding: Binding
+) -> list[BoundReturn]:
     expression = item.expression
     if isinstance(expression, Variable) and expression.name in variables:
         return [BoundReturn(item.name, None, expression.name)]
     if isinstance(expression, AllAttributes):
         variable = expression.variable
         return [BoundReturn(f"{variable}.{name}", None, variable, name) for name in binding.attributes]
-    if length_ends(expression) is not None:
-        message = (
-            f"{item.name} in RETURN is for match of frames in this process: leave it out here, or ask "
-            "uc.elapsed how long matches took"
-        )
-        binding.refuse(message, item.position)
-        return []
+    if (between := times_between(item.name, expression)) is not None:
+        if (feature := beyond_single_events(query)) is not None:
+            binding.refuse(NO_SINGLE_EVENTS.format(feature), item.position)
+        return [BoundReturn(name, None, None, between=part) for name, part in between.items()]
     typed = binding.expression(expression)
     return [] if typed is None else [BoundReturn(item.name, typed, None)]
 

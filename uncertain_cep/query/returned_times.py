@@ -5,42 +5,45 @@ They depend on the world, so a row has three columns of each: the shortest, the 
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Final
+from typing import Final, Literal, NamedTuple, get_args
 
-from uncertain_cep.query.parser import query_of
+from uncertain_cep.query.repeated_groups import has_repeated_groups
 from uncertain_cep.query.span_relations import length_ends
-from uncertain_cep.query.syntax import Query, ReturnItem
+from uncertain_cep.query.syntax import Disjunction, Expression, Query
+from uncertain_cep.query.walks import components_of, has_options, patterns_in
 
-__all__ = ["TIME_COLUMNS", "ends_of_item", "query_without_times", "without_times"]
+__all__ = ["NO_SINGLE_EVENTS", "TimeBetween", "beyond_single_events", "times_between"]
 
-TIME_COLUMNS: Final = ("lower", "upper", "mean")
-"""What stands behind the name of an item and ``_``."""
+Side = Literal["lower", "upper", "mean"]
 
-
-def ends_of_item(item: ReturnItem) -> tuple[str, str]:
-    """Return the first and the last time of an item, such as ``a`` and ``b.end``."""
-    ends = length_ends(item.expression)
-    assert ends is not None
-    first, last = (
-        time.variable if time.part is None else f"{time.variable}.{time.part}" for time in reversed(ends)
-    )
-    return first, last
+NO_SINGLE_EVENTS: Final = "a time between ends does not support {} yet: ask for the single events of a match"
+"""What is said of a query of :func:`beyond_single_events`."""
 
 
-def without_times(query: Query | str, parameters: Any) -> tuple[Query | str, tuple[ReturnItem, ...]]:
-    """Return a query without the times between ends that it returns, and these; as text if it has none."""
-    if isinstance(query, str):
-        returned = query.lower().partition("return")[2]
-        if "duration" not in returned and "time" not in returned:
-            return query, ()
-    parsed = query_of(query, parameters)
-    items = tuple(item for item in parsed.returns if length_ends(item.expression) is not None)
-    return (query_without_times(parsed), items) if items else (query, ())
+class TimeBetween(NamedTuple):
+    """The shortest, longest or mean time between two ends of a match."""
+
+    ends: tuple[str, str]
+    """The first and the last one, such as ``a`` and ``b.end``."""
+    side: Side
 
 
-def query_without_times(query: Query | str, parameters: Any = ()) -> Query:
-    """Return a query, see `query_of`, for those who read no times of its matches."""
-    parsed = query_of(query, parameters)
-    kept = tuple(item for item in parsed.returns if length_ends(item.expression) is None)
-    return replace(parsed, returns=kept)
+def times_between(name: str, expression: Expression) -> dict[str, TimeBetween] | None:
+    """Return the columns of an item of RETURN; None where it is no time between two ends."""
+    ends = length_ends(expression)
+    if ends is None:
+        return None
+    last, first = (time.variable if time.part is None else f"{time.variable}.{time.part}" for time in ends)
+    return {f"{name}_{side}": TimeBetween((first, last), side) for side in get_args(Side)}
+
+
+def beyond_single_events(query: Query) -> str | None:
+    """Return the part of a query by which a match depends on more than single events of its own, or None."""
+    if any(isinstance(pattern, Disjunction) for pattern in patterns_in(query.pattern)):
+        return "OR"
+    if has_options(query.pattern) or has_repeated_groups(query.pattern):
+        return "optional components and repeated groups"
+    parts = list(components_of(query.pattern))
+    if query.gap_strategies or query.strategy != "skip_till_any_match" or any(part.negated for part in parts):
+        return "negations and strategies"
+    return "Kleene components" if any(part.kleene for part in parts) else None

@@ -18,8 +18,7 @@ from uncertain_cep.expressions.codes import codes_of, nulls_as_key
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.plurals import counted
-from uncertain_cep.query import Query, values_of
-from uncertain_cep.query.returned_times import query_without_times
+from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.reporting.true_answers import NOT_NAMED, places_among, true_answers
 from uncertain_cep.results.display import MatchTable, visible
 from uncertain_cep.timeline.domain import Names
@@ -187,7 +186,7 @@ def calibration(
         happened, missing, outside = *_as_given(table, truth), 0
     else:
         parsed, options = (
-            query_without_times(query, values_of(parameters)),
+            query_of(query, values_of(parameters)),
             MatchOptions(names=Names.of(names), tick=tick),
         )
         column = "confidence" if parsed.probability is None else parsed.probability.name

@@ -18,8 +18,7 @@ import pyarrow as pa
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
-from uncertain_cep.query import Query, values_of
-from uncertain_cep.query.returned_times import query_without_times
+from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.reporting.match_factors import steps_of_matches
 from uncertain_cep.results.display import MatchTable, percent
 from uncertain_cep.timeline.domain import Names
@@ -140,7 +139,7 @@ def why(
     if "pyspark" in (library_of(match), library_of(events)):
         raise OptionError("why reads frames in this process: collect the match and the events")
     options = MatchOptions(names=Names.of(names), tick=tick, sources=sources)
-    parsed = query_without_times(query, values_of(parameters))
+    parsed = query_of(query, values_of(parameters))
     row = _as_row(match)
     table = event_table(events, options.names)
     with naming_spoiled_rows(table):

@@ -17,7 +17,7 @@ from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.result_columns import CONFIDENCE
 from uncertain_cep.query.typed import Apply, Constant, Kind, Operator, TypedExpression, columns_in
-from uncertain_cep.results.projection import to_batch
+from uncertain_cep.results.projection import TimesBetween, to_batch
 
 __all__ = ["had", "kept_by_having", "rows_kept"]
 
@@ -38,32 +38,42 @@ _TYPES: Final[dict[Kind, pa.DataType]] = {
 
 
 def kept_by_having(
-    plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: bool
+    plan: EvaluationPlan,
+    table: pa.Table,
+    chunk: MatchBatch,
+    direct: bool,
+    times_between: TimesBetween | None = None,
 ) -> NDArray[np.bool_]:
     """Return a mask, (n,) bool, of the matches that HAVING keeps; parameters of :func:`to_batch`.
 
     ``CONFIDENCE >= x``, where it is joined to the rest by AND, is not looked at.
     """
-    return _batch_and_kept(plan, table, chunk, direct)[1]
+    return _batch_and_kept(plan, table, chunk, direct, times_between)[1]
 
 
-def had(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: bool) -> pa.RecordBatch:
+def had(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    chunk: MatchBatch,
+    direct: bool,
+    times_between: TimesBetween | None = None,
+) -> pa.RecordBatch:
     """Return the matches that HAVING keeps as a batch, see :func:`kept_by_having`."""
     if plan.having is None:
-        return to_batch(plan, table, chunk, direct)
-    batch, kept = _batch_and_kept(plan, table, chunk, direct)
+        return to_batch(plan, table, chunk, direct, times_between)
+    batch, kept = _batch_and_kept(plan, table, chunk, direct, times_between)
     return batch.filter(pa.array(kept))
 
 
 def _batch_and_kept(
-    plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: bool
+    plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: bool, times_between: TimesBetween | None
 ) -> tuple[pa.RecordBatch, NDArray[np.bool_]]:
     """Return matches as a batch, and which of them HAVING keeps.
 
     Whole numbers are compared as they are, also in a column that is float64 since one of it left int64.
     """
     exact: dict[str, Values] = {}
-    batch = to_batch(plan, table, chunk, direct, exact)
+    batch = to_batch(plan, table, chunk, direct, times_between, exact)
     if plan.having is None:
         return batch, np.ones(batch.num_rows, dtype=np.bool_)
     return batch, rows_kept(plan.having, batch, exact)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,12 +21,16 @@ from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.series import aggregated, event_rows
 from uncertain_cep.plan import COMPRESSED_COLUMNS, EvaluationPlan
 from uncertain_cep.query.binder import BoundQuery
+from uncertain_cep.query.returned_times import TimeBetween
 from uncertain_cep.query.typed import Aggregated, Column, TypedExpression
 from uncertain_cep.timeline.domain import as_array
 
-__all__ = ["id_payload", "shows_ids_alone", "taken", "to_batch", "widened"]
+__all__ = ["TimesBetween", "id_payload", "shows_ids_alone", "taken", "to_batch", "widened"]
 
 _INT64: Final = (-(2**63), 2**63 - 1)
+
+TimesBetween = Callable[[NDArray[np.int64]], Mapping[TimeBetween, pa.Array]]
+"""Returns the columns of times between two ends that RETURN asks for, of (l, k) int64 rows of events."""
 
 
 def id_payload(plan: EvaluationPlan, table: pa.Table) -> NDArray[np.int64] | None:
@@ -37,7 +42,8 @@ def id_payload(plan: EvaluationPlan, table: pa.Table) -> NDArray[np.int64] | Non
 
 def shows_ids_alone(plan: EvaluationPlan, schema: pa.Schema) -> bool:
     """Return whether the result has nothing of the events but their ids, and these are int64."""
-    if plan.partition_columns or any(item.expression or item.attribute for item in plan.bound.returns):
+    shown = (item.expression or item.attribute or item.between for item in plan.bound.returns)
+    if plan.partition_columns or any(shown):
         return False
     return bool(pa.types.is_int64(schema.field(plan.names.id).type))
 
@@ -139,12 +145,14 @@ def to_batch(
     table: pa.Table,
     chunk: MatchBatch,
     direct: bool,
+    times_between: TimesBetween | None = None,
     beyond: dict[str, Values] | None = None,
 ) -> pa.RecordBatch:
     """Return matches as a batch of the plan's batch schema.
 
-    ``direct`` says that ``chunk.events`` holds ids (:func:`id_payload`) and not rows. ``beyond`` gets the
-    exact values of the columns that are float64, since a whole number of them has left int64.
+    ``direct`` says that ``chunk.events`` holds ids (:func:`id_payload`) and not rows. ``times_between``
+    computes the times between two ends that RETURN asks for. ``beyond`` gets the exact values of the columns
+    that are float64, since a whole number of them has left int64.
     """
     schema = plan.batch_schema
     confidence = chunk.confidence if schema.get_field_index("confidence") >= 0 else None
@@ -168,9 +176,14 @@ def to_batch(
     for variable, found in bound.items():
         ids[variable] = _named(found) if direct else _each(table.column(plan.names.id), found, wanted())
         add(ids[variable])
+    between: Mapping[TimeBetween, pa.Array] = {}
+    if plan.bound.returns_times and times_between is not None:
+        between = times_between(chunk.events)
     for item in plan.bound.returns:
         checkpoint(8 * len(chunk.lower))
-        if item.expression is not None:
+        if item.between is not None:
+            add(between[item.between])
+        elif item.expression is not None:
             found_column, exact = _returned(item.expression, table, bound, wanted())
             if exact is not None:
                 schema = _widened_schema(plan, schema, len(columns))

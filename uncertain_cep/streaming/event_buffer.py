@@ -88,7 +88,7 @@ class RetainedEvents:
 
     def __init__(self, plan: EvaluationPlan, schema: pa.Schema) -> None:
         names = dict.fromkeys((plan.names.id, *plan.partition_attributes, *plan.bound.returned_columns))
-        if plan.bound.times:
+        if plan.bound.times or plan.bound.returns_times:
             names |= dict.fromkeys(plan.required_columns)
         if plan.names.probability in schema.names:
             names[plan.names.probability] = None

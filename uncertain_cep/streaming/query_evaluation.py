@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +19,8 @@ from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.executor import confident, constants_hold
+from uncertain_cep.executor import confident, constants_hold, execute
+from uncertain_cep.executor.times_between import returned_times
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.incremental import RunEvaluation
 from uncertain_cep.operators.table import kernels_of
@@ -393,7 +395,8 @@ class QueryEvaluation:
         kept = None if chunk is None else confident(self.plan, chunk)
         if kept is None or not len(kept.lower):
             return self._nothing
-        return had(self.plan, table, kept, table is None)
+        times_between = None if table is None else partial(returned_times, execute, self.plan, table)
+        return had(self.plan, table, kept, table is None, times_between)
 
     def _tidy(self) -> None:
         """Drop events, partitions and strings that the method no longer refers to."""

@@ -31,7 +31,10 @@ __all__ = [
     "check_tick_type",
     "coarsest_unit",
     "is_text",
+    "length_type",
     "lengths_in_ticks",
+    "mean_length_type",
+    "mean_lengths_in_ticks",
     "tick_column",
     "type_text",
     "with_noted_tick",
@@ -430,12 +433,31 @@ def _named_tick(schema: pa.Schema, tick: Duration | None) -> int | None:
     return length
 
 
+def length_type(nanoseconds: int | None) -> pa.DataType:
+    """Return the type of lengths in ticks of so many nanoseconds, or of no known length."""
+    return pa.int64() if nanoseconds is None else pa.duration(coarsest_unit(nanoseconds))
+
+
 def lengths_in_ticks(ticks: Int64, nanoseconds: int | None) -> pa.Array:
     """Return lengths in ticks as durations, or as plain ticks of no known length."""
     if nanoseconds is None:
         return pa.array(ticks)
-    unit = coarsest_unit(nanoseconds)
-    return pa.array(ticks * (nanoseconds // UNIT_NANOSECONDS[unit])).cast(pa.duration(unit))
+    dtype = length_type(nanoseconds)
+    return pa.array(ticks * (nanoseconds // UNIT_NANOSECONDS[dtype.unit])).cast(dtype)
+
+
+def mean_length_type(nanoseconds: int | None) -> pa.DataType:
+    """Return the type of means of such lengths: microseconds, or nanoseconds where ticks are shorter."""
+    return pa.float64() if nanoseconds is None else pa.duration("ns" if nanoseconds % 1000 else "us")
+
+
+def mean_lengths_in_ticks(ticks: npt.NDArray[np.float64], nanoseconds: int | None) -> pa.Array:
+    """Return means of lengths in ticks as durations, or as plain ticks of no known length."""
+    if nanoseconds is None:
+        return pa.array(ticks)
+    dtype = mean_length_type(nanoseconds)
+    units = np.rint(ticks * (nanoseconds / UNIT_NANOSECONDS[dtype.unit]))
+    return pa.array(units.astype(np.int64)).cast(dtype)
 
 
 def coarsest_unit(nanoseconds: int) -> Literal["s", "ms", "us", "ns"]:

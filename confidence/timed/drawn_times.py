@@ -9,7 +9,8 @@ time's bounds hold of its probabilities, times the probability that what must st
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,10 +18,11 @@ from numpy.typing import NDArray
 
 from confidence.config import FEWEST_DRAWS
 from confidence.timed.bounds import UNBOUND, Bounds
+from confidence.timed.counted_pairs import counted_pairs
 from confidence.timed.factors import Cells
 from confidence.timed.forbidden_spans import Span
 
-__all__ = ["Drawn", "sampled"]
+__all__ = ["Drawn", "DrawnPairs", "Forbidden", "sampled"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -61,11 +63,69 @@ class Drawn(NamedTuple):
         found = np.searchsorted(heads, start + share * (stop - start), side="right") - 1 + self.lower
         return np.clip(found, low, high)
 
+    def mass_inside(self, spans: Sequence[Span], times: Int64) -> Float64:
+        """Return the probability that it is in some of its spans, for each draw of times."""
+        ends = np.empty((2, len(spans), times.shape[1]), dtype=np.int64)
+        for n, span in enumerate(spans):
+            ends[0, n], ends[1, n] = _ends(span, (self.lower, self.upper), times)
+        order = np.argsort(ends[0], axis=0)
+        ends = np.take_along_axis(ends, order[None], axis=1)
+        total = np.zeros(times.shape[1])
+        reached = np.full(times.shape[1], self.lower - 1)
+        for low, high in zip(*ends, strict=True):
+            total += self.mass(np.maximum(low, reached + 1), high)
+            reached = np.maximum(reached, high)
+        return total
+
+
+class DrawnPairs(NamedTuple):
+    """An event that lasts: first and last begin and end, bounds of its length, all inclusive.
+
+    Its spans are of its begin and of its end in turns, for each rule that forbids it lengths from the least
+    to the largest of ``lengths``.
+    """
+
+    begin: tuple[int, int]
+    end: tuple[int, int]
+    length: tuple[int, int]
+    happened: float
+    lengths: Sequence[tuple[int, int]]
+
+    def mass_inside(self, spans: Sequence[Span], times: Int64) -> Float64:
+        """Return the probability that it happened and some rule forbids its begin and end, for each draw."""
+        ends = [
+            _ends(span, self.end if number % 2 else self.begin, times) for number, span in enumerate(spans)
+        ]
+        count = np.zeros(times.shape[1], dtype=np.int64)
+        for sign, chosen in _signed_choices(len(self.lengths)):
+            begins, stops = [ends[2 * rule] for rule in chosen], [ends[2 * rule + 1] for rule in chosen]
+            lengths = [self.length, *(self.lengths[rule] for rule in chosen)]
+            length = max(low for low, _ in lengths), min(high for _, high in lengths)
+            if length[0] <= length[1]:
+                count += sign * counted_pairs(_common(begins), _common(stops), length)
+        share: Float64 = self.happened * (count / int(counted_pairs(self.begin, self.end, self.length)))
+        return share
+
+
+Forbidden = tuple[Drawn | DrawnPairs, Sequence[Span]]
+
+
+def _signed_choices(count: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield the choices of some of so many rules, and how each counts for what any rule forbids."""
+    for size in range(1, count + 1):
+        yield from ((1 if size % 2 else -1, chosen) for chosen in combinations(range(count), size))
+
+
+def _common(ends: Sequence[tuple[Int64, Int64]]) -> tuple[Int64, Int64]:
+    """Return first and last tick of what several spans have in common."""
+    low, high = zip(*ends, strict=True)
+    return np.max(low, axis=0), np.min(high, axis=0)
+
 
 def sampled(
     own: Sequence[Drawn],
     bounds: Bounds,
-    forbidden: Sequence[tuple[Drawn, Sequence[Span]]],
+    forbidden: Sequence[Forbidden],
     std_error: float,
     seed: int,
     cells: Cells,
@@ -78,7 +138,7 @@ def sampled(
         Its events, within the tight bounds of their times.
     bounds : Bounds
         Those of differences; others are in ``own``.
-    forbidden : sequence of (Drawn, sequence of Span)
+    forbidden : sequence of (Drawn or DrawnPairs, sequence of Span)
     std_error : float
         The standard error to reach, above 0.
     seed : int
@@ -128,7 +188,7 @@ def _closure(own: Sequence[Drawn], bounds: Bounds) -> Int64:
 def _weights(
     own: Sequence[Drawn],
     least: Int64,
-    forbidden: Sequence[tuple[Drawn, Sequence[Span]]],
+    forbidden: Sequence[Forbidden],
     random: np.random.Generator,
     draws: int,
 ) -> Float64:
@@ -141,29 +201,19 @@ def _weights(
             low, high = np.maximum(low, times[i] + least[i, k]), np.minimum(high, times[i] - least[k, i])
         weight *= event.mass(low, high)
         times[k] = event.draw(low, high, random.random(draws))
-    for event, spans in forbidden:
-        weight *= np.maximum(1.0 - _inside(event, spans, times), 0.0)
+    for other, spans in forbidden:
+        weight *= np.maximum(1.0 - other.mass_inside(spans, times), 0.0)
     return weight
 
 
-def _inside(event: Drawn, spans: Sequence[Span], times: Int64) -> Float64:
-    """Return the probability that an event is in some of its spans, for each draw."""
-    ends = np.empty((2, len(spans), times.shape[1]), dtype=np.int64)
-    for n, span in enumerate(spans):
-        low, high = np.full(times.shape[1], event.lower), np.full(times.shape[1], event.upper)
-        for time, offset in span.lowers:
-            low = np.maximum(low, offset + (times[time] if time >= 0 else 0))
-        for time, offset in span.uppers:
-            high = np.minimum(high, offset + (times[time] if time >= 0 else 0))
-        for (i, j), (least, most) in span.guards.items():
-            apart = times[i] - (times[j] if j >= 0 else 0)
-            high = np.where((apart >= least) & (apart <= most), high, low - 1)
-        ends[0, n], ends[1, n] = low, high
-    order = np.argsort(ends[0], axis=0)
-    ends = np.take_along_axis(ends, order[None], axis=1)
-    total = np.zeros(times.shape[1])
-    reached = np.full(times.shape[1], event.lower - 1)
-    for low, high in zip(*ends, strict=True):
-        total += event.mass(np.maximum(low, reached + 1), high)
-        reached = np.maximum(reached, high)
-    return total
+def _ends(span: Span, within: tuple[int, int], times: Int64) -> tuple[Int64, Int64]:
+    """Return first and last tick of a span within an interval, for each draw of times; turned: none."""
+    low, high = (np.full(times.shape[1], bound) for bound in within)
+    for time, offset in span.lowers:
+        low = np.maximum(low, offset + (times[time] if time >= 0 else 0))
+    for time, offset in span.uppers:
+        high = np.minimum(high, offset + (times[time] if time >= 0 else 0))
+    for (i, j), (least, most) in span.guards.items():
+        apart = times[i] - (times[j] if j >= 0 else 0)
+        high = np.where((apart >= least) & (apart <= most), high, low - 1)
+    return low, high

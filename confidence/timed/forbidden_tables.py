@@ -2,6 +2,7 @@
 
 A rule forbids an event where all of its constraints hold. Those on the event's own time say where its span
 begins and ends, given the match's times; the others, on the match's own times alone, whether there is one.
+An event that lasts has two spans for each rule: of its begin, and of its end.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from confidence.budget import checkpoint, plain_checkpoint
 from confidence.chain.distribution import DOUBTFUL, at_least, at_most, exactly, inside
 from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
+from confidence.timed.counted_pairs import RECORD, free_of_rules, lasts, record_of
 from confidence.timed.tables import AT, BUDGET, LATER, SPENT, add_time, table_over
 
 __all__ = ["NO_TIME", "OTHER", "Others", "Spans", "forbid", "spans", "take_span", "weigh_one_time"]
@@ -43,6 +45,7 @@ class Others(NamedTuple):
     rule_start : (n + 1,) int64
         Where the rules of each begin.
     rule : (r,) int64
+        Of an event that lasts each twice: for its begin, and for its end.
     sides : (q, c, 2) int64
         For each rule its constraints: they bound the first time less the second.
     constraints : (q,) int64
@@ -73,10 +76,10 @@ class Spans(NamedTuple):
         is the first.
     kept : (r,) int64
         How many there are.
-    ends : (r, 8) int64
+    ends : (r, 10) int64
         First and last tick of each, whatever the times; and for the row of a table that is written: the same
         for its times, the same less the time that changes in it, and the ticks of that between which there
-        is a span.
+        is a span; of a begin the lengths between which it is forbidden.
     found : (2, r) int64
         First and last tick of those that are not empty, ascending.
     marks : (v,) bool
@@ -95,11 +98,11 @@ class Spans(NamedTuple):
 
 def spans(most: int, constraints: int, times: int) -> Spans:
     """Return room for so many spans of so many constraints, and for so many times. Limits are looked at."""
-    checkpoint(8 * (most * (4 * constraints + 11) + 3 * times))
+    checkpoint(8 * (most * (4 * constraints + 13) + 3 * times))
     return Spans(
         np.empty((most, constraints, 4), dtype=np.int64),
         np.empty(most, dtype=np.int64),
-        np.empty((most, 8), dtype=np.int64),
+        np.empty((most, 10), dtype=np.int64),
         np.empty((2, most), dtype=np.int64),
         np.zeros(times, dtype=np.bool_),
         np.zeros((2, times), dtype=np.int64),
@@ -178,6 +181,29 @@ def take_span(forbidden, k, first, size, low, high, r, spans):
         kept += 1
     spans.kept[r] = kept
     return True
+
+
+@kernel
+def _take_spans(forbidden, x, first, size, pmfs, spans):
+    """Take the spans of an event that can hold it; return how many there are."""
+    low, high, offset = forbidden.lower[x], forbidden.upper[x], forbidden.offset[x]
+    begin, end = forbidden.rule_start[x], forbidden.rule_start[x + 1]
+    count = 0
+    if not lasts(offset, pmfs.values):
+        for k in range(begin, end):
+            count += take_span(forbidden, k, first, size, low, high, count, spans)
+        return count
+    record = record_of(offset, pmfs.values)
+    first_end, last_end = low + int(pmfs.values[record]), low + int(pmfs.values[record + 1])
+    for k in range(begin, end, 2):
+        if not take_span(forbidden, k, first, size, low, high, count, spans):
+            continue
+        if take_span(forbidden, k + 1, first, size, first_end, last_end, count + 1, spans):
+            lengths = record + RECORD + k - begin
+            spans.ends[count, 8] = int(pmfs.values[lengths])
+            spans.ends[count, 9] = int(pmfs.values[lengths + 1])
+            count += 2
+    return count
 
 
 @kernel
@@ -285,6 +311,10 @@ def _weigh_row(cells, at, start, width, low, high, offset, pmfs, spans, count):
             for k in range(stop - begin + 1):
                 common = min(late, moved_late + float(k)) - max(early, moved_early + float(k)) + 1.0
                 cells[to + k] *= remainder + scale * (ticks - max(common, 0.0))
+        return
+    if lasts(offset, pmfs.values):
+        for k in range(width):
+            cells[at + k] *= free_of_rules(low, high, offset, pmfs.values, ends, count // 2, start + k)
         return
     for k in range(width):
         tick = start + k
@@ -404,14 +434,12 @@ def forbid(tables, first, others, x, pmfs, spans):
         if the budget of the call is spent, and the next one is to go on with the event.
     """
     low, high, offset = others.lower[x], others.upper[x], others.offset[x]
-    count = 0
-    for k in range(others.rule_start[x], others.rule_start[x + 1]):
-        count += take_span(others, k, first, tables.size, low, high, count, spans)
+    count = _take_spans(others, x, first, tables.size, pmfs, spans)
     if count == 0:
         return 0
     depth, together = _scope(spans, 0, count, tables.size)
     is_held = False
-    if depth > 2 and high > low and count > 1:
+    if depth > 2 and high > low and count > 1 and not lasts(offset, pmfs.values):
         apart = 0.0
         for r in range(count):
             apart += _scope(spans, r, r + 1, tables.size)[1]
@@ -444,9 +472,7 @@ def weigh_one_time(work, alone, forbidden, x, pmfs):
     """
     first, size, spans = work.first, work.size, work.spans
     low, high, offset = forbidden.lower[x], forbidden.upper[x], forbidden.offset[x]
-    count = 0
-    for k in range(forbidden.rule_start[x], forbidden.rule_start[x + 1]):
-        count += take_span(forbidden, k, first, size, low, high, count, spans)
+    count = _take_spans(forbidden, x, first, size, pmfs, spans)
     if count == 0:
         return True
     depth, _ = _scope(spans, 0, count, size)

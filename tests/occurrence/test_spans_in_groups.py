@@ -15,22 +15,15 @@ from tests.occurrence.test_spread_groups import spread_rows
 pytestmark = pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
 
 
-def _weighable(cases: st.SearchStrategy[SpanCase]) -> st.SearchStrategy[SpanCase]:
-    """Return the cases without NOT, which no group takes."""
-    return cases.filter(lambda case: "NOT" not in case.text())
-
-
-def _is_certain(case: SpanCase) -> bool:
-    """Return whether the lengths of negated events are certain."""
-    return all(len({e - b for b, e in event.pairs()}) == 1 for event in case.events if event.type == "N")
-
-
 KINDS: dict[str, st.SearchStrategy[SpanCase]] = {
-    "spans": _weighable(span_cases(spare=2)),
-    "clocks": _weighable(span_cases(with_clocks=True)),
-    "negations": _weighable(span_cases(negating=True, spare=2)),
-    "negated spans": _weighable(span_cases(negating=True, negated_lasts=True).filter(_is_certain)),
-    "negations by clocks": _weighable(span_cases(with_clocks=True, negating=True)),
+    "spans": span_cases(spare=2),
+    "clocks": span_cases(with_clocks=True),
+    "negations": span_cases(negating=True, spare=2),
+    "negated spans": span_cases(negating=True, negated_lasts=True, spare=2),
+    "negations by clocks": span_cases(with_clocks=True, negating=True, negated_lasts=True),
+    "laws": span_cases(with_laws=True, spare=2),
+    "laws by clocks": span_cases(with_clocks=True, with_laws=True),
+    "laws and negations": span_cases(negating=True, with_laws=True),
 }
 
 
@@ -53,9 +46,11 @@ def test_probabilities_are_those_of_the_worlds(kind: str, data: st.DataObject) -
 
 
 SPREAD: dict[str, st.SearchStrategy[SpanCase]] = {
-    "spans": _weighable(span_cases(spare=2)),
-    "clocks": _weighable(span_cases(with_clocks=True)),
-    "negations by clocks": _weighable(span_cases(with_clocks=True, negating=True, kinds=("SEQ",))),
+    "spans": span_cases(spare=2),
+    "clocks": span_cases(with_clocks=True),
+    "negations by clocks": span_cases(with_clocks=True, negating=True, kinds=("SEQ",)),
+    "negated spans": span_cases(negating=True, negated_lasts=True, kinds=("SEQ",)),
+    "laws": span_cases(with_laws=True),
 }
 
 
@@ -74,7 +69,7 @@ def test_groups_of_several_tables_are_those_of_the_worlds(kind: str, data: st.Da
 
 
 @FEWER
-@given(case=_weighable(span_cases(spare=2)), every=st.integers(1, 4))
+@given(case=span_cases(spare=2, with_laws=True), every=st.integers(1, 4))
 def test_probabilities_by_bucket_are_those_of_the_worlds(case: SpanCase, every: int) -> None:
     note(f"{case.text()}\n{case.events}")
     expected = case.bucketed_probability(every)
@@ -124,14 +119,36 @@ def test_dear_groups_of_spans_have_bounds_and_estimates(monkeypatch: pytest.Monk
     assert abs(row["probability"] - exact) <= 5 * max(row["std_error"], 0.001)
 
 
-def test_negated_spans_of_open_lengths_are_refused() -> None:
-    query = "PATTERN AND(P p, !T t) WHERE t CONTAINS p WITHIN 10"
-    assert uc.match(_loose(1), query)["confidence"].to_pylist() == pytest.approx([11 / 19])
-    with pytest.raises(uc.OptionError, match="lengths are not certain"):
-        uc.match(_loose(1), f"{query} RETURN PROBABILITY BY p EVERY 5 ticks")
+def test_lengths_are_weighed_one_by_one() -> None:
+    """Begins 0..3, and lengths of 2 or 6 at 1 and 3 of 4: 5 is inside for one begin, or for all of them."""
+    events = _loose(3)
+    lengths = {"length_lower": [2] * 3 + [None] * 3, "length_upper": [6] * 3 + [None] * 3}
+    laws = [[0.25, 0.0, 0.0, 0.0, 0.75]] * 3 + [None] * 3
+    for name, values in lengths.items():
+        events = events.append_column(name, pa.array(values, pa.int64()))
+    events = events.drop_columns(["end_lower", "end_upper"]).append_column("length_pmf", pa.array(laws))
+    upper = [value + 3 if value is not None else point for value, point in zip(
+        [b + 6 for b in (0, 20, 40)] + [None] * 3, events["upper"].to_pylist(), strict=True
+    )]  # fmt: skip
+    events = events.set_column(events.schema.get_field_index("upper"), "upper", pa.array(upper))
+    query = "PATTERN AND(T t, P p) WHERE t CONTAINS p WITHIN 30 RETURN PROBABILITY"
+    inside = 0.25 * 1 / 4 + 0.75
+    (row,) = uc.match(events, query).to_pylist()
+    assert row["probability"] == pytest.approx(1.0 - (1.0 - inside) ** 3, rel=1e-9)
+    (row,) = uc.match(events, f"{query} OF AT LEAST 2 MATCHES").to_pylist()
+    assert row["probability"] == pytest.approx(inside**2 * (3 - 2 * inside), rel=1e-9)
 
 
-def test_lengths_with_a_law_are_refused() -> None:
-    events = _loose(1).append_column("length_pmf", pa.array([[1.0], None]))
-    with pytest.raises(uc.OptionError, match="length_pmf"):
-        uc.match(events, "PATTERN SEQ(T t) WITHIN 10 RETURN PROBABILITY")
+def test_too_many_choices_of_lengths_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uncertain_cep.occurrence.conditioned_spans.MOST_LENGTHS_OF_GROUP", 3)
+    size = 4
+    events = pa.table(
+        {
+            "type": ["T", "P", "P"], "id": [1, 2, 3], "lower": [0, 2, 3], "upper": [5, 2, 3],
+            "begin_lower": [0, None, None], "begin_upper": [1, None, None],
+            "length_lower": [1, None, None], "length_upper": [size, None, None],
+            "length_pmf": [[1 / size] * size, None, None],
+        }
+    )  # fmt: skip
+    with pytest.raises(uc.ConfidenceCostError):
+        uc.match(events, "PATTERN AND(T t, P p) WHERE t CONTAINS p WITHIN 30 RETURN PROBABILITY")

@@ -341,7 +341,6 @@ def test_relations_say_what_is_wrong(query: str, message: str) -> None:
             "n, which is negated: write two negations",
         ),
         ("AND(A a, P+ p[]) WHERE NOT (p OVERLAPS a) WITHIN 20", "p, which takes several events"),
-        ("AND(A a, A b) WHERE NOT (a OVERLAPS b) WITHIN 20 RETURN PROBABILITY", "NOT (.. OVERLAPS ..)"),
     ],
 )
 def test_what_cannot_be_apart_is_refused(query: str, message: str) -> None:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.timed.bounds import UNBOUND
+from confidence.timed.counted_pairs import counted_pairs
 from uncertain_cep.candidates.own_times import OffsetBounds, offsets_named
 from uncertain_cep.candidates.span_candidates import taken_types
 from uncertain_cep.candidates.span_laws import FlatLaws, as_lists, begins_of_pairs, laws_of
@@ -296,22 +297,14 @@ class _Spans:
     def share(self) -> Float64:
         """The part of all pairs of begin and end that is possible, (n,)."""
         begin, end, length = self.tight
-        width, height = (
-            bounds.upper - bounds.lower - (self._high - self._low) + 1 for bounds in (begin, end)
-        )
-        # Ends less begins, by the clock, from the shortest on.
-        shortest = (end.lower - self._low) - (begin.upper - self._high)
+        spread = self._high - self._low
+        width, height = (bounds.upper - bounds.lower - spread + 1 for bounds in (begin, end))
         large = len(width) and int((width + height).max()) >= _MOST_TICKS
         kind: Any = object if large else np.int64
         width, height = width.astype(kind), height.astype(kind)
-
-        def pairs_up_to(difference: Int64) -> Any:
-            last = np.clip((difference - shortest).astype(kind), -1, width + height - 2)
-            corners = [last, last - width, last - height, last - width - height]
-            ways = [np.where(corner >= 0, (corner + 1) * (corner + 2) // 2, 0) for corner in corners]
-            return ways[0] - ways[1] - ways[2] + ways[3]
-
-        pairs = pairs_up_to(length.upper) - pairs_up_to(length.lower - 1)
+        last_begin, last_end = begin.upper - spread, end.upper - spread
+        bounds_of_all = (begin.lower, last_begin), (end.lower, last_end), length
+        pairs = counted_pairs(*((low.astype(kind), high.astype(kind)) for low, high in bounds_of_all))
         share = np.asarray(pairs / (width * height), dtype=np.float64)
         if any(laws is not None for laws in self._laws):
             self._weigh_pairs(share, begin, end, length)

@@ -64,6 +64,9 @@ MOST_GROUP_STEPS: Final = 20_000_000
 MOST_OFFSETS: Final = 1_000_000
 """Most choices of offsets of shared clocks that are gone through for one match: about a second."""
 
+MOST_LENGTHS_OF_GROUP: Final = 10_000
+"""Most choices of lengths that one group of matches of events that last is weighed for: about a second."""
+
 MOST_RECORD_CELLS: Final = 10_000_000
 """Most cells of one array over the ticks of records whose order is known: some tenths of a second."""
 

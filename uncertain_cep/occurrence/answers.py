@@ -15,7 +15,12 @@ from confidence.groups import certain_bounds, estimated, parts_of_groups, weigh_
 from uncertain_cep.config.limits import MOST_CONFIDENCE_STEPS, MOST_GROUP_STEPS
 from uncertain_cep.config.tuning import GROUPED_AT_ONCE
 from uncertain_cep.errors import ConfidenceCostError, OptionError
-from uncertain_cep.occurrence.conditioned_spans import ConditionedGroups, ConditionedSpans, sums_of_numbers
+from uncertain_cep.occurrence.conditioned_spans import (
+    ConditionedGroups,
+    ConditionedSpans,
+    TooManyLengthsError,
+    sums_of_numbers,
+)
 from uncertain_cep.occurrence.counted_events import choices, counted_groups
 from uncertain_cep.occurrence.groups_of_matches import GroupedMatches, NumberedGroups, by_group
 from uncertain_cep.occurrence.match_groups import MatchGroups
@@ -182,38 +187,72 @@ class _Weighing:
         for number in np.flatnonzero(~weighed.is_exact).tolist():
             if not self.plan.bounds_groups:
                 raise self._too_dear(int(numbered.code[number]), int(numbered.bucket[number]))
-            self._bound(numbered, number, answers)
+            if not self._is_bound(numbered, number, answers):
+                raise self._too_dear(int(numbered.code[number]), int(numbered.bucket[number]))
         return answers.possible()
 
     def _weigh_given(self, spans: ConditionedSpans, matches: GroupedMatches) -> GroupProbabilities:
         """Return the probabilities of groups, given that the lengths of spans are within their bounds."""
         if not len(matches.code):
             return GroupProbabilities.joined([])
-        times, at_least = self.matches.times, self.plan.at_least
-        parts = ConditionedGroups.of(spans, matches, times)
+        at_least = self.plan.at_least
+        parts = self._conditioned(spans, matches)
         weighed = weigh_groups(parts.numbered.groups, at_least, MOST_GROUP_STEPS)
-        numbers = np.minimum(weighed.probability / parts.share[:, None], 1.0)
+        numbers = np.zeros((len(parts.group), at_least + 1))
+        np.add.at(numbers, parts.part, weighed.probability * parts.factor[:, None])
+        np.minimum(numbers, 1.0, out=numbers)
         numbers[:, 0] = np.maximum(1.0 - numbers[:, 1:].sum(axis=1), 0.0)
         probability = np.minimum(sums_of_numbers(numbers, parts.group, len(parts.code)), 1.0)
         answers = GroupProbabilities.exact(parts.code, parts.bucket, probability)
-        for number in np.unique(parts.group[~weighed.is_exact]).tolist():
+        for number in np.unique(parts.group[parts.part[~weighed.is_exact]]).tolist():
             code, bucket = int(parts.code[number]), int(parts.bucket[number])
             if not self.plan.bounds_groups:
                 raise self._too_dear(code, bucket)
             which = np.flatnonzero((matches.code == code) & (matches.bucket == bucket))
-            whole = ConditionedGroups.of(spans, matches.some(which), times, whole=True)
-            one = GroupProbabilities._make(column[number : number + 1].copy() for column in answers)
-            self._bound(whole.numbered, 0, one, float(whole.share[0]))
-            for column, value in zip(answers, one, strict=True):
-                column[number] = value[0]
+            one = self._bounded(self._conditioned(spans, matches.some(which), whole=True))
+            if one is None:
+                raise self._too_dear(code, bucket)
+            for column, value in zip(answers[2:], one, strict=True):
+                column[number] = value
         return answers.possible()
 
-    def _bound(
-        self, numbered: NumberedGroups, number: int, answers: GroupProbabilities, share: float = 1.0
-    ) -> None:
+    def _conditioned(
+        self, spans: ConditionedSpans, matches: GroupedMatches, *, whole: bool = False
+    ) -> ConditionedGroups:
+        """Return the parts of groups; an error names a group that is too dear."""
+        try:
+            return ConditionedGroups.of(spans, matches, self.matches.times, whole=whole)
+        except TooManyLengthsError as error:
+            code, bucket = matches.code[error.match], matches.bucket[error.match]
+            raise self._too_dear(int(code), int(bucket)) from None
+
+    def _bounded(self, whole: ConditionedGroups) -> tuple[float, ...] | None:
+        """Return probability, standard error and bounds of one group, the sums of those of its lengths.
+
+        None if they are too dear.
+        """
+        count = len(whole.factor)
+        nothing = np.zeros(count, dtype=np.int64)
+        each = GroupProbabilities.exact(nothing, nothing, np.zeros(count))
+        for choice, factor in enumerate(whole.factor.tolist()):
+            if not self._is_bound(whole.numbered, choice, each, 1.0 / factor, count):
+                return None
+        sums = (float(column.sum()) for column in (each.probability, each.std_error**2, *each[4:]))
+        probability, variance, lower, upper = sums
+        return min(probability, 1.0), variance**0.5, min(lower, 1.0), min(upper, 1.0)
+
+    def _is_bound(
+        self,
+        numbered: NumberedGroups,
+        number: int,
+        answers: GroupProbabilities,
+        share: float = 1.0,
+        count: int = 1,
+    ) -> bool:
         """Fill in certain bounds of a group that takes too many steps, and an estimate if one is allowed.
 
-        All are divided by ``share``.
+        Return whether that is enough. All are divided by ``share``; of ``count`` estimates the sum has the
+        standard error that is allowed.
         """
         checkpoint()
         groups, at_least, allowed = numbered.groups, self.plan.at_least, self.plan.approximate
@@ -224,10 +263,10 @@ class _Weighing:
         answers.lower[number], answers.upper[number] = lower, upper
         answers.probability[number], answers.std_error[number] = upper, 0.0
         if upper - lower <= _CERTAIN:
-            return
+            return True
         estimate = None
         if allowed is not None:
-            std_error = allowed.std_error * share
+            std_error = allowed.std_error * share / count**0.5
             estimate = estimated(group, at_least, std_error, allowed.seed, MOST_CONFIDENCE_STEPS)
         if estimate is not None:
             answers.probability[number] = min(max(estimate.probability / share, lower), upper)
@@ -235,7 +274,8 @@ class _Weighing:
         elif self.plan.keeps_undecided:
             answers.probability[number] = answers.std_error[number] = np.nan
         else:
-            raise self._too_dear(int(numbered.code[number]), int(numbered.bucket[number]))
+            return False
+        return True
 
     def _too_dear(self, group: int, bucket: int) -> ConfidenceCostError:
         """Return the error of a group that takes too many steps."""

@@ -18,7 +18,7 @@ from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.selection import select
 from uncertain_cep.candidates.sequenced import SequencedEvents
 from uncertain_cep.candidates.span_times import SpanTimes
-from uncertain_cep.errors import ConfidenceCostError, OptionError
+from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.occurrence.row_matches import BranchMatches
 from uncertain_cep.operators.backtracking import BacktrackingSearch
 from uncertain_cep.operators.context import ExecutionContext, TiedEvents
@@ -26,7 +26,6 @@ from uncertain_cep.weighers.explicit import ExplicitMatches, TooManySpoilersErro
 from uncertain_cep.weighers.first_members import TooManyTermsError, written_by_terms
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import ChosenSpans, MatchPattern
-from uncertain_cep.weighers.templates import TimeTemplates
 
 __all__ = ["NumberedPart", "TableTicks", "explicit_matches"]
 
@@ -79,10 +78,10 @@ class TableTicks:
 
 @dataclass(frozen=True, slots=True)
 class NumberedPart:
-    """Matches of one shape, the conditions on times of their plan, and the numbers of the matches."""
+    """Matches of one shape, the pattern that they are of, and their numbers."""
 
     matches: ExplicitMatches
-    templates: TimeTemplates
+    pattern: MatchPattern
     number: Int64
     further: tuple[tuple[int, int, Int64, Int64], ...] = ()
     """Literals besides, see :class:`~uncertain_cep.weighers.first_members.WrittenTerms`."""
@@ -127,11 +126,11 @@ def _by_terms(pattern: MatchPattern, part: ExplicitMatches, number: Int64) -> It
         If a match is a sum of too many.
     """
     if not pattern.plan.has_negated_groups:
-        yield NumberedPart(part, pattern.templates, number)
+        yield NumberedPart(part, pattern, number)
         return
     try:
         for terms in written_by_terms(pattern, part):
-            yield NumberedPart(terms.matches, pattern.templates, number[terms.of_match], terms.bounds)
+            yield NumberedPart(terms.matches, pattern, number[terms.of_match], terms.bounds)
     except TooManyTermsError as error:
         raise ConfidenceCostError(
             f"the events of a negated group can be first in more than {error.limit:,} ways in the gap of one "
@@ -169,7 +168,6 @@ def _models(
         which = np.flatnonzero(places[matches.start[:-1]] >= 0)
         if len(which):
             search = _ListedSearch(replace(context, candidates=part), candidates, rows, window)
-            search.refuse_open_lengths()
             search.list(matches, places)
             yield search.models, which
 
@@ -209,17 +207,12 @@ class _Unspoiled:
 class _ListedSearch(BacktrackingSearch):
     """Matches that a search need not find: what it would forbid them."""
 
-    def refuse_open_lengths(self) -> None:
-        """Raise OptionError if negated events last, and their lengths are not certain."""
-        if self._spans is not None and self._spans.negates_open:
-            raise OptionError(
-                "RETURN PROBABILITY does not support negated events whose lengths are not certain yet: give "
-                "length_lower and length_upper that are equal, or negate points"
-            )
-
     def list(self, matches: BranchMatches, places: Int64) -> None:
         """Take matches, whose events are candidates at places, (m,) int64."""
         self._listed, self._places = matches, places
+        if self._spans is not None:
+            # Their ends are variables: what a rule asks of both ends stays one.
+            self._pattern_of.spans = self._spans._replace(negates_open=False)
 
     def models(self, which: Int64) -> Iterator[MatchModel]:
         """Yield the model of some matches, for each reading."""

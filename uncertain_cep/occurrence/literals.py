@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from confidence.flat_lists import counting, starts_of, taken
 from confidence.timed.bounds import UNBOUND
+from uncertain_cep.candidates.span_times import SpanTimes
 from uncertain_cep.occurrence.explicit_matches import NumberedPart
 from uncertain_cep.occurrence.sequence_ties import SequenceTies
 from uncertain_cep.occurrence.time_variables import TimeVariables
 from uncertain_cep.weighers.explicit import ExplicitMatches
+from uncertain_cep.weighers.pattern import Sides
 from uncertain_cep.weighers.templates import OTHER
 
 __all__ = ["MatchLiterals", "joined_literals", "literals_of"]
@@ -76,7 +78,9 @@ class _Boxes(NamedTuple):
     place: Int64
 
 
-def literals_of(numbered: NumberedPart, times: TimeVariables, ties: SequenceTies | None) -> MatchLiterals:
+def literals_of(
+    numbered: NumberedPart, times: TimeVariables, ties: SequenceTies | None, sides: Sides = ()
+) -> MatchLiterals:
     """Return matches of one shape as literals of variables.
 
     Parameters
@@ -85,8 +89,10 @@ def literals_of(numbered: NumberedPart, times: TimeVariables, ties: SequenceTies
     times : TimeVariables
     ties : SequenceTies or None
         Which of two of their own events at one tick is before the other; None: neither.
+    sides : tuple of (int, int)
+        Of pairs of events that are apart, by number, the side that each is on.
     """
-    part = numbered.matches
+    part, spans = numbered.matches, numbered.pattern.spans
     count, length = part.row.shape
     boxes = _boxes(part, times)
     sizes = np.bincount(boxes.match, minlength=count)
@@ -94,7 +100,10 @@ def literals_of(numbered: NumberedPart, times: TimeVariables, ties: SequenceTies
     box_term = term_start[boxes.match] + 1 + counting(sizes)
     parts_of_terms = [
         _of_variables(literals, times)
-        for literals in (*_held(numbered, term_start[:-1], ties), *_within(part, boxes, box_term))
+        for literals in (
+            *_held(numbered, term_start[:-1], ties, sides),
+            *_within(part, boxes, box_term, None if spans is None else spans.times),
+        )
     ]
     for term, row in ((np.repeat(term_start[:-1], length), part.row.ravel()), (box_term, boxes.row)):
         happened = times.happened[row]
@@ -108,9 +117,11 @@ def literals_of(numbered: NumberedPart, times: TimeVariables, ties: SequenceTies
     return MatchLiterals(numbered.number, term_start, start, earlier, later, distance, first_start, firsts)
 
 
-def _held(numbered: NumberedPart, term: Int64, ties: SequenceTies | None) -> Iterator[_Literals]:
+def _held(
+    numbered: NumberedPart, term: Int64, ties: SequenceTies | None, sides: Sides
+) -> Iterator[_Literals]:
     """Yield the literals that matches have to meet."""
-    part, templates = numbered.matches, numbered.templates
+    part, templates = numbered.matches, numbered.pattern.templates
     for (i, j), (low, high) in part.shape.order.items():
         later, earlier = part.row[:, i], part.row[:, j]
         distance = np.full(len(term), low)
@@ -120,6 +131,8 @@ def _held(numbered: NumberedPart, term: Int64, ties: SequenceTies | None) -> Ite
     nothing = np.full(len(term), -1)
     for instance in part.shape.own:
         distance, upper_bound = templates.bounds_of_all(instance, part.row)
+        if templates.conditions[instance.condition].apart in sides:
+            distance = np.maximum(distance, 1)
         earlier = nothing if instance.earlier < 0 else part.row[:, instance.earlier]
         yield from _bounds(term, part.row[:, instance.later], earlier, distance, upper_bound)
     for time, other, lowest, highest in numbered.further:
@@ -149,17 +162,26 @@ def _boxes(part: ExplicitMatches, times: TimeVariables) -> _Boxes:
     return _Boxes(match[place], row[place], forbidden.rule[place], place)
 
 
-def _within(part: ExplicitMatches, boxes: _Boxes, term: Int64) -> Iterator[_Literals]:
-    """Yield the literals of boxes."""
+def _within(
+    part: ExplicitMatches, boxes: _Boxes, term: Int64, spans: SpanTimes | None
+) -> Iterator[_Literals]:
+    """Yield the literals of boxes; those of the end of an event of no certain length are of its own row."""
     forbidden = part.forbidden
+    to_end = np.zeros_like(boxes.row)
+    if spans is not None:
+        is_open = spans.length.lower[boxes.row] < spans.length.upper[boxes.row]
+        to_end = np.where(is_open, spans.events, 0)
 
-    def rows(side: Int64, chosen: Int64) -> Int64:
-        event_of_match = part.row[boxes.match[chosen], np.maximum(side, 0)]
-        return np.where(side == OTHER, boxes.row[chosen], np.where(side < 0, -1, event_of_match))
+    def rows(c: int, side: int, chosen: Int64) -> Int64:
+        rule = boxes.rule[chosen]
+        time, is_end = forbidden.sides[rule, c, side], part.shape.of_end[rule, c] == (1, -1)[side]
+        event_of_match = part.row[boxes.match[chosen], np.maximum(time, 0)]
+        other = boxes.row[chosen] + np.where(is_end, to_end[chosen], 0)
+        return np.where(time == OTHER, other, np.where(time < 0, -1, event_of_match))
 
     for c in range(forbidden.low.shape[1]):
         chosen = np.flatnonzero(c < forbidden.constraints[boxes.rule])
-        one, other = (rows(forbidden.sides[boxes.rule[chosen], c, side], chosen) for side in (0, 1))
+        one, other = (rows(c, side, chosen) for side in (0, 1))
         place = boxes.place[chosen]
         yield from _bounds(term[chosen], one, other, forbidden.low[place, c], forbidden.high[place, c])
 

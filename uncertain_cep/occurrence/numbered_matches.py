@@ -162,9 +162,10 @@ class DescribedMatches:
     def literals(self, is_chosen: Mask) -> MatchLiterals:
         """Return chosen matches, a mask (k,) bool, as literals of variables."""
         parts = [
-            literals_of(part, self.times, self.ties)
+            literals_of(part, self.times, self.ties, sides)
             for branch in self.matches.by_branch(is_chosen)
             for part in explicit_matches(branch, self.ticks, self.order)
+            for sides in part.pattern.sides()
         ]
         return joined_literals(parts)
 

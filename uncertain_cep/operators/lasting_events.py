@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from confidence.timed.counted_pairs import MOST_LASTING_TICKS
 from uncertain_cep.candidates.selection import rows_taken
 from uncertain_cep.candidates.span_times import SpanTimes
 from uncertain_cep.errors import Fault, OptionError, QueryError
@@ -79,6 +80,13 @@ def _longest(context: ExecutionContext, spans: SpanTimes, negated: PlannedCompon
         raise OptionError(
             f"{negated.variable} is negated, and its events have pmfs of their ends or lengths: that is not "
             "supported yet; leave end_pmf and length_pmf out, or negate points"
+        )
+    ends = [bounds.upper[rows] - bounds.lower[rows] for bounds in (spans.own_begin, spans.own_end)]
+    ticks = int(np.maximum(*ends)[is_open].max(initial=0)) + 1
+    if ticks > MOST_LASTING_TICKS:
+        raise OptionError(
+            f"{negated.variable} is negated, and an end of one of its events can be at {ticks:,} ticks, more "
+            f"than {MOST_LASTING_TICKS:,}: choose a longer tick"
         )
     whole = spans.own_end.upper[rows] - spans.own_begin.lower[rows]
     return int(np.minimum(upper, whole).max(initial=0)), bool(is_open.any())

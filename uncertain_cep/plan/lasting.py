@@ -8,7 +8,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.plan.options import MatchOptions
 from uncertain_cep.query.syntax import Query
 from uncertain_cep.query.walks import components_of
-from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS, has_spans
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, has_spans
 
 __all__ = ["refuse_lasting_events", "schema_with_all_bounds", "with_all_bounds"]
 
@@ -36,8 +36,6 @@ def refuse_lasting_events(schema: pa.Schema, query: Query, options: MatchOptions
     names, what = options.names, None
     if not options.takes_spans:
         what = "this function"
-    elif query.probability is not None and SPAN_LAWS[2] in schema.names:
-        what = f"RETURN PROBABILITY beside a column {SPAN_LAWS[2]!r}"
     elif query.strategy != "skip_till_any_match":
         what = query.strategy
     elif query.gap_strategies:

@@ -318,8 +318,6 @@ def _apart(
             if component.kleene:
                 what = "takes several events: write what each of them is, BEFORE or AFTER"
             binding.refuse(f"NOT (.. OVERLAPS ..) of {component.variable}, which {what}", position)
-    if query.probability is not None:
-        binding.refuse("RETURN PROBABILITY takes no NOT (.. OVERLAPS ..) yet", position)
     return [time if time.apart is None else replace(time, ticks=-min(window, 2**61)) for time in times]
 
 

@@ -22,7 +22,6 @@ from uncertain_cep.weighers.held_offsets import Offsets
 from uncertain_cep.weighers.held_times import HeldChains
 from uncertain_cep.weighers.log import WeighingLog
 from uncertain_cep.weighers.match_model import MatchModel
-from uncertain_cep.weighers.negated_lengths import weigh_by_negated_lengths
 from uncertain_cep.weighers.order_ideals import Ideals
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
 from uncertain_cep.weighers.sampled_times import Sampling
@@ -113,12 +112,8 @@ class Weighing:
 
     def _given(self, model: MatchModel, out: Columns) -> None:
         """Fill the answers of matches of independent times."""
-        spans = model.pattern.spans
         try:
-            if spans is not None and spans.negates_open and model.count:
-                weigh_by_negated_lengths(model, out, self._weigh)
-            else:
-                self._weigh(model, out)
+            self._weigh(model, out)
         except TooManySpoilersError:
             for half in np.array_split(np.arange(model.count), 2):
                 self._part(model, half, out, self._given)

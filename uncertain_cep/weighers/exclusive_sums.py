@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
 from typing import Final
 
 import numpy as np
@@ -94,10 +93,10 @@ def weigh_by_sides(model: MatchModel, out: Columns, weigh: Callable[[MatchModel,
         raise CostlyMatchError(0, 1 << len(numbers), limit=float(_MOST_SIDES))
     _begin(out)
     every = np.arange(model.count)
-    for choice in product((0, 1), repeat=len(numbers)):
+    for sides in model.pattern.sides():
         checkpoint()
         answers = Columns.empty(model.count)
-        weigh(replace(model, sides=tuple(zip(numbers, choice, strict=True)), wanted=True), answers)
+        weigh(replace(model, sides=sides, wanted=True), answers)
         add_weighted(out, every, answers, np.ones(model.count))
     _finish(out)
 

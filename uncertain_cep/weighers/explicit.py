@@ -10,16 +10,18 @@ from numpy.typing import NDArray
 
 from confidence import Pmfs
 from confidence.budget import checkpoint, steps_per_call
-from confidence.chain.distribution import Intervals
+from confidence.chain.distribution import DOUBTFUL, Intervals
 from confidence.chain.tick_pairs import enlarged
 from confidence.flat_lists import taken
 from confidence.gaps.chains import room_for
 from confidence.timed.bounds import UNBOUND
+from confidence.timed.counted_pairs import LASTING
 from confidence.timed.forbidden_tables import Others
 from confidence.timed.summed_matches import SummedTimes, tighten_all
 from eventbased.gaps.gap_events import GapEvents, Gathered, by_counts, intervals_given
 from eventbased.gaps.shape_rules import DONE, NO_PLACE, NO_ROOM, NOT_DONE, FoundEvents, forbidden_of_all
 from uncertain_cep.candidates.tie_breaks import TieBreaks
+from uncertain_cep.weighers.forbidden_pairs import with_pairs
 from uncertain_cep.weighers.pattern import ChosenEvents
 from uncertain_cep.weighers.shapes import Shape
 from uncertain_cep.weighers.templates import OTHER, Instance, TimeTemplates
@@ -100,6 +102,14 @@ class ExplicitMatches(NamedTuple):
         """(k,) int64. How many events may be forbidden each match."""
         return np.diff(self.forbidden.start)
 
+    @property
+    def lasting_spoilers(self) -> Mask:
+        """(n,) bool. Which of the events that may be forbidden last, and have no certain length."""
+        offset = self.forbidden.offset
+        lasting = offset <= DOUBTFUL
+        lasting[lasting] = self.pmfs.values[DOUBTFUL - offset[lasting] + 1] <= LASTING
+        return lasting
+
     def some(self, chosen: Int64) -> ExplicitMatches:
         """Return some of the matches, (m,) int64 places in this batch."""
         if len(chosen) == len(self.which) and (chosen == np.arange(len(chosen))).all():
@@ -138,7 +148,10 @@ def written_out(model: ChosenEvents) -> Iterator[ExplicitMatches]:
         tied = np.zeros(len(which), dtype=np.bool_)
         rows, times = _times(model, shape, which, tied)
         forbidden, spoiler_row = _forbidden(model, shape, which, rows, times, tied)
-        yield ExplicitMatches(which, shape, times, forbidden, model.pmfs, rows, spoiler_row, tied)
+        pmfs, spans = model.pmfs, model.pattern.spans
+        if spans is not None and spans.negates_open:
+            forbidden, pmfs = with_pairs(forbidden, spoiler_row, spans.times, pmfs, shape.of_end)
+        yield ExplicitMatches(which, shape, times, forbidden, pmfs, rows, spoiler_row, tied)
 
 
 def matches_by_counts(model: ChosenEvents) -> Iterator[tuple[tuple[int, ...], Int64]]:
@@ -283,8 +296,9 @@ def _forbidden(
     found = gathered(model, shape, which, times.first, times.last)
     low, high, match = rule_bounds(model, shape, found, rows)
     if model.pattern.spans is not None and shape.of_end.any():
-        lengths = np.repeat(model.pattern.spans.times.length.lower[found.row], np.diff(found.rule_start))
-        shift = shape.of_end[found.rule] * lengths[:, None]
+        length = model.pattern.spans.times.length
+        certain = np.where(length.lower == length.upper, length.lower, 0)
+        shift = shape.of_end[found.rule] * np.repeat(certain[found.row], np.diff(found.rule_start))[:, None]
         low = np.where(low > -UNBOUND, low - shift, low)
         high = np.where(high < UNBOUND, high - shift, high)
     if model.pattern.ties is not None:

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from confidence.chain.distribution import DOUBTFUL
 from confidence.timed.bounds import UNBOUND, Bounds
+from confidence.timed.counted_pairs import LASTING, RECORD
+from confidence.timed.drawn_times import DrawnPairs
 from confidence.timed.forbidden_spans import Span
 from confidence.timed.forbidden_tables import OTHER
 from uncertain_cep.weighers.explicit import ExplicitMatches
 
-__all__ = ["ForbiddenEvent", "differences", "forbidden_events", "span_of", "tie"]
+__all__ = ["ForbiddenEvent", "differences", "forbidden_events", "forbidden_pairs", "span_of", "tie"]
 
 Float64 = NDArray[np.float64]
 
@@ -57,29 +59,54 @@ def differences(part: ExplicitMatches, k: int) -> Iterator[tuple[tuple[int, int]
 
 
 def forbidden_events(part: ExplicitMatches, k: int) -> Iterator[ForbiddenEvent]:
-    """Yield the events that may forbid a match, which have a span and may have happened."""
-    others, values = part.forbidden, part.pmfs.values
-    for x in range(int(others.start[k]), int(others.start[k + 1])):
-        spans = []
-        for r in range(int(others.rule_start[x]), int(others.rule_start[x + 1])):
-            rule = int(others.rule[r])
-            span = span_of(
-                zip(
-                    map(tuple, others.sides[rule, : int(others.constraints[rule])].tolist()),
-                    others.low[r].tolist(),
-                    others.high[r].tolist(),
-                    strict=False,
-                )
-            )
-            if span is not None:
-                spans.append(span)
-        low, high, offset = int(others.lower[x]), int(others.upper[x]), int(others.offset[x])
+    """Yield the events that may forbid a match, which have a span and may have happened.
+
+    Not those that last and have no certain length.
+    """
+    forbidden, values, lasting = part.forbidden, part.pmfs.values, part.lasting_spoilers
+    for x in range(int(forbidden.start[k]), int(forbidden.start[k + 1])):
+        if lasting[x]:
+            continue
+        rules = range(int(forbidden.rule_start[x]), int(forbidden.rule_start[x + 1]))
+        spans = [span for span in (_span_of_rule(part, r) for r in rules) if span is not None]
+        low, high, offset = int(forbidden.lower[x]), int(forbidden.upper[x]), int(forbidden.offset[x])
         happened = 1.0
         if offset <= DOUBTFUL:
             happened, offset = float(values[DOUBTFUL - offset]), int(values[DOUBTFUL - offset + 1])
         if spans and happened > 0.0:
             pmf = None if offset < 0 else values[offset : offset + high - low + 1]
             yield ForbiddenEvent(int(part.spoiler_row[x]), low, high, pmf, happened, spans)
+
+
+def forbidden_pairs(part: ExplicitMatches, k: int) -> Iterator[tuple[DrawnPairs, list[Span]]]:
+    """Yield the events that last, have no certain length, and may forbid a match."""
+    forbidden, values, lasting = part.forbidden, part.pmfs.values, part.lasting_spoilers
+    for x in range(int(forbidden.start[k]), int(forbidden.start[k + 1])):
+        if not lasting[x]:
+            continue
+        place = DOUBTFUL - int(forbidden.offset[x])
+        happened, record = float(values[place]), LASTING - int(values[place + 1])
+        low, high = int(forbidden.lower[x]), int(forbidden.upper[x])
+        first, last, shortest, longest = map(int, values[record : record + RECORD])
+        begin, stop = int(forbidden.rule_start[x]), int(forbidden.rule_start[x + 1])
+        spans, lengths = [], []
+        for r in range(begin, stop, 2):
+            both = _span_of_rule(part, r), _span_of_rule(part, r + 1)
+            if both[0] is not None and both[1] is not None:
+                spans += [both[0], both[1]]
+                at = record + RECORD + r - begin
+                lengths.append((int(values[at]), int(values[at + 1])))
+        if spans and happened > 0.0:
+            end = low + first, low + last
+            yield DrawnPairs((low, high), end, (shortest, longest), happened, lengths), spans
+
+
+def _span_of_rule(part: ExplicitMatches, r: int) -> Span | None:
+    """Return the span of a rule of a forbidden event; None if it never holds."""
+    forbidden = part.forbidden
+    rule = int(forbidden.rule[r])
+    sides = map(tuple, forbidden.sides[rule, : int(forbidden.constraints[rule])].tolist())
+    return span_of(zip(sides, forbidden.low[r].tolist(), forbidden.high[r].tolist(), strict=False))
 
 
 def span_of(constraints: Iterable[Constraint]) -> Span | None:
@@ -104,7 +131,7 @@ def span_of(constraints: Iterable[Constraint]) -> Span | None:
 
 
 def tie(bounds: Bounds, later: int, earlier: int, low: int, high: int) -> None:
-    """Add a bound of a time or a difference to others."""
+    """Add a bound of a time or a difference to forbidden."""
     if (earlier, later) in bounds:
         later, earlier, low, high = earlier, later, -high, -low
     before = bounds.get((later, earlier), (-UNBOUND, UNBOUND))

@@ -122,6 +122,8 @@ def _takes(part: ExplicitMatches, held: int) -> Mask:
     unfit = far | (near & (np.abs(i - j) != 1))
     takes: Mask = ~(unfit & (i != held) & (j != held)).any(axis=1)
     takes &= part.sizes.sum(axis=1) <= _MOST_CELLS
+    # Pairs of begins and ends are no polynomial of the degree of one time.
+    takes[np.repeat(np.arange(len(takes)), part.spoilers)[part.lasting_spoilers]] = False
     return takes
 
 

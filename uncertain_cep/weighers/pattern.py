@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -28,10 +30,11 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.weighers.shapes import Shapes
 from uncertain_cep.weighers.templates import TimeTemplates
 
-__all__ = ["ChosenEvents", "ChosenSpans", "Columns", "MatchPattern"]
+__all__ = ["ChosenEvents", "ChosenSpans", "Columns", "MatchPattern", "Sides"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+Sides = tuple[tuple[int, int], ...]
 
 
 class Columns(NamedTuple):
@@ -143,6 +146,11 @@ class MatchPattern:
         numbers = (found.apart[0] for found in self.plan.bound.times if found.apart is not None)
         return tuple(dict.fromkeys(numbers))
 
+    def sides(self) -> Iterator[Sides]:
+        """Yield the choices of a side for each of these pairs: of two, one is before the other, or behind."""
+        for choice in product((0, 1), repeat=len(self.apart)):
+            yield tuple(zip(self.apart, choice, strict=True))
+
     @cached_property
     def shapes(self) -> Shapes:
         """The literals and rules of matches, by the numbers of their events."""
@@ -207,7 +215,7 @@ class ChosenEvents:
     """The offsets of clocks that are known; given them, times are independent."""
     lengths: Int64 | None = None
     """(k, s) int64. The lengths that are held, of the events of each match that last; -1: any."""
-    sides: tuple[tuple[int, int], ...] = ()
+    sides: Sides = ()
     """Of pairs of events that are apart, by number, the side that is held: 0 for the first one before."""
 
     @property

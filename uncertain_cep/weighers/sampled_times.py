@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from confidence.config import FEWEST_DRAWS
 from confidence.timed.bounds import Bounds
-from confidence.timed.drawn_times import Drawn, sampled
+from confidence.timed.drawn_times import Drawn, Forbidden, sampled
 from confidence.timed.factors import Cells, TooManyCellsError
 from uncertain_cep.config.limits import MOST_CONFIDENCE_STEPS
 from uncertain_cep.weighers.explicit import ExplicitMatches
-from uncertain_cep.weighers.forbidden_events import differences, forbidden_events
+from uncertain_cep.weighers.forbidden_events import differences, forbidden_events, forbidden_pairs
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
 from uncertain_cep.weighers.weigher import Declined
@@ -83,7 +83,7 @@ class Sampling:
             pmf = None if size > 0.0 else values[offset + begin : offset + stop + 1]
             drawn.append(Drawn(begin, stop, size, pmf))
         bounds: Bounds = dict(differences(part, k))
-        spoilers = []
+        spoilers: list[Forbidden] = [*forbidden_pairs(part, k)]
         for event in forbidden_events(part, k):
             pmf = None if event.pmf is None else event.happened * event.pmf
             size = (event.upper - event.lower + 1) / event.happened

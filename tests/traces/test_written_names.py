@@ -86,6 +86,18 @@ LOGS = {
     "31 мая 2024 10:00:00 INFO Запуск": "2024-05-31 10:00:00",
     "[31/May/2024 12:00:00 JST] x": "2024-05-31 03:00:00",
     "[2024.05.31-10.00.00:000][  0]LogInit: x": "2024-05-31 10:00:00",
+    "10:00:00 31/05/2024 INFO x": "2024-05-31 10:00:00",
+    "10:00:00,125 2024-05-31 INFO x": "2024-05-31 10:00:00",
+    "[10:00:00] [2024-05-31] INFO x": "2024-05-31 10:00:00",
+    "10:00:00 May 31 2024 x": "2024-05-31 10:00:00",
+    "date=2024-05-31 time=10:00:00 devname=F x": "2024-05-31 10:00:00",
+    "2024-05-31\t10:00:00\tx": "2024-05-31 10:00:00",
+    "[2024-05-31] [10:00:00] x": "2024-05-31 10:00:00",
+    "14/03/26 / 10:00:00 x": "2014-03-26 10:00:00",
+    "2024-05-31 10:00:00.008 2931 INFO x": "2024-05-31 10:00:00",
+    "May 31 10:00:00 2024 x": "2024-05-31 10:00:00",
+    "api.log.1.2017-05-16_13:53:08 2024-05-31 10:00:00.008 25746 INFO x": "2024-05-31 10:00:00",
+    "10:00:00 2024-05-31 11:00:00 x": "2024-05-31 11:00:00",
 }
 
 
@@ -107,6 +119,10 @@ def test_logs_with_names_get_right_times(line: str, tmp_path: Path, invoke: Invo
         "2024. 5. 31. 10:00:00 INFO x",
         "05-kesäkuu-2024 10:00:00 x",
         "2024-05-31 12:00:00.000 EST [12] LOG:  x",
+        "10:00:00 UTC 2024-05-31 x",
+        "10:00:00 on Friday, 31 May 2024: x",
+        "10:00:00 31 May x",
+        "2024.05.31 dn22 May 31 10:00:00 dn22/dn22 x",
     ],
 )
 def test_times_that_cannot_be_told_get_no_schema(line: str, tmp_path: Path, invoke: Invoke) -> None:
@@ -116,6 +132,49 @@ def test_times_that_cannot_be_told_get_no_schema(line: str, tmp_path: Path, invo
     assert result.exit_code == 2
     assert ("its stamps are in EST, a zone of several places" in result.stderr) == ("EST" in line)
     assert not (tmp_path / "schema.toml").exists()
+
+
+NODES = "{} node-{} unix.hw state_change.unavailable {} 1 Component State Change\n"
+
+
+def numbered(numbers: list[int], tmp_path: Path) -> Path:
+    """Write a log whose third number is one of these."""
+    log = tmp_path / "app.log"
+    log.write_text("".join(NODES.format(7 * row % 100, row % 9, at) for row, at in enumerate(numbers)))
+    return log
+
+
+def test_seconds_in_no_order_are_times_if_they_are_of_many_days(tmp_path: Path) -> None:
+    days = [1_063_000_000 + 86_400 * (37 * row % 61) for row in range(50)]
+    log, schema = numbered(days, tmp_path), tmp_path / "schema.toml"
+    schema.write_text(propose([log]).text, "utf-8")
+    times = uc.read_traces(log, schema)["lower"].to_pylist()
+    assert [int(time.replace(tzinfo=dt.UTC).timestamp()) for time in times] == days
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [1_063_000_000 + 37 * row % 61 for row in range(50)],
+        [1_063_000_000 + 86_400 * (37 * row % 61) for row in range(10)],
+        [1_063_000_000 + 86_400_000 * (37 * row % 11) for row in range(50)],
+    ],
+    ids=["numbers of users", "few", "of days to come"],
+)
+def test_other_numbers_in_no_order_are_no_times(numbers: list[int], tmp_path: Path) -> None:
+    with pytest.raises(uc.OptionError, match="no stamps that are known"):
+        propose([numbered(numbers, tmp_path)])
+
+
+def test_seconds_go_before_a_stamp_without_its_year(tmp_path: Path) -> None:
+    lines = [
+        f"- {1131566461 + row} 2005.11.09 dn{row} Nov 9 12:01:{row + 1:02} dn/dn crond: closed"
+        for row in range(30)
+    ]
+    log, schema = tmp_path / "app.log", tmp_path / "schema.toml"
+    log.write_text("\n".join(lines))
+    schema.write_text(propose([log]).text, "utf-8")
+    assert str(uc.read_traces(log, schema)["lower"][0])[:19] == "2005-11-09 20:01:01"
 
 
 NOT_READ = {

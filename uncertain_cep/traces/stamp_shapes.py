@@ -7,6 +7,7 @@ beside it could belong to it, within the first characters of a line.
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ __all__ = ["REACH", "LineStamp", "StampShape", "likeliest_shapes", "stamp_in", "
 
 REACH: Final = 60
 """Characters of a line within which its stamp begins."""
+_NEAR: Final = 30
+"""Characters behind a time of day within which a day belongs to it."""
 
 _MONTH: Final = "[A-Za-z\u00c0-\u017e\u0400-\u04ff]{3,13}"
 _WEEKDAY: Final = "[A-Z][a-z]{2,8}"
@@ -36,10 +39,11 @@ _YEAR_BEHIND: Final = re.compile(r" [A-Za-z][A-Za-z0-9_/+-]* (?:19|20)[0-9]{2}(?
 _UNREAD_DAY: Final = re.compile(
     r"(?:[0-9]{1,2}(?:st|nd|rd|th|\.)?[-/ ]*(?:de |of )?[^\W\d_]{3,}\.?[-/, ]*(?:de )?(?:[0-9]{4}|[0-9]{2})"
     r"[\sT,:]+(?:at )?"
-    r"|(?<![0-9.])(?:[0-9]{4}\D{1,3}[0-9]{1,2}\D{1,3}[0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:[0-9]{4}|[0-9]{2}))"
+    r"|(?:(?<![0-9])[0-9]{4}\D{1,3}[0-9]{1,2}\D{1,3}[0-9]{1,2}|(?<![0-9.])[0-9]{1,2}[-/.][0-9]{1,2}[-/.](?:[0-9]{4}|[0-9]{2}))"
     r"[^0-9]{1,32}"
     r"|[^\W\d_]{3,}[-/. ]+[0-9]{1,2}(?:st|nd|rd|th)?[-/., ]+[0-9]{4}[^0-9]{1,8}"
-    r"|(?<![0-9A-Za-z])[A-Z](?:[0-9]{2})?[0-9]{6}[ T_:-]+)$"
+    r"|(?<![0-9A-Za-z])[A-Z](?:[0-9]{2})?[0-9]{6}[ T_:-]+"
+    r"|(?<![0-9A-Za-z./-])[0-9]{1,2}[./-][0-9]{1,2}[./-]?[^0-9A-Za-z]{1,8})$"
 )
 """A year behind a zone that is not read, and a day before a time of day, make another time of a stamp."""
 _DATED: Final = 4
@@ -49,6 +53,9 @@ _LEAST_SHARE: Final = 0.3
 _LEAST_IN_PLACE: Final = 0.02
 _IN_ORDER: Final = 0.8
 """Of numbers that may be stamps those that are no smaller than the one before."""
+_FEWEST_TIMES: Final = 20
+_MANY_DAYS: Final = 30 * 86_400
+"""Of numbers in no order fewer, or of a shorter span in seconds, may be numbers of orders or of users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +126,10 @@ _DAYS: Final[tuple[tuple[str, tuple[str, ...], int], ...]] = (
 )  # fmt: skip
 """Expressions, formats and ranks. A day without its year never begins one that has it."""
 
+_WIDE_GAP: Final = r"[^0-9A-Za-z%\\\n\u0080-\uffff]{1,4}(?:(?i:time)[=:]\"?)?"
+"""Between a day with its year and a time of day, such as ``] [`` and `` time=``."""
+_ALONE: Final = re.compile(r"\{4\}[^(\[]|\{4\}$|/\[0-9\]\{2\}$")
+"""Of the days with a year those with four digits beside something else, or with a slash."""
 _GAPS: Final = (" ", "T", ":", "-", ", ", "_", "  ", " at ", " - ")
 _CLOCKS: Final = (
     (r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}", "%H:%M:%S", (".", ",", ":")),
@@ -136,6 +147,7 @@ _EPOCHS: Final = (
     ("1[0-9]{15}", "epoch_us"),
     ("1[0-9]{18}", "epoch_ns"),
 )
+_SPECIAL: Final = re.compile(r"[\\.^$*+?{}\[\]|()]")
 _BEFORE: Final = r"(?<![0-9A-Za-z./+-])"
 _NO_CLOCK_BEFORE: Final = r"(?<![0-9A-Za-z.:/+-])"
 _AFTER: Final = r"(?![0-9A-Za-z]|[./:-][0-9])"
@@ -150,6 +162,8 @@ class _Family:
     days: tuple[str, ...]
     day: str
     rank: int
+    day_behind: bool = False
+    """Whether the time of day stands before the day."""
 
 
 @cache
@@ -162,17 +176,29 @@ def _families() -> tuple[_Family, ...]:
         for number, (clock, _, signs) in enumerate(_CLOCKS)
     )
     clock = f"(?:{clocks})(?P<noon> ?[AaPp][Mm])?"
-    end = f"(?P<zone> ?{_ZONE})?(?P<year> [0-9]{{4}})?"
-    begin = f"{_BEFORE}(?P<weekday>{_WEEKDAY_NAMES} )?"
-    families = [
-        _Family(
-            re.compile(f"{begin}(?P<day>{_strict(day, rank)})(?P<gap>{gaps}){clock}{end}{_AFTER}"),
-            forms, day, rank,
-        )
-        for day, forms, rank in _DAYS
-    ]  # fmt: skip
-    alone = f"{_NO_CLOCK_BEFORE}(?P<weekday>)(?P<day>)(?P<gap>){clock}(?P<zone> ?{_ZONE})?(?P<year>)?{_AFTER}"
-    return (*families, _Family(re.compile(alone), ("",), "", 1))
+    zone, year = f"(?P<zone> ?{_ZONE})?", "(?P<year> (?:19|20)[0-9]{2})?"
+    # A number behind a stamp with its year is no year, but a process.
+    ends = {_DATED: f"{zone}(?P<year>)"}
+    weekday = f"(?P<weekday>{_WEEKDAY_NAMES} )?"
+    families, behind = [], []
+    for day, forms, rank in _DAYS:
+        named = f"(?P<day>{_strict(day, rank)})"
+        wide = f"(?P<gap>{gaps}|{_WIDE_GAP})" if rank == _DATED else f"(?P<gap>{gaps})"
+        in_order = f"{_BEFORE}{weekday}{named}{wide}{clock}{ends.get(rank, zone + year)}{_AFTER}"
+        families.append(_Family(re.compile(in_order), forms, day, rank))
+        if rank == _DATED and _ALONE.search(day):
+            turned = f"{_NO_CLOCK_BEFORE}{clock}(?P<zone>)(?P<weekday>)(?P<year>){wide}{named}{_AFTER}"
+            behind.append(_Family(re.compile(turned), forms, day, rank, day_behind=True))
+    alone = f"{_NO_CLOCK_BEFORE}(?P<weekday>)(?P<day>)(?P<gap>){clock}{ends[_DATED]}{_AFTER}"
+    return (*families, *behind, _Family(re.compile(alone), ("",), "", 1))
+
+
+@cache
+def _days() -> re.Pattern[str]:
+    """Return an expression of days that are hardly ever anything else."""
+    days = [_strict(day, rank) for day, _, rank in _DAYS if rank == _DATED and _ALONE.search(day)]
+    days += [f"{_ENGLISH} +[0-9]{{1,2}}", f"[0-9]{{1,2}} {_ENGLISH}"]
+    return re.compile(f"{_BEFORE}(?:{'|'.join(days)})(?![0-9A-Za-z])")
 
 
 def _strict(day: str, rank: int) -> str:
@@ -184,34 +210,38 @@ def _strict(day: str, rank: int) -> str:
 
 
 def _is_unread(line: str, match: re.Match[str], rank: int) -> bool:
-    """Tell whether a year, or a day in a form that is not known, belongs to a stamp that tells none."""
+    """Tell whether a year, or a day that is not read, may belong to a stamp that tells none."""
     if match["weekday"] and rank < _DATED and _YEAR_BEHIND.match(line, match.end()):
         return True
-    return rank < _DATED and _UNREAD_DAY.search(line[: match.start()]) is not None
+    if rank == _DATED:
+        return False
+    begin, end = match.span()
+    return (
+        _UNREAD_DAY.search(line[:begin])
+        or _days().search(line[:begin])
+        or _days().search(line, end, end + _NEAR)
+    ) is not None
 
 
 def _shape_of(family: _Family, match: re.Match[str]) -> StampShape | None:
     """Return the shape of a match; None if it is too often something else than a stamp."""
     number = next(number for number in range(len(_CLOCKS)) if match[f"c{number}"] is not None)
-    has_year = match["year"] is not None and match["year"] != ""
-    if (number > 0 and family.rank < _DATED) or (has_year and family.rank == _DATED):
+    has_year = bool(match["year"])
+    if number > 0 and family.rank < _DATED:
         return None
     _, _, signs = _CLOCKS[number]
     sign = (match[f"f{number}"] or " ")[0].strip() if signs else ""
     pattern = _pattern(family, match, number, sign)
-    readings = tuple(_formats(day, match, number, sign) for day in family.days)
+    readings = tuple(_formats(family, day, match, number, sign) for day in family.days)
     return StampShape(pattern, readings, _DATED if has_year else family.rank)
 
 
 def _pattern(family: _Family, match: re.Match[str], number: int, sign: str) -> str:
     """Return an expression for stamps like a match; a fraction may be absent."""
-    parts = [
-        f"{_WEEKDAY} " if match["weekday"] else "",
-        family.day,
-        match["gap"],
-        _CLOCKS[number][0],
-        f"(?:{re.escape(sign)}[0-9]{{1,9}})?" if sign else "",
-    ]
+    gap = _SPECIAL.sub(r"\\\g<0>", match["gap"])
+    parts = [_CLOCKS[number][0], f"(?:{re.escape(sign)}[0-9]{{1,9}})?" if sign else ""]
+    if not family.day_behind:
+        parts = [f"{_WEEKDAY} " if match["weekday"] else "", family.day, gap, *parts]
     if noon := match["noon"]:
         parts.append(" [AaPp][Mm]" if noon.startswith(" ") else "[AaPp][Mm]")
     if zone := match["zone"]:
@@ -219,13 +249,13 @@ def _pattern(family: _Family, match: re.Match[str], number: int, sign: str) -> s
         parts.append(" " * zone.startswith(" ") + (_USUAL_ZONE if usual else _NAMED_ZONE))
     if match["year"]:
         parts.append(" [0-9]{4}")
-    return "".join(parts)
+    return "".join([*parts, gap, family.day] if family.day_behind else parts)
 
 
-def _formats(day: str, match: re.Match[str], number: int, sign: str) -> tuple[str, ...]:
+def _formats(family: _Family, day: str, match: re.Match[str], number: int, sign: str) -> tuple[str, ...]:
     """Return the formats of stamps like a match, with their fraction and without."""
     noon, zone, gap = match["noon"] or "", match["zone"] or "", match["gap"]
-    plain = number == 0 and sign != ":" and not noon
+    plain = number == 0 and sign != ":" and not noon and not family.day_behind
     if day == "%Y-%m-%d" and gap in ("T", " ") and plain and not match["weekday"]:
         return ("iso",)
     clock = _CLOCKS[number][1]
@@ -235,6 +265,8 @@ def _formats(day: str, match: re.Match[str], number: int, sign: str) -> tuple[st
     end += (" %z" if zone.startswith(" ") else "%z") if zone else ""
     end += " %Y" if match["year"] else ""
     begin = f"{'%a ' if match['weekday'] else ''}{day}{gap}{clock}"
+    if family.day_behind:
+        begin, end = clock, f"{end}{gap}{day}"
     return tuple(f"{begin}{part}{end}" for part in ((f"{sign}%f", "") if sign else ("",)))
 
 
@@ -265,7 +297,7 @@ def _numbers(lines: Sequence[str]) -> list[StampShape]:
         if sum(re.search(test, line[:REACH]) is not None for line in lines) >= _LEAST_SHARE * len(lines):
             shapes.append(StampShape(pattern, (("epoch_s",),), 0))
             break
-    return [shape for shape in shapes if _in_order(lines, shape)]
+    return [shape for shape in shapes if _in_order(lines, shape) or _in_one_field(lines, shape)]
 
 
 def _in_order(lines: Sequence[str], shape: StampShape) -> bool:
@@ -274,6 +306,22 @@ def _in_order(lines: Sequence[str], shape: StampShape) -> bool:
     ]
     steps = [later >= earlier for earlier, later in pairwise(values)]
     return bool(values) and sum(steps) >= _IN_ORDER * len(steps)
+
+
+def _in_one_field(lines: Sequence[str], shape: StampShape) -> bool:
+    """Tell whether numbers in no order are seconds since 1970: of one field, of the past, of many days."""
+    if shape.readings != (("epoch_s",),) or shape.rank == 0:
+        return False
+    stamps = [(line, stamp) for line in lines if (stamp := stamp_in(line, shape)) is not None]
+    fields = {len(line[: stamp.begin].split()) for line, stamp in stamps}
+    values = {float(line[stamp.begin : stamp.end]) for line, stamp in stamps}
+    return (
+        len(stamps) == len(lines)
+        and len(fields) == 1
+        and len(values) >= _FEWEST_TIMES
+        and max(values) < time.time()
+        and max(values) - min(values) > _MANY_DAYS
+    )
 
 
 def likeliest_shapes(lines: Sequence[str]) -> list[StampShape]:
@@ -285,14 +333,17 @@ def likeliest_shapes(lines: Sequence[str]) -> list[StampShape]:
     places: dict[StampShape, list[int]] = {}
     families = _families()
     for line in lines:
-        begin = line[: 2 * REACH]
+        head = line[: 2 * REACH]
         taken: list[tuple[int, int]] = []
         for family in families:
-            match = family.expression.search(begin)
+            match = family.expression.search(head)
             if match is None or match.start() > REACH:
                 continue
             # A part of a longer stamp is no stamp.
-            if any(low <= match.start() and match.end() <= high for low, high in taken):
+            begin, end = match.span()
+            if any(low <= begin and end <= high for low, high in taken):
+                continue
+            if family.day_behind and any(begin < high and low < end for low, high in taken):
                 continue
             shape = _shape_of(family, match)
             if shape is None:

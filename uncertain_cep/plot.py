@@ -20,7 +20,7 @@ from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.reporting.charts import (
-    AMBER,
+    ORANGE,
     TEAL,
     WIDTH,
     altair_module,
@@ -32,7 +32,8 @@ from uncertain_cep.reporting.charts import (
     points_of_shares,
     steps_of_factors,
 )
-from uncertain_cep.reporting.match_lanes import PARTS, lanes_of_match
+from uncertain_cep.reporting.gathered import PARTS
+from uncertain_cep.reporting.match_lanes import lanes_of_match
 from uncertain_cep.results.match_times import first_times_by_bucket
 from uncertain_cep.results.pictures import pictures_of, plain_pictures
 from uncertain_cep.timeline.domain import Names
@@ -75,12 +76,13 @@ def timeline(
     Returns
     -------
     altair.VConcatChart
-        For each match a lane for each event, with its variable, type and id, and its interval as a bar. The
-        shade says when it happened, given that the match did; the box behind the bars is the tight time
+        For each match its lanes as the page of :func:`uncertain_cep.report` draws them, in the same colours:
+        by host or key a row for each event, with its variable, type and id, and its interval as a frame. It
+        is filled as high as a time is likely, given that the match happened; the box behind is the tight time
         range. Events that could come between and would spoil the match, for what a negation or the strategy
-        forbids, are in another colour. A legend says so. Where events last, a bar reaches from the first
-        begin of one to its last end, and is full where it lasts in every world; bars of moments have no shade
-        then, and what could spoil the match is not shown.
+        forbids, are orange. A legend says so. Where events last, a frame reaches from the first begin of one
+        to its last end, and is full where it lasts in every world; frames of moments are empty then, and what
+        could spoil the match is not shown.
 
     Raises
     ------
@@ -359,7 +361,7 @@ def plan(query: Query | str, events: Any, *, analyze: bool = False, **options: A
     )
     actual = (
         base.transform_filter("datum.actual != null")
-        .mark_tick(color=AMBER, thickness=4)
+        .mark_tick(color=ORANGE, thickness=4)
         .encode(x="actual:Q", y=step, tooltip=tips)
     )
     return altair.layer(expected, actual).properties(width=WIDTH)  # type: ignore[no-any-return]

@@ -53,7 +53,17 @@ def test_a_time_line_has_the_events_their_law_and_what_could_come_between() -> N
         shades_of_bar = [shade for shade in shades if shade["id"] == bar["id"]]
         assert sum(shade["probability"] for shade in shades_of_bar) == pytest.approx(1.0)
         assert (shades_of_bar[0]["begin"], shades_of_bar[-1]["end"]) == (bar["begin"], bar["end"])
-    assert len(values(chart)) == 6
+    # A lane of the key stands above its events, and a frame is as full as its likeliest time.
+    names, heads = values(chart)[3:5]
+    assert names == bars
+    assert [head["text"] for head in heads] == ["host h1"]
+    assert heads[0]["middle"] < min(bar["top"] for bar in bars)
+    for shade in shades:
+        (bar,) = (one for one in bars if one["id"] == shade["id"])
+        assert shade["bottom"] == bar["bottom"]
+        full = (bar["bottom"] - shade["top"]) / (bar["bottom"] - bar["top"])
+        assert full == pytest.approx(shade["density"] * 22 / 26)
+    assert len(values(chart)) == 10
 
 
 def test_a_time_line_has_bars_of_events_that_last() -> None:
@@ -67,7 +77,7 @@ def test_a_time_line_has_bars_of_events_that_last() -> None:
     )  # fmt: skip
     query = "PATTERN AND(T t, U u, P p) WHERE t CONTAINS p AND u OVERLAPS p WITHIN 20"
     matches = uc.match(spans, query)
-    _, bars, shades = values(uc.plot.timeline(matches, spans, query))
+    _, bars, shades, *_ = values(uc.plot.timeline(matches, spans, query))
     assert [(bar["lane"], bar["begin"], bar["end"]) for bar in bars] == [
         ("t: T 1", 0, 7), ("u: U 2", 0, 7), ("p: P 3", 3, 5),
     ]  # fmt: skip
@@ -94,6 +104,7 @@ def test_time_lines_of_timestamps() -> None:
     bars = values(uc.plot.timeline(uc.match(table, query, tick="1s"), table, query, tick="1s"))[1]
     start = BEGIN.replace(tzinfo=dt.UTC).timestamp() * 1000
     assert (bars[0]["begin"], bars[0]["end"]) == (start, start + 4000)
+    assert bars[0]["interval"] == "2026-01-05T08:00:00 to 2026-01-05T08:00:03"
 
 
 def test_confidences() -> None:

@@ -46,7 +46,7 @@ def test_a_machine_with_nothing_wrong(invoke: Invoke, folder: Path) -> None:
     assert findings(done.stdout, "cache") == [f"ok    cache     {folder}"]
     (kernels,) = findings(done.stdout, "kernels")
     assert kernels.startswith("note  kernels   not compiled yet: joins, ")
-    assert {"streams", "kafka", "connect", "plot", "testing", "sigma"} == set(installation.PARTS)
+    assert {"streams", "kafka", "connect", "plot", "notebook", "testing", "sigma"} == set(installation.PARTS)
 
 
 def test_kernels_that_are_compiled(invoke: Invoke, monkeypatch: PATCH) -> None:

@@ -11,14 +11,15 @@ import pytest
 
 import uncertain_cep as uc
 from tests.needs import lacking
-from tests.reporting.pages import Shown
+from tests.reporting.pages import Shown, data_of
 from tests.reporting.test_facts import EVENTS, HOSTILE, QUERY, many
+from tests.reporting.test_numbers import stamped_trace
 from tests.reporting.test_occurrences import EVENTS as KEYED
 from tests.reporting.test_shared_events import EVENTS as SHARED
 from tests.reporting.test_shared_events import QUERY as SHARING
 from uncertain_cep.config.tolerances import CERTAIN
 from uncertain_cep.reporting import gathered
-from uncertain_cep.results.display import percent
+from uncertain_cep.results.display import percent, shown_times
 
 try:
     from playwright.sync_api import Browser, Page, expect
@@ -304,7 +305,7 @@ def test_days_are_told_where_there_are_several(shown: Shown, tmp_path: Path) -> 
     assert "2026-01-0" in page.locator("#matches table.events td.time").nth(0).inner_text()
     uc.report(times_of([(0, 5), (9, 9)]), query, path, overwrite=True)
     page = shown.open(path)
-    assert first_column(page, 2) == ["08:00:00.000000"]
+    assert first_column(page, 2) == ["08:00:00"]
     expect(page.locator("#matches")).to_contain_text("All on 2026-01-01. A row")
     berlin = times_of([(0, 5), (9, 9)], pa.timestamp("s", "Europe/Berlin"))
     uc.report(berlin, query, path, overwrite=True)
@@ -374,6 +375,50 @@ def test_a_cell_of_the_heat_map_shows_its_matches(shown: Shown, tmp_path: Path) 
     cells.first.press("Enter")
     expect(page.locator(".chips button")).to_have_count(1)
     expect(page.locator("#matches tr.row")).to_have_count(1)
+
+
+def test_a_cell_of_key_and_time_shows_its_matches(shown: Shown, tmp_path: Path) -> None:
+    """Cells have the expected matches by value and bar of time."""
+    path = tmp_path / "page.html"
+    table = stamped_trace(3)
+    facts = data_of(uc.report(table, "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 9", path))
+    (group,) = facts["groups"]
+    page = shown.open(path)
+    panel = page.locator("#charts .panel", has_text="By host and time")
+    fullest = max(value for row in group["cells"] for value in row)
+    note = re.search(r"up to ([0-9.]+)\.", panel.inner_text())
+    assert note is not None
+    assert float(note[1]) == pytest.approx(fullest, rel=0.005)
+    cells = panel.locator("rect.cell")
+    expect(cells).to_have_count(sum(value > 0 for row in group["cells"] for value in row))
+    full = [float(str(one.get_attribute("fill-opacity"))) for one in cells.all()]
+    drawn = [0.08 + 0.92 * value / fullest for row in group["cells"] for value in row if value > 0]
+    assert full == pytest.approx(drawn)
+    cell = cells.nth(full.index(max(full)))
+    said = str(cell.get_attribute("aria-label"))
+    cell.press("Enter")
+    shares = page.locator("#matches tr.row td:first-child").all_inner_texts()
+    expected = sum(1.0 if text == "certain" else float(text.split("%")[0]) / 100 for text in shares)
+    assert expected == pytest.approx(fullest, abs=0.001 * len(shares))
+    host = said.split(",")[0]
+    assert set(first_column(page, 4)) == {host if host != "null" else ""}
+
+
+def test_times_on_a_page_have_the_digits_that_the_library_shows(shown: Shown, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    for unit, step, digits in (("ms", 250, ["", ".25", ".5"]), ("us", 1000, ["", ".001", ".002"])):
+        times = [pa.array([k * step for k in ks], pa.timestamp(unit)) for ks in ((0, 1), (1, 2))]
+        table = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": times[0], "upper": times[1]})
+        query = "PATTERN SEQ(A a, B b) WITHIN 1 minute"
+        uc.report(table, query, path, overwrite=True)
+        page = shown.open(path)
+        page.locator("tr.row").click()
+        ends = (
+            " ".join(page.locator("#matches td.time").all_inner_texts()).replace("\N{EN DASH} ", "").split()
+        )
+        assert ends == [f"00:00:00{part}" for part in (digits[0], digits[1], digits[1], digits[2])]
+        for column in (table["lower"], table["upper"]):
+            assert {text.partition("T")[2] for text in shown_times(column)} < set(ends)
 
 
 @pytest.mark.parametrize("width", [390, 1440])

@@ -15,9 +15,10 @@ from uncertain_cep.timeline.domain import TimeDomain, as_int64
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, Duration, duration_text, parse_duration
 
 __all__ = [
-    "AMBER",
-    "FAINT",
+    "GREY",
+    "ORANGE",
     "PALE",
+    "PEACH",
     "TEAL",
     "WIDTH",
     "altair_module",
@@ -33,8 +34,11 @@ __all__ = [
 
 TEAL: Final = "#0f6f78"
 PALE: Final = "#d7ebec"
-AMBER: Final = "#e8a860"
-FAINT: Final = "#eef5f5"
+ORANGE: Final = "#c96a10"
+PEACH: Final = "#fbe6cf"
+GREY: Final = "#5b6572"
+"""Colours of pages: in page.css ``--accent``, ``--wash``, ``--spoil``, ``--spoil-wash`` and ``--soft``."""
+
 WIDTH: Final = 560
 
 _FORMATS: Final = (
@@ -106,7 +110,7 @@ def points_of_shares(altair: Any, bins: pa.Table) -> Any:
     base = altair.Chart(inline(rows))
     size = altair.Size("answers:Q", title="answers", scale=altair.Scale(range=[30, 400]))
     points = altair.layer(
-        agreed.mark_line(color=AMBER, strokeDash=[4, 4]).encode(x=x, y=happened),
+        agreed.mark_line(color=GREY, strokeDash=[4, 4]).encode(x=x, y=happened),
         base.mark_rule(color=TEAL).encode(x=x, y=altair.Y("low:Q", scale=whole), y2="high:Q"),
         base.mark_circle(color=TEAL, opacity=1).encode(x=x, y=happened, size=size, tooltip=tips),
     )
@@ -137,7 +141,7 @@ def steps_of_factors(altair: Any, factors: Sequence[Any]) -> Any:
     base = altair.Chart(inline(rows))
     x = altair.X("product:Q", title="probability that all up to here holds", axis=axis, scale=whole)
     kept = base.mark_bar(color=TEAL).encode(x=x, y=y, tooltip=tips)
-    lost = base.mark_bar(color=AMBER, opacity=0.5).encode(
+    lost = base.mark_bar(color=TEAL, opacity=0.3).encode(
         x=altair.X("product:Q", scale=whole), x2="before:Q", y=y, tooltip=tips
     )
     return altair.layer(kept, lost).properties(width=WIDTH)

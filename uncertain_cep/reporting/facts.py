@@ -106,6 +106,7 @@ def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
                     }
                     for one in groups
                 ],
+                "cells": [[*map(_chance, one.by_time)] for one in groups] if groups[0].by_time else None,
             }
             for name, distinct, groups in answer.groups
         ],
@@ -176,7 +177,7 @@ def _lines(lines: LinesOfEvents, places: Int64) -> dict[str, Any]:
 
 
 def _chance(value: float) -> float:
-    """Return a probability of four digits, certain only if it was."""
+    """Return a probability, or a sum of these, of four digits; certain only if it was."""
     short = float(f"{value:.4g}")
     return short if (short >= CERTAIN) == (value >= CERTAIN) else _plain(value)
 

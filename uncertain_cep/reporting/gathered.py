@@ -38,6 +38,7 @@ from uncertain_cep.reporting.occurrences import (
 )
 from uncertain_cep.reporting.round_lengths import bars_of_time
 from uncertain_cep.reporting.sharing_groups import SharedEvents, sentences_of, shared_events
+from uncertain_cep.reporting.true_answers import codes_of_keys
 from uncertain_cep.results.order import finished
 from uncertain_cep.results.pictures import Pictures, pictures_of, plain_pictures
 
@@ -105,6 +106,8 @@ class Group(NamedTuple):
     expected: float
     happened: Bounds | None = None
     """How likely there is a match with this value; None where that was not weighed."""
+    by_time: Sequence[float] = ()
+    """The expected matches in each bar of time; empty where there is one bar alone."""
 
 
 class Kind(NamedTuple):
@@ -228,6 +231,7 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
     shown = matches.take(pa.array(best))
     if groups is not None:
         groups = replace(groups, of_match=groups.of_match[best])
+    moments = _moments(plan, matches, confidence)
     parts = [("found", shown)]
     for name, rows in (("missed", comparison.missed), ("invented", comparison.invented)):
         if rows is not None:
@@ -252,8 +256,8 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
         histogram=np.bincount(
             np.clip(np.floor(confidence * BINS), 0, BINS - 1).astype(np.int64), minlength=BINS
         ).tolist(),
-        moments=_moments(plan, matches, confidence),
-        groups=_groups(plan, table, matches, options, weighed=groups is None),
+        moments=moments,
+        groups=_groups(plan, table, matches, options, moments, weighed=groups is None),
         trace=_trace_facts(plan, table, begin, end, int(has.sum())),
         table=table,
         parts=drawn,
@@ -293,12 +297,17 @@ def totals_of(matches: int, expected: float, certain: int, likely: int) -> dict[
 def _moments(plan: EvaluationPlan, rows: pa.Table, confidence: Float64) -> Moments | None:
     if not rows.num_rows:
         return None
-    first, last = (plan.domain.ticks(rows.column(f"range_{side}")) for side in ("lower", "upper"))
-    middle = first + (last - first) // 2
+    middle = _middles(plan, rows)
     begin, width, count = bars_of_time(int(middle.min()), int(middle.max()), plan.domain.tick_nanoseconds)
     place = (middle - begin) // width
     matches = np.bincount(place, minlength=count)
     return Moments(begin, width, matches, np.bincount(place, confidence, minlength=count).astype(np.float64))
+
+
+def _middles(plan: EvaluationPlan, rows: pa.Table) -> Int64:
+    """Return the middles of the ranges of matches, (m,) ticks."""
+    first, last = (plan.domain.ticks(rows.column(f"range_{side}")) for side in ("lower", "upper"))
+    return first + (last - first) // 2
 
 
 def grouped_by(plan: EvaluationPlan) -> list[str]:
@@ -318,11 +327,14 @@ class Counted(NamedTuple):
     best: Callable[[], pa.Table]
     """Returns the ``TOP`` values with the most matches: ``value``, ``count``, ``confidence_sum`` and
     ``confidence_max``."""
+    by_time: Callable[[Moments], pa.Table]
+    """Returns the sums of confidences by value and bar of time: ``value``, ``bar`` and ``confidence_sum``."""
 
 
 def groups_by_key(
     plan: EvaluationPlan,
     matches: int,
+    moments: Moments | None,
     count_by: Callable[[str], Counted],
     bounds_by: Callable[[str, int, pa.Array], Sequence[Bounds] | None] | None,
 ) -> list[tuple[str, int, Sequence[Group]]]:
@@ -333,6 +345,8 @@ def groups_by_key(
     plan : EvaluationPlan
     matches : int
         How many there are.
+    moments : Moments, optional
+        The bars of time.
     count_by : function of a column
     bounds_by : function of a column, the number of its values and some of these, optional
         Returns how likely these have a match, None where that is not known. Without it nothing is said.
@@ -349,21 +363,43 @@ def groups_by_key(
         if bounds_by is not None:
             values = best.column("value").combine_chunks()
             happened = bounds_by(name, counted.distinct, values) or bounds_of_matches(plan, rows)
+        by_time: Sequence[Sequence[float]] = [()] * len(rows)
+        if moments is not None and len(moments.matches) > 1:
+            by_time = _cells(best.column("value"), counted.by_time(moments), len(moments.matches))
         groups.append(
             (
                 name,
                 counted.distinct,
                 [
-                    Group(row["value"], row["count"], row["confidence_sum"], one)
-                    for row, one in zip(rows, happened, strict=True)
+                    Group(row["value"], row["count"], row["confidence_sum"], one, bars)
+                    for row, one, bars in zip(rows, happened, by_time, strict=True)
                 ],
             )
         )
     return groups
 
 
+def _cells(values: pa.ChunkedArray, sums: pa.Table, bars: int) -> list[list[float]]:
+    """Return the expected matches of each value in each bar of time."""
+    codes = codes_of_keys((pa.table({"value": values}), sums.select(["value"])), ["value"])
+    row = np.full(int(codes.max(initial=-1)) + 1, -1)
+    row[codes[: len(values)]] = np.arange(len(values))
+    row = row[codes[len(values) :]]
+    bar, expected = (np.asarray(sums.column(name).to_numpy()) for name in ("bar", "confidence_sum"))
+    cells = np.zeros((len(values), bars))
+    cells[row[row >= 0], bar[row >= 0]] = expected[row >= 0]
+    lists: list[list[float]] = cells.tolist()
+    return lists
+
+
 def _groups(
-    plan: EvaluationPlan, table: pa.Table, matches: pa.Table, options: MatchOptions, *, weighed: bool
+    plan: EvaluationPlan,
+    table: pa.Table,
+    matches: pa.Table,
+    options: MatchOptions,
+    moments: Moments | None,
+    *,
+    weighed: bool,
 ) -> list[tuple[str, int, Sequence[Group]]]:
     """Return the values of columns with the most matches; if weighed, how likely each has a match at all."""
 
@@ -378,12 +414,20 @@ def _groups(
         each = each.rename_columns({"count_all": "count"})
         order = [("count", "descending"), ("value", "ascending")]
         null = each.column("value").null_count
-        return Counted(each.num_rows, each.num_rows - null, lambda: each.sort_by(order).slice(0, TOP))
+
+        def by_time(bars: Moments) -> pa.Table:
+            bar = (_middles(plan, matches) - bars.begin) // bars.width
+            cells = values.append_column("bar", pa.array(bar)).group_by(["value", "bar"])
+            return cells.aggregate([("confidence", "sum")])
+
+        return Counted(
+            each.num_rows, each.num_rows - null, lambda: each.sort_by(order).slice(0, TOP), by_time
+        )
 
     def bounds(name: str, distinct: int, values: pa.Array) -> Sequence[Bounds] | None:
         return bounds_by(plan, table, matches, options, name, values) if distinct <= WEIGHED_GROUPS else None
 
-    return groups_by_key(plan, matches.num_rows, count_by, bounds if weighed else None)
+    return groups_by_key(plan, matches.num_rows, moments, count_by, bounds if weighed else None)
 
 
 def _trace_facts(plan: EvaluationPlan, table: pa.Table, begin: Int64, end: Int64, stamped: int) -> TraceFacts:

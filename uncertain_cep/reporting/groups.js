@@ -2,7 +2,7 @@
 // Did it happen? How likely each group has a match, its best matches on demand, and key by time: the groups of
 // RETURN PROBABILITY, or the matches of another query that share all events but one.
 function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
-  const { make, draw, fill, whole, count, percent, percentOf, when, length, shown, timeline, keyOf, pressed, factors, tableOf, graphOf, typeOf } = tools;
+  const { make, fill, whole, count, percent, percentOf, when, length, shown, timeline, keyOf, factors, tableOf, graphOf, typeOf } = tools;
   const PAGE = 25, BEST = 3, ROWS = 30, COLUMNS = 60, LIKELY = 0.5;
   const rows = groups.lower.length, events = facts.events;
   const timed = groups.bucket !== null;
@@ -16,7 +16,7 @@ function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
     return [...(lane && groups.keys.some((key) => key.name === facts.lane) ? [String(lane.values[place])] : []), ...names].join(", ");
   };
   const nameOf = (r) => (groups.over ? membersOf(r) : groups.keys.map((key) => shown({}, key.values[r]) || (key.values[r] === null ? "null" : "")).join(", "));
-  const bucketOf = (r) => when(groups.bucket[r]).replace(/\.0+$/, "");
+  const bucketOf = (r) => when(groups.bucket[r]);
   const called = (r) => [groups.keys.length ? nameOf(r) : "", timed ? `from ${bucketOf(r)}` : ""].filter((part) => part).join(", ") || "all matches";
   const low = (r) => groups.lower[r], high = (r) => groups.upper[r];
   const exact = (r) => high(r) - low(r) <= 1e-9;
@@ -108,7 +108,7 @@ function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
   }
 
   // --- key by time ----------------------------------------------------------------------------------
-  function heatMap() {
+  function keyByTime() {
     const first = groups.bucket.reduce((a, b) => Math.min(a, b), Infinity), last = groups.bucket.reduce((a, b) => Math.max(a, b), -Infinity);
     const buckets = Math.round((last - first) / groups.every) + 1, merged = Math.ceil(buckets / COLUMNS);
     const columns = Math.ceil(buckets / merged), best = new Map(), cells = new Map();
@@ -119,20 +119,12 @@ function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
       best.set(key, Math.max(best.get(key) || 0, high(r)));
     });
     const order = [...cells.keys()].sort((a, b) => best.get(b) - best.get(a) || a - b), drawn = order.slice(0, ROWS);
-    const width = Math.min(Math.max(box.clientWidth - 40, 260), 1080), left = groups.keys.length ? Math.min(150, width / 3) : 0, step = 20;
-    const wide = (width - left) / columns;
-    const picture = draw("svg", { viewBox: `0 0 ${width} ${drawn.length * step + 24}`, style: `max-width:${width}px`, role: "group", "aria-label": "Probability by key and time" });
-    const letters = Math.floor(left / 7);
-    drawn.forEach((key, y) => {
-      const name = nameOf([...cells.get(key).values()][0]);
-      if (left) picture.append(draw("text", { x: 0, y: y * step + 14 }, name.length > letters ? `${name.slice(0, letters - 1)}…` : name, draw("title", {}, name)));
-      for (const [k, r] of cells.get(key)) {
-        const said = `${called(r)}: ${sure(r)}`;
-        picture.append(draw("rect", { class: "cell", x: left + k * wide + 0.5, y: y * step + 1, width: Math.max(wide - 1, 1), height: step - 2, "fill-opacity": 0.08 + 0.92 * high(r), "aria-label": said,
-          ...pressed(() => choose("group", called(r), (i) => groups.of_match[i] === groups.key[r] && within(r, i))) }, draw("title", {}, said)));
-      }
-    });
-    tools.axis(picture, first, first + columns * merged * groups.every, left, width, width, drawn.length * step + 2);
+    const width = Math.min(Math.max(box.clientWidth - 40, 260), 1080);
+    const rowOfKey = (key) => {
+      const own = [...cells.get(key)];
+      return [groups.keys.length ? nameOf(own[0][1]) : "", own.map(([k, r]) => [k, high(r), `${called(r)}: ${sure(r)}`, () => choose("group", called(r), (i) => groups.of_match[i] === groups.key[r] && within(r, i))])];
+    };
+    const picture = tools.heatMap("Probability by key and time", width, drawn.map(rowOfKey), columns, [first, first + columns * merged * groups.every]);
     const rest = order.length - drawn.length;
     const note = `Each cell is ${length(groups.every)}; the fuller, the likelier.` + (merged > 1 ? ` Of ${merged} neighbours the likeliest is shown.` : "") + (rest > 0 ? ` ${count(rest, "key", "keys")} more.` : "");
     return [make("h3", {}, "Key by time"), make("p", { class: "note" }, note), picture];
@@ -156,7 +148,7 @@ function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
   const open_ = every.some((r) => !exact(r));
   box.append(make("h2", {}, "Did it happen?"),
     make("p", { class: "note" }, `How likely each has ${what}, whatever events its matches share. A row opens its best matches; its thin bar says how sure these are.${open_ ? " Where a bar ends pale, the probability would take too long: it is between both ends." : ""}`));
-  if (timed) box.append(...heatMap());
+  if (timed) box.append(...keyByTime());
   box.append(make("div", { class: "controls" }, search), list, make("div", { class: "pages" }, back, forth, info));
   render();
   return true;

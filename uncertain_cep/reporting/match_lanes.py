@@ -1,4 +1,7 @@
-"""The chart of one match: its events on a time line, when they can have happened, and what could spoil it."""
+"""The chart of one match, as a page draws it: its events in lanes, and when they can have happened.
+
+Places upwards are pixels: `ROW`, `HEAD` and `TALL` are those of the lanes of a page.
+"""
 
 from __future__ import annotations
 
@@ -9,78 +12,112 @@ import numpy as np
 import pyarrow as pa
 
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.reporting.charts import AMBER, FAINT, PALE, TEAL, WIDTH, inline, span_of
-from uncertain_cep.reporting.nearby import bounds_of_spans
-from uncertain_cep.results.display import percent
+from uncertain_cep.reporting.charts import GREY, ORANGE, PALE, PEACH, TEAL, WIDTH, inline, span_of
+from uncertain_cep.reporting.nearby import bounds_of_spans, lane_of
+from uncertain_cep.results.display import percent, shown_times
 from uncertain_cep.results.pictures import Pictures
+from uncertain_cep.timeline.domain import TimeDomain
 
-__all__ = ["PARTS", "lanes_of_match"]
+__all__ = ["lanes_of_match"]
 
 Row = dict[str, Any]
 
 EVENT: Final = "when an event can have happened"
-LIKELY_TIME: Final = "the fuller, the likelier, given the match"
+LIKELY_TIME: Final = "the higher, the likelier then, if this is a match"
 LASTING: Final = "when an event lasts in every world"
 RANGE: Final = "the match can only have happened here"
 SPOILER: Final = "could come between and spoil the match"
 
-LABELS: Final = 220
-"""Most pixels of the name of a lane."""
+PAINTS: Final = {EVENT: ("white", TEAL), LIKELY_TIME: (TEAL, TEAL), LASTING: (TEAL, TEAL)} | {
+    RANGE: (PALE, PALE), SPOILER: (PEACH, ORANGE)
+}  # fmt: skip
+"""The ground and the edge of each meaning."""
 
-PARTS: Final = 32
-"""Parts of an interval that are shaded by when the event happened."""
+ROW: Final = 40
+HEAD: Final = 22
+TALL: Final = 26
 
 
 def lanes_of_match(
     altair: Any, bound: EvaluationPlan, table: pa.Table, matches: pa.Table, pictures: Pictures, n: int
 ) -> Any:
     """Return the chart of match n of several: a lane for each event, over the range of the match."""
-    domain, names = bound.domain, bound.names
-    kind = "Q" if domain.unit == "tick" else "T"
-
-    def shown(ticks: Any) -> Any:
-        # Charts take milliseconds since 1970.
-        return ticks if kind == "Q" else ticks * ((domain.tick_nanoseconds or 0) / 1e6)
-
-    def event(row: int, lane: str, what: str) -> dict[str, Any]:
-        part = table.slice(row, 1)
-        begin, end = (int(domain.ticks(part.column(name))[0]) for name in (names.lower, names.upper))
-        values = {name: str(part.column(name)[0].as_py()) for name in (names.type, names.id)}
-        interval = " to ".join(str(part.column(name)[0].as_py()) for name in (names.lower, names.upper))
-        return {
-            "lane": f"{lane}: {values[names.type]} {values[names.id]}", "what": what,
-            "type": values[names.type], "id": values[names.id],
-            "interval": interval, "begin": shown(begin), "end": shown(end + 1),
-        }  # fmt: skip
-
-    bars, shades = [], []
-    for k in np.flatnonzero(pictures.match == n).tolist():
-        row, variable = int(pictures.row[k]), pictures.variable[k]
-        several = int(((pictures.match == n) & (np.array(pictures.variable) == variable)).sum()) > 1
-        bar = event(row, f"{variable}[{pictures.position[k]}]" if several else variable, EVENT)
-        bars.append(bar)
-        edges = [shown(edge) for edge in pictures.edges(k).tolist()]
-        density, share = pictures.density(k).tolist(), pictures.shares(k).tolist()
-        shades += [
-            {**bar, "begin": begin, "end": end, "probability": value, "density": depth}
-            for (begin, end), value, depth in zip(pairwise(edges), share, density, strict=True)
-        ]
-        shades += [
-            {**bar, "begin": shown(begin), "end": shown(end + 1), "probability": 1.0, "density": 1.0}
-            for begin, end in _certain_ticks(bound, table.slice(row, 1))
-        ]
-    spoiling = pictures.spoiling[pictures.spoiled == n].tolist()
-    bars += [event(row, "in between", SPOILER) for row in spoiling]
+    domain = bound.domain
+    bars = _bars(bound, table, pictures, n)
+    heads, height = _laid_out(bars)
+    shades = [
+        {**bar, "begin": begin, "end": end, "probability": value, "density": depth}
+        for bar in bars
+        for begin, end, value, depth in bar.pop("parts")
+    ]
+    for shade in shades:
+        shade["top"] = shade["bottom"] - (TALL - 4) * shade["density"]
     low, high = (domain.ticks(matches.column(f"range_{side}"))[n] for side in ("lower", "upper"))
-    box = [{"begin": shown(int(low)), "end": shown(int(high) + 1), "what": RANGE}]
+    begin, end = _shown(domain, int(low)), _shown(domain, int(high) + 1)
+    box = [{"begin": begin, "end": end, "what": RANGE, "top": 0, "bottom": height}]
     title = f"match {n}"
     if "confidence" in matches.column_names:
         sure = percent(matches.column("confidence")[n].as_py())
         title += f", {sure}" if sure == "certain" else f", probability {sure}"
     meanings = [EVENT, LASTING if bound.lasting else LIKELY_TIME, RANGE]
     meanings += [SPOILER] if len(pictures.spoiling) else []
-    layers = _layers(altair, kind, bars, shades, box, meanings)
-    return layers.properties(width=WIDTH, title=title)
+    layers = _layers(altair, domain, [box, bars, shades, heads], meanings, height)
+    return layers.properties(width=WIDTH, height=height, title=title)
+
+
+def _shown(domain: TimeDomain, tick: int) -> float:
+    """Return a tick as charts take it, else in milliseconds since 1970."""
+    return tick if domain.unit == "tick" else tick * ((domain.tick_nanoseconds or 0) / 1e6)
+
+
+def _bars(bound: EvaluationPlan, table: pa.Table, pictures: Pictures, n: int) -> list[Row]:
+    """Return the events of a match and those that could spoil it, with the parts that are filled."""
+    domain, names, where = bound.domain, bound.names, lane_of(bound, table.schema)
+    chosen = np.flatnonzero(pictures.match == n).tolist()
+    variables = [pictures.variable[k] for k in chosen]
+
+    def event(row: int, label: str, what: str) -> Row:
+        part = table.slice(row, 1)
+        begin, end = (int(domain.ticks(part.column(name))[0]) for name in (names.lower, names.upper))
+        values = {name: str(part.column(name)[0].as_py()) for name in (names.type, names.id)}
+        return {
+            "lane": f"{label}: {values[names.type]} {values[names.id]}", "what": what,
+            "type": values[names.type], "id": values[names.id],
+            "interval": " to ".join(shown_times(part.column(name))[0] for name in (names.lower, names.upper)),
+            "begin": _shown(domain, begin), "end": _shown(domain, end + 1), "parts": [],
+            "head": f"{where} {part.column(where)[0].as_py()}" if where else "",
+        }  # fmt: skip
+
+    bars = []
+    for k, variable in zip(chosen, variables, strict=True):
+        row = int(pictures.row[k])
+        several = variables.count(variable) > 1
+        bar = event(row, f"{variable}[{pictures.position[k]}]" if several else variable, EVENT)
+        edges = pairwise(_shown(domain, edge) for edge in pictures.edges(k).tolist())
+        laws = zip(edges, pictures.shares(k).tolist(), pictures.density(k).tolist(), strict=True)
+        bar["parts"] += [(*ends, value, depth) for ends, value, depth in laws]
+        bar["parts"] += [
+            (_shown(domain, begin), _shown(domain, end + 1), 1.0, 1.0)
+            for begin, end in _certain_ticks(bound, table.slice(row, 1))
+        ]
+        bars.append(bar)
+    spoiling = pictures.spoiling[pictures.spoiled == n].tolist()
+    return [*bars, *(event(row, "in between", SPOILER) for row in spoiling)]
+
+
+def _laid_out(bars: list[Row]) -> tuple[list[Row], int]:
+    """Put bars below each other, by host or key, and return the heads of these and the height of all."""
+    bars.sort(key=lambda bar, heads=[bar["head"] for bar in bars]: heads.index(bar["head"]))  # type: ignore[misc]
+    heads: list[Row] = []
+    height = 0
+    for bar in bars:
+        if (head := bar.pop("head")) and (not heads or heads[-1]["text"] != head):
+            heads.append({"text": head, "middle": height + HEAD / 2})
+            height += HEAD
+        bar["top"] = height + (ROW - TALL) / 2
+        bar["bottom"], bar["middle"] = bar["top"] + TALL, bar["top"] + TALL / 2
+        height += ROW
+    return heads, height
 
 
 def _certain_ticks(bound: EvaluationPlan, event: pa.Table) -> list[tuple[int, int]]:
@@ -89,26 +126,36 @@ def _certain_ticks(bound: EvaluationPlan, event: pa.Table) -> list[tuple[int, in
     return [(begin, end) for _, begin, end, _ in ends if begin <= end]
 
 
-def _layers(
-    altair: Any, kind: str, bars: list[Row], shades: list[Row], box: list[Row], meanings: list[str]
-) -> Any:
-    """Return the box of a match, above it the bars of events, and above these their shades."""
-    begin, end = span_of(altair, kind, [*bars, *box])
-    order = list(dict.fromkeys(bar["lane"] for bar in bars))
-    lanes = altair.Y("lane:N", title=None, sort=order, axis=altair.Axis(labelLimit=LABELS))
-    colours = altair.Scale(domain=meanings, range=[FAINT, TEAL, PALE, AMBER][: len(meanings)])
+def _layers(altair: Any, domain: TimeDomain, rows: list[list[Row]], meanings: list[str], height: int) -> Any:
+    """Return the box of a match, above it the bars of events, what fills them, and the names of lanes."""
+    box, bars, shades, heads = rows
+    kind, zone = ("Q", None) if domain.unit == "tick" else ("T", "UTC" if domain.timezone else "no zone")
+    begin, end = span_of(altair, kind, [*bars, *box], zone)
+
+    def places(name: str) -> Any:
+        return altair.Y(f"{name}:Q", title=None, axis=None, scale=altair.Scale(domain=[height, 0]))
+
     legend = altair.Legend(
         orient="bottom", columns=2, labelLimit=WIDTH // 2, symbolStrokeColor=TEAL, symbolOpacity=1
     )
-    colour = altair.Color("what:N", title=None, legend=legend, scale=colours)
-    tips = ["lane:N", "type:N", "id:N", "interval:N"]
-    depth = altair.Opacity("density:Q", legend=None, scale=altair.Scale(domain=[0, 1], range=[0, 0.95]))
+    ground, edge = zip(*(PAINTS[one] for one in meanings), strict=True)
+    colour = altair.Color(
+        "what:N", title=None, legend=legend, scale=altair.Scale(domain=meanings, range=[*ground])
+    )
+    stroke = altair.Stroke("what:N", legend=None, scale=altair.Scale(domain=meanings, range=[*edge]))
+    span = {"x": begin, "x2": end, "y": places("top"), "y2": "bottom"}
+    chance = altair.Tooltip("probability:Q", format=".1%")
+    beside = altair.value(-8)
     return altair.layer(
-        altair.Chart(inline(box)).mark_rect(opacity=0.4).encode(x=begin, x2=end, color=colour),
+        altair.Chart(inline(box)).mark_rect(opacity=0.55).encode(**span, color=colour),
         altair.Chart(inline(bars))
-        .mark_bar(stroke=TEAL, strokeWidth=1)
-        .encode(x=begin, x2=end, y=lanes, color=colour, tooltip=tips),
-        altair.Chart(inline(shades))
-        .mark_bar(color=TEAL)
-        .encode(x=begin, x2=end, y=lanes, opacity=depth, tooltip=["lane:N", "probability:Q"]),
+        .mark_rect(strokeWidth=1, cornerRadius=3)
+        .encode(**span, color=colour, stroke=stroke, tooltip=["lane:N", "type:N", "id:N", "interval:N"]),
+        altair.Chart(inline(shades)).mark_rect(color=TEAL).encode(**span, tooltip=["lane:N", chance]),
+        altair.Chart(inline(bars))
+        .mark_text(align="right", baseline="middle")
+        .encode(x=beside, y=places("middle"), text="lane:N"),
+        altair.Chart(inline(heads))
+        .mark_text(align="right", baseline="middle", fontWeight="bold", color=GREY)
+        .encode(x=beside, y=places("middle"), text="text:N"),
     )

@@ -5,7 +5,7 @@
   const PAGE = 50;
 
   const tools = makeTools(facts);
-  const { make, draw, fill, byId, whole, count, clock, time, length, percent, percentOf, chance, stamped, axis } = tools;
+  const { make, draw, fill, byId, whole, count, clock, time, length, percent, percentOf, chance, stamped, axis, pressed, heatMap } = tools;
 
   // --- the sets of matches --------------------------------------------------------------------------
   const events = facts.events;
@@ -153,9 +153,6 @@
     show("found");
   }
   const chooseKey = (name, value) => choose(name, (i) => column(found, name)[i] === value, `${name} ${value === null ? "null" : value}`, value);
-  function pressed(action) {
-    return { tabindex: "0", role: "button", onclick: action, onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); action(); } } };
-  }
   // Charts are drawn once all panels are there, as wide as these, so that letters are as large everywhere.
   function chart(title, note, drawn) {
     const panel = make("div", { class: "panel" }, make("h2", {}, title), make("p", { class: "note" }, note));
@@ -178,6 +175,13 @@
     for (const [at, text, anchor] of [[0, "0%", "start"], [0.5, "50%", "middle"], [1, "100%", "end"]])
       picture.append(draw("text", { class: "dim", x: at * width, y: height + 15, "text-anchor": anchor }, text));
   }
+  // Bars of time: a match is in that of the middle of its range.
+  const begin = (k) => facts.moments.begin + k * facts.moments.width;
+  function isIn(i, k) {
+    const lower = column(found, "range_lower")[i], upper = column(found, "range_upper")[i];
+    const middle = lower + Math.floor((upper - lower) / 2);
+    return middle >= begin(k) && middle < begin(k + 1);
+  }
   function charts() {
     const box = byId("charts");
     if (!facts.totals.matches) return box.remove();
@@ -188,17 +192,13 @@
       shares, (k) => choose("sure", (i) => Math.min(Math.floor(column(found, "confidence")[i] * n + 1e-12), n - 1) === k, `probability ${within(k)}`)));
     const moments = facts.moments;
     if (moments.expected.length > 1) {
-      const begin = (k) => moments.begin + k * moments.width;
       const last = moments.expected.length;
       panels.push(bars("When?", `Expected matches in each ${length(moments.width)}.`, moments.expected, (k) => `${time(begin(k), true)}: ${moments.expected[k].toFixed(1)} of ${count(moments.count[k], "match", "matches")}`,
-        (picture, width, height) => axis(picture, begin(0), begin(last), 0, width, width, height), (k) => choose("when", (i) => {
-          const lower = column(found, "range_lower")[i], upper = column(found, "range_upper")[i];
-          const middle = lower + Math.floor((upper - lower) / 2);
-          return middle >= begin(k) && middle < begin(k + 1);
-        }, `from ${time(begin(k), true)}`)));
+        (picture, width, height) => axis(picture, begin(0), begin(last), 0, width, width, height), (k) => choose("when", (i) => isIn(i, k), `from ${time(begin(k), true)}`)));
     }
     if (facts.calibration) panels.push(calibrationPlot());
     for (const group of [...(groups ? [] : facts.groups), ...byType()]) {
+      if (group.cells) panels.push(keyByTime(group));
       if (group.values.every((one) => one.happened)) {
         panels.push(didItHappen(group));
         continue;
@@ -228,10 +228,27 @@
       panels.push(chart(`By ${group.name}`, note, rows));
     }
     box.append(...panels.map((one) => one.panel));
-    for (const { panel, drawn } of panels) {
-      const width = Math.min(Math.max(panel.clientWidth - 2 * parseFloat(getComputedStyle(panel).paddingLeft), 240), 620);
+    for (const { panel, drawn, most = 620 } of panels) {
+      const width = Math.min(Math.max(panel.clientWidth - 2 * parseFloat(getComputedStyle(panel).paddingLeft), 240), most);
       panel.append(fill(drawn(width), { style: `max-width:${width}px` }, []));
     }
+  }
+
+  // Expected matches by value and bar of time.
+  function keyByTime(group) {
+    const most = Math.max(...group.cells.flat()), bars = facts.moments.expected.length, more = group.distinct - group.values.length;
+    const rows = group.values.map((one, row) => {
+      const name = one.value === null ? "null" : String(one.value);
+      const cells = group.cells[row].map((expected, k) => [k, expected / most, `${name}, from ${when(begin(k))}: ${+expected.toPrecision(3)} expected`, () => {
+        choose(group.name, (i) => column(found, group.name)[i] === one.value && isIn(i, k), `${group.name} ${name} from ${when(begin(k))}`);
+      }]);
+      return [name, cells.filter(([, full]) => full)];
+    });
+    const note = `Expected matches in each ${length(facts.moments.width)}; the fuller, the more, up to ${+most.toPrecision(3)}.${more > 0 ? ` ${count(more, "value", "values")} more.` : ""}`;
+    const title = `By ${group.name} and time`;
+    const made = chart(title, note, (width) => heatMap(title, width, rows, bars, [begin(0), begin(bars)]));
+    made.panel.classList.add("whole");
+    return { ...made, most: 1100 };
   }
 
   // A point for each bin of what was said, with one standard error: on the dashed line as many happened.
@@ -397,6 +414,18 @@
   // --- links and files ------------------------------------------------------------------------------
   // A match is named by the ids of its events, one variable behind the other, after the keys that ids are unique in.
   const nameOf = (set, n) => JSON.stringify(facts.match_columns.map((name) => column(set, name)[n]));
+  // A widget around the page in a notebook sets its colours and its open match, and hears which one is open.
+  let widget = null;
+  function hear({ source, data }) {
+    if (source !== parent || parent === window || !data || data.to !== "uncertain-cep page") return;
+    widget = source;
+    if (data.theme) document.documentElement.dataset.theme = data.theme;
+    if (data.match) follow(new URLSearchParams({ match: JSON.stringify(facts.match_columns.map((name) => data.match[name])) }));
+  }
+  function tell(match) {
+    const values = match && JSON.parse(match);
+    if (widget) widget.postMessage({ from: "uncertain-cep page", match: values && Object.fromEntries(facts.match_columns.map((name, k) => [name, values[k]])) }, "*");
+  }
   function address(match) {
     const parts = new URLSearchParams();
     if (match) parts.set("match", match);
@@ -407,12 +436,12 @@
     return `#${parts}`;
   }
   function noted(match) {
+    tell(match);
     // A page in a frame may have no history.
     try { history.replaceState(null, "", address(match) === "#" ? location.pathname + location.search : address(match)); } catch (error) { if (error.name !== "SecurityError") throw error; }
   }
   function parsed(text) { try { return JSON.parse(text); } catch { return null; } }
-  function follow() {
-    const parts = new URLSearchParams(location.hash.slice(1));
+  function follow(parts = new URLSearchParams(location.hash.slice(1))) {
     if (!["match", "key", "set", "search", "least"].some((name) => parts.has(name)) || !size(found)) return;
     for (const name of Object.keys(filters)) delete filters[name];
     for (const key of parts.getAll("key").map(parsed)) {
@@ -546,7 +575,7 @@
     document.documentElement.dataset.theme = now === "dark" ? "light" : "dark";
   });
   addEventListener("beforeprint", () => document.querySelectorAll("#about details").forEach((one) => { one.open = true; }));
-  Object.assign(tools, { shown, timeline, keyOf, pressed, factors, tableOf, graphOf });
+  Object.assign(tools, { shown, timeline, keyOf, factors, tableOf, graphOf });
   const filterBy = (key, label, of) => {
     filters[key] = { value: of, label };
     state.page = 0;
@@ -562,6 +591,8 @@
   charts();
   table();
   follow();
-  addEventListener("hashchange", follow);
+  addEventListener("hashchange", () => follow());
+  addEventListener("message", hear);
   document.documentElement.dataset.ready = "yes";
+  if (parent !== window) parent.postMessage({ from: "uncertain-cep page", ready: true }, "*");
 })();

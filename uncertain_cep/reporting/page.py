@@ -16,11 +16,15 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from uncertain_cep.plurals import counted
+from uncertain_cep.running.installation import needed
 
-__all__ = ["Report", "page_of", "summary_of"]
+if TYPE_CHECKING:
+    from uncertain_cep.reporting.notebook_widget import PageWidget
+
+__all__ = ["FRAME_HEIGHT", "Report", "page_of", "summary_of"]
 
 FRAME_HEIGHT: Final = 720
 """Pixels of a report in a notebook."""
@@ -42,6 +46,23 @@ class Report:
     def __repr__(self) -> str:
         where = "not written to a file" if self.path is None else f"in {self.path}"
         return f"<report of {self.summary} {where}; {len(self.html.encode()):,} bytes of HTML>"
+
+    def widget(self) -> PageWidget:
+        """Return the page as a widget of a notebook, which shares the open match with Python.
+
+        Its trait ``match`` is the match that is open, a dict of its keys and ids, or None. Another one opens
+        when it is set. ``height`` is that of the frame in pixels. The page takes the colours of the notebook.
+        Where the kernel is gone, it stays as it was: notebooks keep the page without the widget, too.
+
+        Raises
+        ------
+        RuntimeEnvironmentError
+            If anywidget is not installed.
+        """
+        needed("notebook")
+        from uncertain_cep.reporting.notebook_widget import PageWidget
+
+        return PageWidget(self.html, self.summary, FRAME_HEIGHT, self._repr_html_())
 
     def _repr_html_(self) -> str:
         """Return the page in a frame of its own, so that neither changes the look of the other."""

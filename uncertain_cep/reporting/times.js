@@ -19,19 +19,21 @@ function makeTools(facts) {
   const cut = (text, letters) => (text.length > letters ? `${text.slice(0, Math.max(letters - 1, 1))}…` : text);
   const count = (number, one, many) => `${whole(number)} ${number === 1 ? one : many}`;
 
+  // What a click does, Enter and the space bar do, too.
+  function pressed(action) {
+    return { tabindex: "0", role: "button", onclick: action, onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); action(); } } };
+  }
+
   // --- times: ticks behind the first one ------------------------------------------------------------
   const clock = facts.clock;
-  function digits() {
-    if (clock.tick >= 1e6) return 0;
-    return clock.tick >= 1000 ? 3 : clock.tick >= 1 ? 6 : 9;
-  }
+  // As text of the library: without zeros behind the last digit of a second.
   function time(tick, date) {
     if (clock.kind === "tick") return (BigInt(clock.origin) + BigInt(Math.round(tick))).toLocaleString("en-US");
     const micros = clock.us + tick * clock.tick;
     const ms = Math.floor(micros / 1000);
     const iso = new Date(clock.ms + ms).toISOString();
     const below = Math.round((micros - ms * 1000) * 1000);
-    const fraction = (iso.slice(20, 23) + String(below).padStart(6, "0")).slice(0, digits());
+    const fraction = (iso.slice(20, 23) + String(below).padStart(6, "0")).replace(/0+$/, "");
     return (date ? `${iso.slice(0, 10)} ` : "") + iso.slice(11, 19) + (fraction ? `.${fraction}` : "");
   }
   function length(ticks) {
@@ -111,5 +113,20 @@ function makeTools(facts) {
       );
     }
   }
-  return { make, draw, fill, byId, whole, count, cut, clock, time, length, percent, percentOf, chance, stamped, axis, marksOf };
+
+  // --- key by time ----------------------------------------------------------------------------------
+  // Rows of cells: [name, [[column, how full, words, action]]]; the columns are as long as each other.
+  function heatMap(title, width, rows, columns, [from, to]) {
+    const step = 20, left = rows.length > 1 || rows[0][0] ? Math.min(150, width / 3) : 0, letters = Math.floor(left / 7);
+    const wide = (width - left) / columns, height = rows.length * step;
+    const picture = draw("svg", { class: "heat", viewBox: `0 0 ${width} ${height + 24}`, style: `max-width:${width}px`, role: "group", "aria-label": title });
+    rows.forEach(([name, cells], y) => {
+      if (left) picture.append(draw("text", { x: 0, y: y * step + 14 }, cut(name, letters), draw("title", {}, name)));
+      for (const [k, full, said, action] of cells)
+        picture.append(draw("rect", { class: "cell", x: left + k * wide + 0.5, y: y * step + 1, width: Math.max(wide - 1, 1), height: step - 2, "fill-opacity": 0.08 + 0.92 * full, "aria-label": said, ...pressed(action) }, draw("title", {}, said)));
+    });
+    axis(picture, from, to, left, width, width, height + 2);
+    return picture;
+  }
+  return { make, draw, fill, byId, whole, count, cut, pressed, clock, time, length, percent, percentOf, chance, stamped, axis, marksOf, heatMap };
 }

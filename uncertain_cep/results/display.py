@@ -28,6 +28,7 @@ __all__ = [
     "match_table",
     "plain_text",
     "shown_rows",
+    "shown_times",
     "visible",
 ]
 
@@ -161,6 +162,12 @@ def _columns(table: pa.Table) -> Iterable[tuple[str, list[str], bool]]:
         if pa.types.is_timestamp(field.type):
             cells = [_TRAILING_ZEROS.sub(r"\1\2", cell) for cell in cells]
         yield field.name, cells, pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+
+
+def shown_times(times: pa.ChunkedArray) -> list[str]:
+    """Return times as pages and notebooks show them: ISO 8601 text without zeros at its end, or numbers."""
+    ((_, cells, _),) = _columns(pa.table({"time": times}))
+    return cells
 
 
 def _cell(value: object) -> str:

@@ -62,6 +62,7 @@ PARTS: Final[Mapping[str, Part]] = {
     ),
     "sigma": Part("rules of Sigma", ("yaml",), "sigma"),
     "plot": Part("charts", ("altair",), "plot"),
+    "notebook": Part("widgets of pages", ("anywidget",), "notebook"),
     "testing": Part("uc.testing.strategies", ("hypothesis",), "testing", "needs"),
 }
 

@@ -154,7 +154,7 @@ def gathered_on_spark(request: ReportRequest, frame: DataFrame) -> Answer:
             totals=totals,
             histogram=histogram,
             moments=moments,
-            groups=_groups(held, reported, matches, int(totals["matches"])),
+            groups=_groups(held, reported, matches, int(totals["matches"]), moments),
             trace=_trace_facts(reported),
             table=table,
             parts=[(name, rows, pictures[name]) for name, rows in {"found": shown, **tables}.items()],
@@ -201,8 +201,7 @@ def _here(plan: EvaluationPlan, matches: DataFrame) -> pa.Table:
 def _summed(plan: EvaluationPlan, frame: DataFrame) -> tuple[dict[str, float], list[int], Moments | None]:
     """Return the totals, the histogram of confidences, and the times of matches."""
     confidence = column("confidence")
-    first, last = (in_ticks(plan, frame.schema, f"range_{side}") for side in ("lower", "upper"))
-    middle = first + quotient(last - first, 2)
+    middle = _middle(plan, frame)
     bar = f.least(f.greatest(f.floor(confidence * BINS), f.lit(0)), f.lit(BINS - 1))
     (counts,) = frame.agg(
         f.count("*"),
@@ -225,8 +224,14 @@ def _summed(plan: EvaluationPlan, frame: DataFrame) -> tuple[dict[str, float], l
     return totals, histogram, moments
 
 
+def _middle(plan: EvaluationPlan, matches: DataFrame) -> Column:
+    """Return the middle of the range of a match, in ticks."""
+    first, last = (in_ticks(plan, matches.schema, f"range_{side}") for side in ("lower", "upper"))
+    return first + quotient(last - first, 2)
+
+
 def _groups(
-    held: ExitStack, reported: _Reported, rows: DataFrame, matches: int
+    held: ExitStack, reported: _Reported, rows: DataFrame, matches: int, moments: Moments | None
 ) -> list[tuple[str, int, Sequence[Group]]]:
     """Return the values of columns with the most matches, and how likely each has a match at all."""
 
@@ -239,13 +244,19 @@ def _groups(
         )
         ((distinct, values),) = each.agg(f.count("*"), f.count("value")).collect()
         order = (f.col("count").desc(), f.col("value").asc_nulls_last())
-        return Counted(distinct, values, lambda: each.orderBy(*order).limit(TOP).toArrow())
+
+        def by_time(bars: Moments) -> pa.Table:
+            bar = quotient(_middle(reported.plan, rows) - bars.begin, bars.width)
+            keys = (column(name).alias("value"), bar.alias("bar"))
+            return rows.groupBy(*keys).agg(f.sum(confidence).alias("confidence_sum")).toArrow()
+
+        return Counted(distinct, values, lambda: each.orderBy(*order).limit(TOP).toArrow(), by_time)
 
     def bounds(name: str, distinct: int, values: pa.Array) -> list[Bounds] | None:
         few = distinct <= WEIGHED_GROUPS and matches <= COMPARED_MATCHES
         return _bounds_by(held, reported, name, values) if few else None
 
-    return groups_by_key(reported.plan, matches, count_by, bounds)
+    return groups_by_key(reported.plan, matches, moments, count_by, bounds)
 
 
 def _bounds_by(held: ExitStack, reported: _Reported, name: str, values: pa.Array) -> list[Bounds] | None:

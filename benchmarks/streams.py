@@ -25,7 +25,7 @@ from uncertain_cep.plan import MatchOptions
 from uncertain_cep.spark import get_session
 from uncertain_cep.spark.stream_state import StreamState, rows_of
 from uncertain_cep.spark.streamed import layout_of, pieces_of_stream
-from uncertain_cep.streaming.held_slices import COUNTED, Report
+from uncertain_cep.streaming.held_slices import COUNTED, OneQuery, Report
 from uncertain_cep.streaming.stream_layout import METRICS, StreamOptions
 from uncertain_cep.traces.streams import value_stream
 
@@ -101,7 +101,7 @@ def throughput(batches: int, rows: int, rounds: int) -> None:
         def stored() -> DataFrame:
             frame, query, options = events(), uc.parse(_QUERY), StreamOptions(2 * _HALF)
             layout = layout_of(frame, query, MatchOptions(), options)
-            return pieces_of_stream(frame, layout, Storing(layout))
+            return pieces_of_stream(frame, layout, Storing(OneQuery(layout)))
 
         from uncertain_cep.spark import match
 

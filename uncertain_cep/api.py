@@ -258,8 +258,8 @@ def _of_rules(frame: Any, rules: Rules, options: MatchOptions, stream: StreamOpt
 
     if stream.given:
         raise OptionError(
-            "largest_interval=, idle_after= and duplicates= are for a query on a streaming frame: rules on "
-            "events that come bit by bit are for RuleMatcher and 'uncertain-cep stream RULES'"
+            "largest_interval=, idle_after= and duplicates= are for streams: rules on a streaming frame are "
+            "for uncertain_cep.spark.match(frame, rules), on events that come bit by bit for RuleMatcher"
         )
     if library_of(frame) == "pyspark":
         _refuse_limits(options)

@@ -18,10 +18,12 @@ from pyspark.sql import SparkSession
 import uncertain_cep as uc
 from tests.rule_sets.test_rule_streams import STREAMED, SUPPRESSIBLE
 from tests.rule_sets.test_rules_together import comparable, traces
+from tests.spark.streams import counted, pieces_of, put, reading, run
+from tests.spark.test_streams import LARGEST, trace
 from tests.spark.traces import to_spark
 from uncertain_cep.cli import main
 from uncertain_cep.rule_sets.named_rules import Rules, suppression_of
-from uncertain_cep.spark import worker_errors
+from uncertain_cep.spark import match, worker_errors
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -76,8 +78,14 @@ def test_faults_and_refusals_name_their_rules(spark: SparkSession) -> None:
         with pytest.raises(uc.OptionError):
             uc.match(frame, rules[1:2], **options)
     stream = spark.readStream.format("rate").load()
-    with pytest.raises(uc.OptionError, match="rules are not asked of streaming frames yet"):
-        uc.match(stream, rules[1:2])
+    with pytest.raises(uc.OptionError, match=r"rule 'y': .*a stream needs largest_interval="):
+        uc.match(
+            stream.selectExpr("'A' AS type", "value AS id", "value AS lower", "value AS upper"), rules[1:2]
+        )
+    with pytest.raises(
+        uc.OptionError, match="partitions=, prune=, slice_length= and options of streams are for"
+    ):
+        match(frame, rules[1:2], partitions=2)
     twice = to_spark(spark, pa.table({"type": ["A"] * 2, "id": [1, 1], "lower": [0, 900], "upper": [0, 900]}))
     with (
         pytest.warns(uc.UncertainCepWarning, match="no event has"),
@@ -85,6 +93,37 @@ def test_faults_and_refusals_name_their_rules(spark: SparkSession) -> None:
         worker_errors(),
     ):
         uc.match(twice, rules[1:2]).toArrow()
+
+
+def test_a_stream_of_rules_tells_what_a_table_tells(spark: SparkSession, tmp_path: Path) -> None:
+    """It goes on from its checkpoint, reads each event once, and tells a late event once."""
+    rules = uc.rules(
+        {
+            "soon": "PATTERN SEQ(A a, B b) WHERE [key] WITHIN 12",
+            "never": "PATTERN SEQ(A a, !B b) WHERE [key] WITHIN 9",
+            "list": "PATTERN SEQ(C a, B+ b[]) WHERE [key] AND b[i].value > 8 WITHIN 6",
+            "likely": "PATTERN SEQ(A a, D d) WHERE [key] WITHIN 9 RETURN PROBABILITY AS p BY key EVERY 20",
+        }
+    )
+    rules = Rules([replace(rules["soon"], suppress=suppression_of("30 BY key")), *list(rules)[1:]])
+    table = trace(1, 400)
+    expected = uc.match(table, rules)
+    first, second, end = pieces_of(table, [200])
+    put(tmp_path / "events", first)
+    frame = reading(spark, tmp_path / "events", table.schema, files=2)
+    alerts = match(frame, rules, largest_interval=LARGEST)
+    late = pa.Table.from_pylist([{"type": "B", "id": 9999, "lower": -90, "upper": -90}], schema=table.schema)
+    run(alerts, tmp_path / "run")
+    put(tmp_path / "events", second, late, end)
+    rows, done = run(alerts, tmp_path / "run")
+    (row,) = rows.filter(pa.compute.equal(rows.column("kind"), "late")).to_pylist()
+    assert (row["late_id"], row["rule"]) == (9999, None)
+    matches = rows.filter(pa.compute.equal(rows.column("kind"), "match"))
+    assert {*matches.column("rule").to_pylist()} == {*rules.names}
+    assert comparable(matches.select(expected.column_names)) == comparable(expected)
+    counts = counted(done)
+    assert (counts["events"], counts["late"]) == (201, 1)
+    assert done[-1]["observedMetrics"]["uncertain_cep"]["state_rows"] == 0
 
 
 @pytest.mark.usefixtures("spark")

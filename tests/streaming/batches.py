@@ -81,7 +81,7 @@ class Batches:
     def _report(self, report: Report) -> None:
         self.found += [unpacked(blob)[0] for blob in report.blobs]
         for name in ("events", "matches", "late", "duplicates"):
-            self.counts[name] += report.counts[name]
+            self.counts[name] += report.counts[name] or 0
 
     def rows(self, kind: str) -> pa.Table:
         """Return all rows of a kind so far."""

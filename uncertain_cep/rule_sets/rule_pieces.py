@@ -1,11 +1,13 @@
 """Rules over events that are cut into pieces, by rule, slice of time and hash of keys.
 
-Nothing here imports pyspark. Each rule has the layout of a stream that has ended: all slices are final.
+Nothing here imports pyspark. Each rule of a table has the layout of a stream that has ended: all slices are
+final.
 """
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -24,11 +26,19 @@ from uncertain_cep.rule_sets.named_rules import Rule
 from uncertain_cep.rule_sets.rule_matching import RULE, rows_of
 from uncertain_cep.rule_sets.told_alerts import told_alerts
 from uncertain_cep.streaming.batch_clock import News
-from uncertain_cep.streaming.cutting import CLOCK, PIECES, gathered, pieces_of
+from uncertain_cep.streaming.cutting import (
+    CLOCK,
+    PIECES,
+    arrived_piece,
+    clock_pieces,
+    gathered,
+    pieces_of,
+    without_heartbeats,
+)
 from uncertain_cep.streaming.held_slices import take
 from uncertain_cep.streaming.stream_layout import StreamLayout
 
-__all__ = ["SpreadRule", "cut_for_rules", "matches_in_pieces", "told_of_rules"]
+__all__ = ["SpreadRule", "cut_for_rules", "matches_in_pieces", "named_rule", "rule_of", "told_of_rules"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,8 @@ class SpreadRule:
         The types of the events that matter to it; None: all.
     apart : int
         Ticks between alerts that are told; 0 where none are suppressed.
+    first : int
+        Its first bucket; the others follow.
     """
 
     rule: Rule
@@ -52,28 +64,63 @@ class SpreadRule:
     hash: str
     types: frozenset[str] | None
     apart: int
+    first: int
+
+    @property
+    def end(self) -> int:
+        """The bucket behind its last one."""
+        return self.first + self.layout.buckets
 
 
 def cut_for_rules(
-    batches: Iterable[pa.RecordBatch], *, rules: Sequence[SpreadRule], schema: pa.Schema
+    batches: Iterable[pa.RecordBatch],
+    *,
+    rules: Sequence[SpreadRule],
+    schema: pa.Schema,
+    of_stream: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the pieces of some events for all rules, of the schema ``PIECES``.
 
     The batches have the columns of ``schema``, by position. The buckets of a rule come behind those of the
-    rules before it.
+    rules before it. With ``of_stream`` one more bucket gets all events, to tell late ones, and all buckets
+    learn what is known of events to come.
     """
+    news, has_rows = News(), False
+    first, last = rules[0].layout, rules[-1].end
     for table in gathered(batches, schema):
-        check_table(rules[0].layout.plan, table)
-        by_type = EventsByType(table, rules[0].layout.plan.names.type)
-        for number, one in enumerate(rules):
+        has_rows = True
+        if of_stream:
+            table, said = without_heartbeats(table, first)
+            news = news.joined(said)
+        if not table.num_rows:
+            continue
+        check_table(first.plan, table)
+        if of_stream:
+            piece, latest = arrived_piece(table, first)
+            news = news.joined(News(latest))
+            yield _in_buckets(piece, pa.scalar(last))
+        by_type = EventsByType(table, first.plan.names.type)
+        for one in rules:
             part, _ = by_type.of(one.types)
             if part.num_rows:
                 hashes = np.asarray(part.column(one.hash).to_numpy())
-                with _of_rule(one):
+                with named_rule(one):
                     pieces, _ = pieces_of(part.select(one.layout.schema.names), hashes, one.layout)
                     for batch in pieces:
-                        bucket = pc.add(batch.column("bucket"), number * one.layout.buckets)
-                        yield batch.set_column(0, "bucket", bucket)
+                        yield _in_buckets(batch, pc.add(batch.column("bucket"), one.first))
+    if of_stream and has_rows:
+        yield clock_pieces(news, last + 1)
+
+
+def _in_buckets(pieces: pa.RecordBatch, bucket: Any) -> pa.RecordBatch:
+    column = pa.repeat(bucket, pieces.num_rows) if isinstance(bucket, pa.Scalar) else bucket
+    return pieces.set_column(0, "bucket", column)
+
+
+def rule_of(rules: Sequence[SpreadRule], bucket: int) -> SpreadRule | None:
+    """Return the rule that a bucket is of; None for the one behind all."""
+    place = bisect_right([one.first for one in rules], bucket) - 1
+    return rules[place] if bucket < rules[place].end else None
 
 
 def matches_in_pieces(
@@ -86,8 +133,9 @@ def matches_in_pieces(
             pieces.setdefault(piece["bucket"], []).append(piece)
     end = {"kind": CLOCK, "blob": json.dumps(asdict(News(said=EVER)))}
     for bucket in sorted(pieces):
-        one = rules[bucket // rules[0].layout.buckets]
-        with _of_rule(one):
+        one = rule_of(rules, bucket)
+        assert one is not None
+        with named_rule(one):
             report = take(one.layout, _Nothing(), [*pieces.pop(bucket), end])
         for blob in report.blobs:
             matches = unpacked(blob)[0].select(one.layout.plan.output_schema.names)
@@ -132,7 +180,7 @@ class _Nothing:
 
 
 @contextmanager
-def _of_rule(one: SpreadRule) -> Iterator[None]:
+def named_rule(one: SpreadRule) -> Iterator[None]:
     """Note the name of the rule that an error is of."""
     try:
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -27,6 +28,9 @@ Int64 = NDArray[np.int64]
 
 SUPPRESSED: Final = "suppressed"
 """The column that says how many alerts of the group were left out since the one told before."""
+
+_OF_GROUPS: Final = ("uncertain_cep.last", "uncertain_cep.count")
+"""The columns beside the keys of groups: when an alert was told last, and how many were left out since."""
 
 
 def check_suppression(plan: EvaluationPlan, suppression: Suppression) -> int:
@@ -80,6 +84,21 @@ class AlertTeller:
     def size(self) -> int:
         """How many alerts are held, and groups remembered."""
         return int(self._held.num_rows) + len(self._last)
+
+    @property
+    def tables(self) -> tuple[pa.Table, pa.Table]:
+        """All that it holds: the alerts that wait, and the groups that are remembered."""
+        # A table without columns has no rows, and without keys there is one group.
+        groups = pa.table(dict(zip(_OF_GROUPS, (self._last, self._count), strict=True)))
+        for name in self._by:
+            groups = groups.append_column(name, self._groups.column(name))
+        return self._held, groups
+
+    def take_over(self, tables: Sequence[pa.Table]) -> None:
+        """Go on from the tables of another one."""
+        self._held, groups = tables
+        self._last, self._count = (np.asarray(groups.column(name).to_numpy()) for name in _OF_GROUPS)
+        self._groups = groups.drop_columns(list(_OF_GROUPS))
 
     def tell(self, alerts: pa.Table, end: int = EVER) -> pa.Table:
         """Take alerts, and return those that are told, in the order given, with :data:`SUPPRESSED`.

@@ -19,6 +19,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions
 from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.query import Query, query_of
+from uncertain_cep.rule_sets.named_rules import Rules
 from uncertain_cep.spark.dataframes import (
     column,
     from_arrow_schema,
@@ -31,6 +32,7 @@ from uncertain_cep.spark.file_jobs import run_on_files
 from uncertain_cep.spark.file_worker import check_files
 from uncertain_cep.spark.group_frames import groups_frame
 from uncertain_cep.spark.preparing import PreparedMatch, Spread, prepare
+from uncertain_cep.spark.rule_frames import alerts_frame
 from uncertain_cep.spark.streamed import stream_frame
 from uncertain_cep.spark.undecided_counts import warn_of_later_count
 from uncertain_cep.spark.worker import non_overlapping_in_partition, rank_partition, unused_name
@@ -44,7 +46,7 @@ __all__ = ["as_frame", "match", "matches_frame"]
 @public
 def match(
     frame: DataFrame,
-    query: str | Query,
+    query: str | Query | Rules,
     *,
     names: Names | Mapping[str, str] | None = None,
     tick: str | None = None,
@@ -73,7 +75,9 @@ def match(
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
-    query, names, tick, evaluation, confidence, approximate, undecided, planner, kleene, latency_weight
+    query : Query, str or Rules
+        Rules are asked together: the events are read once, and the result has a column ``rule``.
+    names, tick, evaluation, confidence, approximate, undecided, planner, kleene, latency_weight
         As for `uncertain_cep.match`. Each task chooses a plan by its own events.
     parameters
         As for `uncertain_cep.match`.
@@ -151,8 +155,24 @@ def match(
     """
     options = MatchOptions.among(locals())
     stream = StreamOptions(largest_interval, idle_after, duplicates, None, buckets, metrics)
+    if isinstance(query, Rules):
+        return _of_rules(frame, query, options, Spread(partitions, slice_length, prune), stream)
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
     return matches_frame(frame, query, options, Spread(partitions, slice_length, prune), diagnostics, stream)
+
+
+def _of_rules(
+    frame: DataFrame, rules: Rules, options: MatchOptions, spread: Spread, stream: StreamOptions
+) -> DataFrame:
+    """Return the alerts of rules."""
+    if frame.isStreaming and spread.partitions is None and spread.prune is None:
+        return alerts_frame(frame, rules, options, replace(stream, slice_length=spread.slice_length))
+    if spread != Spread() or stream.given:
+        raise OptionError(
+            "partitions=, prune=, slice_length= and options of streams are for one query: leave them out; a "
+            "streaming frame of rules takes those of streams, and slice_length="
+        )
+    return alerts_frame(frame, rules, options)
 
 
 def matches_frame(

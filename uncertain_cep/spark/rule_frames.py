@@ -1,8 +1,12 @@
-"""Rules over a Spark DataFrame: its events are cut for all rules in one pass, and matched rule by rule."""
+"""Rules over a Spark DataFrame: its events are cut for all rules in one pass, and matched rule by rule.
+
+So it is where the frame is streaming: one stateful operator has the parts of all rules, by rule and bucket.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -12,6 +16,7 @@ from pyspark.sql import functions as f
 
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import MatchOptions
+from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.query.walks import components_of
 from uncertain_cep.rule_sets.named_rules import Rules
 from uncertain_cep.rule_sets.rule_matching import (
@@ -21,6 +26,7 @@ from uncertain_cep.rule_sets.rule_matching import (
     plans_of,
     warn_of_types,
 )  # fmt: skip
+from uncertain_cep.rule_sets.rule_parts import RuleParts, schema_of_stream
 from uncertain_cep.rule_sets.rule_pieces import (
     SpreadRule,
     cut_for_rules,
@@ -29,6 +35,7 @@ from uncertain_cep.rule_sets.rule_pieces import (
 )  # fmt: skip
 from uncertain_cep.rule_sets.told_alerts import SUPPRESSED
 from uncertain_cep.spark.dataframes import (
+    arrow_schema,
     column,
     from_arrow_schema,
     in_ticks,
@@ -36,10 +43,12 @@ from uncertain_cep.spark.dataframes import (
     noted_schema,
     plainly_named,
     whole_numbers,
+    with_span_bounds,
 )  # fmt: skip
 from uncertain_cep.spark.jobs import errors_of_workers
 from uncertain_cep.spark.spoiled_values import naming_spoiled_values
-from uncertain_cep.spark.streamed import layout_of
+from uncertain_cep.spark.stream_state import StreamState
+from uncertain_cep.spark.streamed import check_state_store, held_pieces, layout_of, rows_of_stream
 from uncertain_cep.streaming.cutting import PIECES
 from uncertain_cep.streaming.stream_layout import StreamOptions, usual_length
 
@@ -50,44 +59,41 @@ _BUCKETS: Final = 8
 
 
 @errors_of_workers()
-def alerts_frame(frame: DataFrame, rules: Rules, options: MatchOptions) -> DataFrame:
+def alerts_frame(
+    frame: DataFrame,
+    rules: Rules,
+    options: MatchOptions,
+    stream: StreamOptions = StreamOptions(),  # noqa: B008
+) -> DataFrame:
     """Return the alerts of rules as `uncertain_cep.match` does for other frames, in no particular order.
 
     The events are read once for the extremes of their times, and once for all rules when the result is used.
+    ``stream`` is for streaming frames.
 
     Raises
     ------
     QueryError, OptionError
         With what keeps each rule from these events, or from a frame that is cut into slices of time.
     """
-    if frame.isStreaming:
-        raise OptionError(
-            "rules are not asked of streaming frames yet: 'uncertain-cep stream RULES' and RuleMatcher ask "
-            "them of events as they come, in one process"
-        )
     if options.known_until is not None:
         raise OptionError("known_until= with rules is for frames in this process")
     if not len(rules):
         raise OptionError("there is no rule")
+    if frame.isStreaming:
+        return _stream_of_alerts(frame, rules, options, stream)
     frame = whole_numbers(frame, options.names)
     events = noted_schema(frame, options.names)
     with naming_spoiled_values(frame):
         planned = plans_of(rules, events, options)
     longest, span = _extremes(frame, planned)
-    spread = _spread(frame, planned, options, longest, span)
+
+    def layout_options(one: PlannedRule) -> StreamOptions:
+        length = max(usual_length(one.plan, longest), span // _BUCKETS)
+        return StreamOptions(longest, slice_length=length, buckets=_BUCKETS)
+
+    spread = _spread(frame, planned, options, layout_options)
     schema = joint_schema((one.rule.name, one.layout.plan.output_schema) for one in spread)
-    columns = dict.fromkeys(name for one in spread for name in one.layout.schema.names)
-    hashed = {}
-    for one in spread:
-        keys = one.layout.spread_by
-        hashes = f.xxhash64(*map(column, keys)) if keys else f.lit(0).cast("long")
-        hashed[one.hash] = hashes.alias(one.hash)
-    needed = frame.select(*map(column, columns), *hashed.values())
-    of_events = pa.schema(
-        [*(events.field(name) for name in columns), *(pa.field(name, pa.int64()) for name in hashed)]
-    )
-    cut = partial(cut_for_rules, rules=spread, schema=of_events)
-    pieces = in_workers(plainly_named(needed), cut, from_arrow_schema(PIECES))
+    pieces = _pieces(frame, spread, events)
     of_alerts = from_arrow_schema(schema)
     matches = in_workers(
         pieces.repartition("bucket"), partial(matches_in_pieces, rules=spread, schema=schema), of_alerts
@@ -98,6 +104,47 @@ def alerts_frame(frame: DataFrame, rules: Rules, options: MatchOptions) -> DataF
     of_told = from_arrow_schema(schema)
     waiting = matches.withColumn(SUPPRESSED, f.lit(None).cast("long")).repartition(RULE)
     return in_workers(plainly_named(waiting), partial(told_of_rules, rules=spread, schema=schema), of_told)
+
+
+def _stream_of_alerts(
+    frame: DataFrame, rules: Rules, options: MatchOptions, stream: StreamOptions
+) -> DataFrame:
+    """Return the alerts of rules among the events of a streaming frame, and the late events."""
+    check_state_store(frame.sparkSession)
+    frame = with_span_bounds(whole_numbers(frame, options.names), options.names)
+    events = schema_with_all_bounds(arrow_schema(frame, options.names), options.names.lower)
+    planned = plans_of(rules, events, options)
+    usual = max(_BUCKETS // len(rules), 1)
+
+    def layout_options(one: PlannedRule) -> StreamOptions:
+        # Alerts are told in one place.
+        return replace(stream, buckets=1 if one.rule.suppress is not None else stream.buckets or usual)
+
+    spread = tuple(
+        replace(one, layout=replace(one.layout, rule=f"{one.rule.name}, suppress {one.rule.suppress}"))
+        for one in _spread(frame, planned, options, layout_options)
+    )
+    parts = RuleParts(spread, schema_of_stream(spread))
+    pieces = _pieces(frame, spread, events, of_stream=True)
+    return rows_of_stream(held_pieces(pieces, StreamState(parts), parts.idle), stream.metrics, parts.schema)
+
+
+def _pieces(
+    frame: DataFrame, spread: Sequence[SpreadRule], events: pa.Schema, *, of_stream: bool = False
+) -> DataFrame:
+    """Return the pieces of the events of a frame for all rules."""
+    columns = dict.fromkeys(name for one in spread for name in one.layout.schema.names)
+    hashed = {}
+    for one in spread:
+        keys = one.layout.spread_by
+        hashes = f.xxhash64(*map(column, keys)) if keys else f.lit(0).cast("long")
+        hashed[one.hash] = hashes.alias(one.hash)
+    needed = frame.select(*map(column, columns), *hashed.values())
+    of_events = pa.schema(
+        [*(events.field(name) for name in columns), *(pa.field(name, pa.int64()) for name in hashed)]
+    )
+    cut = partial(cut_for_rules, rules=spread, schema=of_events, of_stream=of_stream)
+    return in_workers(plainly_named(needed), cut, from_arrow_schema(PIECES))
 
 
 def _extremes(frame: DataFrame, planned: Sequence[PlannedRule]) -> tuple[int, int]:
@@ -117,15 +164,18 @@ def _extremes(frame: DataFrame, planned: Sequence[PlannedRule]) -> tuple[int, in
 
 
 def _spread(
-    frame: DataFrame, planned: Sequence[PlannedRule], options: MatchOptions, longest: int, span: int
+    frame: DataFrame,
+    planned: Sequence[PlannedRule],
+    options: MatchOptions,
+    layout_options: Callable[[PlannedRule], StreamOptions],
 ) -> list[SpreadRule]:
     """Return the rules, each with the layout of its events."""
-    spread, refusals = [], []
+    spread: list[SpreadRule] = []
+    refusals = []
     hashes: dict[tuple[str, ...], str] = {}
     taken = {name.lower() for name in frame.columns}
     for one in planned:
-        length = max(usual_length(one.plan, longest), span // _BUCKETS)
-        stream = StreamOptions(longest, slice_length=length, buckets=_BUCKETS)
+        stream = layout_options(one)
         try:
             layout = layout_of(frame, one.rule.query, options, stream)
         except OptionError as error:
@@ -134,7 +184,8 @@ def _spread(
         hash_name = hashes.setdefault(layout.spread_by, f"hash{len(hashes)}")
         while hash_name.lower() in taken:
             hash_name = hashes[layout.spread_by] = f"{hash_name}_"
-        spread.append(SpreadRule(one.rule, layout, hash_name, one.types, one.apart))
+        first = spread[-1].end if spread else 0
+        spread.append(SpreadRule(one.rule, layout, hash_name, one.types, one.apart, first))
     if refusals:
         raise OptionError("\n".join(refusals))
     return spread

@@ -9,8 +9,7 @@ import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from uncertain_cep.spark.python_tasks import leave_modules_out
-from uncertain_cep.streaming.held_slices import COUNTED, Report, pass_time, take
-from uncertain_cep.streaming.stream_layout import StreamLayout
+from uncertain_cep.streaming.held_slices import COUNTED, Report, StateParts
 
 __all__ = ["BLOB", "StreamState", "rows_of"]
 
@@ -57,8 +56,8 @@ class _SparkStore:
 class StreamState(StatefulProcessor):
     """Hands the pieces of a batch to their part of the state."""
 
-    def __init__(self, layout: StreamLayout) -> None:
-        self._layout = layout
+    def __init__(self, parts: StateParts) -> None:
+        self._parts = parts
         self._store: _SparkStore | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:  # noqa: D102
@@ -66,12 +65,13 @@ class StreamState(StatefulProcessor):
 
     def handleInputRows(  # noqa: D102, N802
         self,
-        key: Any,  # noqa: ARG002
+        key: Any,
         rows: Iterator[pd.DataFrame],
         timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         assert self._store is not None
-        report = take(self._layout, self._store, (row for frame in rows for row in frame.to_dict("records")))
+        pieces = (row for frame in rows for row in frame.to_dict("records"))
+        report = self._parts.take(int(key[0]), self._store, pieces)
         self._wait(timerValues)
         return iter([rows_of(report)])
 
@@ -80,18 +80,18 @@ class StreamState(StatefulProcessor):
 
     def handleExpiredTimer(  # noqa: D102, N802
         self,
-        key: Any,  # noqa: ARG002
+        key: Any,
         timerValues: Any,  # noqa: N803
         expiredTimerInfo: Any,  # noqa: ARG002, N803
     ) -> Iterator[pd.DataFrame]:
         assert self._store is not None
-        report = pass_time(self._layout, self._store)
+        report = self._parts.pass_time(int(key[0]), self._store)
         self._wait(timerValues)
         return iter([rows_of(report)])
 
     def _wait(self, timers: Any) -> None:
-        if self._layout.idle is not None and self._store is not None:
-            self._store.set_timer(timers.getCurrentProcessingTimeInMs() + self._layout.idle[0])
+        if self._parts.idle is not None and self._store is not None:
+            self._store.set_timer(timers.getCurrentProcessingTimeInMs() + self._parts.idle[0])
 
 
 def rows_of(report: Report) -> pd.DataFrame:

@@ -29,11 +29,18 @@ from uncertain_cep.spark.dataframes import (
 from uncertain_cep.spark.session import STATE_PROVIDER, STATE_SETTINGS
 from uncertain_cep.spark.stream_state import BLOB, StreamState
 from uncertain_cep.streaming.cutting import PIECES, cut
-from uncertain_cep.streaming.held_slices import COUNTED
+from uncertain_cep.streaming.held_slices import COUNTED, OneQuery
 from uncertain_cep.streaming.stream_layout import StreamLayout, StreamOptions
 from uncertain_cep.timeline.domain import check_tick_type
 
-__all__ = ["check_state_store", "layout_of", "pieces_of_stream", "stream_frame"]
+__all__ = [
+    "check_state_store",
+    "held_pieces",
+    "layout_of",
+    "pieces_of_stream",
+    "rows_of_stream",
+    "stream_frame",
+]
 
 
 def stream_frame(frame: DataFrame, query: Query, options: MatchOptions, stream: StreamOptions) -> DataFrame:
@@ -41,13 +48,18 @@ def stream_frame(frame: DataFrame, query: Query, options: MatchOptions, stream: 
     check_state_store(frame.sparkSession)
     frame = with_span_bounds(whole_numbers(frame, options.names), options.names)
     layout = layout_of(frame, query, options, stream)
-    evaluated = pieces_of_stream(frame, layout, StreamState(layout))
+    evaluated = pieces_of_stream(frame, layout, StreamState(OneQuery(layout)))
+    return rows_of_stream(evaluated, stream.metrics, layout.output_schema)
+
+
+def rows_of_stream(evaluated: DataFrame, metrics: str, schema: pa.Schema) -> DataFrame:
+    """Return the rows of a schema that the results of a stream's batches hold, and have counters observed."""
     observed = evaluated.observe(
-        stream.metrics,
+        metrics,
         *((f.max if name in ("bound", "newest") else f.sum)(name).alias(name) for name in COUNTED),
     )
     blobs = observed.filter(f.col(BLOB).isNotNull()).select(BLOB)
-    return in_workers(blobs, _rows, from_arrow_schema(layout.output_schema))
+    return in_workers(blobs, _rows, from_arrow_schema(schema))
 
 
 def pieces_of_stream(frame: DataFrame, layout: StreamLayout, state: StatefulProcessor) -> DataFrame:
@@ -56,12 +68,17 @@ def pieces_of_stream(frame: DataFrame, layout: StreamLayout, state: StatefulProc
     hashed = f.xxhash64(*map(column, keys)) if keys else f.lit(0).cast("long")
     events = frame.select(*map(column, layout.schema.names), hashed.alias("hash"))
     pieces = in_workers(plainly_named(events), partial(cut, layout=layout), from_arrow_schema(PIECES))
+    return held_pieces(pieces, state, layout.idle)
+
+
+def held_pieces(pieces: DataFrame, state: StatefulProcessor, idle: tuple[int, int] | None) -> DataFrame:
+    """Return the results of batches that are cut into pieces."""
     counted = ", ".join(f"{name} bigint" for name in COUNTED)
     return pieces.groupBy("bucket").transformWithStateInPandas(
         state,
         outputStructType=f"{BLOB} binary, {counted}",
         outputMode="Append",
-        timeMode="None" if layout.idle is None else "ProcessingTime",
+        timeMode="None" if idle is None else "ProcessingTime",
     )
 
 

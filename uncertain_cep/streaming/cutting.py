@@ -29,7 +29,19 @@ from uncertain_cep.streaming.held_ids import id_pieces
 from uncertain_cep.streaming.stream_layout import CLOSE, HEARTBEAT, StreamLayout
 from uncertain_cep.timeline.domain import TICK_METADATA, with_noted_tick
 
-__all__ = ["CLOCK", "EVENTS", "IDS", "OTHERS", "PIECES", "cut", "gathered", "pieces_of"]
+__all__ = [
+    "CLOCK",
+    "EVENTS",
+    "IDS",
+    "OTHERS",
+    "PIECES",
+    "arrived_piece",
+    "clock_pieces",
+    "cut",
+    "gathered",
+    "pieces_of",
+    "without_heartbeats",
+]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -69,17 +81,23 @@ def cut(batches: Iterable[pa.RecordBatch], layout: StreamLayout) -> Iterator[pa.
     has_rows = False
     for table in gathered(batches, layout.schema.append(pa.field("hash", pa.int64()))):
         has_rows = True
-        events, hashes, said = _without_heartbeats(table, layout)
+        events, said = without_heartbeats(table, layout)
         news = news.joined(said)
         if events.num_rows:
-            pieces, latest = pieces_of(events, hashes, layout)
+            place = len(layout.schema)
+            hashes = np.asarray(events.column(place).to_numpy())
+            pieces, latest = pieces_of(events.remove_column(place), hashes, layout)
             news = news.joined(News(latest))
             yield from pieces
     if has_rows:
-        blob = json.dumps(asdict(news)).encode()
-        clocks = [{"bucket": bucket, "kind": CLOCK, "blob": blob} for bucket in range(layout.buckets)]
-        filled = [dict.fromkeys(PIECES.names, 0) | clock for clock in clocks]
-        yield pa.RecordBatch.from_pylist(filled, PIECES)
+        yield clock_pieces(news, layout.buckets)
+
+
+def clock_pieces(news: News, buckets: int) -> pa.RecordBatch:
+    """Return the pieces that tell each part of the state what is known of events to come."""
+    blob = json.dumps(asdict(news)).encode()
+    clocks = [{"bucket": bucket, "kind": CLOCK, "blob": blob} for bucket in range(buckets)]
+    return pa.RecordBatch.from_pylist([dict.fromkeys(PIECES.names, 0) | clock for clock in clocks], PIECES)
 
 
 def gathered(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
@@ -102,10 +120,9 @@ def gathered(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[p
         yield table()
 
 
-def _without_heartbeats(table: pa.Table, layout: StreamLayout) -> tuple[pa.Table, Int64, News]:
-    """Return the events, the hashes of their keys, and what the heartbeats say."""
+def without_heartbeats(table: pa.Table, layout: StreamLayout) -> tuple[pa.Table, News]:
+    """Return the events of a table, and the news of its heartbeats."""
     names, domain = layout.plan.names, layout.plan.domain
-    place = len(layout.schema)
     types = table.column(names.type)
     reserved = pc.or_(pc.starts_with(types, HEARTBEAT), pc.equal(types, CLOSE)).fill_null(False)
     news = News()
@@ -122,8 +139,7 @@ def _without_heartbeats(table: pa.Table, layout: StreamLayout) -> tuple[pa.Table
                     tick = int(domain.ticks(pa.array([lower]))[0])
                     news = news.joined(News(of_type={of_type: tick}) if of_type else News(said=tick))
         table = table.filter(pc.invert(reserved))
-    hashes = np.asarray(table.column(place).to_numpy())
-    return table.remove_column(place), hashes, news
+    return table, news
 
 
 def pieces_of(
@@ -137,16 +153,32 @@ def pieces_of(
         check_spans(plan, table)
     _check_tick(table, layout)
     lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
-    fits = upper - lower <= layout.largest
-    ticks = pa.table({"type": table.column(plan.names.type).cast(pa.string()), "lower": pa.array(lower)})
-    latest = ticks.filter(pa.array(fits)).group_by("type").aggregate([("lower", "max")])
-    by_type = dict(
-        zip(latest.column("type").to_pylist(), latest.column("lower_max").to_pylist(), strict=True)
-    )
+    fits, by_type = _latest(table, lower, upper, layout)
     roles = _roles(with_some_ends(table, plan.names) if plan.lasting else table, layout)
     for mask in (roles.first, roles.later, *roles.used.values()):
         mask &= fits
     return _cut(table, lower, upper, hashes, roles, layout), by_type
+
+
+def arrived_piece(table: pa.Table, layout: StreamLayout) -> tuple[pa.RecordBatch, dict[str, int]]:
+    """Return a piece of all events of a table, to tell late ones, and the latest `lower` of each type."""
+    plan = layout.plan
+    table = with_marginals(plan, table)
+    check_table(plan, table)
+    _check_tick(table, layout)
+    lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
+    piece = _unused_piece(table, lower, upper, np.arange(table.num_rows), layout)
+    return pa.RecordBatch.from_pylist([piece], PIECES), _latest(table, lower, upper, layout)[1]
+
+
+def _latest(table: pa.Table, lower: Int64, upper: Int64, layout: StreamLayout) -> tuple[Mask, dict[str, int]]:
+    """Return a mask of the events that are not too long, and their latest `lower` of each type."""
+    fits = upper - lower <= layout.largest
+    types = table.column(layout.plan.names.type).cast(pa.string())
+    ticks = pa.table({"type": types, "lower": pa.array(lower)}).filter(pa.array(fits))
+    latest = ticks.group_by("type").aggregate([("lower", "max")])
+    columns = (latest.column(name).to_pylist() for name in ("type", "lower_max"))
+    return fits, dict(zip(*columns, strict=True))
 
 
 def _check_tick(table: pa.Table, layout: StreamLayout) -> None:

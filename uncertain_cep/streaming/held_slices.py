@@ -29,7 +29,7 @@ from uncertain_cep.streaming.held_ids import BlobStore, HeldIds
 from uncertain_cep.streaming.stream_layout import KIND, LATE_ID, LATE_TYPE, StreamLayout, check_fingerprint
 from uncertain_cep.traces.held_rows import naming_no_rows
 
-__all__ = ["COUNTED", "Report", "Store", "pass_time", "take"]
+__all__ = ["COUNTED", "OneQuery", "Report", "StateParts", "Store", "pass_time", "take"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -48,11 +48,29 @@ class Store(BlobStore, Protocol):
         """Keep a text."""
 
 
+class StateParts(Protocol):
+    """The parts of a state, by their buckets."""
+
+    @property
+    def idle(self) -> tuple[int, int] | None:
+        """Milliseconds without events, and the ticks by which the bound moves on then."""
+
+    def take(self, bucket: int, store: Store, pieces: Iterable[Mapping[str, Any]]) -> Report:
+        """Take the pieces of a batch for a part."""
+
+    def pass_time(self, bucket: int, store: Store) -> Report:
+        """Move the bound of a part on, as no event has come for a while."""
+
+
 class Report(NamedTuple):
-    """The results of a batch: tables of ``layout.output_schema`` as blobs, and the counters."""
+    """The results of a batch: tables of ``layout.output_schema`` as blobs, and the counters, null for none.
+
+    No match to come ends before ``earliest_end``, ticks: it belongs to a slice that is held, or to come.
+    """
 
     blobs: list[bytes]
-    counts: Mapping[str, int]
+    counts: Mapping[str, int | None]
+    earliest_end: int = NOTHING_KNOWN
 
 
 @dataclass(slots=True)
@@ -214,7 +232,28 @@ def _advanced(
     counts["state_bytes"] = state.ids.bytes + sum(held.bytes for held in state.slices.values())
     state.keep(layout, store)
     counted = {name: counts[name] for name in COUNTED} | {"bound": bound, "newest": state.clock.now}
-    return Report(blobs, counted)
+    earliest_end = min([bound, *(number * layout.length for number in state.slices)])
+    return Report(blobs, counted, earliest_end)
+
+
+@dataclass(frozen=True)
+class OneQuery:
+    """The parts of the state of one query."""
+
+    layout: StreamLayout
+
+    @property
+    def idle(self) -> tuple[int, int] | None:
+        """Milliseconds without events, and the ticks by which the bound moves on then."""
+        return self.layout.idle
+
+    def take(self, bucket: int, store: Store, pieces: Iterable[Mapping[str, Any]]) -> Report:  # noqa: ARG002
+        """Take the pieces of a batch for a part."""
+        return take(self.layout, store, pieces)
+
+    def pass_time(self, bucket: int, store: Store) -> Report:  # noqa: ARG002
+        """Move the bound on."""
+        return pass_time(self.layout, store)
 
 
 def _groups(

@@ -160,6 +160,8 @@ class StreamLayout:
         Whether identical rows are dropped.
     idle : (int, int) or None
         Milliseconds without events, and the ticks by which the bound moves on then.
+    rule : str
+        The rule that the query is of, with its suppression; empty for a query alone.
     """
 
     plan: EvaluationPlan
@@ -169,6 +171,7 @@ class StreamLayout:
     buckets: int
     drops: bool = False
     idle: tuple[int, int] | None = None
+    rule: str = ""
 
     @classmethod
     def of(cls, plan: EvaluationPlan, schema: pa.Schema, options: StreamOptions) -> StreamLayout:
@@ -297,7 +300,7 @@ class StreamLayout:
             "largest_interval": self.largest,
             "slice_length": self.length,
             "buckets": self.buckets,
-        }
+        } | ({"rule": self.rule} if self.rule else {})
 
     @cached_property
     def mark(self) -> bytes:

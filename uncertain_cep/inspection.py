@@ -16,7 +16,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.files.atomic_output import written_aside
 from uncertain_cep.files.special_files import check_written_here
 from uncertain_cep.plan import COMPRESSED_COLUMNS, MatchOptions, make_plan
-from uncertain_cep.plan.lasting import schema_with_all_bounds
+from uncertain_cep.plan.lasting import schema_with_all_bounds, with_all_bounds
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.query import Query, parse, query_of, values_of
 from uncertain_cep.results.display import MatchTable, match_table
@@ -143,7 +143,9 @@ def posteriors(
     Returns
     -------
     the same kind of frame as the events
-        ``match``, ``variable`` and ``position`` as of :func:`events_of`, and ``id``. ``mean``: for events in
+        ``match``, ``variable`` and ``position`` as of :func:`events_of`, and ``id``. If events may last, each
+        that does has two rows, whose ``time`` is ``begin`` and ``end`` (null of moments), and there are
+        ``lower`` and ``upper``, the bounds of the time. ``mean``: for events in
         ticks a number, else a time. ``q025``, ``q25``, ``q50``, ``q75``, ``q975``: the first tick up to which
         the event happened with this probability. ``pmf``: the probability of each tick of its interval, as
         the column ``pmf`` of events; null for longer intervals.
@@ -178,8 +180,9 @@ def posteriors(
     [[0.4, 0.4, 0.2, 0.0], [0.4, 0.6]]
     """
     options = MatchOptions(
-        names=Names.of(names), tick=tick, sources=sources, limit=Limits.of(timeout, memory_limit)
-    )
+        names=Names.of(names), tick=tick, sources=sources, limit=Limits.of(timeout, memory_limit),
+        takes_spans=True,
+    )  # fmt: skip
     parsed = query_of(query, values_of(parameters))
     if not is_whole(pmf_ticks) or pmf_ticks < 0:
         raise OptionError(f"pmf_ticks={pmf_ticks!r}: it must be a whole number, at least 0")
@@ -196,7 +199,7 @@ def posteriors(
             raise OptionError("timeout= and memory_limit= are for frames in this process")
         result = joined_posteriors(held, frame, parsed, options, pmf_ticks)
         return result  # type: ignore[no-any-return]
-    table = event_table(frame, options.names)
+    table = with_all_bounds(event_table(frame, options.names), options.names.lower)
     with naming_spoiled_rows(table):
         plan = make_plan(parsed, table.schema, options)
     from uncertain_cep.executor import check_table

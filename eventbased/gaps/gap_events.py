@@ -67,7 +67,7 @@ class MatchEvents(NamedTuple):
         The candidate, and the component that it is taken for.
     boxes : (2, m) int64, or (2, 0)
         First and last tick that is asked of each event: confidence and range are those of the worlds where
-        it is; without any, of all.
+        it is; without any, of all. Of events that last (4, m): of their begins, and of their ends.
     """
 
     start: Int64

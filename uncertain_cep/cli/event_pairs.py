@@ -66,7 +66,7 @@ def order(
     """Say how likely each of two events in one or more traces happened first, for all pairs that are open.
 
     Each row has the ids x and y of two events, and the probabilities before (x is first), after (y is) and
-    neither (both are at one tick).
+    neither (both are at one tick, or overlap if they last).
     """
     from uncertain_cep.cli.batch_writers import write_table
     from uncertain_cep.happened_before.ordering import ordered_pairs

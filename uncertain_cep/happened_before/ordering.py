@@ -48,7 +48,7 @@ def order(
     Parameters
     ----------
     events : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
-        As for :func:`uncertain_cep.match`. Types do not matter.
+        As for :func:`uncertain_cep.match`, moments or such that last. Types do not matter.
     by : str or sequence of str, optional
         Put only events in order that have equal values in these columns; a null is equal to none.
     within : str, timedelta or int, optional
@@ -64,9 +64,9 @@ def order(
     -------
     the same kind of frame as the events
         The columns of ``by``; ``x`` and ``y``, the ids of the two events; ``before``, ``after`` and
-        ``neither``, the probabilities, float64, that x is before y, that y is before x, and that both happen
-        at one tick and no sequence tells them apart. They sum to 1. Pairs that are most in doubt come first,
-        by ``before * after``; with ``cover`` those that begin first do.
+        ``neither``, the probabilities, float64, that x is before y, that y is before x, and that both have a
+        tick in common and no sequence tells them apart. They sum to 1. Pairs that are most in doubt come
+        first, by ``before * after``; with ``cover`` those that begin first do.
 
     Raises
     ------
@@ -77,8 +77,10 @@ def order(
 
     Notes
     -----
-    All is said given that both events happened. Exact, in O(n log n + rows) for uniform times; each row whose
-    times have probabilities of their own, or are those of two clocks with jitter, costs a confidence.
+    All is said given that both events happened. One that lasts is before another one if it ends before that
+    begins. Exact, in O(n log n + rows) for uniform times; each row whose times have probabilities of their
+    own, or are those of two clocks with jitter, or of an event that lasts and may be first or last, costs a
+    few confidences.
 
     Examples
     --------

@@ -2,7 +2,8 @@
 
 Uniform times of independent events, or of one clock, have closed forms of terms that are never negative:
 for x in [a, b] and y in [c, d], each tick of x below c is before all of y, and each x in c..d-1 is before
-``d - x`` ticks, an arithmetic series. All other laws are left to the engine: each pair is a partition of two
+``d - x`` ticks, an arithmetic series. So have events that last, whose ends are uniform, where only one of
+them can be before the other. All other laws are left to the engine: each pair is a partition of two
 events, and the probabilities are the confidences of sequences of two.
 """
 
@@ -39,7 +40,7 @@ class PairProbabilities(NamedTuple):
     after: Float64
     """y is before x."""
     neither: Float64
-    """Both are at one tick, and no sequence tells them apart."""
+    """Both have a tick in common, and no sequence tells them apart."""
 
 
 def uniform_pairs(a: Int64, b: Int64, c: Int64, d: Int64) -> PairProbabilities:
@@ -80,12 +81,16 @@ def pair_probabilities(events: OrderedEvents, pairs: Pairs, threads: int) -> Pai
     has_law = np.where(
         shared, events.has_own_law[x] | events.has_own_law[y], events.has_law[x] | events.has_law[y]
     )
-    for which, lower, upper in (
-        (is_open & ~has_law & shared, order.own_lower, order.own_upper),
-        (is_open & ~has_law & ~shared, order.lower, order.upper),
-    ):
-        first, second = x[which], y[which]
-        _put(answer, which, uniform_pairs(lower[first], upper[first], lower[second], upper[second]))
+    lasts = events.lasts[x] | events.lasts[y]
+    for by_clock in (True, False):
+        here = is_open & ~has_law & (shared if by_clock else ~shared)
+        moments = here & ~lasts
+        first, second = (events.begin.bounds(rows[moments], by_clock=by_clock) for rows in (x, y))
+        _put(answer, moments, uniform_pairs(*first, *second))
+        spans = np.flatnonzero(here & lasts)
+        closed, is_closed = _uniform_spans(events, x[spans], y[spans], by_clock=by_clock)
+        _put(answer, spans, closed)
+        has_law[spans[~is_closed]] = True
     left = np.flatnonzero(is_open & has_law)
     for begin in range(0, len(left), _AT_ONCE):
         checkpoint()
@@ -102,6 +107,26 @@ def pair_probabilities(events: OrderedEvents, pairs: Pairs, threads: int) -> Pai
     return answer
 
 
+def _uniform_spans(
+    events: OrderedEvents, x: Int64, y: Int64, *, by_clock: bool
+) -> tuple[PairProbabilities, Mask]:
+    """Return the probabilities for events whose ends are uniform, and where they are right, (k,) bool.
+
+    That is where one order alone is possible: what it leaves is that one event begins before, or as, the
+    other one ends.
+    """
+    x_begin, y_begin = (events.begin.bounds(rows, by_clock=by_clock) for rows in (x, y))
+    x_end, y_end = (events.end.bounds(rows, by_clock=by_clock) for rows in (x, y))
+    x_first, y_first = x_end[0] < y_begin[1], y_end[0] < x_begin[1]
+    neither = np.where(
+        y_first,
+        _earlier(*x_begin, y_end[0] + 1, y_end[1] + 1),
+        _earlier(*y_begin, x_end[0] + 1, x_end[1] + 1),
+    )
+    before, after = _earlier(*x_end, *y_begin), _earlier(*y_end, *x_begin)
+    return PairProbabilities(before, after, neither), ~(x_first & y_first)
+
+
 def _put(answer: PairProbabilities, which: Int64 | Mask, part: PairProbabilities) -> None:
     for column, values in zip(answer, part, strict=True):
         column[which] = values
@@ -111,26 +136,25 @@ def _by_engine(events: OrderedEvents, x: Int64, y: Int64, threads: int) -> PairP
     """Return the probabilities for times of any laws, each pair a partition of its own."""
     rows = np.concatenate((x, y))
     count = len(x)
+    in_ticks = events.events.in_ticks | events.columns
     columns = {
         "type": pa.array(np.repeat(["x", "y"], count)),
         "id": pa.array(np.arange(2 * count)),
         "pair": pa.array(np.tile(np.arange(count), 2)),
-        **{name: column.take(pa.array(rows)) for name, column in events.events.in_ticks.items()},
+        **{name: column.take(pa.array(rows)) for name, column in in_ticks.items()},
     }
     table = pa.table(columns)
     within = events.events.window(rows)
     probabilities = np.zeros((3, count))
-    for number, pattern in enumerate(_PATTERNS):
-        options = MatchOptions()
+    # That two spans overlap is a condition on all four ends.
+    together = "a OVERLAPS b" if events.columns else "TIME(a) = TIME(b)"
+    options = MatchOptions(takes_spans=True)
+    for number, pattern in enumerate((*_PATTERNS, f"AND(x a, y b) WHERE [pair] AND {together}")):
         plan = make_plan(parse(f"PATTERN {pattern} WITHIN {within}"), table.schema, options)
         for batch in execute(plan, table, threads=threads):
             probabilities[number, batch.column("a").to_numpy()] = batch.column("confidence").to_numpy()
     return PairProbabilities(*probabilities)
 
 
-_PATTERNS: Final = (
-    "SEQ(x a, y b) WHERE [pair]",
-    "SEQ(y b, x a) WHERE [pair]",
-    "AND(x a, y b) WHERE [pair] AND TIME(a) = TIME(b)",
-)
-"""Of the columns of `PairProbabilities`, in their order."""
+_PATTERNS: Final = ("SEQ(x a, y b) WHERE [pair]", "SEQ(y b, x a) WHERE [pair]")
+"""Of the first columns of `PairProbabilities`, in their order."""

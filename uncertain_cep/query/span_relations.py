@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from itertools import permutations
 from typing import Final, Literal
 
-from uncertain_cep.query.syntax import Attribute, Binary, Call, Expression, Position, Time, Variable
+from uncertain_cep.query.syntax import (
+    Attribute,
+    Binary,
+    Call,
+    Expression,
+    Position,
+    Time,
+    Variable,
+    expressions_in,
+)
 
-__all__ = ["APART", "apart", "duration_of", "length_ends", "related"]
+__all__ = ["APART", "apart", "duration_of", "length_ends", "related", "relation_at"]
 
 APART: Final = "apart"
 """The function of four times that `apart` makes a condition of; no query can name it."""
@@ -29,15 +39,33 @@ _RELATIONS: Final[dict[str, tuple[Comparison, ...]]] = {
 
 def related(first: str, relation: str, second: str, position: Position) -> Expression:
     """Return the condition that a relation between two variables stands for."""
+    comparisons = _comparisons(first, relation, second, position)
+    return reduce(lambda left, right: Binary("and", left, right, position), comparisons)
+
+
+def _comparisons(first: str, relation: str, second: str, position: Position) -> list[Expression]:
+    """Return the comparisons of ends that a relation between two variables stands for."""
     names = first, second
 
     def time(which: tuple[int, Part]) -> Time:
         return Time(names[which[0]], None, position, which[1])
 
-    comparisons: list[Expression] = [
-        Binary(sign, time(left), time(right), position) for left, sign, right in _RELATIONS[relation]
-    ]
-    return reduce(lambda left, right: Binary("and", left, right, position), comparisons)
+    return [Binary(sign, time(left), time(right), position) for left, sign, right in _RELATIONS[relation]]
+
+
+def relation_at(conditions: Sequence[Expression], place: int) -> tuple[str, int] | None:
+    """Return the relation that conditions from a place on stand for, as text, and how many; None for none."""
+    named = dict.fromkeys(
+        part.variable for part in expressions_in(conditions[place]) if isinstance(part, Time)
+    )
+    for relation, comparisons in _RELATIONS.items():
+        count = len(comparisons)
+        for first, second in permutations(named, 2):
+            each = _comparisons(first, relation, second, conditions[place].position)
+            same = zip(each, conditions[place : place + count], strict=False)
+            if len(conditions) >= place + count and all(one == other for one, other in same):
+                return f"{first} {relation.upper()} {second}", count
+    return None
 
 
 def apart(first: str, second: str, position: Position) -> Expression:

@@ -20,6 +20,7 @@ from uncertain_cep.errors import OptionError, UncertainCepError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, parse
+from uncertain_cep.query.span_relations import relation_at
 from uncertain_cep.query.syntax import (
     Component,
     Duration,
@@ -153,7 +154,7 @@ class _Question:
     pattern: Pattern
     leaves: tuple[Component, ...]
     conditions: tuple[Expression, ...]
-    """Those on times of single events."""
+    """Those on times of single events; a relation of two that last may be two."""
     leaves_open: str
     """What the steps do not ask for; empty if nothing is left."""
 
@@ -210,8 +211,10 @@ class _Question:
         window = self.query.window
         if len(self.leaves) > 1 and window is not None:
             yield f"all within {length_of(window)}", self._probability(len(self.leaves), (), window)
-        for count in range(1, len(self.conditions) + 1):
-            text = self._text(self.conditions[count - 1])
+        count = 0
+        while count < len(self.conditions):
+            text, together = relation_at(self.conditions, count) or (self._text(self.conditions[count]), 1)
+            count += together
             yield text, self._probability(len(self.leaves), self.conditions[:count], window)
         if len(self.leaves) == 1 and (product == 1.0).all() and not self.conditions:
             yield f"{shown_variable(self.leaves[0].variable)} happened", product
@@ -243,7 +246,9 @@ class _Question:
     def _text(self, condition: Expression) -> str:
         """Return a condition on times as a query writes it."""
         plan = self._plan(self.pattern, (condition,), self._longest())
-        return " and ".join(part.text(plan.domain) for part in plan.bound.times)
+        # Of events that do not overlap each side is a condition.
+        shown = [part for part in plan.bound.times if part.apart is None or not part.apart[1]]
+        return " and ".join(part.text(plan.domain) for part in shown)
 
     def _longest(self) -> Duration:
         """Return a window that never binds."""

@@ -55,7 +55,7 @@ function makeOrders(tools, facts) {
     const step = Math.min(44, (width - left - 52) / widest), y = (k) => TOP + k * ROW, letters = Math.floor((left - 14) / 6.4);
     const svg = draw("svg", { class: "orders", viewBox: `0 0 ${width} ${y(nodes.length - 1) + TOP}`, style: `max-width:${width}px`, role: "img", "aria-label": "Which event was first; the table below says the same" });
     const chances = [];
-    for (const edge of edges) {
+    for (const edge of edges.filter((one) => one.p > 0)) {
       const [from, to] = [y(edge.first), y(edge.then)], out = Math.abs(edge.then - edge.first) * step, x = left + DOT + 1, tip = Math.sign(from - to);
       const title = draw("title", {}, `${called(nodes[edge.first])} before ${called(nodes[edge.then])}: ${said(edge.p)}`);
       svg.append(draw("path", { class: edge.sure ? "order" : "order open", d: `M${x} ${from}C${x + out * 1.33} ${from} ${x + out * 1.33} ${to} ${x + 2} ${to}` }, title),
@@ -70,7 +70,7 @@ function makeOrders(tools, facts) {
     return svg;
   }
   function table(nodes, edges, called) {
-    const heads = ["first", "then", "probability", "the other way", "at one tick"];
+    const heads = ["first", "then", "probability", "the other way", events.spans ? "overlapping" : "at one tick"];
     return make("div", { class: "scroll" }, make("table", { class: "events orders-table" },
       make("thead", {}, make("tr", {}, heads.map((one) => make("th", { scope: "col" }, make("small", {}, one))))),
       make("tbody", {}, edges.map((edge) => make("tr", {}, [called(nodes[edge.first]), called(nodes[edge.then]), said(edge.p), said(edge.other), said(edge.neither < 1e-9 ? 0 : edge.neither)].map((text) => make("td", {}, text)))))));

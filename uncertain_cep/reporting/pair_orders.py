@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import combinations
 from typing import Final, NamedTuple
 
@@ -45,10 +44,8 @@ def pair_orders(
 ) -> PairOrders | None:
     """Return the orders of all pairs in each of some sets of rows, as long as a page has room for them.
 
-    None if nothing is known: of events that last, and where `uc.order` knows no answer.
+    None if nothing is known: where `uc.order` knows no answer.
     """
-    if plan.lasting:
-        return None
     pairs: dict[tuple[int, int], None] = {}
     for rows in sets:
         pairs |= dict.fromkeys(combinations(sorted(rows.tolist()), 2))
@@ -65,7 +62,7 @@ def pair_orders(
     events = events.set_column(number, plan.names.id, pa.array(np.arange(len(rows))))
     threads = threads_or_all(options.threads)
     try:
-        ordered = OrderedEvents.of(events, (), replace(options, takes_spans=False))
+        ordered = OrderedEvents.of(events, (), options)
         return PairOrders(ends[0], ends[1], pair_probabilities(ordered, (x, y), threads))
     except UncertainCepError:
         # Records of an ordered source may overlap.

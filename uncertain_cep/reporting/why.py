@@ -18,6 +18,7 @@ import pyarrow as pa
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.reporting.match_factors import steps_of_matches
 from uncertain_cep.results.display import MatchTable, percent
@@ -138,10 +139,10 @@ def why(
     """
     if "pyspark" in (library_of(match), library_of(events)):
         raise OptionError("why reads frames in this process: collect the match and the events")
-    options = MatchOptions(names=Names.of(names), tick=tick, sources=sources)
+    options = MatchOptions(names=Names.of(names), tick=tick, sources=sources, takes_spans=True)
     parsed = query_of(query, values_of(parameters))
     row = _as_row(match)
-    table = event_table(events, options.names)
+    table = with_all_bounds(event_table(events, options.names), options.names.lower)
     with naming_spoiled_rows(table):
         plan = make_plan(parsed, table.schema, options)
     return factors_of(plan, table, row, options)

@@ -12,10 +12,19 @@ from confidence.budget import checkpoint
 from confidence.flat_lists import taken
 from uncertain_cep.config.tuning import BOXES_AT_ONCE
 
-__all__ = ["Boxes", "Confidences", "Events", "pieces_of"]
+__all__ = ["Boxes", "Confidences", "EndsOfEvents", "Events", "pieces_of"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+
+class EndsOfEvents(NamedTuple):
+    """The ends of m events; all (m,), times in ticks."""
+
+    lasts: NDArray[np.bool_]
+    """Which events have an end of their own."""
+    lower: Int64
+    upper: Int64
 
 
 class Events(NamedTuple):
@@ -29,11 +38,22 @@ class Events(NamedTuple):
     upper: Int64
     offset: Int64
     """Each (m,) int64. Without ticks of probability 0 at the ends; -1 for uniform."""
+    ends: EndsOfEvents | None = None
+    """Of events that last, whose times are their begins; None: all are moments."""
 
     def of(self, some: Int64) -> tuple[Int64, Int64]:
         """Return the events of some matches, (n,) int64 places, behind the number of the match of each."""
         places, starts = taken(self.start, some)
         return np.repeat(some, np.diff(starts)), places
+
+    @property
+    def sides(self) -> list[tuple[Events, NDArray[np.bool_], bool]]:
+        """The begins of all events, and the ends of those that last: a mask, (m,), says of which events."""
+        begins = self, np.ones(len(self.row), np.bool_), False
+        if self.ends is None:
+            return [begins]
+        at_end = self._replace(lower=self.ends.lower, upper=self.ends.upper)
+        return [begins, (at_end, self.ends.lasts, True)]
 
 
 class Boxes(NamedTuple):
@@ -58,6 +78,10 @@ class Confidences(Protocol):
 
     def centres(self, match: Int64, event: Int64) -> Float64:
         """Return P(match) times the mean of an event's time given the match, less its first tick, (n,)."""
+
+    def at_ends(self) -> Confidences:
+        """Return the same where boxes are about the ends of events that last; here none does."""
+        return self
 
     def in_between(self, match: Int64) -> tuple[Int64, Int64]:
         """Return the events that could spoil matches: the matches, and the rows, both (k,); here none."""

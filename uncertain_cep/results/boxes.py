@@ -31,6 +31,7 @@ from uncertain_cep.candidates.own_times import SharedClocks, offset_bounds, shar
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
 from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
+from uncertain_cep.candidates.span_times import SpanTimes, with_ends
 from uncertain_cep.config.limits import LONGEST_PMF_CHAIN
 from uncertain_cep.config.tuning import BOXES_AT_ONCE
 from uncertain_cep.operators.backtracking import BacktrackingSearch
@@ -38,9 +39,11 @@ from uncertain_cep.operators.context import ExecutionContext, InOrder, TiedEvent
 from uncertain_cep.operators.description import long_chain
 from uncertain_cep.operators.sequenced_matches import SequenceWeigher
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.box_parts import Boxes, Confidences, Events, pieces_of
+from uncertain_cep.plan.lasting import with_all_bounds
+from uncertain_cep.results.box_parts import Boxes, Confidences, EndsOfEvents, Events, pieces_of
 from uncertain_cep.results.clocked_boxes import ClockedChains, shared_and_held
 from uncertain_cep.results.matched_events import MatchedEvents, matched_events
+from uncertain_cep.results.pieces_of_laws import PiecesOfLaw, pieces_of_laws
 from uncertain_cep.results.piecewise import centres
 from uncertain_cep.results.sequenced_boxes import MovedMatches, OrderedChains, SpoilersInOrder
 from uncertain_cep.results.spoiling import spoilers
@@ -69,7 +72,9 @@ def weighed_matches(
     OptionError
         See `matched_events` and `sequenced`; of any branch, before one is yielded.
     """
-    table = with_marginals(plan, table)
+    table, spans = with_marginals(plan, table), None
+    if plan.lasting:
+        plan, table, spans = with_ends(plan, with_all_bounds(table, plan.names.lower))
     in_table, offsets, pmfs, lower, upper = event_times(plan, table)
     parts = [
         (found, sequenced(found.plan, table, pmfs, lower, upper))
@@ -83,6 +88,7 @@ def weighed_matches(
         events = Events(
             np.append(found.begins, len(found.match)), found.component, found.row, lower[found.row],
             upper[found.row], flat_pmfs(others, found.row)[0],
+            None if spans is None else _ends_of(spans, found.row, lower, upper),
         )  # fmt: skip
         if order is not None:
             yield found, events, groups_in_order(found.plan, table, events, order, exists)
@@ -92,8 +98,14 @@ def weighed_matches(
         yield (
             found,
             events,
-            _engines(found.plan, table, events, times, selected, others, clocks, exists),
+            _engines(found.plan, table, events, times, selected, others, clocks, exists, spans=spans),
         )
+
+
+def _ends_of(spans: SpanTimes, rows: Int64, lower: Int64, upper: Int64) -> EndsOfEvents:
+    """Return the ends of the events of some rows; of moments they are their times."""
+    ends = np.where(spans.lasts[rows], rows + spans.events, rows)
+    return EndsOfEvents(spans.lasts[rows], lower[ends], upper[ends])
 
 
 def groups_in_order(
@@ -203,6 +215,7 @@ def _engines(
     exists: Existence | None,
     in_order: InOrder | None = None,
     ties: TiedEvents | None = None,
+    spans: SpanTimes | None = None,
 ) -> Iterator[tuple[Int64, Confidences]]:
     """Yield the matches of one branch in groups, each with what gives their confidences.
 
@@ -233,7 +246,7 @@ def _engines(
     selection = selected()
     context = ExecutionContext(
         plan, table, selection, ticks, pmfs, None, True, BOXES_AT_ONCE, clocks=clocks, existence=exists,
-        order=in_order, ties=ties,
+        order=in_order, ties=ties, spans=spans,
     )  # fmt: skip
     window = context.span
     for part, candidates, rows in laid_out(selection, window + 2, step=0):
@@ -356,7 +369,27 @@ class BoxedSearch(BacktrackingSearch):
     def sums_over_ticks(self) -> bool:
         """Whether times of events depend on each other, so that laws are sums over ticks."""
         context = self._context
-        return any(tied is not None for tied in (self._by_clocks, context.order, context.ties))
+        tied = self._by_clocks, context.order, context.ties, self._spans
+        return any(one is not None for one in tied)
+
+    @property
+    def sums_pieces(self) -> bool:
+        """Whether times that last may have laws that are polynomial on few pieces."""
+        spans = self._spans
+        return (
+            spans is not None and self._by_clocks is None and spans.times.length_laws is None
+            and not self._plan.forbids
+        )  # fmt: skip
+
+    def pieces_of_law(
+        self, matches: FoundMatches, event: int, *, at_end: bool
+    ) -> Iterator[tuple[Int64, PiecesOfLaw]]:
+        """Yield the pieces on which laws of a time, given its match, are polynomial, with the matches.
+
+        ``event`` is the place of the event in each match. Matches of explicit probabilities, and of very many
+        pieces, are left out.
+        """
+        yield from pieces_of_laws(self.model(MatchEvents(*matches)), event, at_end=at_end)
 
     def confidences(self, matches: FoundMatches, boxes: Int64) -> Float64:
         """Return P(match, and its events in their boxes), (k,) float64."""
@@ -407,10 +440,23 @@ class BoxedSearch(BacktrackingSearch):
 
 
 class Searched(Confidences):
-    """Matches whose gaps must stay free, or whose events are partially ordered."""
+    """Matches whose gaps must stay free, whose events are partially ordered, or last."""
 
-    def __init__(self, search: BoxedSearch, events: Events, places: Int64) -> None:
-        self._search, self._events, self._places = search, events, places
+    def __init__(self, search: BoxedSearch, events: Events, places: Int64, *, at_end: bool = False) -> None:
+        self._search, self._events, self._places, self._at_end = search, events, places, at_end
+        bounds = [events.lower, events.upper]
+        if events.ends is not None:
+            bounds += [events.ends.lower, events.ends.upper]
+        self._bounds = np.stack(bounds)
+
+    @property
+    def _side(self) -> slice:
+        """The bounds of the times that boxes are about."""
+        return slice(2, 4) if self._at_end else slice(2)
+
+    def at_ends(self) -> Searched:
+        """Return the same where boxes are about the ends of events that last."""
+        return Searched(self._search, self._events, self._places, at_end=True)
 
     def of(self, boxes: Boxes) -> Float64:
         """Return P(match, and one of its events in a box) for each box, (n,) float64."""
@@ -424,25 +470,42 @@ class Searched(Confidences):
 
     def _some(self, boxes: Boxes) -> Float64:
         matches, event = self._matches(boxes.match)
-        asked = np.stack((self._events.lower[event], self._events.upper[event]))
+        asked = self._bounds[:, event]
         own = matches.start[:-1] + boxes.event - self._events.start[boxes.match]
-        asked[:, own] = boxes.first, boxes.last
+        asked[self._side, own] = boxes.first, boxes.last
         return self._search.confidences(matches, asked)
 
     def centres(self, match: Int64, event: Int64) -> Float64:
         """Return P(match) times an event's mean time given the match, less its first tick, (n,) float64."""
-        found = np.empty(len(match))
-        for n in range(len(match)):
-            row, first = int(self._events.row[event[n]]), int(self._events.lower[event[n]])
-            size = int(self._events.upper[event[n]]) - first
-            checkpoint(8 * size if self._search.sums_over_ticks else 0)
+        found = np.full(len(match), np.nan)
+        if self._search.sums_pieces:
+            self._sum_pieces(match, event, found)
+        for n in np.flatnonzero(np.isnan(found)).tolist():
             if self._search.sums_over_ticks:
-                behind = np.arange(size + 1)
-                one = np.full(size + 1, match[n]), np.full(size + 1, event[n])
+                first, last = self._bounds[self._side, event[n]].tolist()
+                checkpoint(8 * (last - first))
+                behind = np.arange(last - first + 1)
+                one = np.full(len(behind), match[n]), np.full(len(behind), event[n])
                 found[n] = (self.of(Boxes(*one, first + behind, first + behind)) * behind).sum()
                 continue
+            row = int(self._events.row[event[n]])
+            size = int(self._events.upper[event[n]] - self._events.lower[event[n]])
             found[n] = self._search.centre(self._matches(match[n : n + 1])[0], row, size)
         return found
+
+    def _sum_pieces(self, match: Int64, event: Int64, centres: Float64) -> None:
+        """Fill the centres of events whose law, given the match, is polynomial on few pieces."""
+        place = event - self._events.start[match]
+
+        def law(which: Int64, pair: Int64, tick: Int64) -> Float64:
+            return self.of(Boxes(match[which[pair]], event[which[pair]], tick, tick))
+
+        for number in np.unique(place).tolist():
+            which = np.flatnonzero(place == number)
+            matches = self._matches(match[which])[0]
+            for numbers, of_law in self._search.pieces_of_law(matches, number, at_end=self._at_end):
+                first = self._bounds[self._side, event[which[numbers]]][0]
+                centres[which[numbers]] = of_law.sums(first, partial(law, which[numbers]))
 
     def in_between(self, match: Int64) -> tuple[Int64, Int64]:
         """Return the events that could spoil matches: the matches, and the rows, both (k,)."""

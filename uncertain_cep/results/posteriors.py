@@ -7,8 +7,9 @@ itself by putting t_j at each tick.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -35,8 +36,12 @@ QUANTILES: Final = {"q025": 0.025, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q975":
 
 @dataclass(frozen=True, slots=True)
 class Laws:
-    """Facts about the times of the events of some matches; all by event, (m,)."""
+    """Facts about one time of each of the events of some matches; all by event, (m,)."""
 
+    chosen: NDArray[np.bool_]
+    """(m,) bool. Which events have such a time; nothing is said of others."""
+    at_end: bool
+    """Whether it is the end of events that last, not the begin, or the time of moments."""
     mean: Float64
     """Ticks behind the first tick of the event."""
     quantiles: Int64
@@ -45,6 +50,19 @@ class Laws:
     """How many ticks are listed; 0 for none."""
     pmf: Float64
     """(sum of sizes,) float64."""
+
+    @classmethod
+    def room(cls, events: Events, chosen: NDArray[np.bool_], pmf_ticks: int, *, at_end: bool) -> Laws:
+        """Return room for the laws of events; at most so many ticks are listed of each."""
+        sizes = np.where(chosen, events.upper - events.lower + 1, 0)
+        sizes[sizes > pmf_ticks] = 0
+        checkpoint(8 * int(sizes.sum()))
+        mean, quantiles = np.zeros(len(sizes)), np.zeros((len(QUANTILES), len(sizes)), np.int64)
+        return cls(chosen, at_end, mean, quantiles, sizes, np.empty(int(sizes.sum())))
+
+
+Part = tuple[MatchedEvents, Events, Laws]
+"""Events of matches with their bounds, and the laws of one time of each."""
 
 
 def posterior_table(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, pmf_ticks: int) -> pa.Table:
@@ -66,58 +84,87 @@ def posterior_table(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, pm
     ConfidenceCostError, TraceError
         If a confidence takes too many steps.
     """
-    parts: list[tuple[MatchedEvents, Events, Laws]] = []
+    parts: list[Part] = []
     for found, events, groups in weighed_matches(plan, table, matches):
-        sizes = events.upper - events.lower + 1
-        sizes[sizes > pmf_ticks] = 0
-        checkpoint(8 * int(sizes.sum()))
-        mean, quantiles = np.empty(len(sizes)), np.empty((len(QUANTILES), len(sizes)), np.int64)
-        laws = Laws(mean, quantiles, sizes, np.empty(int(sizes.sum())))
+        sides = [
+            (found, side, Laws.room(side, chosen, pmf_ticks, at_end=at_end))
+            for side, chosen, at_end in events.sides
+        ]
         for some, confidences in groups:
-            _fill(laws, events, some, confidences, found)
-        parts.append((found, events, laws))
+            for _, side, laws in sides:
+                _fill(laws, side, some, confidences.at_ends() if laws.at_end else confidences, found)
+        parts += sides
     return _as_table(plan, table, parts)
 
 
-def _as_table(
-    plan: EvaluationPlan, table: pa.Table, parts: list[tuple[MatchedEvents, Events, Laws]]
-) -> pa.Table:
-    """Return laws as the columns of the result, ordered by match, component and position."""
+def _as_table(plan: EvaluationPlan, table: pa.Table, parts: list[Part]) -> pa.Table:
+    """Return laws as the columns of the result, ordered by match, component and position, begins first."""
     found, events, laws = zip(*parts, strict=True)
+    listed = [np.flatnonzero(law.chosen) for law in laws]
     variables = pa.concat_arrays(
-        [pa.array(part.columns, pa.string()).take(pa.array(part.component)) for part in found]
+        [
+            pa.array(part.columns, pa.string()).take(pa.array(part.component[rows]))
+            for part, rows in zip(found, listed, strict=True)
+        ]
     )
     match, component, position, row = (
-        np.concatenate([getattr(part, name) for part in found])
+        np.concatenate([getattr(part, name)[rows] for part, rows in zip(found, listed, strict=True)])
         for name in ("match", "component", "position", "row")
     )
-    order = np.lexsort((position, component, match))
-    names, domain = plan.names, plan.domain
-    lower = np.concatenate([part.lower for part in events])
-    begin, end = (domain.ticks(table.column(name))[row] for name in (names.lower, names.upper))
+    at_end = np.repeat([law.at_end for law in laws], list(map(len, listed)))
+    order = np.lexsort((at_end, position, component, match))
+    domain = plan.domain
+
+    def of_events(columns: Iterable[NDArray[Any]]) -> NDArray[Any]:
+        """Return a column of all parts, in the order of the result."""
+        flat = np.concatenate(
+            [column[..., rows] for column, rows in zip(columns, listed, strict=True)], axis=-1
+        )
+        return flat[..., order]
+
+    lower, upper = (of_events(getattr(part, name) for part in events) for name in ("lower", "upper"))
     columns = {
         "match": pa.array(match[order]),
         "variable": variables.take(pa.array(order)),
         "position": pa.array(position[order]),
         "id": taken(table.column(plan.names.id), row[order], plan_id_type(plan, table)),
-        "mean": domain.moments(lower[order], np.concatenate([law.mean for law in laws])[order]),
     }
-    quantiles = np.concatenate([law.quantiles for law in laws], axis=1)[:, order]
+    if plan.lasting:
+        lasts = of_events(np.zeros(0) if part.ends is None else part.ends.lasts for part in events)
+        columns["time"] = pa.array(np.where(at_end[order], "end", "begin"), mask=~lasts)
+        # Where an end is known by a length, no column has its bounds.
+        columns |= {"lower": domain.times(lower), "upper": domain.times(upper)}
+        begin, end = lower, upper
+    else:
+        begin, end = (
+            domain.ticks(table.column(name))[row[order]] for name in (plan.names.lower, plan.names.upper)
+        )
+    columns["mean"] = domain.moments(lower, of_events(law.mean for law in laws))
+    quantiles = of_events(law.quantiles for law in laws)
     columns |= {name: domain.times(values) for name, values in zip(QUANTILES, quantiles, strict=True)}
-    # The probabilities of an event's whole interval: what was left out at its ends has none.
-    sizes = np.concatenate([law.sizes for law in laws])
-    flat = np.concatenate([law.pmf for law in laws])
-    there = sizes > 0
-    whole = np.where(there, end - begin + 1, 0)
-    checkpoint(8 * int(whole.sum()))
-    begins = starts_of(whole[order])
-    into = np.empty(len(order), dtype=np.int64)
-    into[order] = begins[:-1]
-    values = np.zeros(int(begins[-1]))
-    values[end_to_end(into + lower - begin, sizes)[0]] = flat
-    lists = pa.LargeListArray.from_arrays(pa.array(begins), pa.array(values), mask=pa.array(~there[order]))
-    columns["pmf"] = lists.cast(pa.list_(pa.float64())) if begins[-1] < 2**31 else lists
+    columns["pmf"] = _listed(laws, listed, order, (lower, begin, end))
     return pa.table(columns)
+
+
+def _listed(
+    laws: Sequence[Laws], rows: Sequence[Int64], order: Int64, bounds: tuple[Int64, Int64, Int64]
+) -> pa.Array:
+    """Return the probabilities of an event's whole interval: what was left out at its ends has none.
+
+    ``bounds``, (n,) each and in the order of the result, are the first tick of a law, and those of the whole.
+    """
+    lower, begin, end = bounds
+    sizes = np.concatenate([law.sizes[which] for law, which in zip(laws, rows, strict=True)])
+    flat = np.concatenate([law.pmf for law in laws])
+    there = sizes[order] > 0
+    begins = starts_of(np.where(there, end - begin + 1, 0))
+    checkpoint(8 * int(begins[-1]))
+    into = np.empty(len(order), dtype=np.int64)
+    into[order] = begins[:-1] + lower - begin
+    values = np.zeros(int(begins[-1]))
+    values[end_to_end(into, sizes)[0]] = flat
+    lists = pa.LargeListArray.from_arrays(pa.array(begins), pa.array(values), mask=pa.array(~there))
+    return lists.cast(pa.list_(pa.float64())) if begins[-1] < 2**31 else lists
 
 
 def plan_id_type(plan: EvaluationPlan, table: pa.Table) -> pa.DataType:
@@ -129,6 +176,7 @@ def plan_id_type(plan: EvaluationPlan, table: pa.Table) -> pa.DataType:
 def _fill(laws: Laws, events: Events, some: Int64, confidences: Confidences, found: MatchedEvents) -> None:
     """Fill the laws of the events of some matches."""
     match, event = events.of(some)
+    match, event = match[laws.chosen[event]], event[laws.chosen[event]]
     of_pmf = starts_of(laws.sizes)
     listed = laws.sizes[event] > 0
     for part in pieces_of(laws.sizes[event[listed]]):

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 # isort: skip_file
+import sys as _sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -151,3 +152,7 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if "IPython" in _sys.modules:
+    import_module("uncertain_cep.results.notebooks").show_matches()

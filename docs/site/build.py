@@ -161,6 +161,8 @@ def _write(place: Path, text: str, source: Path) -> None:
         return f"{found[1]}({name}{'#' + anchor if anchor else ''})"
 
     text = re.sub(r"(\[[^\]]*\])\(([^)\s]+)\)", link, text)
+    # Elsewhere queries are shown as SQL, which is nearest; here they have colours of their own.
+    text = re.sub(r"^```sql\n(?=(?:--.*\n)*PATTERN (?:SEQ|AND|OR)\b)", "```sase\n", text, flags=re.MULTILINE)
     # Pictures of the report are there once a browser has taken them.
     there = {picture.name for picture in (DOCS / "pictures").glob("*.png")}
     wanted = re.compile(r"^!\[[^\]]*\]\(pictures/([^)]+)\)$", re.MULTILINE)
@@ -178,8 +180,14 @@ def _searchable(text: str, page: str) -> str:
 
 
 def _contents() -> Iterator[str]:
+    """Yield the chapters; the README has short names of pages, whose titles are questions."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    names = {
+        page: name for name, page in re.findall(r"^\| \[([^\]]+)\]\(docs/([^)]+)\.md\)", readme, re.MULTILINE)
+    }
     for caption, pages in CHAPTERS.items():
-        yield from ("```{toctree}", ":hidden:", f":caption: {caption}", *pages, "```", "")
+        listed = (f"{names[page]} <{page}>" if page in names else page for page in pages)
+        yield from ("```{toctree}", ":hidden:", f":caption: {caption}", *listed, "```", "")
 
 
 def _schema() -> Iterator[str]:

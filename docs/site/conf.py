@@ -26,6 +26,8 @@ suppress_warnings = ["ref.python"]
 
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+# A page of a name would list it twice beside its text.
+toc_object_entries = False
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True

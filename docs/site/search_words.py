@@ -23,7 +23,7 @@ TYPED: Final[Mapping[str, list[str]]] = tomllib.loads(
 
 def entries(words: Iterable[str]) -> str:
     """Return words as entries of the index, which stand where the directive does."""
-    lines = "\n".join(f"   single: ! {word}" for word in words)
+    lines = "\n".join(f"   ! single: {word}" for word in words)
     return f"```{{eval-rst}}\n.. index::\n{lines}\n```\n" if lines else ""
 
 

@@ -43,7 +43,7 @@ def code(page: Path) -> str:
 
 
 def module(page: Path) -> str:
-    """Return what mypy reads of a page; a name that it does not define itself may be anything."""
+    """Return the module of a page; a name that it does not define itself may be anything."""
     text = code(page)
     undefined = [
         name

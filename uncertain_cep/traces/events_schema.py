@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.expressions.codes import places_in
+from uncertain_cep.plurals import counted
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.traces.added_rules import added, as_rule
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
@@ -60,6 +61,9 @@ class ByValue:
     column: str
     rules: tuple[tuple[str, Uncertainty], ...]
     otherwise: Uncertainty | None = None
+
+    def __repr__(self) -> str:
+        return f"<rule by the value of {self.column!r}, of {counted(len(self.rules), 'value')}>"
 
     def _all(self) -> list[Uncertainty]:
         last = [] if self.otherwise is None else [self.otherwise]

@@ -12,6 +12,7 @@ from typing import Any, Final
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.files.toml_documents import toml_document
+from uncertain_cep.plurals import counted
 from uncertain_cep.traces.added_rules import added
 from uncertain_cep.traces.constraints import Constraint
 from uncertain_cep.traces.events_schema import KINDS, EventsSchema
@@ -143,6 +144,9 @@ class TraceSchema:
     file: str | None = None
     constraints: tuple[Constraint, ...] = ()
     zone: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<TraceSchema {self.file or 'of options'}: {counted(len(self.events), '[[events]] table')}>"
 
     @property
     def folder(self) -> Path | None:

@@ -232,8 +232,9 @@ def counts(
         times, length = table.column("range_lower"), length_in_unit(table.column("range_lower").type, every)
     else:
         parsed, model = query_of(query, values_of(parameters)), Names.of(names)
-        events_read = event_table(events, model)
-        bound = make_plan(parsed, events_read.schema, MatchOptions(names=model, tick=tick, sources=sources))
+        events_read = with_all_bounds(event_table(events, model), model.lower)
+        options = MatchOptions(names=model, tick=tick, sources=sources, takes_spans=True)
+        bound = make_plan(parsed, events_read.schema, options)
         length = length_in_unit(bound.domain.arrow_type, every)
         shares = first_times_by_bucket(
             bound, events_read, table, length_in_ticks(bound.domain, length, every)

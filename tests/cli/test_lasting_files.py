@@ -11,8 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.sampling import FEWER
+from tests.cases.spans import SpanCase, span_cases
 from tests.cli.conftest import Invoke
 from tests.traces.files import put
 
@@ -68,10 +72,30 @@ def test_what_commands_do_not_support_is_refused(tmp_path: Path, invoke: Invoke)
     path = tmp_path / "t.parquet"
     pq.write_table(EVENTS, path)
     query = put(tmp_path / "q.sase", QUERY)
-    for command in (("decide", query, path), ("why-not", query, path, "--where", "a=1")):
+    for command, text in (
+        (("decide", query, path), "tied by bounds of the length"),
+        (("why-not", query, path, "--where", "a=1"), "the events last"),
+    ):
         result = invoke(*command)
         assert result.exit_code != 0
-        assert "the events last" in result.output
+        assert text in result.output
+
+
+@settings(FEWER, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(case=span_cases(with_laws=True, spare=2), pairs=st.sampled_from(["open", "all", "cover"]))
+def test_order_and_decide_say_what_python_says(
+    case: SpanCase, pairs: str, tmp_path: Path, invoke: Invoke
+) -> None:
+    path, out = tmp_path / "events.parquet", tmp_path / "pairs.parquet"
+    pq.write_table(case.table(), path)
+    assert invoke("order", path, "--pairs", pairs, "-o", out, "--overwrite").exit_code == 0
+    assert pq.read_table(out).equals(uc.order(case.table(), pairs=pairs))
+    decided = invoke("decide", case.text(), path, "--by", "event")
+    try:
+        expected = f"{uc.deciding(case.table(), case.text(), by='event')}\n"
+    except uc.UncertainCepError as error:
+        expected = str(error)
+    assert expected in decided.output
 
 
 def test_flags_say_the_same(tmp_path: Path, invoke: Invoke) -> None:

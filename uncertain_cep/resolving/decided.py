@@ -13,6 +13,7 @@ from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, warn
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.plan.grouping import of_matches
+from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query, query_of
@@ -72,7 +73,8 @@ def deciding(
     Raises
     ------
     OptionError
-        If the query returns expected counts, or ``by`` or ``doubtful`` has no such value.
+        If the query returns expected counts, if ``by`` or ``doubtful`` has no such value, or if begin and end
+        of an event that lasts are uncertain, and bounds of its length tie them.
     QuerySyntaxError, QueryError, TraceError, TimeLimitError, MemoryLimitError
         As of :func:`uncertain_cep.match`.
 
@@ -85,6 +87,7 @@ def deciding(
     -----
     Exact: the probability of an answer given one time is a polynomial on pieces, so that few ticks tell its
     variance, whatever the length of intervals. Effects are those of one thing at a time, and do not add up.
+    Of an event that lasts begin and end are two times, unless its length is certain.
 
     Examples
     --------
@@ -112,6 +115,8 @@ def decided(query: Query, table: pa.Table, options: MatchOptions, by: str, doubt
         raise OptionError(f"doubtful={doubtful!r}: it must be a whole number, at least 0")
     if query.expected_count is not None:
         raise OptionError("the query returns expected counts: ask for matches, or with RETURN PROBABILITY")
+    options = replace(options, takes_spans=True)
+    table = with_all_bounds(table, options.names.lower)
     by_match = query.probability is None
     plain = of_matches(query)
     clause = query.probability or Probability(1, "probability", (), None, Position(1, 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,8 @@ from confidence.groups import resolve_variables
 from uncertain_cep.candidates.event_times import event_times
 from uncertain_cep.candidates.marginals import with_marginals
 from uncertain_cep.candidates.own_times import with_coded_clocks
+from uncertain_cep.candidates.span_candidates import taken_types
+from uncertain_cep.candidates.span_times import with_ends
 from uncertain_cep.config.limits import MOST_GROUP_STEPS
 from uncertain_cep.config.tuning import GROUPED_AT_ONCE
 from uncertain_cep.errors import OptionError
@@ -36,6 +39,12 @@ Float64 = NDArray[np.float64]
 
 TIME, CLOCK, EXISTENCE = range(3)
 """Kinds of what can be known: when an event happened, the offset of a clock, whether an event happened."""
+
+_TIED: Final = (
+    "deciding does not support events that last of which begin and end are uncertain, and tied by bounds of "
+    "the length: what is known of the one tells of the other. Give two equal bounds of the length, or none "
+    "and an end that is behind the begin in any case"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +123,8 @@ def open_answers(
         If the probability of a group would be refused.
     """
     assert plan.by_row is not None
+    if plan.lasting:
+        table = table.take(pa.array(np.flatnonzero(taken_types(plan, table))))
     rows = table.append_column(ROW_FIELD, pa.array(np.arange(table.num_rows)))
     batches = execute_within(plan.by_row, rows, replace(options, max_matches=None), None)
     matches = RowMatches.of(plan.by_row, batches)
@@ -126,12 +137,16 @@ def open_answers(
 def _resolved(
     plan: EvaluationPlan, table: pa.Table, matches: RowMatches, options: MatchOptions, by_match: bool
 ) -> OpenAnswers:
-    table = with_coded_clocks(plan, with_marginals(plan, table)).combine_chunks()
+    table, spans = with_coded_clocks(plan, with_marginals(plan, table)).combine_chunks(), None
+    if plan.lasting:
+        plan, table, spans = with_ends(plan, table)
     times = event_times(plan, table)
-    ticks = TableTicks(table, times.lower, times.upper, times.in_table[0])
+    ticks = TableTicks(table, times.lower, times.upper, times.in_table[0], spans)
     if refusal := refusal_of(plan, ticks, times.pmfs, matches):
         raise OptionError(refusal)
     described = DescribedMatches.of(plan, matches, ticks, times.offsets, times.pmfs)
+    if described.spans is not None:
+        raise OptionError(_TIED)
     groups = MatchGroups.of(plan, described)
     of_match = np.arange(matches.count) if by_match else groups.of_match
     threads = threads_or_all(options.threads)
@@ -205,6 +220,9 @@ def _named(described: DescribedMatches, variable: Int64) -> tuple[Int64, Int64]:
     clocks = len(described.times.lower) - 2 * rows
     kind = np.select([variable < rows, variable < rows + clocks], [TIME, CLOCK], EXISTENCE)
     row = np.select([kind == TIME, kind == EXISTENCE], [variable, variable - rows - clocks], -1)
+    if described.ticks.spans is not None:
+        # Ends are behind all events.
+        row = np.where(row >= 0, row % described.ticks.spans.events, row)
     of_clock = np.full(clocks, -1)
     parent = described.times.clock[:rows]
     has_clock = parent >= 0

@@ -472,7 +472,10 @@ class Searched(Confidences):
         matches, event = self._matches(boxes.match)
         asked = self._bounds[:, event]
         own = matches.start[:-1] + boxes.event - self._events.start[boxes.match]
-        asked[self._side, own] = boxes.first, boxes.last
+        side = np.zeros(len(own), np.int64)
+        if self._at_end and self._events.ends is not None:
+            side = 2 * self._events.ends.lasts[boxes.event]
+        asked[side, own], asked[side + 1, own] = boxes.first, boxes.last
         return self._search.confidences(matches, asked)
 
     def centres(self, match: Int64, event: Int64) -> Float64:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.plan import COMPRESSED_COLUMNS, MatchOptions, make_plan
+from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.plan.table_faults import model_faults
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.query.typed import kind_of
@@ -152,7 +154,8 @@ def with_matches(
     at : str
         When a new event happened. ``range``: at any tick of the match's time range, with the same
         probability. ``last``, ``first``, or a variable of one event: at that time of the match, whose exact
-        distribution, given the match, becomes the ``pmf`` of the new event.
+        distribution, given the match, becomes the ``pmf`` of the new event. Of one that lasts name
+        ``v.begin`` or ``v.end``.
     query : Query or str, optional
         What was matched; ``at`` needs it, unless it is ``range``.
     tick, parameters
@@ -241,8 +244,9 @@ def _at(
     made: pa.Table, table: pa.Table, matches: pa.Table, at: str, query: Query, options: MatchOptions
 ) -> pa.Table:
     """Return new events whose times have the laws of those of their matches."""
-    plan = make_plan(query, table.schema, options)
     model = options.names
+    table = with_all_bounds(table, model.lower)
+    plan = make_plan(query, table.schema, replace(options, takes_spans=True))
     if faults := model_faults(plan, table):
         raise TraceError(faults)
     if set(COMPRESSED_COLUMNS) <= set(matches.column_names):

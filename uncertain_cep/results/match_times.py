@@ -105,7 +105,8 @@ def match_times(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, at: st
         The events that were matched, of the model.
     matches : pyarrow.Table
     at : str
-        ``last`` or ``first`` time of the match, or the variable of an event.
+        ``last`` or ``first`` time of the match, or the variable of an event; of one that lasts with
+        ``.begin`` or ``.end``.
 
     Raises
     ------
@@ -119,10 +120,15 @@ def match_times(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, at: st
     for found, events, groups in weighed_matches(plan, table, matches):
         if not len(found.match):
             continue
-        chosen = _chosen(found, at)
-        _check_countable(events, chosen, found, at)
+        name, end = _end_of(found.plan, at)
+        chosen, sides = _chosen(found, name), events.sides
+        _check_end_named(events, chosen, at, end)
+        at_end = end == "end" and len(sides) > 1
+        times = sides[at_end][0]
+        _check_countable(times, chosen, found, at)
         for some, confidences in groups:
-            for match, first, law in _laws(events, chosen, some, confidences):
+            of_time = confidences.at_ends() if at_end else confidences
+            for match, first, law in _laws(times, chosen, some, of_time):
                 number = int(found.match[events.start[match]])
                 if not law.any():
                     raise OptionError(f"row {number} of the matches is no match of the query in any world")
@@ -149,6 +155,21 @@ def match_times(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, at: st
         plan.domain.times(upper),
         lists.cast(pa.list_(pa.float64())) if starts[-1] < 2**31 else lists,
     )
+
+
+def _end_of(plan: EvaluationPlan, at: str) -> tuple[str, str]:
+    """Return the event that tells a time, and the end of it if it lasts; "" for none."""
+    if at in ("first", "last"):
+        return at, "begin" if at == "first" else "end"
+    name, _, end = at.partition(".")
+    is_end = plan.lasting and end in ("begin", "end")
+    return (name, end) if is_end else (at, "")
+
+
+def _check_end_named(events: Events, chosen: Int64, at: str, end: str) -> None:
+    """Raise OptionError if one of some events lasts, and no end is named."""
+    if not end and events.ends is not None and events.ends.lasts[chosen].any():
+        raise OptionError(f'at="{at}": the events of {at} last, so which end? Name {at}.begin or {at}.end')
 
 
 def _chosen(found: MatchedEvents, at: str) -> Int64:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.request import urlopen
 
@@ -20,13 +23,17 @@ import pytest
 from tests.alerting.test_rule_runs import RULES, event, options_of, put
 from tests.conftest import ROOT
 from tests.project.test_readme import DOCS, blocks
+from tests.streaming.batches import Batches
 from uncertain_cep.alerting import buffered_delivery, run_metrics, sinks
 from uncertain_cep.alerting.alert_lines import alert_keys
 from uncertain_cep.alerting.buffered_delivery import BufferedDelivery, UndeliverableError
 from uncertain_cep.alerting.rule_runs import RuleRun
 from uncertain_cep.alerting.run_metrics import RunMetrics, served, text_of_metrics
 from uncertain_cep.alerting.sinks import sink_of
+from uncertain_cep.alerting.telemetry import observe_run
 from uncertain_cep.alerting.webhooks import Webhook
+from uncertain_cep.cli.stream_runs import _measure
+from uncertain_cep.streaming.stream_layout import StreamOptions
 
 
 def alerts(*numbers: int) -> pa.Table:
@@ -176,9 +183,9 @@ def test_sinks_of_others_come_by_entry_points(tmp_path: Path, monkeypatch: pytes
 def test_the_dashboard_shows_figures_that_there_are() -> None:
     text = (ROOT / "docs" / "grafana.json").read_text()
     shown = {name.removesuffix("_total") for name in re.findall(r"uncertain_cep_([a-z_]+)", text)}
-    assert {"events", "lag_seconds", "matches", "lost"} <= shown <= set(run_metrics._MEANINGS)
+    assert {"events", "lag_seconds", "matches", "lost"} <= shown <= set(run_metrics.FIGURES)
     page = DOCS["all-day.md"]
-    assert all(f"`{name}`" in page or f"uncertain_cep_{name}" in page for name in run_metrics._MEANINGS)
+    assert all(f"`{name}`" in page or f"uncertain_cep_{name}" in page for name in run_metrics.FIGURES)
 
 
 DELIVERED: list[int] = []
@@ -215,6 +222,101 @@ def test_figures_are_served(tmp_path: Path) -> None:
     assert figures['uncertain_cep_matches_total{rule="soon"}'] == "2"
     assert figures['uncertain_cep_suppressed_total{rule="often"}'] == "1"
     assert float(figures["uncertain_cep_batch_seconds_total"]) > 0
+
+
+class DeltaTables:
+    """As the module deltalake, with tables in memory: rows, and the last number of each application."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[int]] = {}
+        self.numbers: dict[str, dict[str, int]] = {}
+        self.Transaction = lambda application, number: (application, number)
+        self.CommitProperties = lambda app_transactions: app_transactions
+        tables = self
+
+        class DeltaTable:
+            def __init__(self, place: str) -> None:
+                self.transaction_version = tables.numbers[place].get
+
+            @staticmethod
+            def is_deltatable(place: str) -> bool:
+                return place in tables.rows
+
+        self.DeltaTable = DeltaTable
+
+    def write_deltalake(self, place: str, rows: pa.Table, *, commit_properties: Any, **how: str) -> None:
+        assert how == {"mode": "append", "schema_mode": "merge"}
+        self.rows.setdefault(place, []).extend(rows.column("a").to_pylist())
+        self.numbers.setdefault(place, {}).update(commit_properties)
+
+
+def test_the_sink_of_delta_appends_each_batch_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in for its package."""
+    tables = DeltaTables()
+    monkeypatch.setitem(sys.modules, "deltalake", tables)
+    (example,) = blocks("py", DOCS["all-day.md"])
+    names: dict[str, Any] = {}
+    exec(example, names)
+    for number, rows in ((0, [1]), (0, [1]), (3, [2, 3]), (3, [2, 3]), (4, [4])):
+        names["append"](alerts(*rows), number)
+    assert tables.rows == {"alerts": [1, 2, 3, 4]}
+
+
+@dataclass(frozen=True)
+class Observation:
+    """As that of OpenTelemetry's API."""
+
+    value: float
+    attributes: dict[str, str] | None = None
+
+
+def test_figures_for_open_telemetry_are_those_for_prometheus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in for its API, which has the same functions."""
+    observed: dict[str, float] = {}
+    made: dict[str, Any] = {}
+    meter = SimpleNamespace(
+        create_observable_counter=lambda name, callbacks, **_: made.update({f"{name}.total": callbacks}),
+        create_observable_gauge=lambda name, callbacks, **_: made.update({name: callbacks}),
+    )
+    api = SimpleNamespace(Observation=Observation, get_meter=lambda name, version: meter)
+    monkeypatch.setitem(sys.modules, "opentelemetry", SimpleNamespace(metrics=api))
+    monkeypatch.setitem(sys.modules, "opentelemetry.metrics", api)
+    figures = RunMetrics()
+    assert observe_run(figures)
+    figures.add(events=5, batch_seconds=0.25)
+    figures.whole["lag_seconds"] = 2.5
+    figures.rules = {"r": {"matches": 3, "failed": 0}, "s": {"matches": 4}}
+    for name, callbacks in made.items():
+        for callback in callbacks:
+            for one in callback(None):
+                rule = "" if one.attributes is None else f'{{rule="{one.attributes["rule"]}"}}'
+                observed[name.replace(".", "_") + rule] = one.value
+    lines = [line for line in text_of_metrics(figures).splitlines() if not line.startswith("#")]
+    assert observed == {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+    assert len(observed) == 6
+
+
+def test_figures_need_no_open_telemetry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.metrics", None)
+    assert not observe_run(RunMetrics())
+
+
+def test_batches_of_spark_have_figures() -> None:
+    stamp = pa.timestamp("ms", "UTC")
+    schema = pa.schema([("type", pa.string()), ("id", pa.int64()), ("lower", stamp), ("upper", stamp)])
+    layout = Batches("PATTERN SEQ(A a, B b) WITHIN 5 s", schema, StreamOptions("1 s")).layout
+    figures, bound = RunMetrics(), int(time.time() - 60) * 1_000_000_000
+    assert layout.plan.domain.tick_nanoseconds is not None
+    bound //= layout.plan.domain.tick_nanoseconds
+    counts = {"events": 7, "matches": 2, "late": 1, "duplicates": 0, "state_rows": 9, "bound": bound}
+    for _ in range(2):
+        _measure(figures, counts, 0.5, layout)
+    lag = figures.whole.pop("lag_seconds")
+    assert 59 < lag < 90
+    assert figures.whole == {
+        "events": 14, "matches": 4, "late": 2, "duplicates": 0, "batches": 2, "batch_seconds": 1.0,
+        "last_batch_seconds": 0.5, "held": 9,
+    }  # fmt: skip
 
 
 def test_a_topic_gets_alerts_with_their_keys(tmp_path: Path) -> None:

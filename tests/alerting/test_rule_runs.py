@@ -322,7 +322,7 @@ def test_wrong_options(more: list[str], said: str, tmp_path: Path) -> None:
     assert said in result.output
 
 
-@pytest.mark.parametrize("option", ["--reload", "--when certain", "--quiet", "--verbose"])
+@pytest.mark.parametrize("option", ["--reload", "--when certain"])
 def test_options_of_rules_are_refused_of_one_query(option: str, tmp_path: Path) -> None:
     arguments = [
         "--source",

@@ -1,4 +1,4 @@
-"""Figures of a run of rules, as text for Prometheus."""
+"""Figures of a run of rules or of a stream of Spark, as text for Prometheus."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Final
 
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
 
-__all__ = ["RunMetrics", "served", "text_of_metrics"]
+__all__ = ["FIGURES", "RunMetrics", "served", "text_of_metrics"]
 
-_MEANINGS: Final = {
+FIGURES: Final = {
     "events": ("counter", "Events taken, late ones included."),
     "late": ("counter", "Events that came too late."),
     "duplicates": ("counter", "Copies of events, and events whose ids were in use."),
@@ -23,10 +23,10 @@ _MEANINGS: Final = {
     "lag_seconds": ("gauge", "Seconds from the bound on events to come to now."),
     "undelivered": ("gauge", "Alerts in the buffer of the sink."),
     "lost": ("counter", "Alerts that the sink did not take."),
-    "matches": ("counter", "Matches of a rule that became final."),
+    "matches": ("counter", "Matches that became final."),
     "suppressed": ("counter", "Alerts of a rule that were counted and not told."),
     "failed": ("gauge", "Whether an error has ended a rule."),
-    "held": ("gauge", "Events, candidates, runs and alerts that a rule holds."),
+    "held": ("gauge", "Events, candidates, runs and alerts that are held."),
 }
 """Of each figure its kind and what it is."""
 
@@ -43,21 +43,24 @@ class RunMetrics:
         for name, value in more.items():
             self.whole[name] = self.whole.get(name, 0) + value
 
+    def values_of(self, name: str) -> list[tuple[str | None, float]]:
+        """Return the values of a figure, with their rules; None: of the whole."""
+        values: list[tuple[str | None, float]] = []
+        if name in self.whole:
+            values.append((None, self.whole[name]))
+        return values + [(rule, of_rule[name]) for rule, of_rule in self.rules.items() if name in of_rule]
+
 
 def text_of_metrics(metrics: RunMetrics) -> str:
     """Return figures in the text format of Prometheus, version 0.0.4."""
     lines = []
-    for name, (kind, meaning) in _MEANINGS.items():
-        values = [("", metrics.whole[name])] if name in metrics.whole else []
-        values += [
-            (f'{{rule="{_quoted(rule)}"}}', of_rule[name])
-            for rule, of_rule in metrics.rules.items()
-            if name in of_rule
-        ]
-        if values:
+    for name, (kind, meaning) in FIGURES.items():
+        if values := metrics.values_of(name):
             full = f"uncertain_cep_{name}{'_total' if kind == 'counter' else ''}"
             lines += [f"# HELP {full} {meaning}", f"# TYPE {full} {kind}"]
-            lines += [f"{full}{label} {value:.15g}" for label, value in values]
+            for rule, value in values:
+                label = "" if rule is None else f'{{rule="{_quoted(rule)}"}}'
+                lines.append(f"{full}{label} {value:.15g}")
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from uncertain_cep.cli.run_log import begin_log, read_by_others
 from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError
 from uncertain_cep.timeline.durations import parse_duration
@@ -28,7 +27,6 @@ def run_rules(rules: str, arguments: Mapping[str, Any], run: Mapping[str, Any]) 
         If an option is for one query.
     """
     from uncertain_cep.alerting.rule_runs import RuleRun, RunOptions
-    from uncertain_cep.alerting.run_metrics import served
     from uncertain_cep.traces import load_schema
 
     for name, usual in _FOR_QUERIES.items():
@@ -42,7 +40,7 @@ def run_rules(rules: str, arguments: Mapping[str, Any], run: Mapping[str, Any]) 
     if not source.is_dir():
         raise OptionError(f"--source {source}: rules read the files of a folder, and this is none")
     without_pandas()
-    _begin_log(verbose=run["verbose"], quiet=run["quiet"])
+    begin_log(verbose=run["verbose"], quiet=run["quiet"])
     schema = None if arguments["schema"] is None else load_schema(arguments["schema"])
     options = RunOptions(
         source=source,
@@ -58,21 +56,5 @@ def run_rules(rules: str, arguments: Mapping[str, Any], run: Mapping[str, Any]) 
     )
     begun = RuleRun([rules], options)
     trigger = None if run["trigger"] is None else parse_duration(run["trigger"]) / 1e9
-    with served(begun.metrics, run["metrics"]) as port:
-        if port:
-            logging.getLogger("uncertain_cep").info("figures at port %d, /metrics", port)
+    with read_by_others(begun.metrics, run["metrics"]):
         begun.run(trigger, close=run["close"])
-
-
-def _begin_log(*, verbose: bool, quiet: bool) -> None:
-    """Have the logger of the package write to stderr."""
-    log = logging.getLogger("uncertain_cep")
-    log.setLevel(logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO)
-    for handler in list(log.handlers):
-        log.removeHandler(handler)
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        logging.Formatter("%(message)s" if not verbose else "%(asctime)s %(levelname)s %(message)s")
-    )
-    log.addHandler(handler)
-    log.propagate = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,9 @@ import click
 
 from uncertain_cep.cli.arguments import parameter_option, read_query, written_here
 from uncertain_cep.cli.command_help import HelpfulCommand
-from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.rule_run import run_rules
 from uncertain_cep.cli.rules import are_rules
+from uncertain_cep.cli.run_log import begin_log
 from uncertain_cep.errors import OptionError
 from uncertain_cep.files.special_files import check_written_here, is_url
 from uncertain_cep.timeline.durations import parse_duration
@@ -75,9 +76,9 @@ def _length(_context: click.Context, _parameter: click.Parameter, value: str | N
     show_default=True,
     help="Of rules: when an alert is told: certain as soon as nothing to come can take it back.",
 )
-@click.option("--metrics", metavar="[HOST:]PORT", help="Of rules: serve figures for Prometheus.")
-@click.option("-v", "--verbose", is_flag=True, help="Of rules: log more.")
-@click.option("-q", "--quiet", is_flag=True, help="Of rules: log warnings and errors only.")
+@click.option("--metrics", metavar="[HOST:]PORT", help="Serve figures for Prometheus.")
+@click.option("-v", "--verbose", is_flag=True, help="Log times and levels, too.")
+@click.option("-q", "--quiet", is_flag=True, help="Log warnings and errors only.")
 @parameter_option
 @click.option("--master", metavar="M", default="local[*]", show_default=True, help="Spark's master.")
 def stream(
@@ -122,8 +123,7 @@ def stream(
         run_rules(query, arguments, run | settings)
         return
     settings["when"] = None if settings["when"] == "final" else settings["when"]
-    of_rules = ("reload", "when", "metrics", "verbose", "quiet")
-    if for_rules := [f"--{name}" for name in of_rules if settings.pop(name)]:
+    if for_rules := [f"--{name}" for name in ("reload", "when") if settings.pop(name)]:
         raise OptionError(f"{for_rules[0]} is for rules: give a folder or a TOML file of rules")
     check_written_here(out)
     if master.startswith("sc://"):
@@ -135,15 +135,17 @@ def stream(
         raise OptionError(f"--source {source}: it is a folder of this machine, or kafka://HOST:PORT/TOPIC")
     zone = None if schema is None else load_schema(schema).zone
     parsed = read_query(query, parameters, zone)
+    address, verbose, quiet = (settings.pop(name) for name in ("metrics", "verbose", "quiet"))
     options: StreamOptions = StreamOptions(largest_interval, **settings)
+    begin_log(verbose=verbose, quiet=quiet)
     run_stream(
         parsed,
         Source(source, schema, tick, batch_limit),
         options,
-        Path(out).absolute(),
-        Path(checkpoint).absolute(),
+        (Path(out).absolute(), Path(checkpoint).absolute()),
         master,
         None if once or close else trigger,
         close=close,
+        address=address,
     )
-    note("the stream is closed" if close else "all that was there is read")
+    logging.getLogger("uncertain_cep").info("the stream is closed" if close else "all that was there is read")

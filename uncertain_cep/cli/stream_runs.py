@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from time import sleep
+from time import sleep, time
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from uncertain_cep.cli.progress import note
+from uncertain_cep.cli.run_log import read_by_others
 from uncertain_cep.cli.spark_sessions import spark_session
+from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.plurals import counted
@@ -29,7 +31,11 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
+    from uncertain_cep.alerting.run_metrics import RunMetrics
+
 __all__ = ["Source", "run_stream"]
+
+_log: Final = logging.getLogger("uncertain_cep.streams")
 
 _PROGRESS_SECONDS: Final = 0.5
 """How often the command looks whether a stream has done a batch."""
@@ -49,14 +55,20 @@ def run_stream(
     query: Query,
     source: Source,
     options: StreamOptions,
-    out: Path,
-    checkpoint: Path,
+    places: tuple[Path, Path],
     master: str,
     trigger: str | None,
     *,
     close: bool,
+    address: str | None = None,
 ) -> None:
-    """Run a stream: for ever with a trigger, else until all that is there has been read."""
+    """Run a stream: for ever with a trigger, else until all that is there has been read.
+
+    The places are those of the batches and of the checkpoint. Figures are served at an address, if there is
+    one.
+    """
+    from uncertain_cep.alerting.run_metrics import RunMetrics
+
     if _topic(source.place) is not None:
         from uncertain_cep.spark.kafka_streams import check_kafka
 
@@ -64,8 +76,9 @@ def run_stream(
     if master.startswith("local"):
         # Workers on other machines may have other packages.
         needed("streams")
-    with spark_session(master) as spark:
-        _run(spark, query, source, options, out, checkpoint, trigger, close=close)
+    metrics = RunMetrics()
+    with read_by_others(metrics, address), spark_session(master) as spark:
+        _run(spark, query, source, options, places, trigger, metrics, close=close)
         spark.stop()
 
 
@@ -74,18 +87,20 @@ def _run(
     query: Query,
     source: Source,
     options: StreamOptions,
-    out: Path,
-    checkpoint: Path,
+    places: tuple[Path, Path],
     trigger: str | None,
+    metrics: RunMetrics,
     *,
     close: bool,
 ) -> None:
+    """Run a stream, whose batches and checkpoint are at two places."""
     from uncertain_cep.spark.dataframes import column
     from uncertain_cep.spark.file_streams import ANY_AGE
     from uncertain_cep.spark.jobs import count_cores
     from uncertain_cep.spark.stream_output import begin_output, read_note, written
     from uncertain_cep.spark.streamed import layout_of, stream_frame
 
+    out, checkpoint = places
     kept = read_note(checkpoint)
     columns = _columns(spark, source) if kept is None else _read_columns(kept["columns"])
     events = _events(spark, source, columns)
@@ -106,11 +121,11 @@ def _run(
     if trigger is not None:
         how = {"processingTime": f"{parse_duration(trigger) // 1_000_000} milliseconds"}
     with written(matches, out, checkpoint, how) as running:
-        _follow(running, layout)
+        _follow(running, layout, metrics)
     if close:
         _put_notice(notices, columns)
         with written(matches, out, checkpoint, how) as running:
-            _follow(running, layout)
+            _follow(running, layout, metrics)
 
 
 def _topic(place: str) -> tuple[str, str] | None:
@@ -163,8 +178,8 @@ def _put_notice(folder: Path, columns: StructType) -> None:
         (folder / "_close.parquet").rename(place)
 
 
-def _follow(query: StreamingQuery, layout: StreamLayout) -> None:
-    """Print a line for each batch, until the query ends."""
+def _follow(query: StreamingQuery, layout: StreamLayout, figures: RunMetrics) -> None:
+    """Log a line for each batch, and note its figures, until the query ends."""
     from uncertain_cep.spark import worker_errors
 
     last_batch = -1
@@ -177,8 +192,20 @@ def _follow(query: StreamingQuery, layout: StreamLayout) -> None:
                 metrics = progress["observedMetrics"].get("uncertain_cep")
                 if progress["batchId"] > last_batch and metrics is not None and metrics["events"] is not None:
                     last_batch = progress["batchId"]
-                    note(_line(last_batch, metrics.asDict(), layout))
+                    counts = metrics.asDict()
+                    _log.info("%s", _line(last_batch, counts, layout))
+                    _measure(figures, counts, progress["durationMs"]["triggerExecution"] / 1000, layout)
         query.awaitTermination()
+
+
+def _measure(figures: RunMetrics, counts: Mapping[str, int], seconds: float, layout: StreamLayout) -> None:
+    """Note the figures of a batch."""
+    added = {name: counts[name] for name in ("events", "late", "duplicates", "matches")}
+    figures.add(**added, batches=1, batch_seconds=seconds)
+    figures.whole |= {"last_batch_seconds": seconds, "held": counts["state_rows"]}
+    domain = layout.plan.domain
+    if domain.unit != "tick" and domain.tick_nanoseconds is not None and abs(counts["bound"]) <= MAX_TICK:
+        figures.whole["lag_seconds"] = time() - counts["bound"] * domain.tick_nanoseconds / 1e9
 
 
 def _line(number: int, metrics: Mapping[str, int], layout: StreamLayout) -> str:

@@ -420,6 +420,12 @@ _SCHEMA_OPTIONS: Final = (
     click.option("--begin", metavar="COL", help="Of events that last: the column of their begins."),
     click.option("--end", metavar="COL", help="That of their ends."),
     click.option("--duration", metavar="COL", help="That of how long they last; two of the three are given."),
+    click.option(
+        "--spans",
+        is_flag=True,
+        default=None,
+        help="Of an --input-format with begins and ends: one event of both, which lasts.",
+    ),
     click.option("--unit", metavar="U", help="The unit of numeric stamps: s, ms, us, ns, or tick."),
     click.option("--tick", metavar="D", help="The length of a tick, such as 100ms."),
     click.option(
@@ -451,7 +457,7 @@ class TraceOptions:
 
 
 def _trace_options(
-    schema: str | None, tick: str | None, input_format: str | None, zone: str | None, **flags: str | None
+    schema: str | None, tick: str | None, input_format: str | None, zone: str | None, **flags: Any
 ) -> TraceOptions:
     from uncertain_cep.traces import TraceSchema, load_schema
 
@@ -468,7 +474,16 @@ def _trace_options(
 
             check_zone(zone)
         return TraceOptions(None, tick, input_format, zone)
-    if "uncertainty" not in columns:
+    if columns.pop("spans", None):
+        from uncertain_cep.traces.readers.registry import READERS
+
+        formats = [name for name, reader in READERS.items() if reader.spans]
+        if input_format not in formats:
+            raise OptionError(
+                f"--spans needs an --input-format that tells begins and ends: {', '.join(formats)}"
+            )
+        columns["spans_of"] = input_format
+    elif "uncertainty" not in columns:
         raise OptionError(
             "say how uncertain the times are: --uncertainty plus_minus:500ms, granularity:1min, window:15s, "
             "columns:LOWER,UPPER, ..., or --uncertainty exact"
@@ -486,7 +501,7 @@ def _of_format(schema: TraceSchema, input_format: str | None) -> TraceSchema:
 
 _SCHEMA_NAMES: Final = (
     *("input_format", "schema", "tick", "type", "type_column", "id", "time", "unit", "uncertainty"),
-    *("begin", "end", "duration", "missing", "zone"),
+    *("begin", "end", "duration", "spans", "missing", "zone"),
 )  # fmt: skip
 
 schema_options: Final = _gathered(

@@ -159,19 +159,28 @@ class TraceSchema:
         return tuple(table for events in self.events for table in events.uncertainty.tables)
 
     @classmethod
-    def from_flags(cls, *, uncertainty: str, tick: str | None = None, **flags: str | None) -> TraceSchema:
+    def from_flags(
+        cls,
+        *,
+        uncertainty: str | None = None,
+        tick: str | None = None,
+        spans_of: str | None = None,
+        **flags: str | None,
+    ) -> TraceSchema:
         """Return the schema that flags of a command describe: one kind of events.
 
         Parameters
         ----------
-        uncertainty : str
+        uncertainty : str, optional
             A kind and its arguments: ``exact``, ``plus_minus:500ms``, ``granularity:1min``, ``window:15s``,
             ``columns:lo,hi``, ``histogram:pmf``, ``histogram:pmf,lower`` or ``clock_offset:table.csv:host``
             (table, column of the events that names the host, and if need be, each after a colon, the table's
             columns of the host, the lower and the upper bound, their unit, ``from,until`` of epochs, and
             ``shared``). Several add up: ``granularity:1s + plus_minus:200ms``.
+        spans_of : str, optional
+            A format that tells begins and ends, to make one event of both.
         type, type_column, id, time, begin, end, duration, unit, tick, where, missing : str or None
-            As in a schema file. Without a type or its column, the column ``type``.
+            As in a schema file. Without a type or its column, the column ``type``, but for ``spans_of``.
 
         Raises
         ------
@@ -179,10 +188,13 @@ class TraceSchema:
             With every mistake, each named after its flag.
         """
         table: dict[str, Any] = {key: value for key, value in flags.items() if value is not None}
-        if not table.keys() & {"type", "type_column"}:
-            table["type_column"] = "type"
-        table["uncertainty"] = _split_flag(uncertainty)
         document: dict[str, Any] = {"events": [table]}
+        if spans_of is not None:
+            document["format"], table["spans"] = spans_of, True
+        elif not table.keys() & {"type", "type_column"}:
+            table["type_column"] = "type"
+        if uncertainty is not None:
+            table["uncertainty"] = _split_flag(uncertainty)
         if tick is not None:
             document["tick"] = tick
         if "zone" in table:

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import uncertain_cep as uc
+from tests.cli.conftest import Invoke
+from tests.cli.conftest import invoke as invoke
 from tests.traces.files import put, schema_of
 from tests.traces.readers.samples import SAMPLES
 from uncertain_cep.errors import UncertainCepWarning
@@ -59,6 +62,9 @@ EXPECTED: Final[dict[str, list[tuple[Any, ...]]]] = {
 def read(folder: Path, name: str, keys: str = "", text: str = "") -> pa.Table:
     schema = schema_of(folder, f'format = "{name}"\n[[events]]\nspans = true\n{keys}')
     return uc.read_traces(put(folder / "trace", text or SAMPLES[name]), schema)
+
+
+EXACT: Final = 'uncertainty = { kind = "exact" }\nmissing = "drop"\n'
 
 
 def lasting(events: pa.Table) -> list[dict[str, Any]]:
@@ -166,6 +172,25 @@ def test_ids_and_types_may_be_other_ones(tmp_path: Path) -> None:
         read(tmp_path, "jaeger", 'type = "Call"\nid = "{trace_id}/{span_id}"\nattributes = []\n')
     )
     assert (span["type"], span["id"]) == ("Call", "5b8e/eee1")
+
+
+def test_the_command_has_an_option(tmp_path: Path, invoke: Invoke) -> None:
+    """It is that of a schema, beside rules and filters of events."""
+    trace = put(tmp_path / "trace", SAMPLES["jaeger"])
+    query = "PATTERN SEQ(Span a) WITHIN 1 h RETURN DURATION(a) AS took"
+    for flags, keys in (([], ""), (["--uncertainty", "exact", "--missing", "drop"], EXACT)):
+        expected = uc.match(read(tmp_path, "jaeger", keys), query)
+        out = tmp_path / "rows.parquet"
+        done = invoke(
+            "match", query, trace, "--input-format", "jaeger", "--spans", *flags, "-o", out, "--overwrite"
+        )
+        assert done.exit_code == 0, done.stderr
+        assert pq.read_table(out).equals(expected)
+        assert expected.num_rows
+    for flags in ([], ["--input-format", "csv"]):
+        done = invoke("match", query, trace, "--spans", *flags)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "--spans needs an --input-format that tells begins and ends: spark-eventlog" in done.stderr
 
 
 @pytest.mark.parametrize("name", sorted(READERS.keys() - EXPECTED.keys()))

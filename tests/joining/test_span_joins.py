@@ -8,16 +8,22 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.lasting_trace import trace as trace_of_spans
 from tests.cases.sampling import FEWER
 from tests.cases.spans import RELATIONS, Lasting, Pair, _events, events_table
+from tests.cli.conftest import Invoke
+from tests.cli.conftest import invoke as invoke
 from tests.joining.sides import traces
 from tests.joining.test_join_asof import partners
 
@@ -155,6 +161,59 @@ def test_partners_at_ends_are_those_of_all_worlds(
     assert answers.keys() == expected.keys()
     for ids, exact in expected.items():
         assert math.isclose(answers[ids], exact, rel_tol=1e-9), ids
+
+
+@FEWER
+@given(sides(), st.sampled_from(["overlaps", "contains", "within 2"]), st.integers(0, 9))
+def test_drawn_worlds_have_pairs_and_times_that_are_possible(
+    trace: tuple[list[Lasting], list[Lasting], dict[str, Pair]], when: str, seed: int
+) -> None:
+    """Pairs are those of the join, certain ones in each world; elapsed times are within their bounds."""
+    left, right, clocks = trace
+    events = [replace(event, type="L", id=n) for n, event in enumerate(left)]
+    events += [replace(event, type="R", id=10 + n) for n, event in enumerate(right)]
+    both = events_table(tuple(events), clocks)
+
+    def side(table: pa.Table, name: str) -> pa.Table:
+        return table.filter(pc.equal(table["type"], name))
+
+    pairs = {
+        (row["left_id"], row["right_id"]): row["probability"]
+        for row in uc.join(side(both, "L"), side(both, "R"), when=when).to_pylist()
+    }
+    query, ends = "PATTERN AND(L l, R r) WITHIN 1000", ("l.begin", "r.end")
+    took = {(row["l"], row["r"]): row for row in uc.elapsed(both, query, ends, quantiles=()).to_pylist()}
+    for world in uc.draw_worlds(both, 3, seed):
+        rows = uc.join(side(world, "L"), side(world, "R"), when=when).to_pylist()
+        there = {(row["left_id"], row["right_id"]) for row in rows}
+        assert {ids for ids, p in pairs.items() if p >= 1 - 1e-9} <= there <= pairs.keys()
+        for row in uc.elapsed(world, query, ends, quantiles=()).to_pylist():
+            bounds = took[row["l"], row["r"]]
+            assert bounds["duration_lower"] <= row["mean"] <= bounds["duration_upper"]
+            assert row["duration_lower"] == row["duration_upper"] == row["mean"]
+
+
+@pytest.mark.parametrize("arguments", [["--when", "overlaps", "--how", "left"], ["--asof", "backward"]])
+def test_the_command_joins_spans_as_python_does(invoke: Invoke, tmp_path: Path, arguments: list[str]) -> None:
+    options = {"how": "left"} if "--how" in arguments else {"direction": "backward"}
+    function: Any = uc.join if "--how" in arguments else uc.join_asof
+    places = []
+    for seed in (1, 2):
+        places.append(str(tmp_path / f"{seed}.parquet"))
+        pq.write_table(trace_of_spans(30, seed=seed, clocks=True), places[-1])
+    out = tmp_path / "rows.parquet"
+    done = invoke("join", *places, "--on", "key", *arguments, "-o", out)
+    assert done.exit_code == 0, done.stderr
+    on = {"on": "key"} if "--how" in arguments else {"by": "key"}
+    assert pq.read_table(out).equals(function(*map(pq.read_table, places), **on, **options))
+
+
+def test_no_rows_join_with_no_rows() -> None:
+    """Of spans, too, at either end."""
+    spans = trace_of_spans(4, seed=1)
+    for left, right in ((spans.slice(0, 0), spans.slice(0, 0)), (spans, spans.slice(0, 0))):
+        assert uc.join_asof(left, right).num_rows == left.num_rows
+        assert uc.join_asof(right, left).num_rows == 0
 
 
 def test_the_last_average_before_a_task() -> None:

@@ -68,6 +68,21 @@ def test_pairs_that_three_bounds_leave() -> None:
     assert list(possible.values()) == pytest.approx([1 / 6] * 6)
 
 
+def test_what_relations_leave_to_others() -> None:
+    """Facts 2 to 4: an end at a begin, before, and two spans that are the same."""
+    rigid = spans(("A", 1, (0, 4), None, (3, 3)), ("B", 2, (2, 6), None, (2, 2)))
+    loose = spans(("A", 1, (0, 4), (3, 7), None), ("B", 2, (2, 6), (5, 8), None))
+    alike = spans(("A", 1, (0, 4), (0, 4), None), ("B", 2, (0, 4), (0, 4), None))
+    meets = "TIME(a.end) - TIME(b.begin) = 0"
+    same = "TIME(a.begin) - TIME(b.begin) = 0 AND TIME(a.end) - TIME(b.end) = 0"
+    facts = {
+        Fraction(4, 25): (rigid, meets), Fraction(47, 228): (loose, "a BEFORE b"),
+        Fraction(7, 45): (alike, "a BEFORE b"), Fraction(1, 15): (alike, same),
+    }  # fmt: skip
+    for expected, (events, condition) in facts.items():
+        assert confidence(events, "AND(A a, B b)", condition) == pytest.approx(expected)
+
+
 def test_a_request_in_a_minute_that_was_averaged() -> None:
     """Fact 5: an average is of all of its period, a peak at one tick of it."""
     average = spans(("M", 2, (1, 1), (60, 60), None))

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
-from tests.spark.test_spans import trace
+from tests.cases.lasting_trace import trace
 from tests.spark.traces import to_spark
 from uncertain_cep.errors import OptionError
 
@@ -57,6 +57,17 @@ def test_partners(spark: SparkSession, clocks: bool) -> None:
         assert rounded(uc.join_asof(*frames, **options).toArrow()) == rounded(expected)
         # The rows of a left event sum to 1: each has all of its candidates in one place.
         assert sum(expected["probability"].to_pylist()) == pytest.approx(30)
+
+
+def test_partners_that_last(spark: SparkSession) -> None:
+    """Each is taken at one of its ends, wherever the other one is."""
+    left, right = (trace(30, seed=seed).sort_by("id") for seed in (1, 2))
+    frames = to_spark(spark, left), to_spark(spark, right)
+    for direction, ends in (("backward", {}), ("forward", {"left_at": "end", "right_at": "begin"})):
+        options: dict[str, Any] = {"by": "key", "direction": direction, "tolerance": 20, **ends}
+        expected = uc.join_asof(left, right, **options)
+        assert rounded(uc.join_asof(*frames, **options).toArrow()) == rounded(expected)
+        assert expected.num_rows > 40
 
 
 def test_what_is_refused(spark: SparkSession) -> None:

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
+from tests.cases.lasting_trace import trace
 from tests.spark.streams import pieces_of, put, reading, run
 from tests.spark.traces import as_rows, assert_same, to_spark
 from uncertain_cep.spark import match
@@ -19,39 +20,6 @@ OVERLAPS = "PATTERN AND(A a, B b) WHERE a OVERLAPS b AND TIME(b.end) >= 10 WITHI
 NEGATED = "PATTERN SEQ(A a, !N n, B b) WHERE DURATION(a) <= 5 WITHIN 30"
 TOOK = f"{OVERLAPS} RETURN DURATION(a.begin, b.end) AS took"
 BY_KEY = "PATTERN AND(A a, B b) WHERE [key] AND a OVERLAPS b WITHIN 40 RETURN PROBABILITY BY key"
-
-
-def trace(count: int, *, clocks: bool = False, seed: int = 0) -> pa.Table:
-    """Return events by begin and length, a third of them moments; bounds of the whole are wide."""
-    draw = np.random.default_rng(seed)
-    begin, length = draw.integers(-20, 150, count), draw.integers(0, 6, count)
-    last, longest = begin + draw.integers(1, 4, count), length + draw.integers(0, 3, count)
-    source = draw.integers(0, 3, count) if clocks else np.zeros(count, np.int64)
-    # The offset of clock k is between -k and 0.
-    begin = begin - source
-    is_moment = draw.random(count) < 0.3
-
-    def bounds(values: np.ndarray) -> pa.Array:
-        return pa.array(values, mask=is_moment)
-
-    columns = {
-        "type": draw.choice(["A", "B", "N"], count).tolist(),
-        "id": draw.permutation(count),
-        "key": draw.integers(0, 3, count),
-        "lower": begin - draw.integers(0, 5, count),
-        "upper": last + longest + draw.integers(0, 4, count),
-        "begin_lower": bounds(begin),
-        "begin_upper": bounds(last),
-        "length_lower": bounds(length),
-        "length_upper": bounds(longest),
-    }
-    if clocks:
-        columns |= {
-            "source": [f"clock {number}" for number in source],
-            "offset_lower": -source,
-            "offset_upper": np.zeros(count, np.int64),
-        }
-    return pa.table(columns)
 
 
 @pytest.mark.parametrize("query", [TOOK, NEGATED])

@@ -17,7 +17,7 @@ mirror image.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -134,7 +134,11 @@ def join_asof(
     options = MatchOptions.among(locals())
     partner = PartnerOptions(direction, allow_exact_matches, tolerance, ties, left_at, right_at)
     if are_on_spark(left, right, options):
-        return _joined_on_spark(left, right, names_of(by), partner, options)
+        from uncertain_cep.joining.spark_joins import joined_frames
+
+        partner.refuse_order_of_rows(right.columns, options)
+        compute = partial(joined_asof, by=names_of(by), partner=partner)
+        return joined_frames(left, right, names_of(by), partner.reach, compute, options)
     return like(joined_asof(*two_tables(left, right, options), names_of(by), partner, options), left)
 
 
@@ -148,33 +152,24 @@ class PartnerOptions(NamedTuple):
     left_at: str = "begin"
     right_at: str = "end"
 
+    def refuse_order_of_rows(self, columns: Sequence[str], options: MatchOptions) -> None:
+        """Raise OptionError if rows of a Spark frame would be ordered by a sequence."""
+        names = options.names
+        if self.ties == "one" and options.sources and {names.source, names.sequence} <= {*columns}:
+            raise OptionError(
+                f"rows of a Spark frame have no order beside a column {names.sequence!r}: take all of those "
+                "that tie, ties='all', or drop the column"
+            )
 
-def _joined_on_spark(
-    left: Any, right: Any, by: Sequence[str], partner: PartnerOptions, options: MatchOptions
-) -> Any:
-    """Do what :func:`join_asof` does for frames of Spark."""
-    from uncertain_cep.joining.spark_joins import joined_frames
-    from uncertain_cep.spark import noted_schema
-
-    names = options.names
-    if partner.tolerance is None:
-        raise OptionError(
-            "join_asof of Spark frames needs a tolerance, such as tolerance='1h': without one every earlier "
-            "row could be the partner, and all rows would have to be in one place"
-        )
-    if partner.ties == "one" and options.sources and {names.source, names.sequence} <= {*right.columns}:
-        raise OptionError(
-            f"rows of a Spark frame have no order beside a column {names.sequence!r}: take all of those that "
-            "tie, ties='all', or drop the column"
-        )
-    domain = TimeDomain.of(noted_schema(left, names), names, options.tick)
-    tolerance = ticks_in(partner.tolerance, domain, "tolerance")
-    reach = (
-        0 if partner.direction == "forward" else tolerance,
-        0 if partner.direction == "backward" else tolerance,
-    )
-    compute = partial(joined_asof, by=by, partner=partner, options=replace(options, threads=1))
-    return joined_frames(left, right, by, reach, compute, options)
+    def reach(self, domain: TimeDomain) -> tuple[int, int]:
+        """Return how many ticks before a left event and behind it a partner may be; OptionError if any."""
+        if self.tolerance is None:
+            raise OptionError(
+                "join_asof of Spark frames needs a tolerance, such as tolerance='1h': without one every "
+                "earlier row could be the partner, and all rows would have to be in one place"
+            )
+        ticks = ticks_in(self.tolerance, domain, "tolerance")
+        return 0 if self.direction == "forward" else ticks, 0 if self.direction == "backward" else ticks
 
 
 def joined_asof(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -75,6 +74,12 @@ class Relation(NamedTuple):
             high, of_right = begin[1, left], end[:, right]
         reach = Intervals(sides.group[left], _moved(low, self.lowest), _moved(high, self.highest))
         return overlapping(reach, Intervals(sides.group[right], *of_right))
+
+    @property
+    def reach(self) -> tuple[int | None, int | None]:
+        """Ticks before a left event, and behind it, at which a right one may be; None: any."""
+        low, high = -self.lowest, self.highest
+        return None if low >= FAR else max(low, 0), None if high >= FAR else max(high, 0)
 
     @classmethod
     def of(cls, when: str, domain: TimeDomain) -> Relation:
@@ -170,23 +175,14 @@ def join(
     """
     options = MatchOptions.among(locals())
     if are_on_spark(left, right, options):
-        return _joined_on_spark(left, right, names_of(on), when, how, options)
+        from uncertain_cep.joining.spark_joins import joined_frames
+
+        def reach(domain: TimeDomain) -> tuple[int | None, int | None]:
+            return Relation.of(when, domain).reach
+
+        compute = partial(joined, on=names_of(on), when=when, how=how)
+        return joined_frames(left, right, names_of(on), reach, compute, options)
     return like(joined(*two_tables(left, right, options), names_of(on), when, how, options), left)
-
-
-def _joined_on_spark(
-    left: Any, right: Any, on: Sequence[str], when: str, how: str, options: MatchOptions
-) -> Any:
-    """Do what :func:`join` does for frames of Spark."""
-    from uncertain_cep.joining.spark_joins import joined_frames
-    from uncertain_cep.spark import noted_schema
-
-    domain = TimeDomain.of(noted_schema(left, options.names), options.names, options.tick)
-    relation = Relation.of(when, domain)
-    low, high = -relation.lowest, relation.highest
-    reach = None if low >= FAR else max(low, 0), None if high >= FAR else max(high, 0)
-    compute = partial(joined, on=on, when=when, how=how, options=replace(options, threads=1))
-    return joined_frames(left, right, on, reach, compute, options)
 
 
 def joined(

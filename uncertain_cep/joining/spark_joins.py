@@ -36,12 +36,17 @@ from uncertain_cep.spark.dataframes import (
     with_span_bounds,
 )
 from uncertain_cep.spark.jobs import errors_of_workers
+from uncertain_cep.timeline.domain import TimeDomain
 from uncertain_cep.traces.held_rows import naming_no_rows
 
 __all__ = ["Computation", "joined_frames"]
 
-Computation = Callable[[pa.Table, pa.Table], pa.Table]
-"""Joins a left and a right table."""
+Computation = Callable[..., pa.Table]
+"""Joins a left and a right table, with the named argument ``options``."""
+
+Reach = tuple[int | None, int | None]
+"""How many ticks before the begin of a left event, and behind its end, a right one can be its partner; None:
+any."""
 
 _REACHES: Final = 8
 """The length of a slice in reaches of a left event: a right one is in 1.1 slices on average."""
@@ -64,7 +69,7 @@ def joined_frames(
     left: DataFrame,
     right: DataFrame,
     on: Sequence[str],
-    reach: tuple[int | None, int | None],
+    reach: Callable[[TimeDomain], Reach],
     compute: Computation,
     options: MatchOptions,
 ) -> DataFrame:
@@ -74,9 +79,8 @@ def joined_frames(
     ----------
     on : sequence of str
         Columns of both in which the rows of a pair agree.
-    reach : (int or None, int or None)
-        How many ticks before the begin of a left event, and behind its end, a right one can be its partner;
-        None: any.
+    reach : callable
+        Returns the reach of a left event in ticks of a domain.
     compute : callable
         The join in this process.
 
@@ -88,6 +92,8 @@ def joined_frames(
     if left.isStreaming or right.isStreaming:
         raise OptionError("joins are of tables: a stream has no end")
     names = options.names
+    ticks = reach(TimeDomain.of(noted_schema(left, names), names, options.tick))
+    compute = partial(compute, options=replace(options, threads=1))
     left, right = (with_span_bounds(whole_numbers(side, names), names) for side in (left, right))
     schemas = [noted_schema(side, names) for side in (left, right)]
     nothing = compute(*(schema.empty_table() for schema in schemas))
@@ -97,7 +103,7 @@ def joined_frames(
     parts = int(left.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     keys = _keys(on, (left, right))
     hashed = f.xxhash64(*keys) if keys else f.lit(0).cast("long")
-    of_left, of_right = _slices(left, right, plans, reach, parts)
+    of_left, of_right = _slices(left, right, plans, ticks, parts)
     part = f.pmod(hashed + of_left, f.lit(parts)).cast("int")
     each = f.transform(of_right, lambda number: f.pmod(hashed + number, f.lit(parts)).cast("int"))
     none_of_left, none_of_right = (
@@ -156,7 +162,7 @@ def _slices(
     left: DataFrame,
     right: DataFrame,
     plans: Sequence[EvaluationPlan],
-    reach: tuple[int | None, int | None],
+    reach: Reach,
     parts: int,
 ) -> tuple[Column, Column]:
     """Return the slice of a left event, and the list of those in which a right one may be a partner."""

@@ -52,7 +52,7 @@ def as_moments(events: CheckedEvents, table: pa.Table, at_end: Mask) -> pa.Table
     lower, upper = (bound[row] for bound in bounds)
     laws = both.column("pmf").to_pylist() if "pmf" in both.column_names else [None] * len(both)
     pmfs = [laws[place] for place in row.tolist()]
-    has_law = np.array([law is not None for law in laws])
+    has_law = np.array([law is not None for law in laws], np.bool_)
     rows = np.flatnonzero(spans.lasts & ~are_uniform(spans, at_end, has_law))
     ends = spans.own_end.upper - spans.own_end.lower
     ticks = int((np.where(at_end, ends, spans.own_begin.upper - spans.own_begin.lower) + 1)[rows].sum())

@@ -86,32 +86,33 @@ class Opcode(enum.IntEnum):
     CONTAINS = 36
     STARTS_WITH = 37
     LIKE = 38
+    SHARES = 39
     # Of a sum in int64, which wraps around, and the same in float64.
-    SUM_N = 39
-    ADD_N = 40
-    SUBTRACT_N = 41
-    MULTIPLY_N = 42
-    REMAINDER_N = 43
-    EQUAL_N = 44
-    NOT_EQUAL_N = 45
-    LESS_N = 46
-    LESS_EQUAL_N = 47
+    SUM_N = 40
+    ADD_N = 41
+    SUBTRACT_N = 42
+    MULTIPLY_N = 43
+    REMAINDER_N = 44
+    EQUAL_N = 45
+    NOT_EQUAL_N = 46
+    LESS_N = 47
+    LESS_EQUAL_N = 48
     # Copies an operand below the last one, as far down as the argument says, on top.
-    PICK = 48
+    PICK = 49
     # The last ones leave one of their operands: the last, the last unless it is null, or the last but one if
     # the last is true and else the one below.
-    NIP = 49
-    OTHERWISE = 50
-    SELECT = 51
+    NIP = 50
+    OTHERWISE = 51
+    SELECT = 52
     # Whole predicates: how the values of two slots compare. The argument is both of their numbers.
-    ARE_EQUAL = 52
-    ARE_NOT_EQUAL = 53
-    IS_LESS = 54
-    IS_LESS_EQUAL = 55
-    ARE_EQUAL_F = 56
-    ARE_NOT_EQUAL_F = 57
-    IS_LESS_F = 58
-    IS_LESS_EQUAL_F = 59
+    ARE_EQUAL = 53
+    ARE_NOT_EQUAL = 54
+    IS_LESS = 55
+    IS_LESS_EQUAL = 56
+    ARE_EQUAL_F = 57
+    ARE_NOT_EQUAL_F = 58
+    IS_LESS_F = 59
+    IS_LESS_EQUAL_F = 60
 
 
 class Function(enum.IntEnum):
@@ -129,9 +130,10 @@ class Function(enum.IntEnum):
     LOAD, LOAD_F, CONSTANT, CONSTANT_F, NULL, TO_FLOAT, ADD, SUBTRACT, MULTIPLY, REMAINDER, NEGATE, ADD_F,
     SUBTRACT_F, MULTIPLY_F, DIVIDE_F, REMAINDER_F, NEGATE_F, EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, EQUAL_F,
     NOT_EQUAL_F, LESS_F, LESS_EQUAL_F, AND, OR, NOT, IS_NULL, TO_WHOLE, FUNCTION_F, POWER_F, TO_NUMBER,
-    TO_FLOAT_N, TO_WHOLE_N, NEGATE_N, CONTAINS, STARTS_WITH, LIKE, SUM_N, ADD_N, SUBTRACT_N, MULTIPLY_N,
-    REMAINDER_N, EQUAL_N, NOT_EQUAL_N, LESS_N, LESS_EQUAL_N, PICK, NIP, OTHERWISE, SELECT, ARE_EQUAL,
-    ARE_NOT_EQUAL, IS_LESS, IS_LESS_EQUAL, ARE_EQUAL_F, ARE_NOT_EQUAL_F, IS_LESS_F, IS_LESS_EQUAL_F,
+    TO_FLOAT_N, TO_WHOLE_N, NEGATE_N, CONTAINS, STARTS_WITH, LIKE, SHARES, SUM_N, ADD_N, SUBTRACT_N,
+    MULTIPLY_N, REMAINDER_N, EQUAL_N, NOT_EQUAL_N, LESS_N, LESS_EQUAL_N, PICK, NIP, OTHERWISE, SELECT,
+    ARE_EQUAL, ARE_NOT_EQUAL, IS_LESS, IS_LESS_EQUAL, ARE_EQUAL_F, ARE_NOT_EQUAL_F, IS_LESS_F,
+    IS_LESS_EQUAL_F,
 ) = map(int, Opcode)  # fmt: skip
 FLOOR, ROUND, SQRT, LN, EXP = map(int, Function)
 

@@ -15,7 +15,9 @@ from confidence.kernel import kernel
 __all__ = ["is_related", "text_words"]
 
 # The relations, as the opcodes count them.
-CONTAINS, STARTS_WITH, LIKE = range(3)
+CONTAINS, STARTS_WITH, LIKE, SHARES = range(4)
+SEPARATOR = 0x1F
+"""Stands before, between and behind the elements of a list in its text."""
 ANY_TEXT, ANY_CHARACTER = ord("%"), ord("_")
 
 
@@ -81,19 +83,44 @@ def _is_like(ints, words, at, stop, pattern, pattern_stop):
 
 
 @kernel
+def _contains(ints, words, at, stop, part, size):
+    """Return whether a text contains a part of some bytes. O(n m) at worst."""
+    while at <= stop - size:
+        if _begins(ints, words, at, part, size):
+            return True
+        at += 1
+    return False
+
+
+@kernel
+def _shares(ints, words, at, stop, part, part_stop):
+    """Return whether two lists, as texts, have an element in common. O(n m) at worst."""
+    begin = at
+    at += 1
+    while at < stop:
+        if _byte(ints, words, at) == SEPARATOR:
+            # With the separators on both sides.
+            if _contains(ints, words, part, part_stop, begin, at + 1 - begin):
+                return True
+            begin = at
+        at += 1
+    return False
+
+
+@kernel
 def is_related(relation, ints, place, x, y):
-    """Return 1 if the text of rank ``x`` contains, starts with or is like that of rank ``y``, else 0."""
+    """Return 1 if the text of rank ``x`` contains, starts with or is like that of rank ``y``, else 0.
+
+    Or, of texts of lists, if these have an element in common.
+    """
     words = place + 2 + ints[place]
     at, stop = ints[place + 1 + x], ints[place + 2 + x]
     part, part_stop = ints[place + 1 + y], ints[place + 2 + y]
     if relation == LIKE:
         return int(_is_like(ints, words, at, stop, part, part_stop))
+    if relation == SHARES:
+        return int(_shares(ints, words, at, stop, part, part_stop))
     size = part_stop - part
-    last = stop - size
     if relation == STARTS_WITH:
-        return int(at <= last and _begins(ints, words, at, part, size))
-    while at <= last:
-        if _begins(ints, words, at, part, size):
-            return 1
-        at += 1
-    return 0
+        return int(at <= stop - size and _begins(ints, words, at, part, size))
+    return int(_contains(ints, words, at, stop, part, size))

@@ -246,7 +246,9 @@ class BytecodeCompiler:
             self.texts = self._keep(self.ranks.words(), False)
         for operand in expression.operands:
             self.push(operand, "")
-        self._emit(Opcode[expression.operator.upper()], self.texts, pushes=-1)
+        # A list is a text that contains those of its elements.
+        relation = "contains" if expression.operator == "has_item" else expression.operator
+        self._emit(Opcode[relation.upper()], self.texts, pushes=-1)
         return True
 
     def _test(self, expression: Apply) -> bool:

@@ -65,6 +65,9 @@ def column_values(column: pa.ChunkedArray | pa.Array, name: str) -> Values:
         valid = mask_of(column.is_valid())
     if kind == "string":
         return Values(column.cast(pa.large_string()), valid)
+    if kind is None:
+        # A list, whose elements are asked for.
+        return Values(column, valid)
     if kind == "null":
         return Values(np.zeros(len(column), dtype=np.int64), np.zeros(len(column), dtype=np.bool_))
     if kind == "bool":

@@ -144,6 +144,9 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
     def membership_of_list(self, children: list[Any]) -> Expression:
         return self._predicate("in_list", children)
 
+    def membership_of_attribute(self, children: list[Any]) -> Expression:
+        return self._predicate("has_item", children)
+
     def between(self, children: list[Any]) -> Expression:
         return self._predicate("between", children)
 

@@ -169,6 +169,10 @@ def _function(expression: Apply) -> tuple[str, int]:
     if operator in _POSTFIX:
         text = " ".join([first, _POSTFIX[operator], *further[:1]])
         return f"{text} ESCAPE {further[1]}" if len(further) > 1 else text, comparison
+    if operator in ("items", "item"):
+        return _format(operands[0])
+    if operator == "has_item":
+        return f"{_within(operands[1], comparison + 1)} IN {first}", comparison
     if operator == "between":
         return f"{first} BETWEEN {further[0]} AND {further[1]}", comparison
     if operator == "in":

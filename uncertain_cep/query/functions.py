@@ -77,6 +77,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "concat": Function("CONCAT(x, y, ...)", ("any",), "string", repeats=True),
     "starts_with": Function("STARTS_WITH(text, start)", ("text", "text"), "bool", 2),
     "contains": Function("CONTAINS(text, part)", ("text", "text"), "bool", 2),
+    "shares": Function("SHARES(list, list)", ("any", "any"), "bool", 2),
     "replace": Function("REPLACE(text, old, new)", ("text", "text constant", "text constant"), "string", 3),
     "regexp_extract": Function(
         "REGEXP_EXTRACT(text, regex, group)", ("text", "text constant", "whole constant"), "string", 2
@@ -103,8 +104,8 @@ TYPES: Final[dict[str, Kind]] = {
 }  # fmt: skip
 """What CAST makes values into. All whole numbers have 64 bits, as have all others."""
 
-BETWEEN_EVENTS: Final = frozenset({"contains", "starts_with", "like"})
-"""Functions of text that two events of a match may be compared by."""
+BETWEEN_EVENTS: Final = frozenset({"contains", "starts_with", "like", "has_item", "shares"})
+"""Functions of texts and of lists that two events of a match may be compared by."""
 
 DATE_PARTS: Final = (
     "microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year",
@@ -120,7 +121,7 @@ _STRATEGIES: Final = get_args(SelectionStrategy)
 _FROM_A_ROW: Final = frozenset(
     {
         "like", "ilike", "regexp", "lower", "upper", "trim", "length", "substring", "concat", "starts_with",
-        "contains", "replace", "regexp_extract",
+        "contains", "replace", "regexp_extract", "items", "item", "has_item", "shares",
     }
 )  # fmt: skip
 _CHEAPER_FROM_A_ROW: Final = frozenset(

@@ -94,6 +94,17 @@ class Binding(Calls):
         self.refuse("this cannot be a part of an expression", expression.position)
         return None
 
+    def _items(self, expression: Expression) -> tuple[Column, Kind] | None:
+        """Return an attribute that is a list, and the kind of its elements; None, with a fault noted."""
+        if not isinstance(expression, syntax.Attribute):
+            self.refuse("a list is an attribute, such as b.items in a.x IN b.items", expression.position)
+            return None
+        column = self.list_column(expression.name, expression.position, expression.variable)
+        if column is None:
+            return None
+        name, elements = column
+        return Column(expression.variable, name, "list", self.element(expression)), elements
+
     def element(self, attribute: syntax.Attribute | syntax.Time) -> Element:
         """Return the event of its variable that a mention means."""
         index = "current" if attribute.index is None else attribute.index
@@ -246,9 +257,42 @@ class Binding(Calls):
             return None
         return Apply(_OPERATORS[sign], (left, right), "bool")
 
+    def _of_lists(self, call: syntax.Call) -> TypedExpression | None:
+        """Return whether a value is in a list, or two lists have one in common."""
+        is_item = call.function == "has_item"
+        one, other = call.arguments[::-1] if is_item else call.arguments
+        listed, value = self._items(one), self._valued(other) if is_item else self._items(other)
+        if listed is None or value is None:
+            return None
+        (items, elements), (operand, kind) = listed, value
+        first = Apply("items", (items,), "string")
+        if is_item and kind == "null":
+            return Apply("has_item", (first, operand), "null")
+        # Of lists that are all empty nobody knows the kind.
+        if kind != elements and "null" not in (kind, elements):
+            what = [KIND_NAMES[each] for each in (elements, kind)]
+            is_what = (
+                f"{shown(operand)} is {what[1]}" if is_item else f"those of {shown(operand)} are {what[1]}"
+            )
+            self.refuse(
+                f"the elements of {shown(items)} are {what[0]} each and {is_what}: "
+                f"{'IN' if is_item else 'SHARES'} needs one kind",
+                call.position,
+            )
+            return None
+        second = Apply("item" if is_item else "items", (operand,), "string")
+        return Apply("has_item" if is_item else "shares", (first, second), "bool")
+
+    def _valued(self, expression: Expression) -> tuple[TypedExpression, Kind] | None:
+        """Return a typed value and the kind of lists that it may be an element of; float for all numbers."""
+        typed = self.expression(expression)
+        return None if typed is None else (typed, "float" if typed.kind in NUMBERS else typed.kind)
+
     def _call(self, call: syntax.Call) -> TypedExpression | None:
         if call.function == "cast":
             return self._cast(call, self.expression(call.arguments[0]))
+        if call.function in ("has_item", "shares"):
+            return self._of_lists(call)
         operands = []
         for argument in call.arguments:
             typed = self.expression(argument)

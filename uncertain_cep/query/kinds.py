@@ -13,7 +13,7 @@ from uncertain_cep.errors import Fault, warn
 from uncertain_cep.plurals import first_few, shortened
 from uncertain_cep.query import syntax
 from uncertain_cep.query.checker import did_you_mean
-from uncertain_cep.query.expression_text import format_expression
+from uncertain_cep.query.expression_text import format_expression, quote_name
 from uncertain_cep.query.functions import Parameter
 from uncertain_cep.query.syntax import Expression, Position
 from uncertain_cep.query.typed import (
@@ -25,6 +25,7 @@ from uncertain_cep.query.typed import (
     TypedExpression,
     columns_in,
     format_time,
+    is_list,
     is_local,
     kind_of,
     parse_time,
@@ -104,6 +105,14 @@ class Kinds:
             return None
         type_ = self.schema.field(name).type
         kind = kind_of(type_)
+        if kind is None and is_list(type_):
+            mention = f"{variable or 'a'}.{quote_name(name)}"
+            self.refuse(
+                f"attribute {name} is a list ({type_text(type_)}): ask for its elements, x IN {mention} or "
+                f"SHARES({mention}, b.{quote_name(name)})",
+                position,
+            )
+            return None
         if kind is None:
             usable = "numbers, strings, true/false and times"
             self.refuse(
@@ -111,6 +120,31 @@ class Kinds:
             )
             return None
         return name, kind
+
+    def list_column(self, name: str, position: Position, variable: str) -> tuple[str, Kind] | None:
+        """Return the column of lists that an attribute stands for, and the kind of their elements.
+
+        It is float for all numbers. None, with a fault noted, if it is none.
+        """
+        columns = self.schema.names
+        if columns.count(name) == 1 and is_list(type_ := self.schema.field(name).type):
+            kind = kind_of(type_.value_type)
+            if kind in ("int", "float", "string", "bool", "null"):
+                return name, "float" if kind in NUMBERS else kind
+            self.refuse(
+                f"the elements of {name} are of type {type_text(type_.value_type)}: only lists of numbers, "
+                "strings and true/false are asked for elements",
+                position,
+            )
+            return None
+        column = self.column(name, position, variable)
+        if column is not None:
+            self.refuse(
+                f"{name} is {KIND_NAMES[column[1]]}, not a list: write values in parentheses, IN (1, 2), or "
+                "compare with =",
+                position,
+            )
+        return None
 
     def _boolean(self, typed: TypedExpression, position: Position) -> TypedExpression | None:
         if typed.kind in ("bool", "null"):

@@ -322,7 +322,8 @@ class _Reader:
             self._refuse_word(_OF_PATTERN[word.text])
         if word.upper == "PERMUTE":
             self._refuse_word(
-                "PERMUTE(A, B) is not answered: write AND(A a, B b) in a query of this language"
+                "PERMUTE(A, B) is not answered: write A B and B A as two queries, or AND(A a, B b), whose "
+                "events need not be neighbours, in a query of this language"
             )
         node: Node
         if self._accept("("):

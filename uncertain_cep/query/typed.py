@@ -24,15 +24,17 @@ __all__ = [
     "attribute_names",
     "columns_in",
     "format_time",
+    "is_list",
     "kind_of",
     "parse_time",
     "speaks_of_each_event",
     "variables_of",
 ]
 
-Kind = Literal["int", "float", "string", "bool", "time", "duration", "null"]
-"""``time`` is a timestamp or date column, compared as whole nanoseconds, and ``duration`` what lies between
-two of them; ``null`` is that of NULL, of columns of nothing else, and of arithmetic with either."""
+Kind = Literal["int", "float", "string", "bool", "time", "duration", "list", "null"]
+"""``list`` is that of columns whose elements are asked for; ``time`` is a timestamp or date column, compared
+as whole nanoseconds, and ``duration`` what lies between two of them; ``null`` is that of NULL, of columns of
+nothing else, and of arithmetic with either."""
 
 Operator = Literal[
     "add", "subtract", "multiply", "divide", "remainder", "negate",
@@ -42,6 +44,7 @@ Operator = Literal[
     "abs", "round", "floor", "ceil", "sqrt", "ln", "exp", "power", "sign", "least", "greatest",
     "lower", "upper", "trim", "length", "substring", "concat", "starts_with", "contains", "replace",
     "regexp_extract", "date_trunc", "hour", "dayofweek",
+    "items", "item", "has_item", "shares",
 ]  # fmt: skip
 
 Element = Literal["single", "first", "current", "previous", "last", "all", "before"] | int
@@ -176,6 +179,7 @@ KIND_NAMES: Final[dict[Kind, str]] = {
     "bool": "true or false",
     "time": "a time",
     "duration": "a length of time",
+    "list": "a list",
     "null": "NULL",
 }
 
@@ -212,6 +216,13 @@ def kind_of(type_: pa.DataType) -> Kind | None:
     if pa.types.is_duration(type_):
         return "duration"
     return "null" if pa.types.is_null(type_) else None
+
+
+def is_list(type_: pa.DataType) -> bool:
+    """Return whether the values of a column are lists."""
+    kinds = pa.types
+    tests = kinds.is_list, kinds.is_large_list, kinds.is_fixed_size_list, kinds.is_list_view
+    return any(test(type_) for test in (*tests, kinds.is_large_list_view))
 
 
 def parse_time(text: str) -> int | None:

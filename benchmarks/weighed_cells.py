@@ -133,6 +133,7 @@ KINDS: Final = {
     "negation, existence": Kind(_NEGATION, _existence),
     "negation, TIME": Kind(_sequence("!N n", where="TIME(n) - TIME(v0) <= $most")),
     "two negations": Kind(_sequence("!N n", "!N m", where="TIME(n) - TIME(v0) <= $most")),
+    "until": Kind(lambda length: f"{_sequence()(length)} UNTIL N n"),
     "skip till next": Kind(_strategy("skip_till_next_match")),
     "strict contiguity": Kind(_strategy("strict_contiguity")),
     "Kleene, next": Kind(_kleene),

@@ -25,7 +25,7 @@ from uncertain_cep.weighers.weigher import CANNOT, Declined, Weigher
 
 __all__ = ["measure"]
 
-_KINDS: Final = ("negation", "negation, TIME", "set", "set, TIME", "distances", "distances, pmfs")
+_KINDS: Final = ("negation", "negation, TIME", "until", "set", "set, TIME", "distances", "distances, pmfs")
 _SHAPES: Final = ((2, 10), (2, 100), (2, 1000), (3, 10), (3, 100))
 _EVENTS: Final = 400
 _SECONDS: Final = 5.0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,6 +17,7 @@ from tests.cases.budgets import budget
 from tests.cases.sampling import FEWER
 from tests.operators.test_until import UntilCase, until_cases
 from tests.weighers.forcing import forced
+from uncertain_cep.weighers import held_times
 from uncertain_cep.weighers.elimination import Elimination
 from uncertain_cep.weighers.held_times import HeldChains
 
@@ -83,3 +86,23 @@ def test_long_intervals_take_few_ticks() -> None:
     (row,) = uc.match(events, "PATTERN SEQ(A a, B b, C c, D d) UNTIL N n WITHIN 100000").to_pylist()
     assert row["confidence"] == pytest.approx(0.008303173291433099, rel=1e-9)
     assert (row["range_lower"], row["range_upper"]) == (0, 15_000)
+
+
+@pytest.mark.parametrize(("limit", "times"), [(2.0**60, 0), (0.0, 1)])
+def test_what_plain_python_takes_long_for_is_compiled_at_once(
+    limit: float, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered = []
+
+    @contextmanager
+    def compiled() -> Iterator[None]:
+        entered.append(1)
+        yield
+
+    monkeypatch.setattr(held_times, "runs_plain", lambda: True)
+    monkeypatch.setattr(held_times, "always_compiled", compiled)
+    monkeypatch.setattr(held_times, "_MOST_PLAIN", limit)
+    events = trace([(0, 5), (15, 5), (25, 5), (40, 5)], [(10, 20, 1.0)])
+    with forced(HeldChains.of):
+        assert uc.match(events, f"PATTERN {PATTERNS[0]}").num_rows == 1
+    assert len(entered) == times

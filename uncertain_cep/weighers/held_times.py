@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint, multiplications_per_call
 from confidence.chain.distribution import DOUBTFUL
 from confidence.gaps.describing import ALL, COSTLY
+from confidence.kernel import always_compiled, runs_plain
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.held_chains import describe_held, held_work
 from uncertain_cep.weighers.explicit import ExplicitMatches
@@ -25,6 +27,9 @@ Mask = NDArray[np.bool_]
 
 _MOST_CELLS: Final = 1 << 22
 """Ticks of all times of one match."""
+
+_MOST_PLAIN: Final = 1 << 24
+"""Multiplications of matches that plain Python takes some seconds for: to compile first takes no longer."""
 
 
 class HeldChains:
@@ -173,11 +178,13 @@ def _summed(part: ExplicitMatches, held: int, most_steps: float, out: Columns) -
     kernel: Any = describe_held
     margin = _margin(part)
     done, reason = 0, COSTLY
-    while reason != ALL:
-        checkpoint()
-        work.limits[1] = multiplications_per_call()
-        done, reason = kernel(part.times, forbidden, part.pmfs, done, margin, work, tuple(out[:3]))
-        if reason == COSTLY:
-            declined.append(int(done))
-            done += 1
+    is_long = runs_plain() and float(_multiplications(part, held).sum()) > _MOST_PLAIN
+    with always_compiled() if is_long else nullcontext():
+        while reason != ALL:
+            checkpoint()
+            work.limits[1] = multiplications_per_call()
+            done, reason = kernel(part.times, forbidden, part.pmfs, done, margin, work, tuple(out[:3]))
+            if reason == COSTLY:
+                declined.append(int(done))
+                done += 1
     return declined

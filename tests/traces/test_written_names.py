@@ -98,6 +98,9 @@ LOGS = {
     "May 31 10:00:00 2024 x": "2024-05-31 10:00:00",
     "api.log.1.2017-05-16_13:53:08 2024-05-31 10:00:00.008 25746 INFO x": "2024-05-31 10:00:00",
     "10:00:00 2024-05-31 11:00:00 x": "2024-05-31 11:00:00",
+    "2024-05-31 12:00:00+02 mac softwareupdated[77]: x": "2024-05-31 10:00:00",
+    "May 31 10:00:00 2019 77 4 10.1 x: hello": "2019-05-31 10:00:00",
+    "May 31 10:00:00 PA-200 1,2018/05/31 10:00:00,0018,TRAFFIC": "2018-05-31 10:00:00",
 }
 
 
@@ -120,6 +123,7 @@ def test_logs_with_names_get_right_times(line: str, tmp_path: Path, invoke: Invo
         "05-kesäkuu-2024 10:00:00 x",
         "2024-05-31 12:00:00.000 EST [12] LOG:  x",
         "10:00:00 UTC 2024-05-31 x",
+        "2024-05-31-10.00.00.123456+060 I1234E567 LEVEL: Event",
         "10:00:00 on Friday, 31 May 2024: x",
         "10:00:00 31 May x",
         "2024.05.31 dn22 May 31 10:00:00 dn22/dn22 x",
@@ -164,6 +168,18 @@ def test_seconds_in_no_order_are_times_if_they_are_of_many_days(tmp_path: Path) 
 def test_other_numbers_in_no_order_are_no_times(numbers: list[int], tmp_path: Path) -> None:
     with pytest.raises(uc.OptionError, match="no stamps that are known"):
         propose([numbered(numbers, tmp_path)])
+
+
+def test_the_year_of_days_in_lines_is_that_of_stamps(tmp_path: Path) -> None:
+    log, schema = tmp_path / "app.log", tmp_path / "schema.toml"
+    days = ["2018-12-31", "2018-12-31", "2019-01-01"]
+    stamps = ["Dec 31 23:59:58", "Dec 31 23:59:59", "Jan  1 00:00:02"]
+    log.write_text(
+        "\n".join(f"{stamp} web app: {day} opened" for stamp, day in zip(stamps, days, strict=True))
+    )
+    schema.write_text(propose([log]).text, "utf-8")
+    assert "Other days in their lines do." in schema.read_text("utf-8")
+    assert [str(time)[:10] for time in uc.read_traces(log, schema)["lower"].to_pylist()] == days
 
 
 def test_seconds_go_before_a_stamp_without_its_year(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from uncertain_cep.traces.file_kinds import delimiter_in, kind_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, delimiter_of, read_file
 from uncertain_cep.traces.item_lists import lists_to_explode, with_fields_of_items
 from uncertain_cep.traces.joined_stamps import joined_name, with_joined
-from uncertain_cep.traces.log_forms import TIME, LogForm, base_of, form_of, lines_of
+from uncertain_cep.traces.log_forms import NO_BASE, TIME, Base, LogForm, base_of, form_of, lines_of
 from uncertain_cep.traces.nested import leaf_names, with_fields
 from uncertain_cep.traces.stamp_columns import (
     StampColumn,
@@ -65,10 +65,8 @@ class Group:
     tables : tuple of pyarrow.Table
     form : LogForm or None
         The form of logs.
-    base : str or None
+    base : Base
         The year or the day of the first stamp of logs that tell none.
-    zone_ahead : bool
-        Whether the next year or day would put the last stamp less than a day behind the last change.
     joined : tuple
         Columns of stamps that are put together of several, see `with_joined`.
     other_times : tuple of str
@@ -80,8 +78,7 @@ class Group:
     files: tuple[TraceFile, ...]
     tables: tuple[pa.Table, ...]
     form: LogForm | None = None
-    base: str | None = None
-    zone_ahead: bool = False
+    base: Base = NO_BASE
     joined: tuple[tuple[str, tuple[str, ...]], ...] = ()
     other_times: tuple[str, ...] = ()
     explode: tuple[str, ...] = ()
@@ -210,21 +207,20 @@ def with_stamps(group: Group) -> list[tuple[Group, list[StampColumn]]]:
     if stamps is not None:
         return [(group, [stamps if place is None else replace(stamps, zone=place)])]
     forms = group.form.readings[0]
-    parts: dict[tuple[str | None, bool], list[int]] = {}
+    parts: dict[Base, list[int]] = {}
     for number, (file, table) in enumerate(zip(group.files, group.tables, strict=True)):
-        parts.setdefault(base_of(file.path, table.column(TIME), forms, place), []).append(number)
+        parts.setdefault(base_of(file.path, table, forms, place), []).append(number)
     groups = []
-    for (base, ahead), numbers in parts.items():
+    for base, numbers in parts.items():
         part = replace(
             group,
             files=tuple(group.files[number] for number in numbers),
             tables=tuple(group.tables[number] for number in numbers),
             base=base,
-            zone_ahead=ahead,
         )
-        format = TimeFormat(told_with(forms, base), base, place)
+        format = TimeFormat(told_with(forms, base.text), base.text, place)
         # Each file begins anew.
-        each = [stamp_column(TIME, table.column(TIME), format) for table in part.tables] if base else []
+        each = [stamp_column(TIME, table.column(TIME), format) for table in part.tables] if base.text else []
         nonempty = [stamp for stamp in each if stamp is not None]
         counts = np.concatenate([stamp.counts for stamp in nonempty]) if nonempty else np.zeros(0, np.int64)
         zone = place or (nonempty[0].zone if nonempty else None)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from uncertain_cep.timeline.domain import is_text
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 from uncertain_cep.traces.formats import naming_file
 from uncertain_cep.traces.line_layouts import layouts_of
@@ -26,7 +28,7 @@ from uncertain_cep.traces.text_lines import CONTINUATION, record_blocks
 from uncertain_cep.traces.time_formats import EPOCHS, TimeFormat, told_with
 from uncertain_cep.traces.unpacking import unpacked
 
-__all__ = ["TIME", "LogForm", "base_of", "form_of", "lines_of"]
+__all__ = ["NO_BASE", "TIME", "Base", "LogForm", "base_of", "form_of", "lines_of"]
 
 TIME: Final = "time"
 """The column of the stamps of all forms."""
@@ -39,6 +41,11 @@ _NEARLY_ALL: Final = 0.9
 _MANY: Final = 0.5
 """Of lines with a stamp those that a usual form fits, if it is to be the first."""
 _MOST_RECORDS: Final = 1_000
+_MONTHS: Final = 12
+_DAY_WITH_YEAR: Final = (
+    "(?:^|[^0-9])(?P<year>(?:19|20)[0-9]{2})[-/.]?"
+    "(?P<month>0[1-9]|1[0-2])[-/.]?(?P<day>0[1-9]|[12][0-9]|3[01])"
+)
 _MOST_BASES: Final = 40
 """Years, at most, that a log lies back."""
 
@@ -268,13 +275,34 @@ def _readings(shapes: Sequence[StampShape]) -> tuple[tuple[str, ...], ...]:
     return tuple(dict.fromkeys(readings))
 
 
-def base_of(
-    path: Path, column: pa.ChunkedArray, forms: Sequence[str], place: str | None = None
-) -> tuple[str | None, bool]:
-    """Return the latest year, or day, of the first stamp for which none lies after the file's last change.
+class Base(NamedTuple):
+    """The year, or the day, of the first stamp of a log that tells none.
 
-    Also whether the next one is ruled out by so little that a clock of another time zone would explain it.
+    Attributes
+    ----------
+    text : str or None
+    ahead : bool
+        Whether the next one is ruled out by so little that a clock of another time zone would explain it.
+    is_told : bool
+        Whether the lines tell the year beside their stamps.
     """
+
+    text: str | None
+    ahead: bool = False
+    is_told: bool = False
+
+
+NO_BASE: Final = Base(None)
+
+
+def base_of(path: Path, table: pa.Table, forms: Sequence[str], place: str | None = None) -> Base:
+    """Return the year that lines tell, or the latest year, or day, of the first stamp of a log.
+
+    The latest one is that for which no stamp lies after the file's last change.
+    """
+    column = table.column(TIME)
+    if (year := _year_of_lines(table, forms)) is not None:
+        return Base(year, is_told=True)
     # Logs have the time of the place where they are written, which may be this one.
     zone = None if place is None else ZoneInfo(place)
     local = datetime.fromtimestamp(path.stat().st_mtime, UTC).astimezone(zone).replace(tzinfo=None)
@@ -287,7 +315,42 @@ def base_of(
             stamps = stamp_column(TIME, column, TimeFormat(told_with(forms, str(begin)), str(begin)))
             late = _DAY if stamps is None else int(stamps.counts.max()) - int(changed.astype(np.int64))
             if late <= 0:
-                return str(begin), (late + _DAY if unit == "D" else next_late) <= _FARTHEST_ZONE
+                return Base(str(begin), (late + _DAY if unit == "D" else next_late) <= _FARTHEST_ZONE)
             # All stamps of days move together; a year may lack 29 February.
             begin, next_late = begin - (1 if unit == "Y" or stamps is None else -(-late // _DAY)), late
-    return None, False
+    return NO_BASE
+
+
+def _year_of_lines(table: pa.Table, forms: Sequence[str]) -> str | None:
+    """Return the year of the first stamp by days in other columns that are the days of the stamps.
+
+    None if fewer than half of the rows have such a day.
+    """
+    formats = TimeFormat(told_with(forms, "2024"), "2024")
+    if told_with(forms, None) or not formats.fits(table.column(TIME)).all():
+        return None
+    stamps = stamp_column(TIME, table.column(TIME), formats)
+    if stamps is None or len(stamps.counts) != table.num_rows:
+        return None
+    days = stamps.counts.astype("M8[ns]").astype("M8[D]")
+    months = days.astype("M8[M]").astype(np.int64) % _MONTHS
+    # Stamps are in order, so that the year changes where the month goes back by half a year.
+    passed = np.cumsum(np.diff(months, prepend=months[:1]) < -_MONTHS // 2)
+    years: Counter[int] = Counter()
+    hosts = table.column("host").unique().to_pylist() if "host" in table.column_names else []
+    if hosts and all(re.fullmatch("(?:19|20)[0-9]{2}", host or "") for host in hosts):
+        # In "Feb 28 10:14:22 2024 x" the year stands in the host's place.
+        return str(min(hosts))
+    for name in table.column_names:
+        if name == TIME or not is_text(table.column(name).type):
+            continue
+        parts = pc.extract_regex(table.column(name), _DAY_WITH_YEAR)
+        has_day = pc.is_valid(parts).to_numpy(zero_copy_only=False)
+        texts = [
+            pc.struct_field(parts.filter(has_day), part).to_pylist() for part in ("year", "month", "day")
+        ]
+        for row, year, month, day in zip(np.flatnonzero(has_day), *texts, strict=True):
+            if (int(month), int(day)) == (days[row].item().month, days[row].item().day):
+                years[int(year) - int(passed[row])] += 1
+    (year, count), *_ = years.most_common(1) or [(0, 0)]
+    return f"{year}" if count >= _MANY * table.num_rows and count else None

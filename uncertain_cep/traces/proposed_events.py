@@ -25,6 +25,7 @@ from uncertain_cep.traces.alike_files import (
     pair_of,
     series_of,
 )
+from uncertain_cep.traces.log_forms import Base
 from uncertain_cep.traces.message_templates import TEMPLATE
 from uncertain_cep.traces.stamp_columns import StampColumn, regular_spacing, words_of
 from uncertain_cep.traces.time_sums import named_column
@@ -314,8 +315,8 @@ def _time(group: Group, stamp: StampColumn, stamps: Sequence[StampColumn]) -> li
         text.append(f"time_format = {listed(stamp.formats or ('iso',))}")
     elif stamp.formats and group.form is None:
         text.append(f"time_format = {listed(stamp.formats)}")
-    if group.base is not None:
-        text += _base(group, group.base)
+    if group.base.text is not None:
+        text += _base(group.base, group.base.text)
     if stamp.zone is not None:
         text.append(
             f"# Some stamps tell a time zone, always {stamp.zone}, and others tell none: these are taken to "
@@ -354,13 +355,15 @@ def _order_of_days(stamp: StampColumn) -> list[str]:
     ]
 
 
-def _base(group: Group, base: str) -> list[str]:
-    what = "day" if "-" in base else "year"
+def _base(base: Base, begin: str) -> list[str]:
+    what = "day" if "-" in begin else "year"
+    if base.is_told:
+        return ["# The stamps tell no year. Other days in their lines do.", f"year = {begin}"]
     text = [
         f"# The log tells no {what}. This is the latest one of the first stamp with which no stamp lies "
         "after the last change of the file."
     ]
-    if group.zone_ahead:
+    if base.ahead:
         text.append(
             f"# With the {what} after it the last stamp would lie less than a day behind that change. If "
             "the clock is of another time zone, take that one."
@@ -369,7 +372,7 @@ def _base(group: Group, base: str) -> list[str]:
         text.append(
             "# It changes where the time of day goes back by more than 12 hours: fixed_date = true says no."
         )
-    return [*text, f"{'date' if what == 'day' else 'year'} = {base}"]
+    return [*text, f"{'date' if what == 'day' else 'year'} = {begin}"]
 
 
 def _attributes(

@@ -33,6 +33,8 @@ _WEEKDAY_NAMES: Final = "(?i:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
 """Names, as they are looked for; expressions that are written for others to read have any word there."""
 _OFFSET: Final = "[+-](?:0[0-9]|1[0-4]):?(?:00|15|30|45)"
 _ZONE: Final = rf"(?:Z|{'|'.join(sorted(ZONES, key=len, reverse=True))}|{_OFFSET})"
+_HOURS: Final = "[+-](?:0[0-9]|1[0-4])"
+"""An offset of whole hours, right behind a time."""
 _USUAL_ZONE: Final = f"(?:Z|UTC|GMT|{_OFFSET})"
 _NAMED_ZONE: Final = "[A-Z]{3,4}"
 _YEAR_BEHIND: Final = re.compile(r" [A-Za-z][A-Za-z0-9_/+-]* (?:19|20)[0-9]{2}(?![0-9./:-])")
@@ -80,7 +82,7 @@ class StampShape:
     @property
     def tells_zone(self) -> bool:
         """Whether its texts tell their time zone."""
-        return _USUAL_ZONE in self.pattern or _NAMED_ZONE in self.pattern
+        return self.pattern.endswith(_HOURS) or _USUAL_ZONE in self.pattern or _NAMED_ZONE in self.pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,7 @@ def _families() -> tuple[_Family, ...]:
         for number, (clock, _, signs) in enumerate(_CLOCKS)
     )
     clock = f"(?:{clocks})(?P<noon> ?[AaPp][Mm])?"
-    zone, year = f"(?P<zone> ?{_ZONE})?", "(?P<year> (?:19|20)[0-9]{2})?"
+    zone, year = f"(?P<zone> ?{_ZONE}|{_HOURS})?", "(?P<year> (?:19|20)[0-9]{2})?"
     # A number behind a stamp with its year is no year, but a process.
     ends = {_DATED: f"{zone}(?P<year>)"}
     weekday = f"(?P<weekday>{_WEEKDAY_NAMES} )?"
@@ -245,8 +247,9 @@ def _pattern(family: _Family, match: re.Match[str], number: int, sign: str) -> s
     if noon := match["noon"]:
         parts.append(" [AaPp][Mm]" if noon.startswith(" ") else "[AaPp][Mm]")
     if zone := match["zone"]:
-        usual = re.fullmatch(_USUAL_ZONE, zone.strip()) is not None
-        parts.append(" " * zone.startswith(" ") + (_USUAL_ZONE if usual else _NAMED_ZONE))
+        kinds = (_USUAL_ZONE, _HOURS, _NAMED_ZONE)
+        kind = next(kind for kind in kinds if re.fullmatch(kind, zone.strip()))
+        parts.append(" " * zone.startswith(" ") + kind)
     if match["year"]:
         parts.append(" [0-9]{4}")
     return "".join([*parts, gap, family.day] if family.day_behind else parts)

@@ -37,13 +37,14 @@ _ZONE: Final = (
 _KEY: Final = r"(?i:\"?(?:tz|zone|time_?zone)\"?\s?[=:]\s?\"?)"
 _BEHIND: Final = re.compile(
     rf"[\s,;|\"'()\[\]{{}}<>_-]{{0,6}}{_KEY}?(?P<zone>{_ZONE})(?![A-Za-z0-9_/]|[.:-][A-Za-z0-9])"
-    rf"|[\s]?(?P<signed>{_OFFSET})(?![A-Za-z0-9_/]|[.:-][A-Za-z0-9])"
+    rf"|[\s]?(?P<signed>{_OFFSET}|[+-][0-9]{{3}})(?![A-Za-z0-9_/]|[.:-][A-Za-z0-9])"
 )
 _GLUED: Final = re.compile(rf"(?<=[0-9][0-9])(?=(?i:{_NAMES})(?![A-Za-z0-9_]))")
 _SIGNED: Final = re.compile(rf" ?{_OFFSET}(?![A-Za-z0-9_/]|[.:-][A-Za-z0-9])")
 _AHEAD: Final = re.compile(rf"(?:^|[\s,;|\"'(\[{{<=:])(?P<zone>{_ZONE})[\s,;|\"')\]}}>:=]{{1,4}}$")
 _TOLD: Final = re.compile(
     rf"[0-9] ?(?:Z|z|{'|'.join(sorted(ZONES, key=len, reverse=True))}|[+-][0-9]{{2}}:?[0-9]{{2}})$"
+    r"|:[0-9]{2}(?:[.,][0-9]{1,9})?[+-](?:0[0-9]|1[0-4])$"
 )
 _ZONE_NAME: Final = re.compile(r"(?i)(?:.*[^a-z])?(?:tz|time_?zone|zone|(?:utc|tz|gmt)_?offset)")
 _WHOLE_ZONE: Final = re.compile(_ZONE)

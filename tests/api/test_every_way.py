@@ -24,6 +24,13 @@ EVENTS: Final = pa.table(
 )
 DOUBTFUL: Final = EVENTS.append_column("probability", pa.array([1.0, 0.5, 0.5, 1.0, 0.75, 1.0, 0.25]))
 
+_ENDS: Final = {
+    "begin_lower": [0, 2, 3, None, None, 8, 11], "begin_upper": [0, 4, 4, None, None, 9, 12],
+    "end_lower": [1, 3, 3, None, None, 9, 11], "end_upper": [2, 5, 5, None, None, 10, 13],
+}  # fmt: skip
+LASTING: Final = pa.table({**{name: EVENTS[name] for name in EVENTS.column_names}, **_ENDS})
+"""Spans, and points."""
+
 MANY: Final = ", ".join(f"D? d{number}" for number in range(9))
 CONSTRUCTS: Final[Mapping[str, str]] = {
     "neighbours": "SEQ(A a, B b, C c) WHERE TIME(b) - TIME(a) <= 4 AND TIME(c) - TIME(b) BETWEEN 2 AND 6",
@@ -55,6 +62,13 @@ CONSTRUCTS: Final[Mapping[str, str]] = {
     "until the next": """SEQ(A a, B b, C c) UNTIL N n
         WHERE skip_till_next_match(a, b, c) AND TIME(n) - TIME(a) <= 3""",
     "many options": f"SEQ(A a, {MANY}, B? b, C c)",
+    "spans in order": "SEQ(A a, B b, C c) WHERE DURATION(b) <= 2 AND TIME(c.begin) - TIME(a.end) <= 9",
+    "spans in relation": "AND(A a, B b, C c) WHERE a BEFORE b AND NOT (b OVERLAPS c) AND a.k = c.k",
+    "spans that are forbidden": "SEQ(A a, !N n, C c) WHERE DURATION(n) <= 1",
+    "spans forbidden beside a set": "AND(B b, C c, !N n) WHERE n OVERLAPS b AND b BEFORE c",
+    "spans in options": "SEQ(A a, B? b, C c) WHERE DURATION(b) >= 1",
+    "spans in alternatives": "SEQ(A a, OR(B b, N n), C c) WHERE TIME(n.end) - TIME(a.begin) <= 5",
+    "spans until": "SEQ(A a, B b, C c) UNTIL N n WHERE DURATION(n) <= 1",
     "gaps": "SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b) AND strict_contiguity(b, c)",
     "gaps with times": "SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b) AND TIME(c) - TIME(a) <= 8",
 }  # fmt: skip
@@ -110,7 +124,11 @@ def happened(table: pa.Table, query: str) -> Rows:
 
 def looked_at(table: pa.Table, query: str) -> Rows:
     matches = uc.match(table, query)
-    assert uc.posteriors(matches, table, query).num_rows == uc.events_of(matches, table, query).num_rows
+    laws = uc.posteriors(matches, table, query)
+    if "time" in laws.column_names:
+        # What lasts has one of its begin, and one of its end.
+        laws = laws.filter([time != "end" for time in laws["time"].to_pylist()])
+    assert laws.num_rows == uc.events_of(matches, table, query).num_rows
     return rows(matches)
 
 
@@ -162,32 +180,40 @@ SEVERAL: Final = (
     "existence in an optional group", "repetition", "many options", *GROUPS,
 )  # fmt: skip
 
+BESIDE: Final = ("spans forbidden beside a set",)
+SPANS: Final = tuple(name for name in CONSTRUCTS if name.startswith("spans"))
+
 Refusals = Mapping[str, tuple[str, ...]]
 
 RUNS: Final[Refusals] = {
     "support Kleene": LISTS, "support negation": (*FORBIDDEN, GROUPS[1]), "support event sets": SETS,
-    "support strategies of single gaps": GAPS,
+    "support strategies of single gaps": GAPS, "the events last": SPANS,
 }  # fmt: skip
 RUNS_OF_A_STREAM: Final[Refusals] = {
     **RUNS, "under skip_till_next_match over": NEXT, "alternative patterns": (SEVERAL[0], GROUPS[1]),
     "optional components": SEVERAL[1:7], "repeated groups": (GROUPS[0], GROUPS[2]),
+    "events that last over": SPANS,
 }  # fmt: skip
 REFUSED: Final[Mapping[str, Refusals]] = {
     "evaluation=any_state": RUNS,
     "evaluation=selectivity": RUNS,
-    "evaluation=point": {"support event sets": SETS},
+    "evaluation=point": {"support event sets": SETS, "the events last": SPANS},
     **{f"stream, {name}": RUNS_OF_A_STREAM for name in ("any_state", "selectivity", "query_order")},
-    "stream, point": {"support event sets": SETS},
+    "stream, point": {"support event sets": SETS, "the events last": SPANS},
+    **{f"stream, {name}": {"a negation beside a set": BESIDE} for name in ("auto", "sliced")},
+    "did it happen": {"a negation beside a set": BESIDE},
     "a tree": {
-        "no variable of a component that takes one event": (*LISTS[:2], *FORBIDDEN[:2]),
+        "no variable of a component that takes one event": (
+            *LISTS[:2], *FORBIDDEN[:2], "spans that are forbidden", *BESIDE,
+        ),
         "n is missing": SETS[:1],
-        "a tree is for one pattern": SEVERAL,
+        "a tree is for one pattern": (*SEVERAL, "spans in options", "spans in alternatives"),
     },
     "compressed": {
         "one Kleene component": (
             "neighbours", "ends", "existence", *FORBIDDEN[:2], *NEXT, *GAPS,
         ),
-        "alone: a set": LISTS[:1], "without AND": SETS, "without OR": SEVERAL,
+        "alone: a set": LISTS[:1], "without AND": SETS, "without OR": SEVERAL, "the events last": SPANS,
     },
 }  # fmt: skip
 """What each way does not take, and what its error says; where two say it, the later one does."""
@@ -198,7 +224,7 @@ REFUSED: Final[Mapping[str, Refusals]] = {
 def test_every_way_takes_every_construct_or_says_at_once_that_it_does_not(way: str) -> None:
     refused = {name: said for said, names in REFUSED.get(way, {}).items() for name in names}
     for construct, pattern in CONSTRUCTS.items():
-        table = DOUBTFUL if construct.startswith("existence") else EVENTS
+        table = table_of(construct)
         query = f"PATTERN {pattern} WITHIN 14"
         if construct not in refused:
             assert WAYS[way](table, query) == answer(construct), construct
@@ -208,9 +234,16 @@ def test_every_way_takes_every_construct_or_says_at_once_that_it_does_not(way: s
             WAYS[way](table.slice(0, 0), query)
 
 
+def table_of(construct: str) -> pa.Table:
+    """Return the events that a construct is asked of."""
+    if construct.startswith("spans"):
+        return LASTING
+    return DOUBTFUL if construct.startswith("existence") else EVENTS
+
+
 @cache
 def answer(construct: str) -> Rows:
-    table = DOUBTFUL if construct.startswith("existence") else EVENTS
+    table = table_of(construct)
     answer_rows = rows(uc.match(table, f"PATTERN {CONSTRUCTS[construct]} WITHIN 14"))
     assert len(answer_rows) > 1
     return answer_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ import uncertain_cep as uc
 from confidence.timed.drawn_times import DrawnPairs
 from confidence.timed.forbidden_spans import Span
 from tests.cases.sampling import FEWER
-from tests.cases.spans import RELATIONS, Lasting, Pair, events_table
+from tests.cases.spans import RELATIONS, Lasting, Pair, SpanCase, events_table, span_cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
 
@@ -179,3 +179,73 @@ def test_estimates_of_confidences_beside_negated_spans(monkeypatch: pytest.Monke
     (row,) = uc.match(events, query, approximate=0.01).to_pylist()
     assert not row["exact"]
     assert abs(row["confidence"] - exact) <= 6 * max(row["std_error"], 0.001)
+
+
+def _last_tick(case: SpanCase, ticks: dict[str, Pair]) -> int:
+    """Return the last tick at which an event can end that no one knows of, and that forbids a match."""
+    assert case.negated is not None
+    name, _, after = case.negated
+    in_order = [ticks[variable] for variable, _ in case.variables]
+    last = _ENDLESS
+    if case.kind == "SEQ":
+        first = min(begin for begin, _ in in_order)
+        last = in_order[after][0] - 1 if after < len(in_order) else first + case.window - 1
+    for condition in case.conditions:
+        if name in condition.variables:
+            ends = [
+                end
+                for end in range(_ENDLESS + 1)
+                if any(condition.of({**ticks, name: (begin, end)}) for begin in range(-5, end + 1))
+            ]
+            last = min(last, max(ends, default=_ENDLESS))
+    return last
+
+
+_ENDLESS: Final = 40
+
+
+@FEWER
+@given(
+    case=span_cases(negating=True, negated_lasts=True, kinds=("SEQ",)).filter(
+        lambda case: case.negated is not None and case.negated[2] == 1 and len(case.variables) == 2
+    )
+)
+def test_until_forbids_what_is_between_two_events(case: SpanCase) -> None:
+    note(f"{case.text()}\n{case.events}")
+    assert case.negated is not None
+    text = case.text().replace(" !N n,", "").replace(")", ") UNTIL N n", 1)
+    for query in (case.text(), text):
+        rows = uc.match(case.table(), query).to_pylist()
+        answers = {tuple(row[name] for name, _ in case.variables): row["confidence"] for row in rows}
+        expected = {ids: float(confidence) for ids, (*_, confidence) in case.answer().items()}
+        assert answers == pytest.approx(expected, rel=1e-9)
+
+
+@FEWER
+@given(case=span_cases(negating=True, negated_lasts=True), until=st.integers(0, 9))
+def test_known_end(case: SpanCase, until: int) -> None:
+    """A match is left out if an event that ends behind the known end can forbid it."""
+    note(f"{case.text()}\n{case.events}")
+    answer = case.answer()
+    undecided = set()
+    for _, world in case.worlds():
+        pairs = {event.id: pair for event, pair in world.items()}
+        for ids, _ in case.matches(world):
+            ticks = {name: pairs[number] for (name, _), number in zip(case.variables, ids, strict=True)}
+            if _last_tick(case, ticks) > until:
+                undecided.add(ids)
+    rows = uc.match(case.table(), case.text(), known_until=until).to_pylist()
+    answers = {tuple(row[name] for name, _ in case.variables): row["confidence"] for row in rows}
+    assert answers.keys() == answer.keys() - undecided
+    for ids, confidence in answers.items():
+        assert confidence == pytest.approx(float(answer[ids][2]), rel=1e-9)
+
+
+def test_a_bound_of_the_length_lets_an_overlap_be_decided() -> None:
+    """A pause that begins before the request ends, at 50, may last: it is known at 60 if 10 is the most."""
+    request = events_table((Lasting("A", 1, (20, 22), (45, 50)),), {})
+    query = "PATTERN AND(A a, !N n) WHERE n OVERLAPS a {} WITHIN 100"
+    assert not uc.match(request, query.format(""), known_until=90).num_rows
+    for until, rows in ((60, 1), (59, 0)):
+        bound = query.format("AND DURATION(n) <= 10")
+        assert uc.match(request, bound, known_until=until).num_rows == rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from typing import Any, Final
 
 import pyarrow as pa
@@ -78,6 +79,43 @@ def test_counts_by_bucket_are_those_of_the_worlds(kind: str, data: st.DataObject
     assert {row["bucket"] for row in rows} == expected.keys()
     for row in rows:
         assert row["expected_count"] == pytest.approx(float(expected[row["bucket"]]), rel=1e-9)
+
+
+def _alone(event: Lasting, case: SpanCase) -> Lasting:
+    """Return an event as if its begin and its end did not move together: each by its bounds, or its law."""
+    if event.clock is None:
+        return event
+    low, high = case.clocks[event.clock]
+    width = high - low + 1
+    offset = case.offset_laws.get(event.clock, (Fraction(1, width),) * width)
+    laws = []
+    for name, law in event.laws:
+        total = [Fraction(0)] * (len(law) + width - 1)
+        for (i, one), (k, other) in product(enumerate(law), enumerate(offset)):
+            total[i + k] += one * other
+        laws.append((name, law if name == "length" else tuple(total)))
+
+    def moved(bounds: Pair | None) -> Pair | None:
+        return None if bounds is None else (bounds[0] + low, bounds[1] + high)
+
+    return replace(
+        event, begin=moved(event.begin), end=moved(event.end), point=moved(event.point), clock=None,
+        laws=tuple(laws),
+    )  # fmt: skip
+
+
+@FEWER
+@given(case=span_cases(with_clocks=True, with_laws=True))
+def test_times_that_count_as_independent_have_the_laws_of_their_own(case: SpanCase) -> None:
+    note(f"{case.text()}\n{case.events}\n{case.clocks}\n{case.offset_laws}")
+    alone = replace(case, events=tuple(_alone(event, case) for event in case.events), clocks={})
+    expected = replace(alone, offset_laws={}).answer()
+    rows = uc.match(case.table(), case.text(), sources=False).to_pylist()
+    answers = {tuple(row[name] for name, _ in case.variables): row for row in rows}
+    assert answers.keys() == expected.keys()
+    for key, (low, high, probability) in expected.items():
+        assert (answers[key]["range_lower"], answers[key]["range_upper"]) == (low, high)
+        assert answers[key]["confidence"] == pytest.approx(float(probability), rel=1e-9)
 
 
 def test_explain_knows_what_lasts() -> None:

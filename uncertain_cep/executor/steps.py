@@ -60,7 +60,9 @@ def known_end(problem: Problem) -> Problem:
         def find(plan_of_undecided: EvaluationPlan) -> Iterator[pa.RecordBatch]:
             return evaluated(plan_of_undecided, again, None)()
 
-    undecided = UndecidedMatches(plan, problem.table, (times.lower, times.upper), end, find, diagnostics)
+    events = 0 if scan.spans is None else scan.spans.events
+    bounds = times.lower, times.upper
+    undecided = UndecidedMatches(plan, problem.table, bounds, end, find, diagnostics, events)
     if not undecided:
         return problem
     kept = partial(_decided, undecided, partial(_number_wanted, plan, problem.table))

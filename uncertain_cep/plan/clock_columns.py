@@ -11,8 +11,9 @@ from uncertain_cep.errors import warn
 from uncertain_cep.plan.options import MatchOptions
 from uncertain_cep.plurals import listed
 from uncertain_cep.timeline.domain import Names
+from uncertain_cep.timeline.lasting_columns import SPAN_LAWS, has_spans
 
-__all__ = ["ClockNames", "has_marginals", "idle_columns", "names_clocks", "warn_of_idle_columns"]
+__all__ = ["ClockNames", "has_marginals", "idle_columns", "is_listed", "names_clocks", "warn_of_idle_columns"]
 
 
 class ClockNames(NamedTuple):
@@ -40,14 +41,20 @@ def names_clocks(schema: pa.Schema, options: MatchOptions) -> bool:
 def has_marginals(schema: pa.Schema, options: MatchOptions) -> bool:
     """Return whether pmfs are by clocks that are not to move events together."""
     names = options.names
-    if options.sources or not {names.pmf, *names.clocks} <= {*schema.names}:
+    if options.sources or not {*names.clocks} <= {*schema.names}:
         return False
-    pmf = schema.field(names.pmf).type
-    is_listed = pa.types.is_list(pmf) or pa.types.is_large_list(pmf) or pa.types.is_fixed_size_list(pmf)
+    pmfs = names.pmf, *(SPAN_LAWS[:2] if has_spans(schema.names) else ())
     bounds = (schema.field(name).type for name in names.clocks[1:])
     # Otherwise they are attributes, which only happen to be called so.
-    return is_listed and all(
+    return any(name in schema.names and is_listed(schema.field(name).type) for name in pmfs) and all(
         pa.types.is_integer(bound_type) or pa.types.is_duration(bound_type) for bound_type in bounds
+    )
+
+
+def is_listed(dtype: pa.DataType) -> bool:
+    """Return whether values of a type are lists, as probabilities of ticks are."""
+    return bool(
+        pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype)
     )
 
 

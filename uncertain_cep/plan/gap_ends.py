@@ -16,7 +16,7 @@ from uncertain_cep.plan.derived import once_a_plan
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.plan.once_a_row import once_a_row
 from uncertain_cep.plan.time_bounds import bound_predicates, whole_sum
-from uncertain_cep.query.time_conditions import TimeCondition, TimeReference, bounds_in_ticks
+from uncertain_cep.query.time_conditions import FAR, TimeCondition, TimeReference, bounds_in_ticks
 from uncertain_cep.query.typed import (
     Apply,
     Column,
@@ -48,7 +48,8 @@ def ends_behind(plan: EvaluationPlan, end: int) -> tuple[GapEnd, ...]:
     """Return when each gap of the negations of an OR-free plan can end behind a tick.
 
     A gap ends with its last tick: the one before the event behind it, or that of the window, and no later
-    than the conditions on the negated event's time allow, which alone end one beside a set. Those of
+    than the conditions on the negated event's time allow, which alone end one beside a set. An event that
+    lasts is known once it has ended: conditions on its begin end no gap, unless its length is bound. Those of
     selection strategies end with events, the last of them with the last event.
     """
     readings: list[frozenset[str] | None] = [None]
@@ -76,24 +77,44 @@ def _end_of(plan: EvaluationPlan, number: int, end: int, reading: frozenset[str]
     first_tick = end + 2 - (plan.window if is_trailing else 0)
     times = [_at_least(event, first_tick) for event in events]
     conditions: list[TypedExpression] = []
+    longest = _longest(plan, negated)
     for condition in plan.bound.times:
-        cuts = any(reference.variable == negated for reference in condition.references)
+        times_of_it = [reference for reference in condition.references if reference.variable == negated]
         # Of an event that nobody knows the attributes may be anything.
-        if not cuts or any(column.variable == negated for column in condition.columns):
+        if len(times_of_it) != 1 or any(column.variable == negated for column in condition.columns):
             continue
         is_upper = condition.later.variable == negated
         if condition.comparison not in (("<", "<=", "=") if is_upper else (">", ">=", "=")):
             continue
+        # What lasts is known once it has ended.
+        last = end - longest if times_of_it[0].part == "begin" else end
+        if last <= -FAR:
+            continue
         strictly = condition.comparison in ("<", ">")
         other = condition.earlier if is_upper else condition.later
         if other is not None:
-            times.append(_cut(condition, other, end, is_upper=is_upper, strictly=strictly))
+            times.append(_cut(condition, other, last, is_upper=is_upper, strictly=strictly))
         elif condition.is_literal:
-            if bounds_in_ticks(condition, None, (), plan.domain.tick_nanoseconds)[1] <= end:
+            if bounds_in_ticks(condition, None, (), plan.domain.tick_nanoseconds)[1] <= last:
                 return None
         else:
-            conditions.append(_reaches(condition, end, plan.domain, strictly=strictly))
+            conditions.append(_reaches(condition, last, plan.domain, strictly=strictly))
     return GapEnd(tuple(dict.fromkeys(times)), tuple(conditions), is_trailing, reading)
+
+
+def _longest(plan: EvaluationPlan, negated: str) -> int:
+    """Return how long a negated event can last by conditions on its length alone; 2 FAR: any time."""
+    longest = 2 * FAR
+    for condition in plan.bound.times:
+        earlier, later = condition.earlier, condition.later
+        if earlier is None or not earlier.variable == later.variable == negated or not condition.is_literal:
+            continue
+        low, high = map(int, bounds_in_ticks(condition, None, (), plan.domain.tick_nanoseconds))
+        if (earlier.part, later.part) == ("begin", "end"):
+            longest = min(longest, high if high < FAR else longest)
+        elif (earlier.part, later.part) == ("end", "begin"):
+            longest = min(longest, -low if low > -FAR else longest)
+    return longest
 
 
 def _ended_by(plan: EvaluationPlan, number: int) -> tuple[list[TimeReference], bool]:

@@ -7,7 +7,6 @@ import pyarrow as pa
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan.options import MatchOptions
 from uncertain_cep.query.syntax import Query
-from uncertain_cep.query.walks import components_of
 from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, has_spans
 
 __all__ = ["refuse_lasting_events", "schema_with_all_bounds", "with_all_bounds"]
@@ -42,14 +41,10 @@ def refuse_lasting_events(schema: pa.Schema, query: Query, options: MatchOptions
         what = "strategies of single gaps"
     elif options.compressed:
         what = 'kleene="compressed"'
-    elif options.known_until is not None and any(part.negated for part in components_of(query.pattern)):
-        what = "known_until= beside negation"
     elif options.method != "query_order":
         what = f"evaluation={options.evaluation!r}"
     elif options.sources and names.source in schema.names and names.sequence in schema.names:
         what = f"a column {names.sequence!r}"
-    elif not options.sources and names.offset_pmf in schema.names:
-        what = "sources=False beside laws of offsets"
     if what is not None:
         columns = ", ".join(name for name in SPAN_COLUMNS if name in schema.names)
         raise OptionError(

@@ -103,10 +103,11 @@ def _spoilers(item: Pattern, until: Until, refuse: Refuse) -> Iterator[Spoiler]:
     for number, (first, last) in enumerate(pairs, 1):
         name = variable if number == 1 else f"{variable} ({number})"
         negated = replace(until.spoiler, variable=name, needs=frozenset((first.variable, last.variable)))
-        time = Time(name, None, position)
-        begin = Time(first.variable, "first" if first.kleene else None, position)
-        end = Time(last.variable, "last" if last.kleene else None, position)
-        bounds = Binary(">", time, begin, position), Binary("<", time, end, position)
+        # What lasts is between them if all of it is.
+        begins, ends = (Time(name, None, position, part) for part in ("begin", "end"))
+        behind = Time(first.variable, "first" if first.kleene else None, position, "end")
+        ahead = Time(last.variable, "last" if last.kleene else None, position, "begin")
+        bounds = Binary(">", begins, behind, position), Binary("<", ends, ahead, position)
         yield Spoiler(negated, variable, bounds)
 
 

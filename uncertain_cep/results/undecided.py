@@ -54,6 +54,8 @@ class UndecidedMatches:
         the end of a match count.
     diagnostics : Diagnostics or None
         Counts the matches; they are left out if there is ``find``.
+    events : int
+        If they last, how many there are: behind their rows are those of their ends. 0: they are points.
     """
 
     def __init__(
@@ -64,8 +66,10 @@ class UndecidedMatches:
         end: int,
         find: Find | None,
         diagnostics: Diagnostics | None,
+        events: int = 0,
     ) -> None:
         self._plan, self._times, self._end, self._find = plan, times, end, find
+        self._events = events
         self._diagnostics = diagnostics
         self._gaps = [gap for gap in ends_behind(plan, end) if find is not None or gap.is_trailing]
         self._templates = [_templates(plan, table, gap) for gap in self._gaps]
@@ -126,6 +130,10 @@ class UndecidedMatches:
     ) -> tuple[Mask, Mask]:
         """Return of matches, (k, l) rows, in which a gap can end too late, and in which it always does."""
         lower, upper = self._times
+        if self._events:
+            # As their templates number them, behind all events the ends of the first one of each component.
+            starts = np.cumsum([0, *counts[:-1]])
+            rows = np.concatenate((rows, rows[:, starts] + self._events), axis=1)
         can, must = np.ones((2, len(rows)), dtype=np.bool_)
         must &= not gap.conditions
         for instance in templates.own(counts):
@@ -156,11 +164,13 @@ class UndecidedMatches:
         if len(gap.times) != 1 or gap.conditions:
             return None
         (condition,) = gap.times
-        return condition.ticks if condition.later.element == "single" and condition.is_literal else None
+        is_plain = condition.later.element == "single" and condition.later.part != "end"
+        return condition.ticks if is_plain and condition.is_literal else None
 
 
 def _templates(plan: EvaluationPlan, table: pa.Table, gap: GapEnd) -> TimeTemplates:
-    return TimeTemplates(replace(plan, bound=replace(plan.bound, times=gap.times)), table)
+    lasting = tuple(range(len(plan.components))) if plan.lasting else ()
+    return TimeTemplates(replace(plan, bound=replace(plan.bound, times=gap.times)), table, lasting)
 
 
 def _alike(counts: Int64, rows: Int64) -> Iterator[tuple[Int64, tuple[int, ...], Int64]]:

@@ -384,7 +384,7 @@ def test_a_cell_of_key_and_time_shows_its_matches(shown: Shown, tmp_path: Path) 
     facts = data_of(uc.report(table, "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 9", path))
     (group,) = facts["groups"]
     page = shown.open(path)
-    panel = page.locator("#charts .panel", has_text="By host and time")
+    panel = page.locator("#maps .panel", has_text="By host and time")
     fullest = max(value for row in group["cells"] for value in row)
     note = re.search(r"up to ([0-9.]+)\.", panel.inner_text())
     assert note is not None

@@ -123,6 +123,10 @@ def test_a_page_is_that_of_this_process(spark: SparkSession, query: str, table: 
     assert facts_here["raw"]["invented"]
     assert any(spoiling for _, spoiling in facts_here["found_drawn"]) == (query == FORBIDS)
     assert counts_by_key(its) == counts_by_key(facts_here)
+    for group, its_group in zip(facts_here["groups"], its["groups"], strict=True):
+        assert group["cells"] is not None
+        for cells, its_cells in zip(group["cells"], its_group["cells"], strict=True):
+            assert its_cells == pytest.approx(cells, rel=1e-3)
     for name in ("histogram", "moments", "raw", "limit", "clock", "variables", "nothing"):
         assert its[name] == facts_here[name], name
     assert its["totals"] == pytest.approx(facts_here["totals"])

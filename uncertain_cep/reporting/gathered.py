@@ -107,7 +107,7 @@ class Group(NamedTuple):
     happened: Bounds | None = None
     """How likely there is a match with this value; None where that was not weighed."""
     by_time: Sequence[float] = ()
-    """The expected matches in each bar of time; empty where there is one bar alone."""
+    """The expected matches in each bar of time; empty where there is one bar alone, or are many values."""
 
 
 class Kind(NamedTuple):
@@ -364,7 +364,7 @@ def groups_by_key(
             values = best.column("value").combine_chunks()
             happened = bounds_by(name, counted.distinct, values) or bounds_of_matches(plan, rows)
         by_time: Sequence[Sequence[float]] = [()] * len(rows)
-        if moments is not None and len(moments.matches) > 1:
+        if moments is not None and len(moments.matches) > 1 and counted.distinct <= WEIGHED_GROUPS:
             by_time = _cells(best.column("value"), counted.by_time(moments), len(moments.matches))
         groups.append(
             (

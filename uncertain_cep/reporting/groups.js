@@ -3,21 +3,21 @@
 // RETURN PROBABILITY, or the matches of another query that share all events but one.
 function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
   const { make, fill, whole, count, percent, percentOf, when, length, shown, timeline, keyOf, factors, tableOf, graphOf, typeOf } = tools;
-  const PAGE = 25, BEST = 3, ROWS = 30, COLUMNS = 60, LIKELY = 0.5;
+  const PAGE = 25, BEST = 3, ID = 24, ROWS = 30, COLUMNS = 60, LIKELY = 0.5;
   const rows = groups.lower.length, events = facts.events;
   const timed = groups.bucket !== null;
   const confidence = (found.columns.find((one) => one.name === "confidence") || { values: [] }).values;
   const ends = ["range_lower", "range_upper"].map((name) => (found.columns.find((one) => one.name === name) || { values: [] }).values);
   const what = groups.at_least === 1 ? "a match" : `at least ${groups.at_least} matches`;
-  const membersOf = (r) => {
+  const membersOf = (r, letters) => {
     const [members] = found.drawn[ofKey.get(groups.key[r])[0]], place = members[0][1];
     const lane = facts.events.attributes.find((one) => one.name === facts.lane);
-    const names = members.filter(([variable]) => variable !== groups.over).map(([variable, at]) => `${variable} ${typeOf(at)} ${events.id[at]}`);
+    const names = members.filter(([variable]) => variable !== groups.over).map(([variable, at]) => `${variable} ${typeOf(at)} ${tools.cut(String(events.id[at]), letters)}`);
     return [...(lane && groups.keys.some((key) => key.name === facts.lane) ? [String(lane.values[place])] : []), ...names].join(", ");
   };
-  const nameOf = (r) => (groups.over ? membersOf(r) : groups.keys.map((key) => shown({}, key.values[r]) || (key.values[r] === null ? "null" : "")).join(", "));
+  const nameOf = (r, letters) => (groups.over ? membersOf(r, letters) : groups.keys.map((key) => shown({}, key.values[r]) || (key.values[r] === null ? "null" : "")).join(", "));
   const bucketOf = (r) => when(groups.bucket[r]);
-  const called = (r) => [groups.keys.length ? nameOf(r) : "", timed ? `from ${bucketOf(r)}` : ""].filter((part) => part).join(", ") || "all matches";
+  const called = (r, letters = Infinity) => [groups.keys.length ? nameOf(r, letters) : "", timed ? `from ${bucketOf(r)}` : ""].filter((part) => part).join(", ") || "all matches";
   const low = (r) => groups.lower[r], high = (r) => groups.upper[r];
   const exact = (r) => high(r) - low(r) <= 1e-9;
   const sure = (r) => percentOf(low(r), high(r));
@@ -50,7 +50,7 @@ function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
       make("div", { class: "big" }, whole(rows), " ", make("small", {}, things.join(" "))),
       make("div", { class: "split", role: "img", "aria-label": parts.map(([, n, label]) => `${n} ${label}`).join(", ") },
         parts.filter(([, n]) => n).map(([kind, n]) => make("i", { class: kind, style: `flex:${n}` }))),
-      make("ul", { class: "legend" }, parts.filter(([kind, n]) => n || kind !== "undecided").map(([kind, n, label]) => make("li", {}, make("i", { class: kind }), `${whole(n)} ${label}`))),
+      make("ul", { class: "legend" }, parts.filter(([, n]) => n).map(([kind, n, label]) => make("li", {}, make("i", { class: kind }), `${whole(n)} ${label}`))),
       make("p", {}, "On average ", make("b", {}, sum), ` of them ${sum === "1" ? "has" : "have"} ${what}, out of ${count(facts.totals.matches, "possible match", "possible matches")}.`),
     ]);
   }
@@ -73,7 +73,7 @@ function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
     const detail = make("div", { class: "group-matches", hidden: true });
     const small = timed ? `${count(own, "match", "matches")} shown below may be then` : `${count(own, "possible match", "possible matches")}, the best ${percent(groups.best[key])}, ${groups.expected[key].toFixed(1)} expected`;
     const head = make("button", { type: "button", class: "group", "aria-expanded": "false", "aria-label": `${called(r)}: ${sure(r)}; ${small}` },
-      make("span", { class: "name" }, called(r)),
+      make("span", { class: "name", title: called(r) }, called(r, ID)),
       make("span", { class: "meter" }, make("i", { class: "certain", style: `width:${100 * low(r)}%` }), exact(r) ? null : make("i", { class: "between", style: `width:${100 * (high(r) - low(r))}%` })),
       make("b", {}, sure(r)),
       make("span", { class: "note" }, small),

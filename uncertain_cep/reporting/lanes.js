@@ -58,7 +58,7 @@ function makeLanes(tools, facts, sets) {
     return series;
   }
   const laneOf = (place) => (lanes ? lanes.values[place] : null);
-  const short = (value) => (Math.abs(value) >= 1e5 ? value.toExponential(2).replace("e+", "e") : String(+value.toPrecision(4)));
+  const short = (value) => (Math.abs(value) >= 1e9 ? value.toExponential(2).replace("e+", "e") : (+value.toPrecision(4)).toLocaleString("en-US"));
   function laidOut(rows, beside, metrics, low, high) {
     const groups = new Map();
     const into = (place, kind, row) => {

@@ -5,7 +5,7 @@
   const PAGE = 50;
 
   const tools = makeTools(facts);
-  const { make, draw, fill, byId, whole, count, clock, time, length, percent, percentOf, chance, stamped, axis, pressed, heatMap } = tools;
+  const { make, draw, fill, byId, whole, count, cut, clock, time, length, percent, percentOf, chance, stamped, axis, pressed, heatMap } = tools;
 
   // --- the sets of matches --------------------------------------------------------------------------
   const events = facts.events;
@@ -73,7 +73,7 @@
     fill(box, {}, [
       make("div", { class: "split", role: "img", "aria-label": parts.map(([, n, label]) => `${n} ${label}`).join(", ") },
         parts.filter(([, n]) => n).map(([kind, n]) => make("i", { class: kind, style: `flex:${n}` }))),
-      make("ul", { class: "legend" }, parts.map(([kind, n, label]) => make("li", {}, make("i", { class: kind }), `${whole(n)} ${label}`))),
+      make("ul", { class: "legend" }, parts.filter(([, n]) => n).map(([kind, n, label]) => make("li", {}, make("i", { class: kind }), `${whole(n)} ${label}`))),
       facts.limit === matches ? make("p", { class: "note" }, "The query asks for no more.") : null,
       make("p", {}, "On average ", make("b", {}, (+expected.toFixed(1)).toLocaleString("en-US")), " of them happened."),
       facts.shared ? make("p", {}, "In ", make("b", {}, count(facts.shared.total, "group", "groups")), ` they share all events but ${facts.shared.over}.`) : null,
@@ -105,7 +105,8 @@
     }
     if (set === sets.missed) return [make("b", {}, `${kinds.missed}. `), `${basis.misfit} Given how uncertain the times are, it matched with probability `, make("b", {}, chance(p)), "."];
     if (set === sets.invented) return [make("b", { class: "invented" }, `${kinds.invented}. `), `${basis.fit} Their times cannot have been so.`];
-    return ["The likeliest match: it happened with probability ", make("b", {}, chance(p)), ", at no other time than the shaded one."];
+    const happened = p >= facts.certain_from ? "for certain" : make("span", {}, "with probability ", make("b", {}, chance(p)));
+    return ["The likeliest match: it happened ", happened, ", at no other time than the shaded one."];
   }
   function example() {
     const name = sets.missed && size(sets.missed) ? "missed" : size(found) ? "found" : sets.invented && size(sets.invented) ? "invented" : null;
@@ -185,7 +186,7 @@
   function charts() {
     const box = byId("charts");
     if (!facts.totals.matches) return box.remove();
-    const panels = [];
+    const panels = [], maps = [];
     const histogram = facts.histogram, n = histogram.length;
     const within = (k) => `${Math.round((100 * k) / n)} to ${Math.round((100 * (k + 1)) / n)}%`;
     panels.push(bars("How sure?", "Matches by probability. A bar shows its matches in the table.", histogram, (k) => `${within(k)}: ${count(histogram[k], "match", "matches")}`,
@@ -198,7 +199,7 @@
     }
     if (facts.calibration) panels.push(calibrationPlot());
     for (const group of [...(groups ? [] : facts.groups), ...byType()]) {
-      if (group.cells) panels.push(keyByTime(group));
+      if (group.cells) maps.push(keyByTime(group));
       if (group.values.every((one) => one.happened)) {
         panels.push(didItHappen(group));
         continue;
@@ -212,7 +213,7 @@
         const long = (part) => (part / most) * (width - left - 46);
         const said = `${shown}: ${count(one.count, "match", "matches")}, ${one.expected.toFixed(1)} expected`;
         picture.append(
-          draw("text", { x: 0, y: k * step + 14 }, shown.length > 18 ? `${shown.slice(0, 17)}…` : shown),
+          draw("text", { x: 0, y: k * step + 14 }, cut(shown, 18)),
           draw("rect", { class: "bar pale", x: left, y: k * step + 3, height: 14, width: Math.max(long(one.count), 2), rx: 2 }),
           draw("rect", { class: "bar", x: left, y: k * step + 3, height: 14, width: Math.max(long(one.expected), 1), rx: 2 }),
           draw("text", { class: "dim", x: left + long(one.count) + 6, y: k * step + 14 }, whole(one.count)),
@@ -228,7 +229,8 @@
       panels.push(chart(`By ${group.name}`, note, rows));
     }
     box.append(...panels.map((one) => one.panel));
-    for (const { panel, drawn, most = 620 } of panels) {
+    byId("maps").append(...maps.map((one) => one.panel));
+    for (const { panel, drawn, most = 620 } of [...panels, ...maps]) {
       const width = Math.min(Math.max(panel.clientWidth - 2 * parseFloat(getComputedStyle(panel).paddingLeft), 240), most);
       panel.append(fill(drawn(width), { style: `max-width:${width}px` }, []));
     }
@@ -246,9 +248,7 @@
     });
     const note = `Expected matches in each ${length(facts.moments.width)}; the fuller, the more, up to ${+most.toPrecision(3)}.${more > 0 ? ` ${count(more, "value", "values")} more.` : ""}`;
     const title = `By ${group.name} and time`;
-    const made = chart(title, note, (width) => heatMap(title, width, rows, bars, [begin(0), begin(bars)]));
-    made.panel.classList.add("whole");
-    return { ...made, most: 1100 };
+    return { ...chart(title, note, (width) => heatMap(title, width, rows, bars, [begin(0), begin(bars)])), most: 1100 };
   }
 
   // A point for each bin of what was said, with one standard error: on the dashed line as many happened.
@@ -289,7 +289,7 @@
         const name = one.value === null ? "null" : String(one.value), [low, high] = one.happened;
         const p = percentOf(low, high), said = `${name}: ${p}, ${count(one.count, "match", "matches")}`;
         picture.append(
-          draw("text", { x: 0, y: k * step + 14 }, name.length > 18 ? `${name.slice(0, 17)}…` : name),
+          draw("text", { x: 0, y: k * step + 14 }, cut(name, 18)),
           draw("rect", { class: "track", x: left, y: k * step + 3, height: 14, width: long(1), rx: 2 }),
           draw("rect", { class: "bar pale", x: left, y: k * step + 3, height: 14, width: Math.max(long(high), 1), rx: 2 }),
           draw("rect", { class: "bar", x: left, y: k * step + 3, height: 14, width: Math.max(long(low), 1), rx: 2 }),
@@ -382,7 +382,7 @@
   }
   const titles = { confidence: "probability", range_lower: "from", range_upper: "to" };
   function possible(place) {
-    const ends = spanOf(place), between = (first, last) => `${when(first)} – ${when(last)}`;
+    const ends = spanOf(place), between = (first, last) => (first === last ? when(first) : `${when(first)} – ${when(last)}`);
     return ends ? `begins ${between(ends[0], ends[1])}, ends ${between(ends[2], ends[3])}` : between(events.lower[place], events.upper[place]);
   }
   function eventsOf(set, n) {
@@ -494,7 +494,7 @@
   }
   function panel(set, n, columns) {
     const said = set === sets.invented ? why(set, n) : null;
-    return make("tr", { class: "panel-row" }, make("td", { class: "open-cell", colspan: columns }, said ? make("p", {}, said) : null, timeline(set, n, shell.querySelector(".controls")), keyOf(set, n), factors(set, n), orderOf(set, n), linesOf(set, n), eventsOf(set, n), make("p", { class: "note" }, make("a", { href: address(nameOf(set, n)) }, "Link to this match"))));
+    return make("tr", { class: "panel-row" }, make("td", { class: "open-cell", colspan: columns }, make("div", {}, said ? make("p", {}, said) : null, timeline(set, n, shell.querySelector(".controls")), keyOf(set, n), factors(set, n), orderOf(set, n), linesOf(set, n), eventsOf(set, n), make("p", { class: "note" }, make("a", { href: address(nameOf(set, n)) }, "Link to this match")))));
   }
   function toggle(row, set, n, columns) {
     const key = `${state.set === "invented" ? "i" : "f"}${n}`;

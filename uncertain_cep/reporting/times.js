@@ -16,7 +16,11 @@ function makeTools(facts) {
   const draw = (tag, attributes, ...children) => fill(document.createElementNS(NS, tag), attributes, children);
   const byId = (id) => document.getElementById(id);
   const whole = (number) => number.toLocaleString("en-US");
-  const cut = (text, letters) => (text.length > letters ? `${text.slice(0, Math.max(letters - 1, 1))}…` : text);
+  // Long names differ at their ends as often as in front.
+  function cut(text, letters) {
+    const tail = Math.floor(letters * 0.4), head = Math.max(letters - 1 - tail, 1);
+    return text.length > letters ? `${text.slice(0, head)}…${text.slice(text.length - tail)}` : text;
+  }
   const count = (number, one, many) => `${whole(number)} ${number === 1 ? one : many}`;
 
   // What a click does, Enter and the space bar do, too.
@@ -117,11 +121,11 @@ function makeTools(facts) {
   // --- key by time ----------------------------------------------------------------------------------
   // Rows of cells: [name, [[column, how full, words, action]]]; the columns are as long as each other.
   function heatMap(title, width, rows, columns, [from, to]) {
-    const step = 20, left = rows.length > 1 || rows[0][0] ? Math.min(150, width / 3) : 0, letters = Math.floor(left / 7);
+    const step = 20, left = Math.min(7 * Math.max(...rows.map(([name]) => name.length)) + 8, 260, width / 3), letters = Math.floor((left - 8) / 6.6);
     const wide = (width - left) / columns, height = rows.length * step;
     const picture = draw("svg", { class: "heat", viewBox: `0 0 ${width} ${height + 24}`, style: `max-width:${width}px`, role: "group", "aria-label": title });
     rows.forEach(([name, cells], y) => {
-      if (left) picture.append(draw("text", { x: 0, y: y * step + 14 }, cut(name, letters), draw("title", {}, name)));
+      picture.append(draw("text", { x: 0, y: y * step + 14 }, cut(name, letters), draw("title", {}, name)));
       for (const [k, full, said, action] of cells)
         picture.append(draw("rect", { class: "cell", x: left + k * wide + 0.5, y: y * step + 1, width: Math.max(wide - 1, 1), height: step - 2, "fill-opacity": 0.08 + 0.92 * full, "aria-label": said, ...pressed(action) }, draw("title", {}, said)));
     });

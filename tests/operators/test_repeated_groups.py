@@ -13,7 +13,9 @@ from hypothesis import assume, given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from tests.cases.comparison import Row, assert_same
+from tests.cases.clocks import by_clocks
+from tests.cases.comparison import Row, assert_answer, assert_same
+from tests.cases.existence import doubtful
 from tests.cases.language import STRATEGIES
 from tests.cases.nested import NestedCase
 from tests.cases.repeats import repeated_cases
@@ -45,6 +47,29 @@ def test_every_way_gives_the_same(case: NestedCase, way: str) -> None:
     note(case.text())
     whole = case.rows(uc.match(case.trace.table(), case.text()))
     assert_same(case.rows(matches_by(way, case)), whole)
+
+
+@FEWER
+@given(by_clocks(repeated_cases(largest=2)) | doubtful(repeated_cases(largest=3)))
+def test_with_clocks_and_events_that_may_not_have_happened(case: NestedCase) -> None:
+    note(case.text())
+    assert_answer(case.rows(uc.match(case.trace.table(), case.text())), case.answer())
+
+
+@FEWER
+@given(repeated_cases(largest=4), st.integers(1, 3))
+def test_having_and_the_best_leave_rows_as_they_are(case: NestedCase, limit: int) -> None:
+    table, text = case.trace.table(), case.text()
+    note(text)
+    whole = uc.match(table, f"{text} ORDER BY CONFIDENCE DESC").to_pylist()
+    shown = [tuple(map(str, (row[part.variable] for part in case.positives))) for row in whole]
+    # Two partitions with the same ids: which comes first is open.
+    assume(len({*shown}) == len(shown))
+    assert uc.match(table, f"{text} ORDER BY CONFIDENCE DESC LIMIT {limit}").to_pylist() == whole[:limit]
+    for row in whole[:limit]:
+        bound = row["confidence"]
+        kept = uc.match(table, f"{text} HAVING CONFIDENCE >= {bound:.17f} ORDER BY CONFIDENCE DESC")
+        assert kept.to_pylist() == [each for each in whole if each["confidence"] >= bound * (1 - 1e-9)]
 
 
 @FEWER

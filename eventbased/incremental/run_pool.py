@@ -16,7 +16,7 @@ both of C.2 (the window gone by; an empty predecessor that nothing can fill any 
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -345,6 +345,19 @@ class RunPool:
             state=np.zeros(2, dtype=np.int64),
             completed=np.empty((FIRST_FOUND, length + 2), dtype=np.int64),
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state but for free rows and completed matches, which have left: room is made again."""
+        arrays = self.arrays
+        in_use = arrays._replace(rows=arrays.rows[: self.size], completed=arrays.completed[:0])
+        return {**self.__dict__, "arrays": in_use}
+
+    def __setstate__(self, held: dict[str, Any]) -> None:
+        """Take what was pickled, and make room."""
+        self.__dict__.update(held)
+        completed = np.empty((FIRST_FOUND, self.length + 2), dtype=np.int64)
+        rows = grown(self.arrays.rows, FIRST_RUNS, axis=0)
+        self.arrays = self.arrays._replace(rows=rows, completed=completed)
 
     @property
     def size(self) -> int:

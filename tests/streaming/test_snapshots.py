@@ -105,3 +105,15 @@ def test_snapshots_of_something_else_are_refused() -> None:
         matcher.snapshot()
     with pytest.raises(OptionError, match="the stream was closed"):
         matcher.restore(snapshot)
+
+
+def test_a_snapshot_has_no_room_for_matches_to_come() -> None:
+    """It took 2.3 MB, and that of 50 rules 73 MB each ten seconds."""
+    matcher = uc.IncrementalMatcher(PAIR, SCHEMA, largest_interval=5)
+    matcher.push({"type": "A", "id": 1, "lower": 0, "upper": 3})
+    snapshot = matcher.snapshot()
+    assert len(snapshot) < 200_000
+    other = uc.IncrementalMatcher(PAIR, SCHEMA, largest_interval=5)
+    other.restore(snapshot)
+    rows = other.push({"type": "B", "id": 2, "lower": 4, "upper": 5}).to_pylist()
+    assert [(row["a"], row["b"]) for row in rows] == [(1, 2)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, note
@@ -59,6 +61,8 @@ def test_an_end_is_named() -> None:
 @FEWER
 @given(case=CASES, every=st.integers(1, 4))
 def test_matches_are_in_the_buckets_of_their_first_begins(case: SpanCase, every: int) -> None:
+    # Shares are those of events that happened.
+    case = replace(case, events=tuple(replace(one, probability=Fraction(1)) for one in case.events))
     table = with_all_bounds(case.table(), "lower")
     plan = make_plan(parse(case.text()), table.schema, MatchOptions(takes_spans=True))
     shares = first_times_by_bucket(plan, table, uc.match(table, case.text()), every)

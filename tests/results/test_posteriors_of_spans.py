@@ -69,6 +69,17 @@ def test_posteriors_of_spans_are_those_of_the_worlds(kind: str, data: st.DataObj
     assert next(rows, None) is None
 
 
+def test_sequences_without_conditions() -> None:
+    """Nothing but the order is asked: closed forms for moments do not know the ends."""
+    events = spans(("A", 1, (0, 3), None, (2, 2)), ("B", 2, (1, 6), None, (1, 1)))
+    query = "PATTERN SEQ(A a, B b) WITHIN 100"
+    rows = uc.posteriors(uc.match(events, query), events, query).to_pylist()
+    # Fact 7: ten pairs of 24, with a's begin 3 ticks or more ahead.
+    assert [row["pmf"] for row in rows[:2]] == [pytest.approx([0.4, 0.3, 0.2, 0.1])] * 2
+    assert [row["lower"] for row in rows] == [0, 2, 1, 2]
+    assert rows[3]["mean"] - rows[2]["mean"] == pytest.approx(1.0)
+
+
 def test_a_point_in_a_span_tells_its_ends() -> None:
     """Fact 17: the span is longer where a point is in it; so it begins earlier, and ends later."""
     events = spans(("A", 1, (0, 3), (2, 6), None), ("B", 2, (0, 6), None, None))

@@ -76,3 +76,16 @@ def test_faults_are_found_first(spark: SparkSession) -> None:
     table = table.set_column(table.schema.get_field_index("begin_upper"), "begin_upper", wrong)
     with pytest.raises(uc.TraceError, match="begin_upper"):
         match(to_spark(spark, table), OVERLAPS)
+
+
+def test_posteriors_are_those_of_this_process(spark: SparkSession) -> None:
+    table = trace(24, seed=3)
+    matches = uc.match(table, OVERLAPS)
+    assert matches.num_rows
+    here = uc.posteriors(matches, table, OVERLAPS)
+    there = uc.posteriors(to_spark(spark, matches), to_spark(spark, table), OVERLAPS).toArrow()
+    assert there.column_names == here.column_names
+    names = [name for name in here.column_names if name not in ("match", "mean", "pmf")]
+    one, other = (sorted(map(repr, part.select(names).to_pylist())) for part in (there, here))
+    assert one == other
+    assert sorted(there["mean"].to_pylist()) == pytest.approx(sorted(here["mean"].to_pylist()))

@@ -223,7 +223,7 @@ def _engines(
     """
     if not len(events.row):
         return
-    independent = in_order is None and plan.asks_order_alone
+    independent = in_order is None and spans is None and plan.asks_order_alone
     sizes = np.diff(events.start)
     searched = np.full(len(sizes), not independent)
     if independent:

@@ -54,6 +54,17 @@ _DIRECTIVES: Final = {
     "a": r"(?P<a>[A-Za-z]+)",
     "%": "%",
 }  # fmt: skip
+_NUMBERS: Final = {
+    _DIRECTIVES[letter]: f"(?P<{letter}>{digits})"
+    for letters, digits in (
+        ("Y", "[0-9]{4}"),
+        ("ymMS", "[0-9]{2}"),
+        ("dHI", "[ 0-9][0-9]"),
+        ("j", "[0-9]{3}"),
+    )
+    for letter in letters
+}
+"""Expressions of numbers, and those of the same with all of their digits."""
 _SAME: Final = {"e": "d", "h": "b", "B": "b", "A": "a", "Z": "z", "k": "H", "l": "I"}
 _SHORT: Final = {"T": "%H:%M:%S", "D": "%m/%d/%y", "F": "%Y-%m-%d", "R": "%H:%M"}
 _ISO: Final = (
@@ -83,7 +94,14 @@ def expression_of(form: str) -> str:
             raise ValueError(f"it has %{letter} twice")
         parts.append(_DIRECTIVES[letter])
         place += 2
-    return "".join(parts)
+    # 1405 of %H%M%S is no 14:0:5: numbers without a sign between them have all of their digits.
+    beside = [
+        part in _NUMBERS and (before in _NUMBERS or after in _NUMBERS)
+        for before, part, after in zip(["", *parts], parts, [*parts[1:], ""], strict=False)
+    ]
+    return "".join(
+        _NUMBERS[part] if is_beside else part for part, is_beside in zip(parts, beside, strict=True)
+    )
 
 
 def format_groups(form: str) -> frozenset[str]:

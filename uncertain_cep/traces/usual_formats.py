@@ -25,7 +25,7 @@ TIME_OF_DAY: Final = r"^[0-9]{1,2}[:.][0-9]{2}(?:[:.][0-9]{2}(?:[.,][0-9]{1,9})?
 """Texts that are times of day, without a day."""
 
 _FAMILIES: Final = (
-    ("iso",), ("%Y/%m/%d",), ("%Y.%m.%d",),
+    ("iso",), ("%Y-%m-%d",), ("%Y/%m/%d",), ("%Y.%m.%d",),
     ("%m/%d/%Y", "%d/%m/%Y"), ("%d.%m.%Y", "%m.%d.%Y"), ("%d-%m-%Y", "%m-%d-%Y"),
     ("%y/%m/%d", "%m/%d/%y", "%d/%m/%y"), ("%d.%m.%y", "%y.%m.%d", "%m.%d.%y"),
     ("%y-%m-%d", "%d-%m-%y", "%m-%d-%y"),
@@ -42,9 +42,9 @@ _LOOKS: Final = {"%y/%m/%d": "%m/%d/%y", "%y-%m-%d": "%m-%d-%y"}
 
 _TIMES: Final = (
     "%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%H:%M:%S,%f", "%I:%M:%S %p", "%I:%M %p", "%I %p", "%H.%M.%S",
-    "%H.%M", "%H%M%S", "%H%M",
+    "%H.%M", "%H%M%S", "%H%M", "%I:%M:%S.%f %p", "%H.%M.%S.%f", "%I.%M.%S %p", "%I.%M.%S.%f %p",
 )  # fmt: skip
-_GAPS: Final = (" ", "T", ":", ", ")
+_GAPS: Final = (" ", "T", ":", ", ", "-", "_", " - ")
 _ZONES: Final = ("", " %z", "%z")
 _TAILS: Final = ("", *(f"{gap}{time}{zone}" for time, gap, zone in product(_TIMES, _GAPS, _ZONES)))
 """Times of day, as they stand behind days."""

@@ -140,6 +140,9 @@ def _resolved(
     table, spans = with_coded_clocks(plan, with_marginals(plan, table)).combine_chunks(), None
     if plan.lasting:
         plan, table, spans = with_ends(plan, table)
+        assert plan.by_row is not None
+        # No component of any type takes the rows of ends.
+        matches = replace(matches, plan=plan.by_row)
     times = event_times(plan, table)
     ticks = TableTicks(table, times.lower, times.upper, times.in_table[0], spans)
     if refusal := refusal_of(plan, ticks, times.pmfs, matches):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.groups.spread_nodes import nodes_needed, spread_nodes
+from confidence.chain.spread_nodes import nodes_needed, spread_nodes
 
 __all__ = ["Laws", "TooManyTermsError", "probability_of_at_least"]
 

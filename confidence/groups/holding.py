@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from confidence.chain.pieces import HIGHEST_DEGREE, add_point, node_weights
+from confidence.chain.piece_sums import PieceSums, piece_term, piece_terms, solves
+from confidence.chain.pieces import add_point
 from confidence.groups.literal_stack import is_open, literal_at
 from confidence.groups.problems import (
     CLOCK,
@@ -32,7 +33,6 @@ from confidence.groups.problems import (
     STEPS,
 )
 from confidence.groups.simplifying import NO_ROOM
-from confidence.groups.spread_nodes import nodes_needed, spread_nodes
 from confidence.kernel import kernel
 
 __all__ = ["TOO_DEAR", "append_piece", "append_tick", "degree_of", "held_ticks", "piece_starts", "tying_most"]
@@ -300,48 +300,23 @@ def append_piece(v, first, last, degree, variables, arena, scratch):
         for tick in range(first, last + 1):
             total += scratch.values[law + tick - variables[LOW, v]]
         return total == 0.0 or append_tick(first, total, arena)
-    if law >= 0 or degree < 0 or ticks <= degree + 1:
+    if law >= 0:
         if not _affords(ticks, arena):
             return False
         for tick in range(first, last + 1):
-            weight = 1.0 if law < 0 else scratch.values[law + tick - variables[LOW, v]]
+            weight = scratch.values[law + tick - variables[LOW, v]]
             if weight > 0.0 and not append_tick(tick, weight, arena):
                 return False
         return True
-    if degree <= 1:
-        middle = first + (ticks - 1) // 2
-        if degree == 0 or ticks % 2 == 1:
-            return append_tick(middle, float(ticks), arena)
-        half = float(ticks) / 2.0
-        return append_tick(middle, half, arena) and append_tick(middle + 1, half, arena)
-    if degree <= HIGHEST_DEGREE:
-        nodes, step = node_weights(ticks, degree, scratch.weights)
-        for k in range(nodes):
-            weight = scratch.weights[k] if step else 1.0
-            if not append_tick(first + k * max(step, 1), weight, arena):
-                return False
-        return _append_each(first + (nodes - 1) * max(step, 1) + 1, last, arena)
-    if ticks <= nodes_needed(degree) or degree + 1 > scratch.matrix.shape[0]:
-        return _append_each(first, last, arena)
-    if not _affords(degree * degree, arena):
+    sums = PieceSums(scratch.weights, scratch.points, scratch.matrix)
+    terms, nodes, apart = piece_terms(ticks, ticks if degree < 0 else degree, sums)
+    if not _affords(terms + (degree * degree if solves(apart) else 0), arena):
         return False
-    spread_nodes(ticks, degree, scratch.points, scratch.matrix)
-    for k in range(degree + 1):
-        weight = scratch.matrix[k, degree + 1]
-        if not append_tick(first + scratch.points[k], weight, arena):
+    for k in range(terms):
+        tick, weight = piece_term(k, nodes, apart, sums)
+        if not append_tick(first + tick, weight, arena):
             return False
     return True
-
-
-@kernel
-def _append_each(first, last, arena):
-    """Append all ticks of a piece, each once; return whether there is room."""
-    fits = _affords(last - first + 1, arena)
-    tick = first
-    while fits and tick <= last:
-        fits = append_tick(tick, 1.0, arena)
-        tick += 1
-    return fits
 
 
 @kernel

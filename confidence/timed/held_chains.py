@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, plain_checkpoint
+from confidence.chain.piece_sums import PieceSums, piece_term, piece_terms
 from confidence.gaps.describing import ALL, COSTLY, PAUSED
 from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.forbidden_tables import Spans, spans, weigh_one_time
-from confidence.timed.piece_sums import PieceSums, piece_term, piece_terms
 
 __all__ = ["HeldWork", "describe_held", "held_work"]
 

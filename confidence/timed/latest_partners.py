@@ -21,12 +21,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.budget import plain_checkpoint
 from confidence.chain.discrete_gauss import MOST_NODES, gauss_nodes
+from confidence.chain.piece_sums import PieceSums
 from confidence.kernel import kernel
-from confidence.timed.piece_sums import PieceSums, piece_term, piece_terms
 
-__all__ = ["UNBOUNDED", "Candidates", "LatestWork", "latest_partners", "write_cuts"]
+__all__ = ["UNBOUNDED", "Candidates", "PartnerWork", "latest_at", "pieces_of_x", "write_cuts"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -54,14 +53,18 @@ class Candidates(NamedTuple):
     happened: Float64
 
 
-class LatestWork(NamedTuple):
-    """Work arrays for left events of up to c candidates."""
+class PartnerWork(NamedTuple):
+    """Work arrays for left events of up to c candidates. Of the nearest x and s are t and d."""
 
+    starts: Int64
+    """(p,) int64. Where pieces of x begin."""
+    bounds: Int64
+    """(4 c + 2,) int64. Where distributions of candidates change, which is where pieces of s begin."""
     cuts: Int64
-    """(2, 4 c + 2) int64. Where pieces of x and of s begin."""
+    """(4 c + 2,) int64. Where pieces of d begin."""
     active: Int64
     """(c,) int64. Candidates that may be the partner on a piece of s."""
-    share: Float64
+    factor: Float64
     """(3, c) float64. F_j(x); products of those before a candidate; and what it gives of a tie."""
     sums: PieceSums
     """Of pieces of x."""
@@ -70,85 +73,20 @@ class LatestWork(NamedTuple):
     """(w,) float64. Values of s, and their weights."""
 
     @classmethod
-    def of(cls, candidates: int) -> LatestWork:
+    def of(cls, candidates: int, is_nearest: bool) -> PartnerWork:
         """Return the arrays for left events of so many candidates."""
+        points = 4 * candidates + 2
+        pieces = 12 * candidates * candidates + 24 * candidates + 4 if is_nearest else points
         return cls(
-            np.zeros((2, 4 * candidates + 2), np.int64),
+            np.zeros(pieces, np.int64),
+            np.zeros(points, np.int64),
+            np.zeros(points, np.int64),
             np.zeros(candidates, np.int64),
             np.zeros((3, candidates)),
             PieceSums.of(candidates + 1),
             np.zeros(2 * MOST_NODES),
             np.zeros(2 * MOST_NODES),
         )
-
-
-@kernel
-def latest_partners(low, high, width, all_tied, candidates, begin, budget, most_steps, work, partner, alone):
-    """Fill the probability of each partner, and of none; return the next left event.
-
-    Parameters
-    ----------
-    low, high : (n,) int64
-        Bounds of the last tick at which a partner of each left event may be.
-    width : int64
-        How many ticks before that one a partner may be at most; up to UNBOUNDED.
-    all_tied : bool
-        Whether candidates at one tick are all partners.
-    candidates : Candidates
-    begin : int64
-        The first left event.
-    budget : int64
-        How many steps, of some nanoseconds each, to take before coming back.
-    most_steps : int64
-        How many steps a left event may take.
-    work : LatestWork
-    partner : (m,) float64
-        Written to, for left events that happened; so is ``alone``.
-    alone : (n,) float64
-        Written to; -1 where a left event takes too many steps.
-
-    Returns
-    -------
-    int64
-    """
-    spent = 0
-    for left in range(begin, low.shape[0]):
-        if spent > budget:
-            return left
-        plain_checkpoint()
-        spent += _partners(
-            low[left], high[left], left, width, all_tied, candidates, most_steps, work, partner, alone
-        )
-    return low.shape[0]
-
-
-@kernel
-def _partners(first_x, last_x, left, width, all_tied, candidates, most_steps, work, partner, alone):
-    """Fill the probabilities of one left event; return how many steps that took."""
-    first, last = candidates.begin[left], candidates.begin[left + 1]
-    ticks = float(last_x - first_x + 1)
-    for j in range(first, last):
-        partner[j] = 0.0
-    alone[left] = 0.0
-    cuts = write_cuts(first, last, candidates, work.cuts[1])
-    pieces = _pieces_of_x(first_x, last_x, width, cuts, work)
-    steps = 4 * cuts
-    for piece in range(pieces):
-        start = work.cuts[0, piece]
-        end = work.cuts[0, piece + 1] - 1 if piece + 1 < pieces else last_x
-        degree = 1
-        for j in range(first, last):
-            degree += candidates.low[j] <= end
-        terms, nodes, apart = piece_terms(end - start + 1, degree, work.sums)
-        steps += terms + (degree * degree * degree if apart < 0 else 0)
-        for k in range(terms):
-            tick, weight = piece_term(k, nodes, apart, work.sums)
-            x = start + tick
-            steps += _at(x, weight / ticks, left, width, all_tied, candidates, cuts, work, partner, alone)
-            if steps > most_steps:
-                alone[left] = -1.0
-                return steps
-    return steps
 
 
 @kernel
@@ -170,9 +108,9 @@ def write_cuts(first, last, candidates, cuts):
 
 
 @kernel
-def _pieces_of_x(first_x, last_x, width, count, work):
+def pieces_of_x(first_x, last_x, width, count, work):
     """Write where the pieces of x begin: those of s, and these moved by the width; return their number."""
-    starts, cuts = work.cuts[0], work.cuts[1]
+    starts, cuts = work.starts, work.bounds
     starts[0] = first_x
     pieces, here, moved = 1, 0, 0
     if width >= UNBOUNDED:
@@ -201,23 +139,23 @@ def _share(candidates, j, tick):
 
 
 @kernel
-def _at(x, weight, left, width, all_tied, candidates, cuts, work, partner, alone):
+def latest_at(x, weight, left, width, all_tied, candidates, cuts, work, partner, alone):
     """Add what one tick x gives; return how many steps that took."""
     first, last = candidates.begin[left], candidates.begin[left + 1]
     none = 1.0
     for j in range(first, last):
         share = _share(candidates, j, x)
-        work.share[0, j - first] = share
+        work.factor[0, j - first] = share
         reached = 0.0 if width >= UNBOUNDED else _share(candidates, j, x - width - 1)
         none *= 1.0 - candidates.happened[j] * (share - reached)
     alone[left] += weight * none
     steps = 4 * (last - first)
     for piece in range(cuts - 1, -1, -1):
-        start, end = work.cuts[1, piece], x
+        start, end = work.bounds[piece], x
         if start > x:
             continue
         if piece + 1 < cuts:
-            end = min(x, work.cuts[1, piece + 1] - 1)
+            end = min(x, work.bounds[piece + 1] - 1)
         if width < UNBOUNDED:
             start = max(start, x - width)
         if start > end:
@@ -227,7 +165,7 @@ def _at(x, weight, left, width, all_tied, candidates, cuts, work, partner, alone
         active = 0
         for j in range(first, last):
             if candidates.low[j] > end:
-                later *= 1.0 - candidates.happened[j] * work.share[0, j - first]
+                later *= 1.0 - candidates.happened[j] * work.factor[0, j - first]
             elif candidates.high[j] >= start:
                 work.active[active] = j
                 active += 1
@@ -248,16 +186,16 @@ def _on_piece(start, end, weight, all_tied, active, first, candidates, work, par
         for place in range(active):
             j = work.active[place]
             length = float(candidates.high[j] - candidates.low[j] + 1)
-            happened, share = candidates.happened[j], work.share[0, j - first]
+            happened, share = candidates.happened[j], work.factor[0, j - first]
             # Ticks from its begin on; as a difference of whole numbers, which are large.
             ticks = float(start - candidates.low[j]) + work.node[k]
             there = 1.0 - happened * (share - (ticks + 1.0) / length)
-            work.share[1, place] = before * happened / length
+            work.factor[1, place] = before * happened / length
             # Not at s, either, where it wins a tie.
-            work.share[2, place] = there if all_tied else 1.0 - happened * (share - ticks / length)
+            work.factor[2, place] = there if all_tied else 1.0 - happened * (share - ticks / length)
             before *= there
         behind = weight * work.node_weight[k]
         for place in range(active - 1, -1, -1):
-            partner[work.active[place]] += behind * work.share[1, place]
-            behind *= work.share[2, place]
+            partner[work.active[place]] += behind * work.factor[1, place]
+            behind *= work.factor[2, place]
     return 8 * max(nodes, 1) * active + 40 if nodes >= 0 else UNBOUNDED

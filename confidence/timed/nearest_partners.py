@@ -12,136 +12,21 @@ ticks.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
-
-from confidence.budget import plain_checkpoint
-from confidence.chain.discrete_gauss import MOST_NODES, gauss_nodes
+from confidence.chain.discrete_gauss import gauss_nodes
 from confidence.chain.pieces import add_point
 from confidence.kernel import kernel
-from confidence.timed.latest_partners import UNBOUNDED, write_cuts
-from confidence.timed.piece_sums import PieceSums, piece_term, piece_terms
+from confidence.timed.latest_partners import UNBOUNDED
 
-__all__ = ["NearestWork", "nearest_partners"]
-
-
-class NearestWork(NamedTuple):
-    """Work arrays for left events of up to c candidates."""
-
-    starts: NDArray[np.int64]
-    """(12 c^2 + 24 c + 4,) int64. Where pieces of t begin."""
-    cuts: NDArray[np.int64]
-    """(2, 4 c + 2) int64. Bounds of candidates; where pieces of d begin."""
-    factor: NDArray[np.float64]
-    """(3, c) float64. Products of those before a candidate; and what it gives of a tie."""
-    sums: PieceSums
-    """Of pieces of t."""
-    node: NDArray[np.float64]
-    node_weight: NDArray[np.float64]
-    """(w,) float64. Values of d, and their weights."""
-
-    @classmethod
-    def of(cls, candidates: int) -> NearestWork:
-        """Return the arrays for left events of so many candidates."""
-        return cls(
-            np.zeros(12 * candidates * candidates + 24 * candidates + 4, np.int64),
-            np.zeros((2, 4 * candidates + 2), np.int64),
-            np.zeros((3, candidates)),
-            PieceSums.of(candidates + 1),
-            np.zeros(2 * MOST_NODES),
-            np.zeros(2 * MOST_NODES),
-        )
+__all__ = ["nearest_at", "pieces_of_t"]
 
 
 @kernel
-def nearest_partners(
-    low, high, gap, reach, all_tied, candidates, begin, budget, most_steps, work, partner, alone
-):
-    """Fill the probability of each partner, and of none; return the next left event.
-
-    Parameters
-    ----------
-    low, high : (n,) int64
-        Bounds of the left events, ticks.
-    gap, reach : int64
-        The least (0 or 1) and the most that lies between the two; up to UNBOUNDED.
-    all_tied : bool
-        Whether all candidates at the least distance are partners.
-    candidates : Candidates
-    begin : int64
-        The first left event.
-    budget : int64
-        How many steps, of some nanoseconds each, to take before coming back.
-    most_steps : int64
-        How many steps a left event may take.
-    work : NearestWork
-    partner : (m,) float64
-        Written to, for left events that happened; so is ``alone``.
-    alone : (n,) float64
-        Written to; -1 where a left event takes too many steps.
-
-    Returns
-    -------
-    int64
-    """
-    spent = 0
-    for left in range(begin, low.shape[0]):
-        if spent > budget:
-            return left
-        plain_checkpoint()
-        spent += _partners(
-            low[left], high[left], left, gap, reach, all_tied, candidates, most_steps, work, partner, alone
-        )
-    return low.shape[0]
-
-
-@kernel
-def _partners(low, high, left, gap, reach, all_tied, candidates, most_steps, work, partner, alone):
-    """Fill the probabilities of one left event; return how many steps that took."""
-    first, last = candidates.begin[left], candidates.begin[left + 1]
-    ticks = float(high - low + 1)
-    for j in range(first, last):
-        partner[j] = 0.0
-    alone[left] = 0.0
-    cuts = write_cuts(first, last, candidates, work.cuts[0])
-    pieces = _pieces_of_t(low, high, reach, cuts, work)
-    degree = last - first + 1
-    steps = pieces * 4
-    for piece in range(pieces):
-        start = work.starts[piece]
-        end = work.starts[piece + 1] - 1 if piece + 1 < pieces else high
-        terms, nodes, apart = piece_terms(end - start + 1, degree, work.sums)
-        steps += terms + (degree * degree * degree if apart < 0 else 0)
-        for k in range(terms):
-            tick, weight = piece_term(k, nodes, apart, work.sums)
-            steps += _at(
-                start + tick,
-                weight / ticks,
-                left,
-                gap,
-                reach,
-                all_tied,
-                candidates,
-                cuts,
-                work,
-                partner,
-                alone,
-            )
-            if steps > most_steps:
-                alone[left] = -1.0
-                return steps
-    return steps
-
-
-@kernel
-def _pieces_of_t(low, high, reach, cuts, work):
+def pieces_of_t(low, high, reach, cuts, work):
     """Write where the pieces of t begin; return how many there are.
 
     Two distances change places at a tick or between two: pieces begin there, and at the two ticks behind.
     """
-    starts, bounds = work.starts, work.cuts[0]
+    starts, bounds = work.starts, work.bounds
     starts[0] = low
     if low == high:
         return 1
@@ -166,7 +51,7 @@ def _count(x, low, length):
 
 
 @kernel
-def _at(t, weight, left, gap, reach, all_tied, candidates, cuts, work, partner, alone):
+def nearest_at(t, weight, left, gap, reach, all_tied, candidates, cuts, work, partner, alone):
     """Add what one tick t of the left event gives; return how many steps that took."""
     first, last = candidates.begin[left], candidates.begin[left + 1]
     none = 1.0
@@ -182,8 +67,8 @@ def _at(t, weight, left, gap, reach, all_tied, candidates, cuts, work, partner, 
     pieces = _pieces_of_d(t, gap, reach, cuts, work)
     steps = 4 * (last - first) + 8 * pieces
     for piece in range(pieces):
-        start = work.cuts[1, piece]
-        end = work.cuts[1, piece + 1] - 1 if piece + 1 < pieces else reach
+        start = work.cuts[piece]
+        end = work.cuts[piece + 1] - 1 if piece + 1 < pieces else reach
         active = 0
         for j in range(first, last):
             low, high = candidates.low[j], candidates.high[j]
@@ -201,7 +86,7 @@ def _at(t, weight, left, gap, reach, all_tied, candidates, cuts, work, partner, 
 @kernel
 def _pieces_of_d(t, gap, reach, cuts, work):
     """Write where the pieces of the distance begin, ascending; return how many there are."""
-    starts, bounds = work.cuts[1], work.cuts[0]
+    starts, bounds = work.cuts, work.bounds
     if reach < gap:
         return 0
     starts[0] = gap

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, plain_checkpoint
 from confidence.chain.distribution import DOUBTFUL
-from confidence.chain.pieces import HIGHEST_DEGREE, add_point, node_weights
+from confidence.chain.piece_sums import PieceSums, piece_term, piece_terms
+from confidence.chain.pieces import add_point
 from confidence.gaps.describing import ALL, COSTLY, PAUSED
-from confidence.groups.spread_nodes import nodes_needed, spread_nodes
 from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.forbidden_tables import OTHER, take_span
@@ -82,9 +82,8 @@ class PieceWork(NamedTuple):
     used : (12,) int64
         How many there are of each; bounds of both times and of the inner one less the outer one; the steps
         of a match; whether an event may leave no world.
-    nodes : (2, q) int64, weight : (2, q) float64
-        Ticks to look at, and their weights, of a piece of the outer time and of one of the inner.
-    matrix : (d, d + 1) float64
+    outer, inner : PieceSums
+        The ticks that are taken of a piece of each time.
     first, size : (2,) int64
         The first tick of each time, and how many there are.
     """
@@ -93,9 +92,8 @@ class PieceWork(NamedTuple):
     law: Float64
     points: Int64
     used: Int64
-    nodes: Int64
-    weight: Float64
-    matrix: Float64
+    outer: PieceSums
+    inner: PieceSums
     first: Int64
     size: Int64
 
@@ -103,11 +101,11 @@ class PieceWork(NamedTuple):
 def piece_work(events: int) -> PieceWork:
     """Return work arrays for matches that so many events are forbidden at most. Limits are looked at."""
     points, nodes = _POINTS_EACH * (events + 2), events + 16
-    checkpoint(8 * (15 * events + 3 * points + nodes * (nodes + 5)))
+    checkpoint(8 * (15 * events + 3 * points + 2 * nodes * (nodes + 3)))
     return PieceWork(
         np.empty((events, 12), dtype=np.int64), np.empty((events, 3)), np.empty((3, points), dtype=np.int64),
-        np.zeros(12, dtype=np.int64), np.empty((2, nodes), dtype=np.int64), np.empty((2, nodes)),
-        np.empty((nodes, nodes + 1)), np.zeros(2, dtype=np.int64), np.ones(2, dtype=np.int64),
+        np.zeros(12, dtype=np.int64), PieceSums.of_nodes(nodes), PieceSums.of_nodes(nodes),
+        np.zeros(2, dtype=np.int64), np.ones(2, dtype=np.int64),
     )  # fmt: skip
 
 
@@ -241,41 +239,6 @@ def _shares(work, s, t):
 
 
 @kernel
-def _look(work, side, count, degree):
-    """Write which of ``count`` ticks to look at for a polynomial, and their weights; return how many.
-
-    0 if it is each of them, once.
-    """
-    nodes, weight = work.nodes[side], work.weight[side]
-    if degree == 0:
-        nodes[0], weight[0] = 0, float(count)
-        return 1
-    if count <= 2:
-        return 0
-    if degree == 1:
-        nodes[0], nodes[1] = 0, count - 1
-        weight[0] = weight[1] = float(count) / 2.0
-        return 2
-    if degree > HIGHEST_DEGREE:
-        if count <= max(nodes_needed(degree), degree + 1):
-            return 0
-        spread_nodes(count, degree, nodes, work.matrix)
-        for k in range(degree + 1):
-            weight[k] = work.matrix[k, degree + 1]
-        return degree + 1
-    number, h = node_weights(count, degree, weight)
-    if h == 0:
-        return 0
-    for k in range(number):
-        nodes[k] = k * h
-    last = nodes[number - 1]
-    for k in range(last + 1, count):
-        nodes[number], weight[number] = k, 1.0
-        number += 1
-    return number
-
-
-@kernel
 def _piece(work, s, begin, end):
     """Return the sum over the inner times begin..end of one piece, given the outer time."""
     degree = 0
@@ -291,16 +254,13 @@ def _piece(work, s, begin, end):
         return left * float(count)
     if degree == 1 or count <= 2:
         return (left + right) * (float(count) / 2.0) if count > 1 else left
-    number = _look(work, 1, count, degree)
+    terms, nodes, apart = piece_terms(count, degree, work.inner)
     total = 0.0
-    work.used[STEPS] += (number if number > 0 else count) * work.used[EVENTS]
-    if number == 0:
-        for t in range(begin, end + 1):
-            plain_checkpoint()
-            total += _shares(work, s, t)
-        return total
-    for k in range(number):
-        total += work.weight[1, k] * _shares(work, s, begin + work.nodes[1, k])
+    work.used[STEPS] += terms * work.used[EVENTS]
+    for k in range(terms):
+        plain_checkpoint()
+        tick, weight = piece_term(k, nodes, apart, work.inner)
+        total += weight * _shares(work, s, begin + tick)
     return total
 
 
@@ -364,13 +324,15 @@ def _sum(work, most_steps):
     for p in range(work.used[OUTER] + 1):
         end = _end_of_piece(work, p)
         count = end - begin + 1
-        number = _look(work, 0, count, _degree(work, begin, end)) if count > 2 else 0
-        for k in range(number if number > 0 else count):
+        terms, nodes, apart = piece_terms(
+            count, _degree(work, begin, end) if count > 2 else count, work.outer
+        )
+        for k in range(terms):
             plain_checkpoint()
             if work.used[STEPS] > most_steps:
                 return 0.0
-            s = begin + (work.nodes[0, k] if number > 0 else k)
-            total += (work.weight[0, k] if number > 0 else 1.0) * _given(work, s, True)
+            tick, weight = piece_term(k, nodes, apart, work.outer)
+            total += weight * _given(work, begin + tick, True)
         begin = end + 1
     return total
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from confidence.chain.spread_nodes import nodes_needed, spread_nodes
 from confidence.groups import weigh_groups
-from confidence.groups.spread_nodes import nodes_needed, spread_nodes
 from tests.cases.groups import Literal, Matches, Time, arrays_of, counted, groups
 from tests.cases.sampling import FEWER
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confidence.chain.discrete_gauss import MOST_NODES, gauss_nodes
-from confidence.timed.latest_partners import UNBOUNDED, Candidates, LatestWork, latest_partners
-from confidence.timed.nearest_partners import NearestWork, nearest_partners
+from confidence.timed.latest_partners import UNBOUNDED, Candidates, PartnerWork
+from confidence.timed.partners import PartnerRules, partners
 
 ALWAYS: Final = 2**60
 
@@ -67,14 +67,9 @@ def computed(
     )
     partner, alone = np.zeros(len(events)), np.zeros(1)
     bounds = np.array([low]), np.array([low + length - 1])
-    if gap is None:
-        work = LatestWork.of(len(events))
-        done = latest_partners(*bounds, width, all_tied, candidates, 0, ALWAYS, ALWAYS, work, partner, alone)
-    else:
-        near = NearestWork.of(len(events))
-        done = nearest_partners(
-            *bounds, gap, width, all_tied, candidates, 0, ALWAYS, ALWAYS, near, partner, alone
-        )
+    rules = PartnerRules(gap is not None, gap or 0, width, all_tied)
+    work = PartnerWork.of(len(events), rules.is_nearest)
+    done = partners(*bounds, rules, candidates, 0, ALWAYS, ALWAYS, work, partner, alone)
     assert done == 1
     return [*partner.tolist(), *alone.tolist()]
 
@@ -163,15 +158,15 @@ def test_a_budget_is_kept_and_too_many_steps_are_told() -> None:
         begin, np.zeros(24, np.int64), np.full(24, 44), np.full(24, float(events[0].happened))
     )
     partner, alone = np.zeros(24), np.zeros(3)
-    work = LatestWork.of(8)
+    work, rules = PartnerWork.of(8, False), PartnerRules(False, 0, UNBOUNDED, False)
     done, calls = 0, 0
     while done < 3:
-        done = latest_partners(low, high, UNBOUNDED, False, candidates, done, 1, ALWAYS, work, partner, alone)
+        done = partners(low, high, rules, candidates, done, 1, ALWAYS, work, partner, alone)
         calls += 1
     assert calls == 3
     assert partner[:8].tolist() == partner[8:16].tolist() == partner[16:].tolist()
     assert math.isclose(partner[:8].sum() + alone[0], 1.0)
-    latest_partners(low, high, UNBOUNDED, False, candidates, 0, ALWAYS, 100, work, partner, alone)
+    partners(low, high, rules, candidates, 0, ALWAYS, 100, work, partner, alone)
     assert alone.tolist() == [-1.0] * 3
 
 

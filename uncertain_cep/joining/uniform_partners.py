@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, steps_per_call
 from confidence.kernel import plain_for
-from confidence.timed.latest_partners import UNBOUNDED, Candidates, LatestWork, latest_partners
-from confidence.timed.nearest_partners import NearestWork, nearest_partners
+from confidence.timed.latest_partners import UNBOUNDED, Candidates, PartnerWork
+from confidence.timed.partners import PartnerRules, partners
 from uncertain_cep.config.limits import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.executor.checked_events import CheckedEvents
@@ -115,25 +115,18 @@ def uniform_partners(
     partner, alone = np.zeros(len(x)), np.zeros(len(left))
     low, high = reach.low[left], reach.high[left]
     width = UNBOUNDED if reach.width is None else min(max(reach.width, -1), UNBOUNDED)
-    latest, nearest = (
-        LatestWork.of(0 if reach.is_nearest else largest),
-        NearestWork.of(largest * reach.is_nearest),
-    )
+    rules, work = PartnerRules(False, 0, width, reach.all_tied), PartnerWork.of(largest, reach.is_nearest)
+    if reach.is_nearest:
+        furthest = reach.gap + width if width < UNBOUNDED else width
+        rules = PartnerRules(True, reach.gap, furthest, reach.all_tied)
+    else:
+        low, high = low - reach.gap, high - reach.gap
     done = 0
     with plain_for(plain_seconds(len(x), _KERNELS)):
         while done < len(left):
             checkpoint()
             limits = done, steps_per_call(), MOST_CONFIDENCE_STEPS
-            if reach.is_nearest:
-                done = nearest_partners(
-                    low, high, reach.gap, reach.gap + width if width < UNBOUNDED else width, reach.all_tied,
-                    candidates, *limits, nearest, partner, alone,
-                )  # fmt: skip
-            else:
-                done = latest_partners(
-                    low - reach.gap, high - reach.gap, width, reach.all_tied, candidates, *limits, latest,
-                    partner, alone,
-                )  # fmt: skip
+            done = partners(low, high, rules, candidates, *limits, work, partner, alone)
     if (dear := np.flatnonzero(alone < 0.0)).size:
         row = int(left[dear[0]])
         message = (

@@ -8,15 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.chain.pieces import HIGHEST_DEGREE, node_weights
-from confidence.groups.spread_nodes import nodes_needed, spread_nodes
+from confidence.chain.spread_nodes import nodes_needed, spread_nodes
 from confidence.kernel import kernel
 
-__all__ = ["HIGHEST_SPREAD", "PieceSums", "piece_term", "piece_terms"]
+__all__ = ["HIGHEST_SPREAD", "PieceSums", "piece_term", "piece_terms", "solves"]
 
 HIGHEST_SPREAD: Final = 64
 """Of a degree; beyond, each tick counts."""
 
 _SPREAD: Final = -1
+_ONE: Final = -2
+_TWO: Final = -3
+"""Ways of choosing, in place of a distance of ticks: those of a high degree, and one or two in the middle."""
 
 
 class PieceSums(NamedTuple):
@@ -32,7 +35,11 @@ class PieceSums(NamedTuple):
     @classmethod
     def of(cls, degree: int) -> PieceSums:
         """Return the arrays for polynomials up to a degree."""
-        nodes = min(degree, HIGHEST_SPREAD) + 1
+        return cls.of_nodes(min(degree, HIGHEST_SPREAD) + 1)
+
+    @classmethod
+    def of_nodes(cls, nodes: int) -> PieceSums:
+        """Return the arrays for as many ticks of a polynomial of a high degree."""
         return cls(np.zeros(HIGHEST_DEGREE), np.zeros(nodes, np.int64), np.zeros((nodes, nodes + 1)))
 
 
@@ -42,7 +49,10 @@ def piece_terms(size, degree, sums):
 
     Parameters
     ----------
-    size, degree : int64
+    size : int64
+        At least 1.
+    degree : int64
+        At least 0. Of a high one that the arrays have no room for each tick is taken.
     sums : PieceSums
         Written to.
 
@@ -50,6 +60,12 @@ def piece_terms(size, degree, sums):
     -------
     terms, nodes, apart : int64
     """
+    if size <= degree + 1:
+        return size, size, 0
+    if degree <= 1:
+        if degree == 0 or size % 2 == 1:
+            return 1, size, _ONE
+        return 2, size, _TWO
     if degree <= HIGHEST_DEGREE:
         nodes, apart = node_weights(size, degree, sums.weight)
         if apart:
@@ -61,12 +77,20 @@ def piece_terms(size, degree, sums):
 
 
 @kernel
+def solves(apart):
+    """Return whether `piece_terms` solved equations, in the cube of the degree."""
+    return apart == _SPREAD
+
+
+@kernel
 def piece_term(k, nodes, apart, sums):
     """Return the tick of a term, from 0 at the piece's begin, and its weight."""
-    if apart == _SPREAD:
-        return sums.spread[k], sums.matrix[k, nodes]
+    if apart > 0:
+        if k < nodes:
+            return k * apart, sums.weight[k]
+        return (nodes - 1) * apart + 1 + k - nodes, 1.0
     if apart == 0:
         return k, 1.0
-    if k < nodes:
-        return k * apart, sums.weight[k]
-    return (nodes - 1) * apart + 1 + k - nodes, 1.0
+    if apart == _SPREAD:
+        return sums.spread[k], sums.matrix[k, nodes]
+    return (nodes - 1) // 2 + k, float(nodes) if apart == _ONE else float(nodes) / 2.0

@@ -7,6 +7,7 @@ import importlib.util
 import sys
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -147,9 +148,13 @@ TIMED = "PATTERN SEQ(A a, !N n, B+ b[]) WHERE [host] WITHIN 50 s"
 @pytest.mark.parametrize(
     "query", [TIMED, "PATTERN SEQ(A? a, B b) WHERE [host] WITHIN 50 s", TIMED.replace("!N n, ", "")]
 )
-def test_counts_by_time_are_those_of_every(query: str, every: int) -> None:
+@pytest.mark.parametrize("doubtful", [False, True])
+def test_counts_by_time_are_those_of_every(query: str, every: int, doubtful: bool) -> None:
     """Buckets have the matches by the law of their first times, as EVERY defines it."""
     table = timed()
+    if doubtful:
+        shares = np.where(np.arange(table.num_rows) % 3, 0.5, 1.0)
+        table = table.append_column("probability", pa.array(shares))
     length = f"{every}s"
     counted = uc.match(table, f"{query} RETURN EXPECTED COUNT BY host EVERY {every} s", tick="1s")
     counts = {

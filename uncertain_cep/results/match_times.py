@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.flat_lists import end_to_end, starts_of
+from uncertain_cep.candidates.existence import existence
 from uncertain_cep.config.limits import MOST_TICKS_OF_A_LAW
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
@@ -72,9 +73,14 @@ def first_times_by_bucket(
     ``RETURN EXPECTED COUNT EVERY``.
     """
     parts: list[tuple[Int64, Int64, NDArray[np.float64]]] = []
+    exists = existence(table, plan.names.probability)
     for found, events, groups in weighed_matches(plan, table, matches):
         if not len(found.match):
             continue
+        # Boxes are of times alone, given that all events of the match happened.
+        happened = np.ones(len(events.start) - 1)
+        if exists is not None:
+            happened = np.multiply.reduceat(exists.probability[found.row], events.start[:-1])
         chosen = _chosen(found, "first")
         for some, confidences in groups:
             event = chosen[some]
@@ -85,7 +91,7 @@ def first_times_by_bucket(
                 bucket = (end_to_end(begin[part], sizes[part])[0]) * every
                 first = np.maximum(bucket, events.lower[which])
                 last = np.minimum(bucket + (every - 1), events.upper[which])
-                expected = confidences.of(Boxes(each, which, first, last))
+                expected = confidences.of(Boxes(each, which, first, last)) * happened[each]
                 parts.append((found.match[events.start[each]], bucket, expected))
     none = np.zeros(0, dtype=np.int64)
     match, bucket, expected = (

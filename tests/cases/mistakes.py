@@ -46,7 +46,7 @@ def events_of(**columns: Any) -> pa.Table:
 EVENTS: Final = events_of()
 
 _TYPES: Final = "type, id, lower, upper, k, v, code, codes, flag, when, l"
-_LIST: Final = "attribute l is of type list of int64: only numbers, strings, true/false and times can be used"
+_LIST: Final = "attribute l is a list (list of int64): ask for its elements, x IN a.l or SHARES(a.l, b.l)"
 _UNIT: Final = (
     "the times of this trace are plain ticks of unknown length: give the tick, such as tick='1ms', or"
 )

@@ -192,9 +192,14 @@ def _times(model: ChosenEvents, shape: Shape, which: Int64, tied: Mask) -> tuple
         ends_of[spans.times.moved_as_one[lasting]] = 1.0
     law = laws - lower
     if matches.boxes.shape[1]:
-        begins, ends = (pair[:, event] for pair in (matches.boxes[:2], matches.boxes[-2:]))
-        first, last = np.concatenate((begins, ends[:, :, shape.lasting]), axis=2)
-        lower, upper = np.maximum(lower, first), np.minimum(upper, last)
+        count = shape.total
+        lower[:, :count] = np.maximum(lower[:, :count], matches.boxes[0][event])
+        upper[:, :count] = np.minimum(upper[:, :count], matches.boxes[1][event])
+        if len(matches.boxes) > 2:
+            # Boxes of ends, too: boxes of begins alone bound no end.
+            first, last = matches.boxes[2:, event][:, :, shape.lasting]
+            lower[:, count:] = np.maximum(lower[:, count:], first)
+            upper[:, count:] = np.minimum(upper[:, count:], last)
     lengths = None if model.lengths is None else model.lengths[which]
     sides, low, high = _literals(model, shape, rows, lengths, (lower, upper), tied)
     times = SummedTimes(lower, upper, size, law, sides, low, high, shape.ends)

@@ -258,7 +258,7 @@ def test_the_sink_of_delta_appends_each_batch_once(monkeypatch: pytest.MonkeyPat
     names: dict[str, Any] = {}
     exec(example, names)
     for number, rows in ((0, [1]), (0, [1]), (3, [2, 3]), (3, [2, 3]), (4, [4])):
-        names["append"](alerts(*rows), number)
+        names["append_delta"](alerts(*rows), number)
     assert tables.rows == {"alerts": [1, 2, 3, 4]}
 
 

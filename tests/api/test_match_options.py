@@ -73,8 +73,10 @@ BESIDE: Final[dict[Callable[..., Any], dict[str, object]]] = {
         "partitions": None, "slice_length": None, "prune": None, "diagnostics": None, "overwrite": False,
         "progress": None,
     },
-    uc.IncrementalMatcher: {"largest_interval": None, "slice_length": None, "duplicates": "error"},
-    uc.RuleMatcher: {"largest_interval": None, "duplicates": "error"},
+    uc.IncrementalMatcher: {
+        "largest_interval": None, "slice_length": None, "duplicates": "error", "when": "final",
+    },
+    uc.RuleMatcher: {"largest_interval": None, "duplicates": "error", "when": "final"},
 }  # fmt: skip
 """What else each function takes by name."""
 

@@ -174,9 +174,11 @@ def _within(
 
     def rows(c: int, side: int, chosen: Int64) -> Int64:
         rule = boxes.rule[chosen]
-        time, is_end = forbidden.sides[rule, c, side], part.shape.of_end[rule, c] == (1, -1)[side]
+        time, other = forbidden.sides[rule, c, side], boxes.row[chosen]
         event_of_match = part.row[boxes.match[chosen], np.maximum(time, 0)]
-        other = boxes.row[chosen] + np.where(is_end, to_end[chosen], 0)
+        if spans is not None:
+            is_end = part.shape.of_end[rule, c] == (1, -1)[side]
+            other = other + np.where(is_end, to_end[chosen], 0)
         return np.where(time == OTHER, other, np.where(time < 0, -1, event_of_match))
 
     for c in range(forbidden.low.shape[1]):

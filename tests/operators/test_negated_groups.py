@@ -21,6 +21,7 @@ from tests.cases.options import timed_option_cases
 from tests.cases.repeats import repeated_cases
 from tests.cases.sampling import FEWER, sampled_from
 from tests.cases.times import time_conditions
+from tests.cases.ways import IN_PROCESS, matches_by
 from uncertain_cep.testing import answer, probabilities
 from uncertain_cep.testing.model import Component, Event, Pattern, Query, Repeat, Seq, no, one, where
 from uncertain_cep.testing.patterns import components
@@ -74,18 +75,11 @@ def test_with_clocks_and_events_that_may_not_have_happened(case: NestedCase) -> 
     assert_answer(case.rows(uc.match(case.trace.table(), case.text())), case.answer())
 
 
-@given(group_cases(), st.sampled_from(["stream", "threads", "any_state"]))
+@given(group_cases(), st.sampled_from(IN_PROCESS))
 def test_every_way_gives_the_same(case: NestedCase, way: str) -> None:
     note(case.text())
-    table, text = case.trace.table(), case.text()
-    whole = case.rows(uc.match(table, text))
-    if way == "stream":
-        matcher = uc.IncrementalMatcher(text, table.schema)
-        parts = [matcher.push(table.slice(row, 1)) for row in range(table.num_rows)] + [matcher.close()]
-        matches = pa.Table.from_batches(parts)
-    else:
-        matches = uc.match(table, text, threads=3)
-    assert_same(case.rows(matches), whole)
+    whole = case.rows(uc.match(case.trace.table(), case.text()))
+    assert_same(case.rows(matches_by(way, case)), whole)
 
 
 def events(*rows: tuple[str, str, int, int], **columns: Sequence[object]) -> pa.Table:

@@ -19,6 +19,7 @@ from tests.cases.language import STRATEGIES, Asked, conditions
 from tests.cases.nested import NestedCase
 from tests.cases.options import timed_option_cases
 from tests.cases.sampling import FEWER, sampled_from
+from tests.cases.ways import matches_by
 from uncertain_cep.query.walks import components_of
 from uncertain_cep.testing.model import And, Component, Query, Seq, no, where
 from uncertain_cep.testing.patterns import components
@@ -113,18 +114,11 @@ def test_with_clocks_and_events_that_may_not_have_happened(case: UntilCase) -> N
     assert_answer(case.rows(uc.match(case.trace.table(), case.text())), case.answer())
 
 
-@given(until_cases(), st.sampled_from(["stream", "threads"]))
+@given(until_cases(), st.sampled_from(["sliced", "threads"]))
 def test_every_way_gives_the_same(case: UntilCase, way: str) -> None:
     note(case.text())
-    table, text = case.trace.table(), case.text()
-    whole = case.rows(uc.match(table, text))
-    if way == "stream":
-        matcher = uc.IncrementalMatcher(text, table.schema)
-        parts = [matcher.push(table.slice(row, 1)) for row in range(table.num_rows)] + [matcher.close()]
-        matches = pa.Table.from_batches(parts)
-    else:
-        matches = uc.match(table, text, threads=3)
-    assert_same(case.rows(matches), whole)
+    whole = case.rows(uc.match(case.trace.table(), case.text()))
+    assert_same(case.rows(matches_by(way, case)), whole)
 
 
 @st.composite

@@ -42,9 +42,9 @@ _MANY: Final = 0.5
 """Of lines with a stamp those that a usual form fits, if it is to be the first."""
 _MOST_RECORDS: Final = 1_000
 _MONTHS: Final = 12
+_YEAR: Final = "(?:19|20)[0-9]{2}"
 _DAY_WITH_YEAR: Final = (
-    "(?:^|[^0-9])(?P<year>(?:19|20)[0-9]{2})[-/.]?"
-    "(?P<month>0[1-9]|1[0-2])[-/.]?(?P<day>0[1-9]|[12][0-9]|3[01])"
+    f"(?:^|[^0-9])(?P<year>{_YEAR})[-/.]?(?P<month>0[1-9]|1[0-2])[-/.]?(?P<day>0[1-9]|[12][0-9]|3[01])"
 )
 _MOST_BASES: Final = 40
 """Years, at most, that a log lies back."""
@@ -329,6 +329,10 @@ def _year_of_lines(table: pa.Table, forms: Sequence[str]) -> str | None:
     formats = TimeFormat(told_with(forms, "2024"), "2024")
     if told_with(forms, None) or not formats.fits(table.column(TIME)).all():
         return None
+    hosts = table.column("host").unique().to_pylist() if "host" in table.column_names else []
+    if hosts and all(re.fullmatch(_YEAR, host or "") for host in hosts):
+        # In "Feb 28 10:14:22 2024 x" the year stands in the host's place.
+        return str(min(hosts))
     stamps = stamp_column(TIME, table.column(TIME), formats)
     if stamps is None or len(stamps.counts) != table.num_rows:
         return None
@@ -337,10 +341,6 @@ def _year_of_lines(table: pa.Table, forms: Sequence[str]) -> str | None:
     # Stamps are in order, so that the year changes where the month goes back by half a year.
     passed = np.cumsum(np.diff(months, prepend=months[:1]) < -_MONTHS // 2)
     years: Counter[int] = Counter()
-    hosts = table.column("host").unique().to_pylist() if "host" in table.column_names else []
-    if hosts and all(re.fullmatch("(?:19|20)[0-9]{2}", host or "") for host in hosts):
-        # In "Feb 28 10:14:22 2024 x" the year stands in the host's place.
-        return str(min(hosts))
     for name in table.column_names:
         if name == TIME or not is_text(table.column(name).type):
             continue
@@ -352,5 +352,7 @@ def _year_of_lines(table: pa.Table, forms: Sequence[str]) -> str | None:
         for row, year, month, day in zip(np.flatnonzero(has_day), *texts, strict=True):
             if (int(month), int(day)) == (days[row].item().month, days[row].item().day):
                 years[int(year) - int(passed[row])] += 1
-    (year, count), *_ = years.most_common(1) or [(0, 0)]
-    return f"{year}" if count >= _MANY * table.num_rows and count else None
+    for year, count in years.most_common(1):
+        if count >= _MANY * table.num_rows:
+            return str(year)
+    return None

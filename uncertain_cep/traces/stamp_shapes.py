@@ -213,16 +213,15 @@ def _strict(day: str, rank: int) -> str:
 
 def _is_unread(line: str, match: re.Match[str], rank: int) -> bool:
     """Tell whether a year, or a day that is not read, may belong to a stamp that tells none."""
-    if match["weekday"] and rank < _DATED and _YEAR_BEHIND.match(line, match.end()):
-        return True
     if rank == _DATED:
         return False
     begin, end = match.span()
-    return (
-        _UNREAD_DAY.search(line[:begin])
+    return bool(
+        (match["weekday"] and _YEAR_BEHIND.match(line, end))
+        or _UNREAD_DAY.search(line[:begin])
         or _days().search(line[:begin])
         or _days().search(line, end, end + _NEAR)
-    ) is not None
+    )
 
 
 def _shape_of(family: _Family, match: re.Match[str]) -> StampShape | None:

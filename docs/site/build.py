@@ -37,7 +37,6 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
         "notebooks/process_logs",
     ),
     "How do I ...": (
-        "howto",
         "cookbook",
         "recipes",
         "traces",
@@ -108,6 +107,7 @@ def lay_out(folder: Path) -> None:
     for name, file in OF_THE_ROOT.items():
         _write(folder / f"{name}.md", (ROOT / file).read_text(encoding="utf-8"), ROOT / file)
     shutil.copytree(ROOT / "notebooks", folder / "notebooks", ignore=shutil.ignore_patterns(".*"))
+    shutil.copytree(DOCS / "recipes", folder / "recipes")
     shutil.copytree(SITE / "static", folder / "static")
     shutil.copy(SITE / "conf.py", folder)
     if (DOCS / "pictures").is_dir():

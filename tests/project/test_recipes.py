@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from uncertain_cep.cli import main
-from uncertain_cep.traces.log_presets import PRESETS
 from uncertain_cep.traces.readers import READERS
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = (DOCS / "recipes.md").read_text(encoding="utf-8")
 RECIPES = {part.partition("\n")[0]: part for part in PAGE.split("\n## ")[1:]}
 
 
@@ -23,6 +24,8 @@ def test_the_recipe_gives_what_the_page_says(
     text = RECIPES[title]
     for name, content in re.findall(r"^`(\S+)`:\n\n```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         (tmp_path / name).write_text(content)
+    for name in re.findall(r"\(recipes/([^)]+)\)", text):
+        shutil.copy(DOCS / "recipes" / name, tmp_path)
     (shown,) = re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     command, _, expected = shown.partition("\n")
     monkeypatch.chdir(tmp_path)
@@ -33,4 +36,4 @@ def test_the_recipe_gives_what_the_page_says(
 
 def test_there_is_one_for_every_format() -> None:
     used = set(re.findall(r'(?:--input-format |^format = "|^line = ")([\w-]+)', PAGE, re.MULTILINE))
-    assert used >= {*READERS, *PRESETS}
+    assert used >= {*READERS}

@@ -20,6 +20,7 @@ EVENTS: Final = pa.table(
         "upper": [2, 5, 5, 6, 9, 10, 13],
         "wait": [6] * 7,
         "k": [0] * 7,
+        "items": [["x"], ["x", "y"], ["y"], [], ["y"], None, ["x", None]],
     }
 )
 DOUBTFUL: Final = EVENTS.append_column("probability", pa.array([1.0, 0.5, 0.5, 1.0, 0.75, 1.0, 0.25]))
@@ -61,6 +62,12 @@ CONSTRUCTS: Final[Mapping[str, str]] = {
     "until": "SEQ(A a, B b, C c) UNTIL N n WHERE TIME(n) - TIME(a) <= 3",
     "until the next": """SEQ(A a, B b, C c) UNTIL N n
         WHERE skip_till_next_match(a, b, c) AND TIME(n) - TIME(a) <= 3""",
+    "a negated group": "SEQ(A a, !SEQ(N n, B m), C c) WHERE TIME(m) - TIME(a) <= 5",
+    "a negated group of one key": """SEQ(A a, !SEQ(B n, N m), B? b, C c)
+        WHERE n.k = m.k AND skip_till_next_match(a, b, c)""",
+    "a negated group in a repeated one": "SEQ(A a, SEQ(B b[], !SEQ(N n, B m))+, C c)",
+    "attributes that are lists": "SEQ(A a, B b, C c) WHERE 'x' IN b.items AND SHARES(a.items, b.items)",
+    "lists of what is forbidden": "SEQ(A a, !N n, C c) WHERE SHARES(n.items, c.items)",
     "many options": f"SEQ(A a, {MANY}, B? b, C c)",
     "spans in order": "SEQ(A a, B b, C c) WHERE DURATION(b) <= 2 AND TIME(c.begin) - TIME(a.end) <= 9",
     "spans in relation": "AND(A a, B b, C c) WHERE a BEFORE b AND NOT (b OVERLAPS c) AND a.k = c.k",
@@ -167,8 +174,10 @@ WAYS: Final[Mapping[str, Way]] = {
 LISTS: Final = ("times of a list", "existence in a list", "repetition")
 FORBIDDEN: Final = (
     "times of what is forbidden", "existence of what is forbidden", "an option with times",
-    "an optional group",
+    "an optional group", "a negated group", "lists of what is forbidden",
+    "a negated group of one key", "a negated group in a repeated one",
 )  # fmt: skip
+ATTRIBUTE: Final = "attributes that are lists"
 NEXT: Final = ("times of what is next", "existence of what is next")
 GAPS: Final = ("gaps", "gaps with times")
 SETS: Final = ("times of a set", "until", "until the next")
@@ -177,7 +186,7 @@ GROUPS: Final = (
 )  # fmt: skip
 SEVERAL: Final = (
     "times of alternatives", "an option", "an option with times", "an optional group",
-    "existence in an optional group", "repetition", "many options", *GROUPS,
+    "existence in an optional group", "repetition", "many options", *FORBIDDEN[-2:], *GROUPS,
 )  # fmt: skip
 
 BESIDE: Final = ("spans forbidden beside a set",)
@@ -191,7 +200,7 @@ RUNS: Final[Refusals] = {
 }  # fmt: skip
 RUNS_OF_A_STREAM: Final[Refusals] = {
     **RUNS, "under skip_till_next_match over": NEXT, "alternative patterns": (SEVERAL[0], GROUPS[1]),
-    "optional components": SEVERAL[1:7], "repeated groups": (GROUPS[0], GROUPS[2]),
+    "optional components": SEVERAL[1:8], "repeated groups": (FORBIDDEN[-1], GROUPS[0], GROUPS[2]),
     "events that last over": SPANS,
 }  # fmt: skip
 REFUSED: Final[Mapping[str, Refusals]] = {
@@ -204,14 +213,15 @@ REFUSED: Final[Mapping[str, Refusals]] = {
     "did it happen": {"a negation beside a set": BESIDE},
     "a tree": {
         "no variable of a component that takes one event": (
-            *LISTS[:2], *FORBIDDEN[:2], "spans that are forbidden", *BESIDE,
+            *LISTS[:2], *FORBIDDEN[:2], *FORBIDDEN[4:6], "spans that are forbidden", *BESIDE,
         ),
         "n is missing": SETS[:1],
         "a tree is for one pattern": (*SEVERAL, "spans in options", "spans in alternatives"),
     },
     "compressed": {
         "one Kleene component": (
-            "neighbours", "ends", "existence", *FORBIDDEN[:2], *NEXT, *GAPS,
+            "neighbours", "ends", "existence", *FORBIDDEN[:2], *FORBIDDEN[4:6], *NEXT, *GAPS,
+            ATTRIBUTE,
         ),
         "alone: a set": LISTS[:1], "without AND": SETS, "without OR": SEVERAL, "the events last": SPANS,
     },

@@ -12,7 +12,7 @@ from tests.cases.cases import Trace
 from tests.cases.sampling import sampled_from
 from uncertain_cep.testing.model import Clock
 
-__all__ = ["by_clocks", "in_sequence"]
+__all__ = ["by_clocks", "in_order", "in_sequence"]
 
 CaseT = TypeVar("CaseT", bound=Any)
 
@@ -43,6 +43,22 @@ def in_sequence(draw: st.DrawFn, cases: st.SearchStrategy[CaseT]) -> CaseT:
         replace(event, sequence=None if event.clock is None else draw(sampled_from([0, 1, 1, 2, 3, None])))
         for event in case.trace.events
     ]
+    changed: CaseT = replace(case, trace=Trace(tuple(events), case.trace.types))
+    return changed
+
+
+@st.composite
+def in_order(draw: st.DrawFn, cases: st.SearchStrategy[CaseT]) -> CaseT:
+    """Draw a case of a strategy, with events of one clock in a certain order, some at one tick."""
+    case, clock = draw(cases), draw(_clocks())
+    places = draw(st.permutations(range(len(case.trace.events))))
+    events = [
+        replace(
+            event, lower=event.lower + clock.lower, upper=event.lower + clock.upper, pmf=None, clock=clock,
+            sequence=place,
+        )
+        for event, place in zip(case.trace.events, places, strict=True)
+    ]  # fmt: skip
     changed: CaseT = replace(case, trace=Trace(tuple(events), case.trace.types))
     return changed
 

@@ -25,8 +25,10 @@ from tests.cases.clocks import by_clocks, in_sequence
 from tests.cases.comparison import assert_answer, assert_same
 from tests.cases.existence import doubtful
 from tests.cases.language import PatternCase, language_cases
+from tests.cases.negated_groups import group_cases
 from tests.cases.nested import nested_cases, reading_cases
 from tests.cases.options import option_cases
+from tests.cases.repeats import repeated_cases
 from tests.cases.sampling import FEWER
 from tests.cases.times import timed_cases
 from uncertain_cep.testing.model import Event, Key
@@ -110,10 +112,15 @@ def gap_ends(case: PatternCase, candidate: Candidate, world: World, first: int) 
             yield first + case.window - 1 if trailing else min(world[event] for event in gap.before) - 1
         return
     behind = list(candidate.events)
-    for component in components(candidate.pattern):
+    parts = components(candidate.pattern)
+    # An event of a negated group forbids with one of its last component.
+    last_of = {part.joint: part.variable for part in parts if part.joint}
+    for component in parts:
         if not component.negated:
             bound = candidate.binding[component.variable]
             behind = behind[1 if isinstance(bound, Event) else len(bound) :]
+            continue
+        if last_of.get(component.joint, component.variable) != component.variable:
             continue
         end = world[behind[0]] - 1 if behind else first + case.window - 1
         if component.variable in BESIDE:
@@ -168,6 +175,18 @@ def test_conditions_on_times_cut_gaps(case: PatternCase, end: int) -> None:
 @FEWER
 @given(case=option_cases(), end=st.integers(-3, 12))
 def test_of_options_each_reading_has_its_gaps(case: PatternCase, end: int) -> None:
+    check(case, end)
+
+
+@FEWER
+@given(case=group_cases(repeated=False), end=st.integers(-3, 12))
+def test_the_last_of_a_negated_group_ends_its_gap(case: PatternCase, end: int) -> None:
+    check(case, end)
+
+
+@FEWER
+@given(case=repeated_cases(largest=4), end=st.integers(-3, 12))
+def test_of_repeated_groups_each_iteration_has_its_gaps(case: PatternCase, end: int) -> None:
     check(case, end)
 
 

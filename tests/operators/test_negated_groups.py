@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -15,50 +14,12 @@ import uncertain_cep as uc
 from tests.cases.clocks import by_clocks
 from tests.cases.comparison import assert_answer, assert_same
 from tests.cases.existence import doubtful
-from tests.cases.language import conditions, untied
+from tests.cases.negated_groups import group_cases
 from tests.cases.nested import NestedCase
-from tests.cases.options import timed_option_cases
-from tests.cases.repeats import repeated_cases
-from tests.cases.sampling import FEWER, sampled_from
-from tests.cases.times import time_conditions
+from tests.cases.sampling import FEWER
 from tests.cases.ways import IN_PROCESS, matches_by
 from uncertain_cep.testing import answer, probabilities
-from uncertain_cep.testing.model import Component, Event, Pattern, Query, Repeat, Seq, no, one, where
-from uncertain_cep.testing.patterns import components
-
-_TYPES = [("A",), ("B",), ("B",), ("A", "B"), ("C",), ()]
-
-
-def _with_group(draw: st.DrawFn, pattern: Pattern, length: int) -> tuple[Pattern, list[Component]]:
-    """Put a negated group at some place of a sequence, in a repeated one if there is any."""
-    group = [Component(f"n{k}", draw(sampled_from(_TYPES)), negated=True, joint="n0") for k in range(length)]
-    assert isinstance(pattern, Seq)
-    items = list(pattern.items)
-    place = draw(st.integers(0, len(items)))
-    inner = items[place] if place < len(items) else None
-    if isinstance(inner, Repeat) and isinstance(inner.items[0], Seq) and draw(st.booleans()):
-        parts = list(inner.items[0].items)
-        at = draw(st.integers(0, len(parts)))
-        items[place] = replace(inner, items=(Seq((*parts[:at], *group, *parts[at:])),))
-    else:
-        items[place:place] = group
-    return Seq(tuple(items)), group
-
-
-@st.composite
-def group_cases(draw: st.DrawFn) -> NestedCase:
-    """Draw a sequence with a negated group, conditions on one of its events, and any strategy."""
-    drawn = timed_option_cases(most=4, fewest=1) if draw(st.booleans()) else repeated_cases(largest=4)
-    case: NestedCase = draw(drawn)
-    pattern, group = _with_group(draw, case.pattern, draw(sampled_from([2, 2, 2, 3])))
-    positive = [part for part in components(pattern) if not part.negated]
-    spoken = (draw(st.sampled_from(group)), *positive)
-    drawn_conditions = draw(st.lists(conditions(spoken), max_size=1))
-    times = draw(st.lists(time_conditions(spoken), max_size=1))
-    chosen = replace(
-        case, pattern=pattern, asked=(*case.asked, *untied(drawn_conditions)), times=(*case.times, *times)
-    )
-    return NestedCase(**{name: getattr(chosen, name) for name in chosen.__dataclass_fields__})
+from uncertain_cep.testing.model import Component, Event, Query, Seq, no, one, where
 
 
 @FEWER

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.cases.beside import beside_cases
-from tests.cases.clocks import by_clocks, in_sequence
+from tests.cases.clocks import by_clocks, in_order, in_sequence
 from tests.cases.existence import doubtful
 from tests.cases.sampling import FEWER
 from tests.oracle import answer_literally
@@ -21,7 +21,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "times": beside_cases(),
     "existence": doubtful(beside_cases()),
     "clocks": by_clocks(beside_cases(4)),
-    "sequences": in_sequence(beside_cases(4)),
+    "sequences": in_sequence(beside_cases(4)) | in_order(beside_cases(4)),
     "doubtful clocks": doubtful(by_clocks(beside_cases(4))),
 }
 

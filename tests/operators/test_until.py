@@ -12,7 +12,7 @@ from hypothesis import assume, given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from tests.cases.clocks import by_clocks
+from tests.cases.clocks import by_clocks, in_order, in_sequence
 from tests.cases.comparison import assert_answer, assert_same
 from tests.cases.existence import doubtful
 from tests.cases.language import STRATEGIES, Asked, conditions
@@ -61,8 +61,8 @@ class UntilCase(NestedCase):
         begin = f"{first.variable}[1]" if first.kleene else first.variable
         end = f"{last.variable}[{last.variable}.LEN]" if last.kleene else last.variable
         bounds = (
-            Asked("", where(f"u {begin}", lambda u, a: u[1] > a[1])),
-            Asked("", where(f"u {end}", lambda u, a: u[1] < a[1])),
+            Asked("", where(f"u {begin}", lambda u, a: a[0].is_before(a[1], *u))),
+            Asked("", where(f"u {end}", lambda u, a: u[0].is_before(u[1], *a))),
         )
         query = super().query()
         return replace(
@@ -110,6 +110,13 @@ def test_engine_is_the_oracle(case: UntilCase) -> None:
 @FEWER
 @given(by_clocks(until_cases()) | doubtful(until_cases()))
 def test_with_clocks_and_events_that_may_not_have_happened(case: UntilCase) -> None:
+    note(case.text())
+    assert_answer(case.rows(uc.match(case.trace.table(), case.text())), case.answer())
+
+
+@FEWER
+@given(in_sequence(until_cases()) | in_order(until_cases()))
+def test_sequences_break_ties_at_its_ends(case: UntilCase) -> None:
     note(case.text())
     assert_answer(case.rows(uc.match(case.trace.table(), case.text())), case.answer())
 

@@ -27,6 +27,7 @@ QUERIES = {
     "skip till next": "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) { [key] } WITHIN 12",
     "set": "PATTERN SEQ(AND(A a, B b), !C n) WHERE [key] WITHIN 5",
     "branches": "PATTERN OR(SEQ(A a, B b, !D n), SEQ(C c, !D m)) WHERE [key] WITHIN 5",
+    "negated group": "PATTERN SEQ(A a, !SEQ(B m, D n)) WHERE [key] WITHIN 9",
     "best": "PATTERN SEQ(A a, !D n) WHERE [key] WITHIN 9 HAVING CONFIDENCE >= 0.2 ORDER BY CONFIDENCE DESC",
     "apart": "PATTERN SEQ(A a, B b, !D n) WHERE [key] WITHIN 9 OUTPUT NON OVERLAPPING",
     "not keyed": "PATTERN SEQ(A a, B b, !D n) WITHIN 4",

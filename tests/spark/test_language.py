@@ -45,6 +45,13 @@ QUERIES: Final = {
         WHERE [key] AND TIME(b) - TIME(a) <= 2 AND TIME(c) - TIME(b) <= 2 WITHIN 9
     """,
     "repeated group": "PATTERN SEQ(A a, SEQ(B b[], D? d[])+, C c) WHERE [key] WITHIN 9 RETURN count(b[])",
+    "negated group": "PATTERN SEQ(B a, !SEQ(C n, D m), A c) WHERE [key] WITHIN 9",
+    "negated group at the end": "PATTERN SEQ(A a, !SEQ(B n, (C|D) m)) WHERE m.key = a.key WITHIN 9",
+    "negated group, skip till next": """
+        PATTERN SEQ(!SEQ(D n, D m), A a, SEQ(B b[], !D o)+)
+        WHERE skip_till_next_match(a, b[]) { [key] } WITHIN 9
+    """,
+    "until": "PATTERN SEQ(SEQ(A a, B b, C c) UNTIL D u) WHERE [key] WITHIN 12",
     "best of the grown": """
         PATTERN SEQ(A a, !D n, B b) WHERE [key] WITHIN 9 ORDER BY CONFIDENCE DESC LIMIT 7
     """,

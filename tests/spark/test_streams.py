@@ -31,6 +31,7 @@ QUERIES = {
     "next": "PATTERN SEQ(A a, B b, (A|C) c) WHERE skip_till_next_match(a, b, c) AND [key] WITHIN 12",
     "negation": "PATTERN SEQ(!D d, A a, !B b, C c) WHERE [key] WITHIN 9",
     "Kleene": "PATTERN SEQ(A a, B+ b[], C c) WHERE [key] AND b[i].value > 2 WITHIN 6",
+    "negated group": "PATTERN SEQ(A a, !SEQ(B n, D m), C c) WHERE [key] WITHIN 9",
     "sets": "PATTERN OR(SEQ(AND(A a, B b), C c), SEQ(!B n, D d, A+ e[], C g)) WHERE [key] AND c.value < 4 "
     "WITHIN 7",
     "contiguity": "PATTERN SEQ(A a, B b) WHERE partition_contiguity(a, b) AND [key] WITHIN 9 RETURN a.name",
@@ -81,7 +82,7 @@ def found_of(spark: SparkSession, folder: Path, table: pa.Table, names: list[str
 
 @pytest.mark.parametrize(
     "names",
-    [["sets", "counts", "groups"], pytest.param([*QUERIES], marks=pytest.mark.thorough)],
+    [["negated group", "sets", "counts", "groups"], pytest.param([*QUERIES], marks=pytest.mark.thorough)],
     ids=["some", "every construct"],
 )
 def test_any_construct(spark: SparkSession, tmp_path: Path, names: list[str]) -> None:

@@ -68,13 +68,18 @@ class SequencedEvents:
     """The column of sequences."""
     _records: dict[Any, Records] = field(default_factory=dict, repr=False)
 
+    @property
+    def places(self) -> tuple[int, int]:
+        """How many places each tick has, and how many ticks an event can be behind that of its place."""
+        return int(self.tie.max()) + 1, int((self.upper - self.lower).max())
+
     def searched(self, plan: EvaluationPlan) -> tuple[EvaluationPlan, Int64, Int64]:
         """Return a plan and bounds of times, ticks, by which all matches are found, and more than these.
 
         Ticks are so short that events of a source that share one are in order. Where the order is total, each
         event has one tick. Conditions on times are left out.
         """
-        scale = int(self.tie.max()) + 1
+        scale, longest = self.places
         low, high = (0, 0) if self.is_total else (self.low, self.high)
         lower, upper = self.lower + low, self.upper + high
         first, window = int(lower.min()), plan.window
@@ -86,7 +91,7 @@ class SequencedEvents:
             )
         lower, upper = (lower - first) * scale + self.tie, (upper - first) * scale + self.tie
         if self.is_total:
-            window += int((self.upper - self.lower).max())
+            window += longest
             upper = lower
         window = min(window, span) * scale
         bound = replace(plan.bound, window=window, times=())

@@ -113,7 +113,7 @@ class OrderedGaps:
         place = matches.place[event]
         rows, at = candidates.row[place], candidates.lower[place] - candidates.base[place]
         bounds = list(own_bounds(model.pattern.templates, shape, rows))
-        forbidding = _forbidding(model, shape, which, rows, at)
+        forbidding = _forbidding(model, shape, which, rows, at, self._events.places)
         for k, n in enumerate(which.tolist()):
             checkpoint()
             of_match: Bounds = {}
@@ -290,13 +290,16 @@ class OrderedGaps:
 
 
 def _forbidding(
-    model: MatchModel, shape: Shape, which: Int64, rows: Int64, at: Int64
+    model: MatchModel, shape: Shape, which: Int64, rows: Int64, at: Int64, places: tuple[int, int]
 ) -> list[list[_Forbidding]]:
-    """Return the events that may spoil each of some matches of one shape, whose events have these places."""
+    """Return the events that may spoil each of some matches of one shape, whose events have these places.
+
+    ``places`` are how many a tick has, and how many ticks an event can be behind that of its place.
+    """
     listed: list[list[_Forbidding]] = [[] for _ in which]
     if not shape.rules:
         return listed
-    events = gathered(model, shape, which, at, at)
+    events = gathered(model, shape, which, at, at, shape.by_place(*places))
     low, high, match = rule_bounds(model, shape, events, rows)
     sides = shape.constraints[0]
     for x, row in enumerate(events.row.tolist()):

@@ -266,6 +266,7 @@ def _bound_conditions(
     predicates: list[TypedExpression] = []
     equivalences: dict[str, None] = {}
     times: list[TimeCondition] = []
+    bounds_of_until = {part.position for part in components_of(query.pattern) if part.needs}
     for number, condition in enumerate(query.where):
         if any(isinstance(part, Time) for part in expressions_in(condition)):
             differences = differences_of(with_leaves(condition, _counted))
@@ -279,6 +280,8 @@ def _bound_conditions(
                 end if end is None or one.side is None else replace(end, apart=(number, one.side))
                 for end, one in zip(ends, differences, strict=True)
             ]
+            if condition.position in bounds_of_until:
+                ends = [end and replace(end, is_order=True) for end in ends]
             # Times that cancel are mentioned, too.
             spoken = [part for part in expressions_in(condition) if isinstance(part, Time)]
             times += _as_one(

@@ -72,6 +72,8 @@ class TimeCondition:
 
     The bound itself says no more than the window.
     """
+    is_order: bool = False
+    """Whether one event is to be before the other one, as it is where a sequence breaks a tie; see UNTIL."""
 
     @property
     def mentions(self) -> frozenset[tuple[str, Element]]:

@@ -19,7 +19,15 @@ from confidence.timed.counted_pairs import LASTING
 from confidence.timed.forbidden_tables import Others
 from confidence.timed.summed_matches import SummedTimes, tighten_all
 from eventbased.gaps.gap_events import GapEvents, Gathered, by_counts, intervals_given
-from eventbased.gaps.shape_rules import DONE, NO_PLACE, NO_ROOM, NOT_DONE, FoundEvents, forbidden_of_all
+from eventbased.gaps.shape_rules import (
+    DONE,
+    NO_PLACE,
+    NO_ROOM,
+    NOT_DONE,
+    FoundEvents,
+    ShapeRules,
+    forbidden_of_all,
+)
 from uncertain_cep.candidates.tie_breaks import TieBreaks
 from uncertain_cep.weighers.forbidden_pairs import with_pairs
 from uncertain_cep.weighers.pattern import ChosenEvents
@@ -355,30 +363,39 @@ def _break_ties(
     """
     event = np.repeat(np.arange(len(events.row)), np.diff(events.rule_start))
     match = np.repeat(np.arange(len(rows)), np.diff(events.start))
-    ends, start = shape.shape_rules.ends, shape.shape_rules.end_start
-    # All other ends are those of the window.
-    may_tie = ends[:, 1] == np.where(ends[:, 2] == 1, _STRICT, -_STRICT)
+    sides, _, lowest, highest = shape.constraints
+    ends = np.array([rule.ends for rule in shape.rules], dtype=np.int64)
     broken = [events.rule[:0]]
-    for c in range(int(np.diff(start).max(initial=0))):
+    for c in range(int(ends.max(initial=0))):
         checkpoint()
-        end = np.where(c < np.diff(start), start[:-1] + c, -1)
         for is_lower in (True, False):
-            chosen = (end >= 0) & may_tie[end] & ((ends[end, 2] == 1) == is_lower)
-            places = np.flatnonzero(chosen[events.rule])
-            pair = rows[match[event[places]], ends[end[events.rule[places]], 0]], events.row[event[places]]
+            # All other ends are those of the window.
+            may_tie = lowest[:, c] == _STRICT if is_lower else highest[:, c] == -_STRICT
+            places = np.flatnonzero(((c < ends) & may_tie)[events.rule])
+            pair = rows[match[event[places]], sides[events.rule[places], c, 1]], events.row[event[places]]
             ordered = places[ties.allow(*(pair if is_lower else pair[::-1]))]
             (low if is_lower else high)[ordered, c] = 0
             broken.append(ordered)
     return np.concatenate(broken)
 
 
-def gathered(model: ChosenEvents, shape: Shape, which: Int64, first: Int64, last: Int64) -> FoundEvents:
-    """Return the events that rules may forbid matches of one shape, whose events have these ticks, (k, l)."""
+def gathered(
+    model: ChosenEvents,
+    shape: Shape,
+    which: Int64,
+    first: Int64,
+    last: Int64,
+    rules: ShapeRules | None = None,
+) -> FoundEvents:
+    """Return the events that rules may forbid matches of one shape, whose events have these ticks, (k, l).
+
+    ``rules`` are those of the shape, unless events have places instead of ticks.
+    """
     assert model.pools is not None
     assert model.scratch is not None
     assert model.pattern.conditions is not None
     kernel: Any = forbidden_of_all
-    rules = shape.shape_rules
+    rules = shape.shape_rules if rules is None else rules
     rule_rows = rules.rule_rows.copy()
     # Behind the events, as all_hold has the negated ones.
     places = len(model.scratch.element) - len(model.pattern.plan.negations) - rule_rows[:, 3] - 2

@@ -28,6 +28,9 @@ _MOST_KNOWN: Final = 1 << 16
 each length."""
 
 
+_ANYWHERE: Final = Span((), (), {})
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule that forbids events in a gap of a match: a pool, a span, and conditions."""
@@ -39,8 +42,8 @@ class Rule:
     component: int
     stop: int
     instances: list[Instance]
-    reach: Span | None = None
-    """Where its events can be at all, if not within the span."""
+    reach: Span = _ANYWHERE
+    """Where its events can be by conditions besides: more than these allow."""
     is_lasting: bool = False
     """Whether the last tick of the span is about the ends of its events, which may last."""
 
@@ -83,6 +86,13 @@ class Shape:
     def times(self) -> int:
         """How many times there are."""
         return self.total + len(self.lasting)
+
+    def by_place(self, scale: int, longest: int) -> ShapeRules:
+        """Return the rules among events that have places instead of ticks, so many to a tick.
+
+        An event can be up to ``longest`` ticks behind the one that its place is in.
+        """
+        return _shape_rules(self.rules, scale, (longest + 1) * scale - 1)
 
 
 class Shapes:
@@ -173,8 +183,9 @@ class Shapes:
             instances = self._templates.of_negated(counts, negation.component.variable)
             pool = int(self._gaps.negated[k])
             if plan.event_order.is_beside(k):
+                span, instances = self._templates.between(instances)
                 reach = self._templates.reach(instances)
-                yield Rule(pool, Span((), (), {}), evaluated, -1, length + k, instances, reach)
+                yield Rule(pool, span, evaluated, -1, length + k, instances, reach, is_lasting=True)
                 continue
             behind, ahead = plan.event_order.gap_ends(k, start)
             behind = [end_of.get(event, event) for event in behind]
@@ -192,14 +203,15 @@ def _alike(rules: Sequence[Rule]) -> tuple[tuple[int, tuple[Alike, ...]], ...]:
     return tuple((c, Alike.of(instances)) for c, instances in columns.items())
 
 
-def _shape_rules(rules: Sequence[Rule]) -> ShapeRules:
-    """Return some rules in the form that kernels take."""
+def _shape_rules(rules: Sequence[Rule], scale: int = 1, slack: int = 0) -> ShapeRules:
+    """Return some rules in the form that kernels take, with so many places to a tick, give or take some."""
     rule_rows = [(rule.pool, 0, 0, *rule.conditions, rule.component, rule.stop) for rule in rules]
-    reaches = [rule.reach or rule.span for rule in rules]
-    ends = [
-        [(*end, behind) for behind in (1, 0) for end in (reach.lowers if behind else reach.uppers)]
-        for reach in reaches
-    ]
+    ends = []
+    for rule in rules:
+        span, reach = rule.span, rule.reach
+        lowers = (*span.lowers, *((event, low * scale - slack) for event, low in reach.lowers))
+        uppers = (*span.uppers, *((event, high * scale + slack) for event, high in reach.uppers))
+        ends.append([*((*end, 1) for end in lowers), *((*end, 0) for end in uppers)])
     return ShapeRules(
         np.array(rule_rows, dtype=np.int64).reshape(-1, 9),
         np.cumsum([0, *map(len, ends)]),

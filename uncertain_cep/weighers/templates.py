@@ -131,6 +131,23 @@ class TimeTemplates:
             asked.append(k)
         return self._remembered(counts, None, asked, sum(counts[: component + 1]) - 1, variable)
 
+    def between(self, instances: Sequence[Instance]) -> tuple[Span, list[Instance]]:
+        """Return the span of an event that is to be before or behind events of a match, and other conditions.
+
+        Like that of a gap, it ends where a sequence breaks a tie.
+        """
+        lowers, uppers, others = [], [], []
+        for instance in instances:
+            condition = self.conditions[instance.condition]
+            is_later = instance.later in (OTHER, OTHER_END)
+            if not condition.is_order:
+                others.append(instance)
+            elif is_later == (condition.comparison == ">"):
+                lowers.append((instance.earlier if is_later else instance.later, 1))
+            else:
+                uppers.append((instance.earlier if is_later else instance.later, -1))
+        return Span(tuple(lowers), tuple(uppers), {}), others
+
     def reach(self, instances: Sequence[Instance]) -> Span:
         """Return the span of an event that meets some conditions, as far as they name no attributes."""
         lowers, uppers = [], []

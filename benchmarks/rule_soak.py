@@ -34,6 +34,12 @@ _KINDS: Final = (
 
 _TYPES: Final = 20
 
+_MOST_LAG: Final = 5.0
+"""Seconds that events may wait after the first quarter."""
+
+_MOST_GROWTH: Final = 0.1
+"""By how much memory may grow from the second quarter to the last."""
+
 
 def _write_rules(folder: Path, count: int) -> None:
     folder.mkdir()
@@ -104,11 +110,22 @@ def soak_rules(rules: int, minutes: float, rate: int) -> None:
             str(port),
         ]
         environment = os.environ | {"PYTHONWARNINGS": "ignore"}
-        with subprocess.Popen(command, env=environment) as process:
-            try:
-                _report(_watched(process, folder, port, minutes, rate))
-            finally:
-                process.terminate()
+        log = folder / "log"
+        with log.open("w") as lines:
+            process = subprocess.Popen(command, env=environment, stderr=lines)
+        try:
+            rows = _watched(process, folder, port, minutes, rate)
+        except click.ClickException as error:
+            raise click.ClickException(f"{error.message}\n{log.read_text()[-2000:]}") from error
+        finally:
+            # The run goes on until it is ended: that it says so is of no interest.
+            process.terminate()
+            process.wait()
+        warned = log.read_text().removesuffix("Ended by SIGTERM.\n")
+        if warned:
+            print(warned, end="")
+    if not _report(rows):
+        raise SystemExit(1)
 
 
 def _watched(
@@ -142,18 +159,30 @@ def _watched(
     return rows
 
 
-def _report(rows: list[dict[str, float]]) -> None:
-    """Compare the last quarter with the second."""
+def _report(rows: list[dict[str, float]]) -> bool:
+    """Compare the last quarter with the second, and print the outcome last; return whether it is passed."""
     quarter = len(rows) // 4
     if not quarter:
         raise click.ClickException(f"{len(rows)} batches are too few to compare: take more minutes")
     second, last = rows[quarter : 2 * quarter], rows[3 * quarter :]
+    means: dict[str, tuple[float, float]] = {}
     for name in ("memory MB", "held", "lag s", "batch s"):
         before, behind = (statistics.mean(row[name] for row in part) for part in (second, last))
+        means[name] = before, behind
         worst = max(row[name] for row in rows[quarter:])
         print(f"{name}: {before:,.2f} in the second quarter, {behind:,.2f} in the last, at most {worst:,.2f}")
-    end = rows[-1]
+    end, lag = rows[-1], max(row["lag s"] for row in rows[quarter:])
+    growth = means["memory MB"][1] / means["memory MB"][0] - 1
+    faults = [
+        f"memory grew by {growth:.0%}" if growth > _MOST_GROWTH else "",
+        f"the lag reached {lag:.1f} s" if lag >= _MOST_LAG else "",
+        f"{end['late']:,.0f} events were late" if end["late"] else "",
+    ]
+    said = ", ".join(filter(None, faults))
     print(
-        f"{end['events']:,.0f} events, {end['matches']:,.0f} matches, {end['suppressed']:,.0f} suppressed, "
-        f"{end['late']:,.0f} late"
+        f"{'not passed: ' + said if said else 'passed'}; {end['events']:,.0f} events, "
+        f"{end['matches']:,.0f} alerts ({end['suppressed']:,.0f} suppressed), {end['late']:,.0f} late, "
+        f"lag at most {lag:.1f} s, memory {rows[0]['memory MB']:,.0f} MB at the begin, "
+        f"{means['memory MB'][0]:,.0f} in the second quarter, {end['memory MB']:,.0f} at the end"
     )
+    return not said

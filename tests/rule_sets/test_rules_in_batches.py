@@ -120,6 +120,20 @@ def test_alerts_that_wait_are_told_before_the_end() -> None:
     assert take(event("C", 10, 90)) == [(5, 1)]
 
 
+def test_absences_that_are_suppressed_are_told_before_their_slice_ends() -> None:
+    (rule,) = uc.rules({"never": TWO["never"]})
+    batches = RuleBatches(Rules([replace(rule, suppress=suppression_of("5"))]), SCHEMA, 3)
+    batches.take(pa.Table.from_pylist([event("A", 1, 0), event("A", 2, 2), event("A", 3, 9)], schema=SCHEMA))
+    alerts = {}
+    for tick in (12, 13):
+        batches.take(notice(SCHEMA, HEARTBEAT, tick))
+        alerts[tick] = [
+            tuple(row.values()) for row in batches.rows("match").select(["a", "suppressed"]).to_pylist()
+        ]
+    # The second one is left out, and counted with the third, which is decided at 13.
+    assert alerts == {12: [(1, 0)], 13: [(1, 0), (3, 1)]}
+
+
 def test_a_late_event_is_told_once_whatever_rules_it_matters_to() -> None:
     batches = RuleBatches(uc.rules(TWO), SCHEMA, 0)
     batches.take(pa.Table.from_pylist([event("A", 1, 10), event("C", 2, 20)], schema=SCHEMA))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -30,6 +31,7 @@ from uncertain_cep.plan import MatchOptions
 from uncertain_cep.query import branches
 from uncertain_cep.streaming.stream_layout import CLOSE, HEARTBEAT, StreamOptions
 from uncertain_cep.testing.model import Event, Strategy
+from uncertain_cep.testing.patterns import components
 
 SCHEMA = pa.schema([("type", pa.string()), ("id", pa.int64()), ("lower", pa.int64()), ("upper", pa.int64())])
 PAIR = "PATTERN SEQ(A a, B b) WITHIN 10"
@@ -373,33 +375,73 @@ def test_counts_of_sets_whose_first_event_is_any_of_them() -> None:
 
 
 @given(
-    st.lists(st.integers(0, 30), min_size=1, max_size=5, unique=True),
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 4)), min_size=1, max_size=5),
     st.integers(2, 12),
-    st.integers(0, 4),
     st.none() | st.integers(1, 40),
+    st.booleans(),
 )
-def test_an_absence_is_told_with_its_slice(
-    orders: list[int], window: int, largest: int, length: int | None
+def test_an_absence_is_told_by_the_batch_that_decides_it(
+    orders: list[tuple[int, int]], window: int, length: int | None, drops: bool
 ) -> None:
-    """It is decided a window behind the order, and told with the last one of its slice."""
-    options = StreamOptions(largest, slice_length=length, buckets=1)
+    """It is decided when nothing to come is within a window of the order, whatever its slice still holds."""
+    options = StreamOptions(4, slice_length=length, buckets=1, duplicates="drop" if drops else "error")
     batches = Batches(f"PATTERN SEQ(A a, !B n) WITHIN {window}", SCHEMA, options, MatchOptions())
-    batches.take(events(*(("A", order, order, order) for order in orders)))
-    slices = batches.layout.length
-    assert slices == (4 * (window + largest) if length is None else length)
-    alerts: dict[int, int] = {}
-    for tick in range(max(orders), max(orders) + 2 * window + slices + 1):
+    rows = [("A", number, lower, lower + long) for number, (lower, long) in enumerate(orders)]
+    batches.take(events(*rows, *(rows if drops else [])))
+    begin = max(lower for lower, _ in orders)
+    for tick in range(begin - 4, begin + window + 6):
         batches.take(notice(SCHEMA, HEARTBEAT, tick))
-        for order in batches.matches.column("a").to_pylist():
-            alerts.setdefault(order, tick)
-    for order, tick in alerts.items():
-        last = max(other for other in orders if other // slices == order // slices)
-        end = (order // slices + 1) * slices
-        assert tick == max(last + window, end, max(orders))
-        # Never before it is decided, and less than a slice later.
-        assert order + window <= tick
-        assert tick < max(order + window + slices, max(orders) + 1)
-    assert sorted(alerts) == sorted(orders)
+        decided = [number for _, number, _, upper in rows if upper + window - 1 < tick]
+        assert sorted(batches.matches.column("a").to_pylist()) == decided
     batches.take(notice(SCHEMA, CLOSE))
-    # None comes twice.
-    assert sorted(batches.matches.column("a").to_pylist()) == sorted(orders)
+    assert sorted(batches.matches.column("a").to_pylist()) == [*range(len(orders))]
+    assert batches.counts["duplicates"] == (len(orders) if drops else 0)
+    assert batches.held == 0
+
+
+@pytest.mark.parametrize("strategy", ALL_STRATEGIES)
+@FEWER
+@given(data=st.data(), length=SLICE_LENGTHS, buckets=BUCKETS)
+def test_absences_of_any_pattern_come_once_and_before_the_end(
+    strategy: Strategy, data: st.DataObject, length: int | None, buckets: int
+) -> None:
+    ends_in_absence = language_cases(strategy).filter(lambda case: components(case.pattern)[-1].negated)
+    case: LanguageCase = data.draw(ends_in_absence)
+    note(case.text())
+    trace = Trace(tuple(sorted(case.trace.events, key=lambda event: event.lower)), case.trace.types)
+    table = plain(trace.table(with_pmf=any(event.pmf is not None for event in trace.events)))
+    largest = max((event.upper - event.lower for event in trace.events), default=0)
+    window = case.window
+    length = None if length is None else length + max(largest, window) // 30
+    batches = Batches(case.text(), table.schema, StreamOptions(largest, slice_length=length, buckets=buckets))
+    start = 0
+    while start < table.num_rows:
+        count = data.draw(st.integers(1, 3))
+        said = notice(table.schema, HEARTBEAT, trace.events[start].lower)
+        batches.take(table.slice(start, count), said)
+        start += count
+    last = max((event.upper for event in trace.events), default=0)
+    for tick in range(last - window, last + window + 1, data.draw(st.integers(1, 3))):
+        batches.take(notice(table.schema, HEARTBEAT, tick))
+    batches.take(notice(table.schema, HEARTBEAT, last + window))
+    assert batches.counts["late"] == 0
+    assert_answer(case.rows(batches.matches), case.answer())
+    before = batches.counts["matches"]
+    batches.take(notice(table.schema, CLOSE))
+    assert batches.counts["matches"] == before
+    assert batches.held == 0
+
+
+def test_state_that_has_told_no_absence_before_its_slice_was_final_goes_on() -> None:
+    """An older version kept four figures of a slice."""
+    batches = Batches("PATTERN SEQ(A a, !B n) WITHIN 5", SCHEMA, StreamOptions(0, buckets=1))
+    batches.take(events(("A", 1, 0, 0), ("A", 2, 3, 3)))
+    (part,) = batches.parts.values()
+    assert part.index is not None
+    index = json.loads(part.index)
+    index["slices"] = {number: figures[:4] for number, figures in index["slices"].items()}
+    part.index = json.dumps(index)
+    batches.take(notice(SCHEMA, HEARTBEAT, 5))
+    assert batches.matches.column("a").to_pylist() == [1]
+    batches.take(notice(SCHEMA, HEARTBEAT, 9))
+    assert batches.matches.column("a").to_pylist() == [1, 2]

@@ -39,6 +39,7 @@ __all__ = [
     "clock_pieces",
     "cut",
     "gathered",
+    "owners_of",
     "pieces_of",
     "without_heartbeats",
 ]
@@ -58,12 +59,13 @@ IDS: Final = 3
 PIECES: Final = pa.schema(
     [
         (name, pa.int64())
-        for name in ("bucket", "kind", "slice", "rows", "own", "lower", "upper", "owner_upper")
+        for name in ("bucket", "kind", "slice", "rows", "own", "lower", "upper", "owner_upper", "waiting")
     ]
     + [("blob", pa.binary())]
 )
 """``rows`` is the number of events, ``own`` the number of those that begin in this slice. The bounds are the
-least ones, that of owners the largest one, in ticks."""
+least ones, in ticks; ``owner_upper`` is the largest `upper` of events that matches may belong to, ``waiting``
+the least of those whose matches are of the slice."""
 
 
 def cut(batches: Iterable[pa.RecordBatch], layout: StreamLayout) -> Iterator[pa.RecordBatch]:
@@ -204,6 +206,12 @@ class _Roles(NamedTuple):
     """By the attributes within which ids are unique: whether the event is of a component there."""
 
 
+def owners_of(table: pa.Table, layout: StreamLayout) -> Mask:
+    """Return a mask of the events that matches may belong to, (n,) bool."""
+    plan = layout.plan
+    return _roles(with_some_ends(table, plan.names) if plan.lasting else table, layout).first
+
+
 def _roles(table: pa.Table, layout: StreamLayout) -> _Roles:
     plan = layout.plan
 
@@ -250,6 +258,7 @@ def _unused_piece(
         # An event that is too long is late in any case.
         "upper": int(np.where(upper - lower > layout.largest, NEVER, upper)[places].min()),
         "owner_upper": NOTHING_KNOWN,
+        "waiting": EVER,
         "blob": packed(events),
     }
 
@@ -282,6 +291,7 @@ def _cut(
     bounds = [0, *changes.tolist(), len(rows)] if len(rows) else [0]
     pieces: list[dict[str, Any]] = []
     owners = np.where(first[rows], upper[rows], NOTHING_KNOWN)
+    waiting = np.where(first[rows] & (first_slice[rows] == slices), upper[rows], EVER)
     for start, stop in pairwise(bounds):
         part = rows[start:stop]
         pieces.append(
@@ -294,6 +304,7 @@ def _cut(
                 "lower": int(lower[part].min()),
                 "upper": int(upper[part].min()),
                 "owner_upper": int(owners[start:stop].max()),
+                "waiting": int(waiting[start:stop].min()),
                 "blob": packed(events.slice(start, stop - start), layout.mark),
             }
         )

@@ -10,24 +10,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from uncertain_cep.config.tuning import CUT_AT_ONCE
-from uncertain_cep.executor import Slicing, execute, ticks_of
+from confidence.config import EVER
+from uncertain_cep.executor import ticks_of
 from uncertain_cep.files.blobs import packed, unpacked
-from uncertain_cep.results.order import finished
 from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, BatchClock, News
 from uncertain_cep.streaming.cutting import CLOCK, EVENTS, IDS
 from uncertain_cep.streaming.held_ids import BlobStore, HeldIds
+from uncertain_cep.streaming.slice_matches import HeldSlice, matches_told
 from uncertain_cep.streaming.stream_layout import KIND, LATE_ID, LATE_TYPE, StreamLayout, check_fingerprint
-from uncertain_cep.traces.held_rows import naming_no_rows
 
 __all__ = ["COUNTED", "OneQuery", "Report", "StateParts", "Store", "pass_time", "take"]
 
@@ -74,21 +72,11 @@ class Report(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Held:
-    """A slice: the number of its blobs, their events and bytes, and the largest `upper` of an owner."""
-
-    parts: int = 0
-    rows: int = 0
-    bytes: int = 0
-    owner_upper: int = NOTHING_KNOWN
-
-
-@dataclass(slots=True)
 class _State:
     """A part of the state but for its blobs."""
 
     clock: BatchClock
-    slices: dict[int, _Held] = field(default_factory=dict)
+    slices: dict[int, HeldSlice] = field(default_factory=dict)
     ids: HeldIds = field(default_factory=HeldIds)
 
     @classmethod
@@ -98,15 +86,12 @@ class _State:
             return cls(layout.clock)
         index = json.loads(text)
         check_fingerprint(index["fingerprint"], layout.fingerprint)
-        slices = {int(number): _Held(*held) for number, held in index["slices"].items()}
+        slices = {int(number): HeldSlice(*held) for number, held in index["slices"].items()}
         # State of an older version has no ids.
         return cls(BatchClock.read(index["clock"]), slices, HeldIds(**index.get("ids", {})))
 
     def keep(self, layout: StreamLayout, store: Store) -> None:
-        slices = {
-            number: (held.parts, held.rows, held.bytes, held.owner_upper)
-            for number, held in self.slices.items()
-        }
+        slices = {number: astuple(held) for number, held in self.slices.items()}
         index = {"fingerprint": layout.fingerprint, "clock": self.clock.written(), "slices": slices}
         store.write_index(json.dumps(index | {"ids": asdict(self.ids)}))
 
@@ -149,10 +134,11 @@ def take(layout: StreamLayout, store: Store, pieces: Iterable[Mapping[str, Any]]
         if piece["kind"] == EVENTS and piece["rows"]:
             number = piece["slice"]
             new.setdefault(number, []).append(piece["blob"])
-            held = state.slices.setdefault(number, _Held())
+            held = state.slices.setdefault(number, HeldSlice(waiting=EVER))
             held.rows += piece["rows"]
             held.bytes += len(piece["blob"])
             held.owner_upper = max(held.owner_upper, piece["owner_upper"])
+            held.waiting = min(held.waiting, piece["waiting"])
     state.clock = begin.learned(news)
     return _advanced(layout, store, state, new, ids, blobs, counts)
 
@@ -218,12 +204,11 @@ def _advanced(
         for blob in new.get(number, ()):
             store.write(number, held.parts, blob)
             held.parts += 1
-    for tables in _groups(layout, store, state, final, new):
-        for matches in _evaluated(layout, tables, counts):
-            counts["matches"] += matches.num_rows
-            if matches.num_rows:
-                columns = {name: matches.column(name) for name in layout.plan.output_schema.names}
-                blobs.append(_packed_rows("match", columns, matches.num_rows, layout))
+    for matches in matches_told(layout, store, state.slices, final, new, bound, counts):
+        counts["matches"] += matches.num_rows
+        if matches.num_rows:
+            columns = {name: matches.column(name) for name in layout.plan.output_schema.names}
+            blobs.append(_packed_rows("match", columns, matches.num_rows, layout))
     for number in final:
         for part in range(state.slices.pop(number).parts):
             store.remove(number, part)
@@ -232,8 +217,15 @@ def _advanced(
     counts["state_bytes"] = state.ids.bytes + sum(held.bytes for held in state.slices.values())
     state.keep(layout, store)
     counted = {name: counts[name] for name in COUNTED} | {"bound": bound, "newest": state.clock.now}
-    earliest_end = min([bound, *(number * layout.length for number in state.slices)])
+    earliest_end = min([bound, *(_earliest(layout, *held) for held in state.slices.items())])
     return Report(blobs, counted, earliest_end)
+
+
+def _earliest(layout: StreamLayout, number: int, held: HeldSlice) -> int:
+    """Return a tick before which no match of a slice that is to come ends, ticks."""
+    begin = number * layout.length
+    # It belongs to an event that waits, and ends no earlier than this begins.
+    return max(begin, held.waiting - layout.largest) if layout.tells_at_once else begin
 
 
 @dataclass(frozen=True)
@@ -254,79 +246,6 @@ class OneQuery:
     def pass_time(self, bucket: int, store: Store) -> Report:  # noqa: ARG002
         """Move the bound on."""
         return pass_time(self.layout, store)
-
-
-def _groups(
-    layout: StreamLayout, store: Store, state: _State, final: list[int], new: Mapping[int, list[bytes]]
-) -> Iterator[dict[int, pa.Table]]:
-    """Yield the events of the final slices, a few slices at a time."""
-    group: dict[int, pa.Table] = {}
-    rows = 0
-    for number in final:
-        held = state.slices[number]
-        # A copy is counted in the slice that it begins in, whether this has matches or not.
-        if held.owner_upper == NOTHING_KNOWN and not layout.drops:
-            continue
-        blobs = [store.read(number, part) for part in range(held.parts)] + list(new.get(number, ()))
-        tables = []
-        for blob in blobs:
-            table, mark = unpacked(blob)
-            if mark != layout.mark:
-                check_fingerprint(json.loads(mark), layout.fingerprint)
-            tables.append(table)
-        group[number] = pa.concat_tables(tables)
-        rows += group[number].num_rows
-        if rows >= CUT_AT_ONCE:
-            yield group
-            group, rows = {}, 0
-    if group:
-        yield group
-
-
-def _evaluated(
-    layout: StreamLayout, slices: Mapping[int, pa.Table], counts: Counter[str]
-) -> Iterator[pa.Table | pa.RecordBatch]:
-    """Yield the matches of some slices, or the counts of their buckets."""
-    plan = layout.plan
-    if layout.drops:
-        slices = {number: _without_copies(layout, number, table, counts) for number, table in slices.items()}
-    with naming_no_rows(plan.names, plan.partition_attributes):
-        if plan.counts:
-            for number, table in slices.items():
-                counts_of_buckets = finished(plan, execute(plan, table))
-                bucket = plan.domain.ticks(counts_of_buckets.column("bucket"))
-                yield counts_of_buckets.filter(pa.array(bucket // layout.length == number))
-            return
-        if layout.has_buckets:
-            for number, table in slices.items():
-                buckets = number * layout.length, (number + 1) * layout.length
-                yield from execute(plan, table, buckets=buckets)
-            return
-        column = layout.slice_column
-        numbered = [
-            table.append_column(column, pa.repeat(pa.scalar(number, pa.int64()), table.num_rows))
-            for number, table in slices.items()
-        ]
-        yield from execute(plan, pa.concat_tables(numbered), slicing=Slicing(column, 0, layout.length))
-
-
-def _without_copies(layout: StreamLayout, number: int, table: pa.Table, counts: Counter[str]) -> pa.Table:
-    """Return the events of a slice without copies of rows, and count the copies that begin in it."""
-    ids = table.column(layout.plan.names.id)
-    used = pc.value_counts(ids.combine_chunks())
-    again = used.field("values").filter(pc.greater(used.field("counts"), 1))
-    if not len(again):
-        return table
-    places = np.flatnonzero(np.asarray(pc.is_in(ids, again).to_numpy()))
-    seen: set[str] = set()
-    kept = np.ones(table.num_rows, dtype=np.bool_)
-    for place, row in zip(places.tolist(), table.take(pa.array(places)).to_pylist(), strict=True):
-        text = repr(row)
-        kept[place] = text not in seen
-        seen.add(text)
-    lower = ticks_of(table, layout.plan.names.lower, layout.plan)
-    counts["duplicates"] += int((~kept & (lower // layout.length == number)).sum())
-    return table.filter(pa.array(kept))
 
 
 def _packed_rows(kind: str, columns_by_name: Mapping[str, Any], rows: int, layout: StreamLayout) -> bytes:

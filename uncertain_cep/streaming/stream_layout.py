@@ -16,7 +16,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.streaming.batch_clock import BatchClock
-from uncertain_cep.streaming.stream_methods import refuse_open_groups
+from uncertain_cep.streaming.stream_methods import ends_in_absence, refuse_open_groups
 from uncertain_cep.streaming.watermark import types_that_matter
 from uncertain_cep.timeline.domain import TimeDomain
 from uncertain_cep.timeline.durations import Duration, parse_duration
@@ -233,6 +233,14 @@ class StreamLayout:
         return self.plan.bound.every is not None
 
     @property
+    def tells_at_once(self) -> bool:
+        """Whether the matches of an event are told as soon as they are final, before others of its slice.
+
+        They are where the pattern ends in an absence: such a match is an alert.
+        """
+        return not self.has_buckets and ends_in_absence(self.plan)
+
+    @property
     def clock(self) -> BatchClock:
         """The clock of a stream before its first event."""
         return BatchClock.of(self.plan.domain, self.largest)
@@ -259,6 +267,10 @@ class StreamLayout:
         if self.has_buckets:
             return bound >= end + self.reach
         return bound >= end and bound > owner_upper + self.reach - self.largest
+
+    def final_until(self, bound: int) -> int:
+        """Return a tick before which owners of final matches end, as no event begins before ``bound``."""
+        return bound - min(self.plan.window - 1, 2 * MAX_TICK)
 
     def last_over(self, bound: int) -> int:
         """Return the last slice that is final whatever it holds; no event to come begins before ``bound``."""

@@ -14,6 +14,7 @@ __all__ = [
     "BY_SLICES",
     "INCREMENTAL_EVALUATIONS",
     "check_when",
+    "ends_in_absence",
     "method_of",
     "refuse",
     "refuse_open_groups",
@@ -118,7 +119,11 @@ def usual_slice(plan: EvaluationPlan) -> int:
     An absence at the end of a pattern is an alert: it is evaluated as soon as it is final. Such matches are
     few as a rule. All others are evaluated a window at a time, so that no event is in more than two slices.
     """
-    ends_in_absence = any(
+    return 1 if ends_in_absence(plan) else plan.window
+
+
+def ends_in_absence(plan: EvaluationPlan) -> bool:
+    """Return whether a pattern ends in a negation: nothing that comes completes a match, but time does."""
+    return any(
         negation.after == len(branch.components) for branch in plan.or_free for negation in branch.negations
     )
-    return 1 if ends_in_absence else plan.window

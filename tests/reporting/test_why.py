@@ -18,6 +18,7 @@ from tests.cases.cases import cases
 from tests.cases.clocks import by_clocks, in_sequence
 from tests.cases.existence import doubtful
 from tests.cases.language import language_cases
+from tests.cases.negated_groups import group_cases
 from tests.cases.nested import nested_cases
 from tests.cases.options import option_cases
 from tests.cases.sampling import FEWER
@@ -36,6 +37,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "options": option_cases(most=4),
     "times": timed_cases(most=4),
     "timed sets": timed_nested_cases(),
+    "negated groups": group_cases(),
     "doubtful": doubtful(language_cases(most=4)),
     "clocks": by_clocks(language_cases(most=4)),
     "sequences of clocks": in_sequence(language_cases(most=4)),

@@ -20,6 +20,7 @@ from tests.cases.clocks import by_clocks
 from tests.cases.existence import doubtful
 from tests.cases.grouped import Grouping, groupings
 from tests.cases.language import language_cases
+from tests.cases.negated_groups import group_cases
 from tests.cases.nested import nested_cases
 from tests.cases.options import option_cases
 from tests.cases.sampling import FEWER
@@ -34,6 +35,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "options": option_cases(most=4),
     "times": timed_cases(most=4),
     "negations beside sets": beside_cases(3),
+    "negated groups": group_cases(),
     "doubtful": doubtful(language_cases(most=4)),
     "clocks": by_clocks(language_cases(most=4)),
     "doubtful clocks": doubtful(by_clocks(language_cases(most=3))),

@@ -21,7 +21,9 @@ import uncertain_cep as uc
 from tests.cases.beside import beside_cases
 from tests.cases.cases import Case, cases
 from tests.cases.language import LanguageCase
+from tests.cases.negated_groups import group_cases
 from tests.cases.nested import NestedCase, nested_cases, reading_cases
+from tests.cases.sampling import FEWER
 from uncertain_cep.errors import OptionError, TimeLimitError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results import box_parts, boxes
@@ -92,6 +94,13 @@ def test_posteriors_are_those_of_the_worlds(case: NestedCase, listed: bool) -> N
 
 @given(beside_cases(), st.booleans())
 def test_posteriors_of_negations_beside_sets(case: NestedCase, listed: bool) -> None:
+    note(case.text())
+    check(case, listed)
+
+
+@FEWER
+@given(group_cases(), st.booleans())
+def test_posteriors_of_negated_groups(case: NestedCase, listed: bool) -> None:
     note(case.text())
     check(case, listed)
 

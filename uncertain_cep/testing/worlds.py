@@ -271,17 +271,27 @@ def _element_key(element: Identifier | None) -> tuple[object, ...]:
 
 def answer_literally(query: Query, events: Sequence[Event]) -> list[Match]:
     """Return the answer by enumerating all worlds of all events. Exponential in the trace."""
-    choices = list(candidates(query, events))
     rows = _Rows()
-    for probability, world in worlds(events):
-        times_by_key: dict[Key, tuple[int, int]] = {}
-        for candidate in choices:
-            times = range_in(candidate, query.window, world)
-            if times is not None:
-                times_by_key[key_of(candidate, query)] = times
-        for key, times in times_by_key.items():
+    for probability, _, matches in _worlds_with_matches(query, events):
+        for key, (_, times) in matches.items():
             rows.add(key, probability, times)
     return rows.matches()
+
+
+Matches = dict[Key, tuple[Candidate, tuple[int, int]]]
+"""The matches of a world: one of the readings of each, and its range."""
+
+
+def _worlds_with_matches(query: Query, events: Sequence[Event]) -> Iterator[tuple[Fraction, World, Matches]]:
+    """Yield all worlds of all events with their matches."""
+    choices = [(key_of(candidate, query), candidate) for candidate in candidates(query, events)]
+    for probability, world in worlds(events):
+        matches: Matches = {}
+        for key, candidate in choices:
+            times = range_in(candidate, query.window, world)
+            if times is not None:
+                matches[key] = candidate, times
+        yield probability, world, matches
 
 
 Weighted = tuple[int, list[tuple[int, int]], int]
@@ -376,16 +386,26 @@ def answer(query: Query, events: Sequence[Event]) -> list[Match]:
     return rows.matches()
 
 
+def _own_ticks(query: Query, events: Sequence[Event]) -> Iterator[tuple[Key, tuple[int, ...], Fraction]]:
+    """Yield ticks of the events of each match, perhaps twice, and how likely it is a match with these."""
+    if not any(component.joint for component in components(query.pattern)):
+        for key, unit, possible in _possible(query, events):
+            yield from ((key, ticks, unit * weight) for _, ticks, weight in possible)
+        return
+    for probability, world, matches in _worlds_with_matches(query, events):
+        for key, (candidate, _) in matches.items():
+            yield key, tuple(world[event] for event in candidate.events), probability
+
+
 def times_given(query: Query, events: Sequence[Event]) -> dict[Key, list[dict[int, Fraction]]]:
     """Return for each match the law of the time of each of its events, given that it is a match.
 
     By enumerating worlds as :func:`answer` does; the events are in pattern order.
     """
     laws: dict[Key, list[dict[int, Fraction]]] = {}
-    for key, unit, possible in _possible(query, events):
-        for _, ticks, weight in possible:
-            for mass, tick in zip(laws.setdefault(key, [{} for _ in ticks]), ticks, strict=True):
-                mass[tick] = mass.get(tick, Fraction(0)) + unit * weight
+    for key, ticks, probability in _own_ticks(query, events):
+        for mass, tick in zip(laws.setdefault(key, [{} for _ in ticks]), ticks, strict=True):
+            mass[tick] = mass.get(tick, Fraction(0)) + probability
     for mass in (mass for laws_of_match in laws.values() for mass in laws_of_match):
         total = sum(mass.values())
         mass.update({tick: weight / total for tick, weight in mass.items()})

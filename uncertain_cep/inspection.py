@@ -219,7 +219,7 @@ def report(
     *,
     overwrite: bool = False,
     stamp: str | None = None,
-    truth: str | None = None,
+    truth: str | tuple[str, str] | None = None,
     title: str | None = None,
     names: Names | Mapping[str, str] | None = None,
     tick: Duration | None = None,
@@ -244,9 +244,10 @@ def report(
         The column of the raw stamps, to compare the answer with that on stamps. Default: that of
         :func:`uncertain_cep.read_traces` with ``raw_stamps=True``. Where an event has none, the middle of its
         interval stands for it.
-    truth : str, optional
+    truth : str or tuple of str, optional
         The column of true times, for a chart of how often answers happened: the page then shows what
-        :func:`uncertain_cep.calibration` says. An event without a true time did not happen.
+        :func:`uncertain_cep.calibration` says. An event without a true time did not happen. Of events that
+        last a tuple of two, of true begins and true ends.
     title : str, optional
         Default: the comment that the query begins with, or its pattern in words.
     names, tick, parameters, sources, known_until
@@ -263,7 +264,7 @@ def report(
     ------
     OptionError
         If the query returns expected counts, or probabilities of a Spark frame, there is no such column,
-        ``truth`` is asked for of a Spark frame or of events that last, or the file is there already.
+        ``truth`` is asked for of a Spark frame or does not fit the events, or the file is there already.
     QuerySyntaxError, QueryError, TraceError, ConfidenceCostError, TimeLimitError, MemoryLimitError
         As of :func:`uncertain_cep.match`.
 

@@ -16,10 +16,11 @@ from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
 from uncertain_cep.expressions.codes import codes_of, nulls_as_key
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query, query_of, values_of
-from uncertain_cep.reporting.true_answers import NOT_NAMED, places_among, true_answers
+from uncertain_cep.reporting.true_answers import NOT_NAMED, Truth, places_among, true_answers
 from uncertain_cep.results.display import MatchTable, visible
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration
@@ -130,7 +131,9 @@ def calibration(
     truth : frame, column name, or sequence of bool
         What happened. A frame: what :func:`uncertain_cep.match` returned for the same query where times are
         certain; an answer that is there happened. With ``events`` and ``query``, the name of their column of
-        true times: the query is then matched at those times. An event without a true time did not happen.
+        true times: the query is then matched at those times. An event without a true time did not happen. Of
+        events that last a tuple of two, of true begins and true ends; an event that does not last has its
+        time in the first.
         Without events, the name of a column of ``matches`` that says of each row whether it happened, or a
         bool for each row.
     events : frame, optional
@@ -154,7 +157,7 @@ def calibration(
     Raises
     ------
     OptionError
-        If a column is not there, ``truth`` does not fit the matches, or a value has no meaning.
+        If a column is not there, ``truth`` does not fit the matches or the events, or a value has no meaning.
     QuerySyntaxError, QueryError, TraceError
         As of :func:`uncertain_cep.match`.
 
@@ -187,7 +190,7 @@ def calibration(
     else:
         parsed, options = (
             query_of(query, values_of(parameters)),
-            MatchOptions(names=Names.of(names), tick=tick),
+            MatchOptions(names=Names.of(names), tick=tick, takes_spans=True),
         )
         column = "confidence" if parsed.probability is None else parsed.probability.name
         happened, missing, outside = _at_column(table, truth, events, parsed, options)
@@ -197,11 +200,11 @@ def calibration(
 
 
 def calibration_of(
-    plan: EvaluationPlan, table: pa.Table, answers: pa.Table, options: MatchOptions, column: str
+    plan: EvaluationPlan, table: pa.Table, answers: pa.Table, options: MatchOptions, truth: Truth
 ) -> Calibration:
-    """Return the calibration of all answers of a plan, by the column of true times of its events."""
+    """Return the calibration of all answers of a plan, by the columns of true times of its events."""
     clause = plan.query.probability
-    happened, missing, outside = _at_true_times(plan, table, answers, options, column)
+    happened, missing, outside = _at_true_times(plan, table, answers, options, truth)
     probability = _probabilities(answers, "confidence" if clause is None else clause.name)
     result = binned(probability, happened, BINS, np.arange(len(probability)))
     return replace(result, missing=missing, outside=outside)
@@ -218,26 +221,30 @@ def _check_column(table: pa.Table, name: str) -> None:
 
 
 def _at_column(
-    matches: pa.Table, column: Any, events: Any, query: Query, options: MatchOptions
+    matches: pa.Table, truth: Any, events: Any, query: Query, options: MatchOptions
 ) -> tuple[Bools, int, int]:
     """Return a mask of matches that happened, and how often others did and times are outside."""
     if query.expected_count is not None:
         raise OptionError("the query returns expected counts: ask for matches, or with RETURN PROBABILITY")
-    if not isinstance(column, str):
-        raise OptionError(f"truth={column!r}: with events, it is the name of their column of true times")
-    table = event_table(events, options.names)
+    names = truth if isinstance(truth, tuple) else (truth,)
+    if len(names) > 2 or not names or not all(isinstance(name, str) for name in names):
+        raise OptionError(
+            f"truth={truth!r}: with events, it is the name of their column of true times, or of true begins "
+            "and ends"
+        )
+    table = with_all_bounds(event_table(events, options.names), options.names.lower)
     with naming_spoiled_rows(table):
         plan = make_plan(query, table.schema, options)
-        return _at_true_times(plan, table, matches, options, column)
+        return _at_true_times(plan, table, matches, options, truth)
 
 
 def _at_true_times(
-    plan: EvaluationPlan, table: pa.Table, matches: pa.Table, options: MatchOptions, column: str
+    plan: EvaluationPlan, table: pa.Table, matches: pa.Table, options: MatchOptions, truth: Truth
 ) -> tuple[Bools, int, int]:
     """Return a mask of matches that happened, and how often others did and times are outside."""
-    truth = true_answers(plan, table, options, column)
-    happened = places_among(matches, truth.answers, truth.keys) >= 0
-    return happened, truth.answers.num_rows - int(happened.sum()), truth.outside
+    there = true_answers(plan, table, options, truth)
+    happened = places_among(matches, there.answers, there.keys) >= 0
+    return happened, there.answers.num_rows - int(happened.sum()), there.outside
 
 
 def _as_given(matches: pa.Table, truth: Any) -> tuple[Bools, int]:

@@ -38,7 +38,7 @@ from uncertain_cep.reporting.occurrences import (
 )
 from uncertain_cep.reporting.round_lengths import bars_of_time
 from uncertain_cep.reporting.sharing_groups import SharedEvents, sentences_of, shared_events
-from uncertain_cep.reporting.true_answers import codes_of_keys
+from uncertain_cep.reporting.true_answers import Truth, codes_of_keys
 from uncertain_cep.results.order import finished
 from uncertain_cep.results.pictures import Pictures, pictures_of, plain_pictures
 
@@ -94,8 +94,8 @@ class ReportRequest:
     warnings: Sequence[str] = ()
     calibration: Calibration | None = None
     """How often the answers happened by true times, where these are known."""
-    truth: str | None = None
-    """The column of true times, by which to compute that."""
+    truth: Truth | None = None
+    """The column of true times, or those of true begins and ends, by which to compute that."""
 
 
 class Group(NamedTuple):
@@ -207,8 +207,6 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
     table = with_all_bounds(table, options.names.lower)
     plan = report_plan(replace(request, options=options), table.schema)
     names, domain = plan.names, plan.domain
-    if request.truth is not None and plan.lasting:
-        raise OptionError("truth= names one true time of each event: events that last have two")
     diagnostics = Diagnostics()
     matches = finished(plan, execute_within(plan, table, options, diagnostics))
     groups = None

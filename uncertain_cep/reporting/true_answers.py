@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -10,17 +10,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from uncertain_cep.candidates.span_times import spans_in_ticks
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.expressions.codes import codes_of, nulls_as_key, paired
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.grouping import BOUND_COLUMNS
 from uncertain_cep.reporting.comparison import stamps_of, unchosen
+from uncertain_cep.results.display import plain_text
 from uncertain_cep.results.order import finished
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS
 
 __all__ = [
     "NOT_NAMED",
     "TrueAnswers",
+    "Truth",
     "at_true_times",
     "codes_of_keys",
     "keys_of_answers",
@@ -29,6 +33,10 @@ __all__ = [
 ]
 
 Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+Truth = str | tuple[str, str]
+"""The column of true times, or those of true begins and ends."""
 
 NOT_NAMED: Final = frozenset(
     {"confidence", "probability", "range_lower", "range_upper", "exact", "std_error", *BOUND_COLUMNS}
@@ -62,37 +70,115 @@ def keys_of_answers(plan: EvaluationPlan) -> list[str]:
     return keys if plan.bound.every is None else [*keys, "bucket"]
 
 
-def at_true_times(plan: EvaluationPlan, table: pa.Table, column: str) -> tuple[pa.Table, int]:
+def at_true_times(plan: EvaluationPlan, table: pa.Table, truth: Truth) -> tuple[pa.Table, int]:
     """Return the events that happened, at their true times, and how many of these are outside the interval.
 
     Times are rounded down to ticks. An event without one did not happen.
 
+    Parameters
+    ----------
+    truth : str or tuple of str
+        The column of true times; where events can last, those of true begins and ends.
+
     Raises
     ------
     OptionError
-        If there is no such column, or it holds no times of the kind of the events' times.
+        If there is no such column, it holds no times of the kind of the events' times, or a span that
+        happened has no end, or one before its begin.
     """
     names, domain = plan.names, plan.domain
-    ticks, happened = stamps_of(plan, table, column)
+    columns = _columns_of_truth(plan, truth)
+    times = [stamps_of(plan, table, column) for column in columns]
+    ticks, happened = times[0]
     begin, end = (domain.ticks(table.column(name)) for name in (names.lower, names.upper))
+    outside = (ticks < begin) | (ticks > end)
+    bounds = {names.lower: ticks, names.upper: ticks}
+    if plan.lasting:
+        last = _true_ends(plan, table, columns, times)
+        spans = spans_in_ticks(plan, table)
+        outside = outside | (last > end) | _outside_of_spans(spans, ticks, last)
+        bounds = {names.lower: ticks, names.upper: last}
+        # A span whose begin and end are certain; its length follows. Points stay points.
+        table = table.drop_columns([name for name in SPAN_LAWS if name in table.column_names])
+        table = _with_certain_ends(plan, table, _lasts(spans), ticks, last)
     # A clock that is right: of its events only the order counts.
     for name in {names.offset_lower, names.offset_upper}.intersection(plan.clock_columns(table.column_names)):
         place = table.schema.get_field_index(name)
         zero = pa.nulls(table.num_rows, table.schema.field(name).type).fill_null(0)
         table = table.set_column(place, name, zero)
-    dropped = {names.pmf, names.offset_pmf, names.probability, column}
-    for name in (names.lower, names.upper):
+    dropped = {names.pmf, names.offset_pmf, names.probability, *columns}
+    for name, values in bounds.items():
         place = table.schema.get_field_index(name)
-        times = domain.times(ticks).cast(table.schema.field(name).type)
-        table = table.set_column(place, name, times)
+        table = table.set_column(place, name, domain.times(values).cast(table.schema.field(name).type))
     kept = [name for name in table.column_names if name not in dropped]
-    outside = int(((ticks < begin) | (ticks > end))[happened].sum())
-    return table.select(kept).filter(pa.array(happened)), outside
+    return table.select(kept).filter(pa.array(happened)), int(outside[happened].sum())
 
 
-def true_answers(plan: EvaluationPlan, table: pa.Table, options: MatchOptions, column: str) -> TrueAnswers:
-    """Return the answers of a plan's query that happened, by a column of true times."""
-    happened, outside = at_true_times(plan, table, column)
+def _columns_of_truth(plan: EvaluationPlan, truth: Truth) -> tuple[str, ...]:
+    """Return the columns of true times: one, or those of begins and ends where events can last."""
+    columns = (truth,) if isinstance(truth, str) else tuple(truth)
+    if len(columns) == 1 + plan.lasting:
+        return columns
+    if plan.lasting:
+        raise OptionError(
+            f"truth={truth!r}: events last, so it names two columns, those of true begins and of true ends"
+        )
+    raise OptionError(f"truth={truth!r}: no event lasts, so it names one column, that of true times")
+
+
+def _lasts(spans: Mapping[str, pa.ChunkedArray]) -> Mask:
+    """Return a mask of the events that are spans, (n,), by their columns in ticks."""
+    lasts: Mask = np.logical_or.reduce([np.asarray(spans[name].is_valid()) for name in SPAN_COLUMNS])
+    return lasts
+
+
+def _true_ends(
+    plan: EvaluationPlan, table: pa.Table, columns: tuple[str, ...], times: Sequence[tuple[Int64, Mask]]
+) -> Int64:
+    """Return the true ends of events, (n,) int64: of points, and of what did not happen, their times."""
+    (begin, happened), (end, has_end) = times
+    lasts = _lasts(spans_in_ticks(plan, table)) & happened
+    for wrong, message in (
+        (lasts & ~has_end, f"has a true begin in {columns[0]} and no end in {columns[1]}"),
+        (lasts & has_end & (end < begin), f"ends before it begins, by {columns[0]} and {columns[1]}"),
+    ):
+        if wrong.any():
+            id = table.column(plan.names.id)[int(np.flatnonzero(wrong)[0])].as_py()
+            raise OptionError(f"the event {plain_text(id)} lasts, and {message}")
+    return np.where(lasts, end, begin)
+
+
+def _outside_of_spans(spans: Mapping[str, pa.ChunkedArray], begin: Int64, end: Int64) -> Mask:
+    """Return a mask of events whose true begin, end or length is not within their bounds, (n,)."""
+    outside = np.zeros(len(begin), np.bool_)
+    for place, ticks in enumerate((begin, end, end - begin)):
+        low, high = (spans[name] for name in SPAN_COLUMNS[2 * place : 2 * place + 2])
+        has = np.asarray(low.is_valid())
+        low, high = (np.asarray(bound.cast(pa.int64()).fill_null(0)) for bound in (low, high))
+        outside |= has & ((ticks < low) | (ticks > high))
+    return outside
+
+
+def _with_certain_ends(
+    plan: EvaluationPlan, table: pa.Table, lasts: Mask, begin: Int64, end: Int64
+) -> pa.Table:
+    """Return events whose spans begin and end at certain ticks, each (n,) int64; the others are points."""
+    for name, ticks in zip(SPAN_COLUMNS, (begin, begin, end, end, None, None), strict=True):
+        place = table.schema.get_field_index(name)
+        kind = table.schema.field(name).type
+        column = pa.nulls(table.num_rows, kind)
+        if ticks is not None:
+            # Columns of nulls alone may have no type of times.
+            kind = table.schema.field(plan.names.lower).type if pa.types.is_null(kind) else kind
+            times = plan.domain.times(ticks).cast(kind)
+            column = pc.if_else(pa.array(lasts), times, pa.scalar(None, kind))
+        table = table.set_column(place, name, column)
+    return table
+
+
+def true_answers(plan: EvaluationPlan, table: pa.Table, options: MatchOptions, truth: Truth) -> TrueAnswers:
+    """Return the answers of a plan's query that happened, by the true times of `at_true_times`."""
+    happened, outside = at_true_times(plan, table, truth)
     true_plan = make_plan(unchosen(plan.query), happened.schema, options)
     answers = finished(true_plan, execute_within(true_plan, happened, options, None))
     # An estimate of what is certain is certain.

@@ -414,7 +414,7 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
         units = [str(unit) for unit in children[1::2]]
         for unit, token in zip(units, children[1::2], strict=True):
             if unit.lower() not in ("tick", "ticks") and unit_nanoseconds(unit) is None:
-                hint = unit_meant(unit)
+                hint = unit_meant(unit) or as_written_here(self._text, token.start_pos or 0, farthest=0)
                 self._refuse(
                     f"unknown unit of time '{unit}'{hint}", place_of(token), (*UNIT_NANOSECONDS, "ticks")
                 )

@@ -23,13 +23,16 @@ FOREIGN: Final[dict[str, str]] = {
     r"\.\s*until\s*\(": "UNTIL behind what it ends, or a condition of each event: WHERE c[i].x < 5",
     r"\bSimpleCondition\b|\.\s*where\s*\(|\.\s*subtype\s*\(": "WHERE a.x > 3 AND a.k = b.k",
     r"\bwithin\s*\(": "WITHIN 10 seconds",
-    r"\bAfterMatchSkipStrategy\b|\bAFTER\s+MATCH\b": (
+    r"\bAfterMatchSkipStrategy\b|\bAFTER\s+MATCH\b|\bskip_?past|\bskip_?to_?(first|last)": (
         "SEQ(!C m, C+ c[], !C n) for sessions, RETURN PROBABILITY EVERY 10 minutes for one alert a bucket"
     ),
-    r"\bthrottle\b|\boutput\s+(first|last|snapshot)\b|\bfirst\s+per\b": (
+    r"\b(throttle|suppress|output\s+(first|last|snapshot)|first\s+per|limit\s+\d+\s+(per|by))\b": (
         "RETURN PROBABILITY BY host EVERY 10 minutes: one row a key and bucket"
     ),
-    r"\.\s*greedy\s*\(|\bgreedy\b": "a negation of what would go on: SEQ(A a, C+ c[], !C n, D d)",
+    r"\bgreedy\b|\b(maximal|longest)\s*\(|[+*?}]\+": (
+        "a negation of what would go on: SEQ(A a, C+ c[], !C n, D d)"
+    ),
+    r"[+*?}]\?": "the sign alone, which is not greedy: SEQ(A a, C+ c[], D d) has a match for each list of C",
     # Esper EPL
     r"\bpattern\s*\[": "PATTERN SEQ(A a, B b)",
     r"->|\bfollowed\s+by\b": "SEQ(A a, B b)",
@@ -49,7 +52,10 @@ FOREIGN: Final[dict[str, str]] = {
     r"\bNEXT\s*\(": "the condition at the later event: c[i].x > c[i-1].x",
     r"\bFIRST\s*\(": "the first event of a Kleene component: first(c[].x), or c[1].x",
     r"\bLAST\s*\(": "the last event of a Kleene component: last(c[].x), or c[c.LEN].x",
-    r"\b(CLASSIFIER|MATCH_NUMBER)\s*\(": "variables in RETURN: RETURN a, b",
+    r"\bCLASSIFIER\s*\(": "variables in RETURN: RETURN a, b",
+    r"\bMATCH_NUMBER\s*\(": (
+        "variables in RETURN, which tell matches apart where their number differs by world: RETURN a, b"
+    ),
     r"\bSUBSET\b": "OR, or types in parentheses: SEQ((A|B) a, C c)",
     r"\bPERMUTE\s*\(": "AND(A a, B b): events in any order",
     # OpenCEP

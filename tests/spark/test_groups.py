@@ -85,7 +85,8 @@ def test_clocks_are_shared_across_slices(spark: SparkSession) -> None:
     text = "PATTERN SEQ(A a, B b) WHERE [key] WITHIN 6 ms RETURN PROBABILITY BY key EVERY 20 ms"
     expected = uc.match(table, text)
     assert expected.num_rows > 5
-    assert_same(match(to_spark(spark, table), text, partitions=2, slice_length=3).toArrow(), expected)
+    # A tick is a microsecond.
+    assert_same(match(to_spark(spark, table), text, partitions=2, slice_length=3000).toArrow(), expected)
 
 
 def test_order_and_limit(spark: SparkSession) -> None:

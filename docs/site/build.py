@@ -70,7 +70,6 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
         "why",
         "calibration",
         "comparison",
-        "ten-patterns",
     ),
     "Run": ("command-line", "plans", "performance", "limits"),
     "Look up": ("api", "schema-files", "options", "errors"),

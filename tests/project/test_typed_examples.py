@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -52,17 +56,22 @@ def module(page: Path) -> str:
         for name in GIVEN
         if not re.search(rf"^(?:{name}\b|.*, {name}\b).* = |^def {name}\b", text, re.MULTILINE)
     ]
-    return BEFORE + "".join(f"{name}: Any\n" for name in undefined) + text
+    return BEFORE + "".join(f'{name}: Any = globals()["{name}"]\n' for name in undefined) + text
+
+
+def write_modules(folder: Path) -> None:
+    """Write a module for each page that has examples, and one with an option that there is not."""
+    for page in PAGES:
+        if code(page).strip():
+            (folder / f"page_{page.stem.lower().replace('-', '_')}.py").write_text(module(page))
+    (folder / "wrong.py").write_text(
+        f"{BEFORE}import uncertain_cep as uc\nuc.match([], 'q', tick=1.5, treshold=1)\n"
+    )
 
 
 def test_the_examples_have_the_types_of_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    for page in PAGES:
-        if code(page).strip():
-            (tmp_path / f"page_{page.stem.lower().replace('-', '_')}.py").write_text(module(page))
-    (tmp_path / "wrong.py").write_text(
-        f"{BEFORE}import uncertain_cep as uc\nuc.match([], 'q', tick=1.5, treshold=1)\n"
-    )
+    write_modules(tmp_path)
     said, faults, _ = api.run([str(tmp_path), "--config-file", str(ROOT / "pyproject.toml")])
     lines = [line for line in said.splitlines() if ": error: " in line]
     lines = [line for line in lines if OF_A_FUNCTION not in line and OF_NO_EXTRA not in line]
@@ -70,3 +79,19 @@ def test_the_examples_have_the_types_of_the_library(tmp_path: Path, monkeypatch:
     assert (of_pages, faults) == ([], ""), said
     # A wrong option is told.
     assert any("wrong.py" in line and "treshold" in line for line in lines)
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(
+    shutil.which("pyright") is None, reason="there is no pyright: pip install 'pyright[nodejs]'"
+)
+def test_pyright_finds_the_same(tmp_path: Path) -> None:
+    write_modules(tmp_path)
+    settings = {"extraPaths": [str(ROOT)], "typeCheckingMode": "basic"}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = ["pyright", "--project", str(tmp_path), "--pythonpath", sys.executable, "--outputjson"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    errors = [one for one in json.loads(done.stdout)["generalDiagnostics"] if one["severity"] == "error"]
+    of_pages = [one for one in errors if not one["file"].endswith("wrong.py")]
+    assert [one for one in of_pages if "deltalake" not in one["message"]] == []
+    assert any("treshold" in one["message"] for one in errors)

@@ -54,6 +54,18 @@ _SEARCH_STEPS: Final = 16
 
 
 @kernel(inline=True)
+def _limits_of_differences(candidates, pattern, state, work, c, d):
+    """Return the tick that event ``d``, of component ``c``, can end by at least, and begin by at most."""
+    ends_by, begins_by = -FAR, FAR
+    if pattern.apart.shape[0] > 0:
+        for x in range(d):
+            taken, other = work.element[x], state.frames[COMPONENT, x + 1]
+            ends_by = max(ends_by, candidates.lower[taken] + pattern.apart[other, c])
+            begins_by = min(begins_by, candidates.end[taken] - pattern.apart[c, other])
+    return ends_by, begins_by
+
+
+@kernel(inline=True)
 def _next_candidate(candidates, pattern, chain, before, conditions, state, work, choices, c, d, most_steps):
     """Return the next candidate that component ``c`` takes as event ``d`` of the match, NO_MORE, or SPENT.
 
@@ -71,6 +83,8 @@ def _next_candidate(candidates, pattern, chain, before, conditions, state, work,
             last_upper = upper[work.element[d - 1]]
     if before is not None:
         after, lowest, until = limits_in_order(candidates, pattern, before, state, choices, c, d)
+    ends_by, begins_by = _limits_of_differences(candidates, pattern, state, work, c, d)
+    until = min(until, begins_by)
     is_first = d == work.start[c]
     above = work.element[d - 1] if pattern.is_set[c] and not is_first else -1
     begin = conditions.stages[c, 0] if is_first else conditions.stages[c, 1]
@@ -85,9 +99,9 @@ def _next_candidate(candidates, pattern, chain, before, conditions, state, work,
             start = candidates.class_start[k] if run < 0 else run
             if run < 0 and d > 0:
                 work.steps[0] += _SEARCH_STEPS
-                start = first_above(
-                    lower, start, stop, max(lowest - 1, -FAR) - candidates.class_longest[k], start
-                )
+                begins_behind = max(lowest - 1, -FAR) - candidates.class_longest[k]
+                begins_behind = max(begins_behind, max(ends_by - 1, -FAR) - candidates.class_span[k])
+                start = first_above(lower, start, stop, begins_behind, start)
             frames[INDEX, d] = start
         following = frames[INDEX, d]
         while following < stop and lower[following] <= min(until, frames[LIMIT, d]):
@@ -98,7 +112,9 @@ def _next_candidate(candidates, pattern, chain, before, conditions, state, work,
             work.steps[0] += 1
             i = following
             following += 1
-            if i <= above or upper[i] < lowest or state.used[candidates.row[i]]:
+            if i <= above or upper[i] < lowest or candidates.end[i] < ends_by:
+                continue
+            if state.used[candidates.row[i]]:
                 continue
             time = max(lower[i], after)
             top, low, fits, excludes = -FAR, FAR, False, False

@@ -68,6 +68,10 @@ class SearchCandidates(NamedTuple):
     """(n,) int64. The event, the same wherever it is a candidate."""
     offset: Int64
     """(n,) int64. Where its probabilities start; -1 for uniform."""
+    end: Int64
+    """(n,) int64. The latest tick at which it can end: ``upper``, unless it lasts."""
+    class_span: Int64
+    """(c,) int64. The largest ``end - lower`` of a class."""
 
 
 class SequenceLimits(NamedTuple):
@@ -93,6 +97,9 @@ class SearchPattern(NamedTuple):
     """(l,) bool. Whether a component takes one event or more."""
     is_set: NDArray[np.bool_]
     """(l,) bool. Whether the events of a Kleene component have no order."""
+    apart: Int64
+    """(l, l) int64, or (0, 0) for no such bounds. By how many ticks an event of the second component ends
+    behind the begin of one of the first at least; negative if it may end before."""
     window: int
     """W, ticks."""
     skips_to_next: bool

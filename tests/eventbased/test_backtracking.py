@@ -103,11 +103,12 @@ def _searched(events: Events, most: int, depth: int, room: int, steps: int) -> l
     conditions = compile_conditions([], variables, events.kleene, [], laid.first[:-1], lambda column: column)  # type: ignore[arg-type,return-value]
     candidates = SearchCandidates(
         laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, laid.lower[:count],
-        laid.upper[:count], row, np.full(count, -1),
+        laid.upper[:count], row, np.full(count, -1), laid.upper[:count], laid.class_longest,
     )  # fmt: skip
     chain = SequenceLimits(latest, reach, none, candidates.lower, candidates.upper)
     completions(candidates, chain, window)
-    pattern = SearchPattern(np.array(events.kleene), np.zeros(len(low), dtype=np.bool_), window, False)
+    is_set = np.zeros(len(low), dtype=np.bool_)
+    pattern = SearchPattern(np.array(events.kleene), is_set, none.reshape(0, 0), window, False)
     state, work = start_search(depth, len(events.intervals), len(low)), scratch(conditions, depth)
     none_negated = ForbiddenEvents(*(none,) * 8, none.reshape(0, 0))
     pruning = NegationPruning(none_negated, none, none, none, none, none, none)

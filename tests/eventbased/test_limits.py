@@ -45,7 +45,7 @@ def test_the_latest_time_with_which_what_follows_can_be_filled(
     latest, reach = np.empty_like(lower), np.empty_like(lower)
     classes = np.arange(len(components) + 1)
     none = np.zeros(0, dtype=np.int64)
-    laid = SearchCandidates(classes, starts[:-1], starts[1:], none, lower, upper, none, none)
+    laid = SearchCandidates(classes, starts[:-1], starts[1:], none, lower, upper, none, none, upper, none)
     completions(laid, SequenceLimits(latest, reach, none, lower, upper), window)
     for choice in product(*(range(len(part)) for part in components)):
         chosen = [part[i] for part, i in zip(components, choice, strict=True)]

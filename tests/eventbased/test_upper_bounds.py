@@ -116,7 +116,8 @@ class Arrays:
     def candidates(self) -> SearchCandidates:
         """Return the times as candidates of a search."""
         none = _NO_RANKS
-        return SearchCandidates(none, none, none, none, self.lower, self.upper, none, self.offset)
+        lower, upper = self.lower, self.upper
+        return SearchCandidates(none, none, none, none, lower, upper, none, self.offset, upper, none)
 
 
 def _in_a_row(window: int) -> Callable[[tuple[int, ...]], bool]:
@@ -253,7 +254,8 @@ class Order:
 
     def pattern(self, window: int) -> SearchPattern:
         """Return it as the search takes it."""
-        return SearchPattern(np.array(self.kleene), np.array(self.is_set), window, False)
+        nothing = np.zeros((0, 0), dtype=np.int64)
+        return SearchPattern(np.array(self.kleene), np.array(self.is_set), nothing, window, False)
 
     def holds(self, window: int) -> Callable[[tuple[int, ...]], bool]:
         """Return whether times are in order and within a window."""
@@ -319,7 +321,7 @@ def test_the_confidence_of_a_set_and_of_all_that_it_begins(
 
 def _sequence(length: int, window: int) -> SearchPattern:
     no = np.zeros(length, dtype=np.bool_)
-    return SearchPattern(no, no, window, False)
+    return SearchPattern(no, no, np.zeros((0, 0), dtype=np.int64), window, False)
 
 
 def _search(length: int) -> tuple[Any, Any]:

@@ -52,6 +52,7 @@ from uncertain_cep.operators.partial_orders import sorted_by_id
 from uncertain_cep.operators.series import by_component, event_by_event
 from uncertain_cep.operators.shared_clocks import LikelyMatches, too_many_offsets
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.time_bounds import literal_bounds
 from uncertain_cep.query.typed import Column, variables_of
 from uncertain_cep.weighers.cheapest import Weighing
 from uncertain_cep.weighers.match_model import MatchModel
@@ -160,10 +161,12 @@ class BacktrackingSearch:
         # What is taken next in every world is so only if it happened, and no condition on times can fail it.
         skips_to_next = plan.query.strategy == "skip_till_next_match" and not timed
         skips_to_next = skips_to_next and context.existence is None
-        self._pattern = SearchPattern(self._kleene, is_set, window, skips_to_next)
+        self._pattern = SearchPattern(self._kleene, is_set, self._apart(), window, skips_to_next)
+        lower, upper = laid.lower[:count], laid.upper[:count]
+        end = upper if self._spans is None else np.maximum(self._spans.ends[1][rows] + self._base, upper)
         self._candidates = SearchCandidates(
-            laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, laid.lower[:count],
-            laid.upper[:count], rows, self._offset[rows],
+            laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, lower, upper, rows,
+            self._offset[rows], end, np.maximum.reduceat(end - lower, laid.class_start),
         )  # fmt: skip
         if ties is None:
             self._placed = Placed(self._candidates.lower, self._candidates.upper, self._base, rows)
@@ -171,6 +174,20 @@ class BacktrackingSearch:
             self._placed = Placed(times[0][rows], times[1][rows], np.zeros_like(rows), rows)
         self._chain = self._sequence_limits() if before is None else None
         self._pruning = self._negation_pruning()
+
+    def _apart(self) -> Int64:
+        """Return by how many ticks an event can end behind another one begins at least, (l, l) or (0, 0).
+
+        As conditions on times say, if ticks are those of the plan.
+        """
+        plan, window = self._plan, self._window
+        variables = [None if part.kleene else part.variable for part in plan.components]
+        apart = np.full((len(variables), len(variables)), -window)
+        for _, (i, j, low, high) in literal_bounds(plan.bound.times, variables, plan.domain):
+            apart[i, j] = max(apart[i, j], min(low, window))
+            apart[j, i] = max(apart[j, i], min(-high, window))
+        says_something = self._context.ties is None and (apart > -window).any()
+        return apart if says_something else np.zeros((0, 0), dtype=np.int64)
 
     def _sequence_limits(self) -> SequenceLimits:
         """Return limits of candidates by those of later components of a sequence, and by what forbids."""

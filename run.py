@@ -48,9 +48,6 @@ SLOWEST_SHOWN = 10
 TESTS_FAILED = 1
 """What pytest exits with if all ran and some failed."""
 BESIDE_LOG = ROOT / "build" / "pytest.log"
-COMPILING = (PYTHON, "-c", "import uncertain_cep; uncertain_cep.warm_up(None)")
-"""Compiles all kernels once. Else processes that need the same would each compile them, and small queries of
-commands and Spark run them as plain Python for ten seconds, with a compiler beside them."""
 
 NUMBAS = ("0.66", "0.67", "newest")
 """Releases of Numba that the tests of compiled code are run with; the lock has one of them."""
@@ -247,11 +244,7 @@ def test(thorough: bool, arguments: Sequence[str], *, quick: bool) -> int:
             pytest.append("--few")
         chosen = {**checks, "pytest": [*pytest, *arguments]}
         apart = () if quick else APART
-        failed = (
-            failing(chosen)
-            if arguments
-            else all_checks(checks, pytest, compiling=COMPILING, again=not thorough, apart=apart)
-        )
+        failed = failing(chosen) if arguments else all_checks(checks, pytest, again=not thorough, apart=apart)
         skipped = what_was_skipped(Path(noted))
     outcome = f"failed: {', '.join(failed)}" if failed else "all checks hold"
     say(f"{outcome}; {skipped}")
@@ -337,21 +330,15 @@ def all_checks(
     checks: Mapping[str, Sequence[str | Path]],
     pytest: Sequence[str | Path],
     *,
-    compiling: Sequence[str | Path],
     again: bool,
     apart: Sequence[str],
 ) -> list[str]:
-    """Run the checks, then the tests in two processes, and return the names of what failed.
+    """Run the tests in two processes, the checks before one of them, and return the names of what failed.
 
-    ``compiling`` runs beside the checks. Each file of tests is run by the process that comes to it first.
-    They start at opposite ends, so both end at about the same time. The folders ``apart`` are begun by one:
-    it alone has a Spark session. With ``again``, tests that failed are tried once more, alone and in a new
-    process.
+    Each file of tests is run by the process that comes to it first. They start at opposite ends, so both end
+    at about the same time. The folders ``apart`` are begun by one: it alone has a Spark session. With
+    ``again``, tests that failed are tried once more, alone and in a new process.
     """
-    compiler = start(compiling)
-    failed = failing(checks)
-    if ended(compiler):
-        failed.append("compiling")
     every = {f"tests/{file.parent.name}" for file in (ROOT / "tests").glob("*/test_*.py")}
     folders = sorted(every - set(APART))
     BESIDE_LOG.parent.mkdir(parents=True, exist_ok=True)
@@ -365,6 +352,7 @@ def all_checks(
         say(f"beside the rest, shown when it has ended: {' '.join(map(str, beside[1:]))} > {BESIDE_LOG}")
         with BESIDE_LOG.open("wb") as log:
             process = start(beside, log)
+            failed = failing(checks)
             say(f"pytest: {' '.join(map(str, others[1:]))}")
             others_code = run(others)
             codes = [ended(process), others_code]

@@ -128,7 +128,7 @@ def test_a_failing_step_shows_what_it_said(
     assert "no luck" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("failing", ["", "lint", "compiling", "beside", "others"])
+@pytest.mark.parametrize("failing", ["", "lint", "beside", "others"])
 @pytest.mark.parametrize("again", [False, True])
 def test_all_checks_and_both_parts_of_the_tests_run_and_each_can_fail(
     failing: str,
@@ -147,19 +147,9 @@ sys.exit(sys.argv[1] == part or part == "again")
 """
     checks = {"lint": [sys.executable, "-c", f"exit({failing == 'lint'})"]}
     failed = run_py.all_checks(
-        checks,
-        [sys.executable, "-c", program, failing],
-        compiling=[sys.executable, "-c", f"exit({failing == 'compiling'})"],
-        again=again,
-        apart=run_py.APART,
+        checks, [sys.executable, "-c", program, failing], again=again, apart=run_py.APART
     )
-    named = {
-        "": [],
-        "lint": ["lint"],
-        "compiling": ["compiling"],
-        "beside": ["pytest beside it"],
-        "others": ["pytest"],
-    }
+    named = {"": [], "lint": ["lint"], "beside": ["pytest beside it"], "others": ["pytest"]}
     assert failed == named[failing]
     first, second, *third = map(str.split, capfd.readouterr().out.splitlines())
     (_, share, _, cache, *named_folders), (_, same, _, another, *beside) = first, second
@@ -208,9 +198,7 @@ def test_a_test_that_fails_is_tried_once_more_alone(
     )
     monkeypatch.setattr(run_py, "APART", (run_py.SPARK_TESTS,))
     pytest_of_it = [sys.executable, "-m", "pytest", "-rA"]
-    compiling = [sys.executable, "-c", ""]
-    failed_here = run_py.all_checks({}, pytest_of_it, compiling=compiling, again=True, apart=run_py.APART)
-    assert failed_here == failed
+    assert run_py.all_checks({}, pytest_of_it, again=True, apart=run_py.APART) == failed
     said = capfd.readouterr().out
     assert said.count("AssertionError: a race") >= 2
     assert said.count("PASSED tests/spark/test_spark.py::test_holds") == 1

@@ -36,7 +36,8 @@ class RuleBatches:
             plan = make_plan(rule.query, schema, MatchOptions())
             columns = pa.schema([schema.field(name) for name in plan.required_columns])
             options = StreamOptions(largest, slice_length=length, buckets=2 if rule.suppress is None else 1)
-            layout = replace(StreamLayout.of(plan, columns, options), rule=f"{rule.name}, {rule.suppress}")
+            layout = StreamLayout.of(plan, columns, options, rule.query, MatchOptions())
+            layout = replace(layout, rule=f"{rule.name}, {rule.suppress}")
             apart = 0 if rule.suppress is None else check_suppression(plan, rule.suppress)
             first = spread[-1].end if spread else 0
             spread.append(SpreadRule(rule, layout, f"hash{number}", types_of(plan, schema), apart, first))

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from tests.conftest import ROOT
-from tests.spark.killed_streams import QUERIES, command, run, trace
-from tests.spark.streams import TOO_BUSY
+from tests.spark.killed_streams import QUERIES, command, run, trace, written
+from tests.spark.streams import TOO_BUSY, put
 from uncertain_cep.cli import main
 
 
@@ -45,6 +46,34 @@ def test_whatever_dies_every_match_is_there_once(
     other = runner.invoke(main, command(tmp_path, QUERIES["plain"], "--once"))
     assert other.exit_code == 2
     assert "the checkpoint is of another stream: query was " in other.output
+
+
+def test_a_run_that_ends_tells_what_nothing_to_come_can_change(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No event before 17 is to come: one between 15 and 18 can spoil the second match."""
+    monkeypatch.setattr(spark, "stop", lambda: None)
+    rows = zip("ABABC", (1, 5, 15, 18, 20), strict=True)
+    table = pa.Table.from_pylist(
+        [{"type": of_type, "id": tick, "lower": tick, "upper": tick} for of_type, tick in rows]
+    )
+    put(tmp_path / "events", table)
+
+    def told(option: str) -> tuple[list[int], str]:
+        arguments = command(tmp_path, "PATTERN SEQ(A a, !N n, B b) WITHIN 100", option)
+        arguments[arguments.index("--largest-interval") + 1] = "3"
+        result = CliRunner().invoke(main, arguments)
+        while TOO_BUSY in result.output:
+            result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0, result.output
+        out = written(tmp_path / "out")
+        return ([] if out is None else sorted(out.column("a").to_pylist())), result.output
+
+    for _ in range(2):
+        matches, said = told("--once")
+        assert matches == [1]
+        assert "1 match is undecided, as an event from 17 on can spoil them" in said
+    assert told("--close")[0] == [1, 15]
 
 
 @pytest.mark.thorough

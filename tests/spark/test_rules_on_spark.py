@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ def test_a_stream_of_rules_tells_what_a_table_tells(spark: SparkSession, tmp_pat
     frame = reading(spark, tmp_path / "events", table.schema, files=2)
     alerts = match(frame, rules, largest_interval=LARGEST)
     late = pa.Table.from_pylist([{"type": "B", "id": 9999, "lower": -90, "upper": -90}], schema=table.schema)
-    run(alerts, tmp_path / "run")
+    _, before = run(alerts, tmp_path / "run")
     put(tmp_path / "events", second, late, end)
     rows, done = run(alerts, tmp_path / "run")
     (row,) = rows.filter(pa.compute.equal(rows.column("kind"), "late")).to_pylist()
@@ -124,6 +125,17 @@ def test_a_stream_of_rules_tells_what_a_table_tells(spark: SparkSession, tmp_pat
     counts = counted(done)
     assert (counts["events"], counts["late"]) == (201, 1)
     assert done[-1]["observedMetrics"]["uncertain_cep"]["state_rows"] == 0
+    sums: Counter[tuple[str, str]] = Counter()
+    for progress in (*before, *done):
+        for name, of_rule in progress["observedMetrics"]["uncertain_cep"]["rules"].items():
+            sums.update({(name, counter): count or 0 for counter, count in of_rule.items()})
+    alerts_of = Counter(matches.column("rule").to_pylist())
+    assert {name: sums[name, "matches"] for name in rules.names} == alerts_of
+    left_out = uc.match(table, rules["soon"].query).num_rows - alerts_of["soon"]
+    assert {name: sums[name, "suppressed"] for name in rules.names} == dict.fromkeys(rules.names, 0) | {
+        "soon": left_out
+    }
+    assert sums["never", "state_rows"] > 0
 
 
 @pytest.mark.usefixtures("spark")

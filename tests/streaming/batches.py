@@ -54,11 +54,13 @@ class Batches:
     def __init__(
         self, query: str, schema: pa.Schema, options: StreamOptions, matching: MatchOptions | None = None
     ) -> None:
-        self.plan = make_plan(uc.parse(query), schema, matching or MatchOptions())
+        parsed, matching = uc.parse(query), matching or MatchOptions()
+        self.plan = make_plan(parsed, schema, matching)
         names = [*self.plan.required_columns]
         if "tick" in schema.names:
             names.append("tick")
-        self.layout = StreamLayout.of(self.plan, pa.schema([schema.field(name) for name in names]), options)
+        of_events = pa.schema([schema.field(name) for name in names])
+        self.layout = StreamLayout.of(self.plan, of_events, options, parsed, matching)
         self.parts: dict[int, Kept] = defaultdict(Kept)
         self.counts: Counter[str] = Counter()
         self.found: list[pa.Table] = []
@@ -80,7 +82,7 @@ class Batches:
 
     def _report(self, report: Report) -> None:
         self.found += [unpacked(blob)[0] for blob in report.blobs]
-        for name in ("events", "matches", "late", "duplicates"):
+        for name in ("events", "matches", "late", "duplicates", "undecided"):
             self.counts[name] += report.counts[name] or 0
 
     def rows(self, kind: str) -> pa.Table:

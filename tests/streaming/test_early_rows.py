@@ -20,8 +20,10 @@ from tests.cases.nested import nested_cases
 from tests.cases.sampling import FEWER, sampled_from
 from tests.cases.times import timed_cases
 from tests.streaming.arrivals import arrivals, pushed
+from tests.streaming.batches import BUCKETS, SLICE_LENGTHS, Batches, notice, plain
 from tests.streaming.test_streamed_probabilities import KINDS, PAIR, SCHEMA, stays_open, streamable
 from uncertain_cep.errors import OptionError
+from uncertain_cep.streaming.stream_layout import CLOSE, HEARTBEAT, RELEASE, StreamOptions
 
 LENGTHS = st.sampled_from([None, 1, 1, 2, 7])
 EVERY = "RETURN PROBABILITY EVERY 10"
@@ -114,6 +116,40 @@ def test_release_tells_what_is_decided_by_a_known_end(
     assert sorted(map(repr, rows)) == sorted(map(repr, decided.select(signature).to_pylist()))
     batches += [matcher.push(table.slice(count)), matcher.close()]
     assert_answer(case.rows(pa.Table.from_batches(batches)), case.answer())
+
+
+@pytest.mark.parametrize("kind", MATCHES)
+@FEWER
+@given(data=st.data(), length=SLICE_LENGTHS, buckets=BUCKETS)
+def test_batches_release_what_is_decided_by_a_known_end(
+    kind: str, data: st.DataObject, length: int | None, buckets: int
+) -> None:
+    case: LanguageCase = data.draw(MATCHES[kind])
+    note(case.text())
+    ordered = tuple(sorted(case.trace.events, key=lambda event: event.lower))
+    table = plain(Trace(ordered, case.trace.types).table(with_pmf=True))
+    longest = max((event.upper - event.lower for event in ordered), default=0)
+    length = None if length is None else length + max(longest, case.window) // 30
+    options = StreamOptions(longest, slice_length=length, buckets=buckets)
+    batches = Batches(case.text(), table.schema, options)
+    bound = data.draw(st.integers(-2, 14))
+    count = len([event for event in ordered if event.lower < bound])
+    batches.take(table.slice(0, count), notice(table.schema, HEARTBEAT, bound))
+    batches.take(notice(table.schema, RELEASE))
+    batches.take(notice(table.schema, RELEASE))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", uc.UncertainCepWarning)
+        decided = uc.match(table.slice(0, count), case.text(), known_until=bound - 1)
+    signature = [name for name in decided.column_names if name != "confidence"]
+    rows = batches.matches.select(signature).to_pylist()
+    assert sorted(map(repr, rows)) == sorted(map(repr, decided.select(signature).to_pylist()))
+    assert batches.counts["undecided"] == 0 or any("undecided" in str(one.message) for one in said)
+    for place in range(count, table.num_rows):
+        batches.take(table.slice(place, 1))
+    batches.take(notice(table.schema, CLOSE))
+    assert_answer(case.rows(batches.matches), case.answer())
+    assert batches.held == 0
+    assert batches.counts["late"] == 0
 
 
 def test_a_bucket_is_told_before_it_is_final() -> None:

@@ -51,7 +51,11 @@ def _length(_context: click.Context, _parameter: click.Parameter, value: str | N
     help="Where the state is kept, to go on from.")  # fmt: skip
 @click.option("-o", "--out", required=True, metavar="DIR|-|URL",
     help="A folder, which gets a folder a batch; of rules also -, a webhook or another sink.")  # fmt: skip
-@click.option("--once", is_flag=True, help="End when all that is there has been read.")
+@click.option(
+    "--once",
+    is_flag=True,
+    help="End when all that is there has been read, and tell all that no event to come can change.",
+)
 @click.option("--close", is_flag=True, help="As --once, and then nothing is to come: release all matches.")
 @click.option(
     "--trigger", metavar="D", default="1s", show_default=True, help="Begin a batch so often at most."

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import sleep, time
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,11 +19,12 @@ from uncertain_cep.cli.spark_sessions import spark_session
 from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import MatchOptions
+from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query
 from uncertain_cep.running.installation import needed
 from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN
-from uncertain_cep.streaming.stream_layout import CLOSE, StreamLayout, StreamOptions
+from uncertain_cep.streaming.stream_layout import CLOSE, RELEASE, StreamLayout, StreamOptions
 from uncertain_cep.timeline.durations import parse_duration
 from uncertain_cep.traces import load_schema
 
@@ -122,8 +124,8 @@ def _run(
         how = {"processingTime": f"{parse_duration(trigger) // 1_000_000} milliseconds"}
     with written(matches, out, checkpoint, how) as running:
         _follow(running, layout, metrics)
-    if close:
-        _put_notice(notices, columns)
+    if trigger is None:
+        _put_notice(notices, columns, CLOSE if close else RELEASE)
         with written(matches, out, checkpoint, how) as running:
             _follow(running, layout, metrics)
 
@@ -166,16 +168,16 @@ def _events(spark: SparkSession, source: Source, columns: StructType) -> DataFra
     return stream_of_files(spark, source.place, schema, columns, source.batch_limit)
 
 
-def _put_notice(folder: Path, columns: StructType) -> None:
-    """Put the row that closes a stream into a folder, unless it is there."""
+def _put_notice(folder: Path, columns: StructType, kind: str) -> None:
+    """Put a row that closes a stream, or releases matches, into a folder; a stream is closed once."""
     from uncertain_cep.spark.dataframes import arrow_fields
 
-    place = folder / "close.parquet"
+    place = folder / ("close.parquet" if kind == CLOSE else f"release-{uuid4().hex}.parquet")
     if not place.exists():
         schema = pa.schema(arrow_fields(columns))
-        row = dict.fromkeys(schema.names) | {"type": CLOSE}
-        pq.write_table(pa.Table.from_pylist([row], schema=schema), folder / "_close.parquet")
-        (folder / "_close.parquet").rename(place)
+        row = dict.fromkeys(schema.names) | {"type": kind}
+        pq.write_table(pa.Table.from_pylist([row], schema=schema), folder / "_notice.parquet")
+        (folder / "_notice.parquet").rename(place)
 
 
 def _follow(query: StreamingQuery, layout: StreamLayout, figures: RunMetrics) -> None:
@@ -194,8 +196,17 @@ def _follow(query: StreamingQuery, layout: StreamLayout, figures: RunMetrics) ->
                     last_batch = progress["batchId"]
                     counts = metrics.asDict()
                     _log.info("%s", _line(last_batch, counts, layout))
+                    if counts["undecided"]:
+                        _log.warning("%s", _undecided(counts, layout))
                     _measure(figures, counts, progress["durationMs"]["triggerExecution"] / 1000, layout)
         query.awaitTermination()
+
+
+def _undecided(counts: Mapping[str, int], layout: StreamLayout) -> str:
+    """Return a warning about the matches that wait at the end of a run."""
+    waiting = counted(counts["undecided"], "match is", "matches are")
+    begin = shown_tick(counts["bound"], layout.plan.domain)
+    return f"{waiting} undecided, as an event from {begin} on can spoil them: they wait in the checkpoint"
 
 
 def _measure(figures: RunMetrics, counts: Mapping[str, int], seconds: float, layout: StreamLayout) -> None:

@@ -26,7 +26,7 @@ __all__ = ["RuleParts", "schema_of_stream"]
 _TELLER: Final = -(2**62)
 """The slice under which the state keeps the alerts that wait; others are far behind it."""
 
-_OF_RULES: Final = ("matches", "duplicates", "state_rows", "state_bytes")
+_OF_RULES: Final = ("matches", "suppressed", "duplicates", "undecided", "state_rows", "state_bytes")
 """The counters that rules add up; others are told once."""
 
 
@@ -104,6 +104,7 @@ class RuleParts:
         tables = [table for table in tables if table.column(KIND)[0].as_py() == "match"]
         plan = one.layout.plan
         matches = [table.select(plan.output_schema.names) for table in tables]
+        left_out = 0
         if one.rule.suppress is not None:
             teller = AlertTeller(plan, one.apart, one.rule.suppress.by)
             if not is_new:
@@ -112,12 +113,14 @@ class RuleParts:
                     store.remove(_TELLER, part)
             whole = pa.concat_tables([plan.output_schema.empty_table(), *matches])
             matches = [teller.tell(whole, report.earliest_end)]
+            left_out = teller.suppressed
             for part, table in enumerate(teller.tables):
                 store.write(_TELLER, part, packed(table))
         blobs = [self._rows("match", one.rule.name, table) for table in matches if table.num_rows]
         counts = {name: report.counts[name] if name in _OF_RULES else None for name in COUNTED}
         counts["matches"] = sum(table.num_rows for table in matches)
-        return Report(blobs, counts)
+        counts["suppressed"] = left_out
+        return Report(blobs, counts, rule=[other.first for other in self.rules].index(one.first))
 
     def _rows(self, kind: str, rule: str | None, table: pa.Table) -> bytes:
         """Return rows of this schema as a blob; columns that a table lacks are null."""

@@ -126,7 +126,8 @@ def _stream_of_alerts(
     )
     parts = RuleParts(spread, schema_of_stream(spread))
     pieces = _pieces(frame, spread, events, of_stream=True)
-    return rows_of_stream(held_pieces(pieces, StreamState(parts), parts.idle), stream.metrics, parts.schema)
+    evaluated = held_pieces(pieces, StreamState(parts), parts.idle)
+    return rows_of_stream(evaluated, stream.metrics, parts.schema, [one.rule.name for one in spread])
 
 
 def _pieces(

@@ -11,9 +11,10 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from uncertain_cep.spark.python_tasks import leave_modules_out
 from uncertain_cep.streaming.held_slices import COUNTED, Report, StateParts
 
-__all__ = ["BLOB", "StreamState", "rows_of"]
+__all__ = ["BLOB", "RULE_PLACE", "StreamState", "rows_of"]
 
 BLOB = "blob"
+RULE_PLACE = "rule_place"
 
 
 class _SparkStore:
@@ -100,4 +101,5 @@ def rows_of(report: Report) -> pd.DataFrame:
     columns: dict[str, Any] = {BLOB: blobs}
     for name in COUNTED:
         columns[name] = pd.array([report.counts[name]] + [None] * (len(blobs) - 1), dtype="Int64")
+    columns[RULE_PLACE] = pd.array([report.rule] + [None] * (len(blobs) - 1), dtype="Int64")
     return pd.DataFrame(columns)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +29,7 @@ from uncertain_cep.spark.dataframes import (
     with_span_bounds,
 )
 from uncertain_cep.spark.session import STATE_PROVIDER, STATE_SETTINGS
-from uncertain_cep.spark.stream_state import BLOB, StreamState
+from uncertain_cep.spark.stream_state import BLOB, RULE_PLACE, StreamState
 from uncertain_cep.streaming.cutting import PIECES, cut
 from uncertain_cep.streaming.held_slices import COUNTED, OneQuery
 from uncertain_cep.streaming.stream_layout import StreamLayout, StreamOptions
@@ -43,6 +45,9 @@ __all__ = [
 ]
 
 
+_OF_A_RULE: Final = ("matches", "suppressed", "state_rows")
+
+
 def stream_frame(frame: DataFrame, query: Query, options: MatchOptions, stream: StreamOptions) -> DataFrame:
     """Return the matches of a query among the events of a streaming frame, and the late events."""
     check_state_store(frame.sparkSession)
@@ -52,12 +57,22 @@ def stream_frame(frame: DataFrame, query: Query, options: MatchOptions, stream: 
     return rows_of_stream(evaluated, stream.metrics, layout.output_schema)
 
 
-def rows_of_stream(evaluated: DataFrame, metrics: str, schema: pa.Schema) -> DataFrame:
-    """Return the rows of a schema that the results of a stream's batches hold, and have counters observed."""
-    observed = evaluated.observe(
-        metrics,
-        *((f.max if name in ("bound", "newest") else f.sum)(name).alias(name) for name in COUNTED),
-    )
+def rows_of_stream(
+    evaluated: DataFrame, metrics: str, schema: pa.Schema, rules: Sequence[str] = ()
+) -> DataFrame:
+    """Return the rows of a schema that the results of a stream's batches hold, and have counters observed.
+
+    Those of each rule are in a structure ``rules``, by its name.
+    """
+    counters = [(f.max if name in ("bound", "newest") else f.sum)(name).alias(name) for name in COUNTED]
+    of_rules = []
+    for place, rule in enumerate(rules):
+        is_of_rule = f.col(RULE_PLACE) == place
+        sums = (f.sum(f.when(is_of_rule, f.col(name))).alias(name) for name in _OF_A_RULE)
+        of_rules.append(f.struct(*sums).alias(rule))
+    if of_rules:
+        counters.append(f.struct(*of_rules).alias("rules"))
+    observed = evaluated.observe(metrics, *counters)
     blobs = observed.filter(f.col(BLOB).isNotNull()).select(BLOB)
     return in_workers(blobs, _rows, from_arrow_schema(schema))
 
@@ -76,7 +91,7 @@ def held_pieces(pieces: DataFrame, state: StatefulProcessor, idle: tuple[int, in
     counted = ", ".join(f"{name} bigint" for name in COUNTED)
     return pieces.groupBy("bucket").transformWithStateInPandas(
         state,
-        outputStructType=f"{BLOB} binary, {counted}",
+        outputStructType=f"{BLOB} binary, {counted}, {RULE_PLACE} bigint",
         outputMode="Append",
         timeMode="None" if idle is None else "ProcessingTime",
     )
@@ -97,7 +112,9 @@ def layout_of(frame: DataFrame, query: Query, options: MatchOptions, stream: Str
     columns = dict.fromkeys(plan.required_columns)
     if names.tick in schema.names and pa.types.is_string(schema.field(names.tick).type):
         columns[names.tick] = None
-    layout = StreamLayout.of(plan, pa.schema([schema.field(name) for name in columns]), stream)
+    matching = replace(options, takes_spans=True)
+    of_events = pa.schema([schema.field(name) for name in columns])
+    layout = StreamLayout.of(plan, of_events, stream, query, matching)
     # Names that a user has to change are reported before the stream runs.
     _ = layout.output_schema
     return layout

@@ -37,11 +37,14 @@ class News:
         The latest heartbeat for all types.
     of_type : mapping of str to int
         The latest heartbeat of each type that has one.
+    releases : bool
+        Whether all that is decided is to be told.
     """
 
     latest: Mapping[str, int] = field(default_factory=dict)
     said: int = NOTHING_KNOWN
     of_type: Mapping[str, int] = field(default_factory=dict)
+    releases: bool = False
 
     def joined(self, other: News) -> News:
         """Return the bounds of both parts together."""
@@ -49,6 +52,7 @@ class News:
             _latest(self.latest, other.latest),
             max(self.said, other.said),
             _latest(self.of_type, other.of_type),
+            self.releases or other.releases,
         )
 
 

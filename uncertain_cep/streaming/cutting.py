@@ -26,7 +26,7 @@ from uncertain_cep.expressions.vectorised import Values
 from uncertain_cep.files.blobs import packed
 from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, News
 from uncertain_cep.streaming.held_ids import id_pieces
-from uncertain_cep.streaming.stream_layout import CLOSE, HEARTBEAT, StreamLayout
+from uncertain_cep.streaming.stream_layout import CLOSE, HEARTBEAT, RELEASE, StreamLayout
 from uncertain_cep.timeline.domain import TICK_METADATA, with_noted_tick
 
 __all__ = [
@@ -126,7 +126,9 @@ def without_heartbeats(table: pa.Table, layout: StreamLayout) -> tuple[pa.Table,
     """Return the events of a table, and the news of its heartbeats."""
     names, domain = layout.plan.names, layout.plan.domain
     types = table.column(names.type)
-    reserved = pc.or_(pc.starts_with(types, HEARTBEAT), pc.equal(types, CLOSE)).fill_null(False)
+    reserved = pc.or_(
+        pc.starts_with(types, HEARTBEAT), pc.is_in(types, pa.array([CLOSE, RELEASE]))
+    ).fill_null(False)
     news = News()
     if pc.any(reserved).as_py():
         for row in table.filter(reserved).select([names.type, names.lower]).to_batches():
@@ -134,6 +136,8 @@ def without_heartbeats(table: pa.Table, layout: StreamLayout) -> tuple[pa.Table,
                 _, _, of_type = kind.as_py().partition(":")
                 if kind.as_py() == CLOSE:
                     news = news.joined(News(said=EVER))
+                elif kind.as_py() == RELEASE:
+                    news = news.joined(News(releases=True))
                 elif not lower.is_valid:
                     message = "a heartbeat has no time: it says before which tick nothing is to come"
                     raise TraceError(TraceFault(message, column=names.lower))

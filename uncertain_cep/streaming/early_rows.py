@@ -28,7 +28,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +52,7 @@ from uncertain_cep.traces.held_rows import naming_no_rows
 
 __all__ = ["EarlyRows", "why_not_early"]
 
+_Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table)
 _NEVER_LOOKED: Final = -(2**62)
 
 
@@ -141,15 +142,24 @@ class EarlyRows:
         before = self._counts.copy()
         for batch in batches:
             rows = self._reached(batch) if plan.is_grouped else batch
-            new = _without(rows, self._keys(rows), before)
+            new = _counted(rows, self._keys(rows), before, counted=False)
             self._counts.update(self._keys(new))
             yield new
 
-    def untold(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def untold(self, batches: Iterable[_Rows]) -> Iterator[_Rows]:
         """Yield rows that are final, but for those that were told."""
         for batch in batches:
-            yield _without(batch, self._keys(batch), self._counts) if self._counts else batch
+            counts = self._counts
+            yield _counted(batch, self._keys(batch), counts, counted=False) if counts else batch
         self._counts = +self._counts
+
+    def remember(self, rows: pa.Table) -> None:
+        """Remember rows that were told, of the columns of :meth:`certain`."""
+        self._counts.update(self._keys(rows))
+
+    def remembered(self, rows: pa.Table) -> pa.Table:
+        """Select the rows that were told and are to come again."""
+        return _counted(rows, self._keys(rows), self._counts.copy(), counted=True)
 
     def forget(self) -> None:
         """Forget all rows, as none is to come."""
@@ -196,7 +206,7 @@ class EarlyRows:
             [columns.get(name, rows.column(name)) for name in names], schema=rows.schema
         )
 
-    def _keys(self, rows: pa.RecordBatch) -> list[tuple[Any, ...]]:
+    def _keys(self, rows: pa.RecordBatch | pa.Table) -> list[tuple[Any, ...]]:
         """Return a key of each row, the same whenever it comes."""
         columns = [list(map(_hashable, rows.column(name).to_pylist())) for name in self._key]
         return list(zip(*columns, strict=True)) if columns else [()] * rows.num_rows
@@ -233,15 +243,15 @@ def _known_until(plan: EvaluationPlan, end: int) -> EvaluationPlan:
     )
 
 
-def _without(
-    rows: pa.RecordBatch, keys: list[tuple[Any, ...]], counts: Counter[tuple[Any, ...]]
-) -> pa.RecordBatch:
-    """Return rows without those that are counted, and count these down."""
-    kept = np.ones(rows.num_rows, dtype=np.bool_)
+def _counted(
+    rows: _Rows, keys: list[tuple[Any, ...]], counts: Counter[tuple[Any, ...]], *, counted: bool
+) -> _Rows:
+    """Return the rows that are counted, or the others, and count these down."""
+    kept = np.full(rows.num_rows, not counted)
     for place, key in enumerate(keys):
         if counts[key]:
             counts[key] -= 1
-            kept[place] = False
+            kept[place] = counted
     return rows if kept.all() else rows.filter(pa.array(kept))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, astuple, dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -24,7 +24,8 @@ from uncertain_cep.files.blobs import packed, unpacked
 from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, BatchClock, News
 from uncertain_cep.streaming.cutting import CLOCK, EVENTS, IDS
 from uncertain_cep.streaming.held_ids import BlobStore, HeldIds
-from uncertain_cep.streaming.slice_matches import HeldSlice, matches_told
+from uncertain_cep.streaming.released_rows import ReleasedRows
+from uncertain_cep.streaming.slice_matches import Due, HeldSlice, matches_told
 from uncertain_cep.streaming.stream_layout import KIND, LATE_ID, LATE_TYPE, StreamLayout, check_fingerprint
 
 __all__ = ["COUNTED", "OneQuery", "Report", "StateParts", "Store", "pass_time", "take"]
@@ -32,7 +33,10 @@ __all__ = ["COUNTED", "OneQuery", "Report", "StateParts", "Store", "pass_time", 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-COUNTED: Final = ("events", "matches", "late", "duplicates", "state_rows", "state_bytes", "bound", "newest")
+COUNTED: Final = (
+    "events", "matches", "suppressed", "late", "duplicates", "undecided",
+    "state_rows", "state_bytes", "bound", "newest",
+)  # fmt: skip
 """The counters of a batch. The last two are ticks."""
 
 
@@ -64,20 +68,23 @@ class Report(NamedTuple):
     """The results of a batch: tables of ``layout.output_schema`` as blobs, and the counters, null for none.
 
     No match to come ends before ``earliest_end``, ticks: it belongs to a slice that is held, or to come.
+    ``rule`` is the place of a rule among those of the stream; None: of one query, or of no rule.
     """
 
     blobs: list[bytes]
     counts: Mapping[str, int | None]
     earliest_end: int = NOTHING_KNOWN
+    rule: int | None = None
 
 
 @dataclass(slots=True)
 class _State:
-    """A part of the state but for its blobs."""
+    """A part of the state but for its blobs. ``released`` rows have been told, and are to come again."""
 
     clock: BatchClock
     slices: dict[int, HeldSlice] = field(default_factory=dict)
     ids: HeldIds = field(default_factory=HeldIds)
+    released: int = 0
 
     @classmethod
     def of(cls, layout: StreamLayout, store: Store) -> _State:
@@ -87,13 +94,27 @@ class _State:
         index = json.loads(text)
         check_fingerprint(index["fingerprint"], layout.fingerprint)
         slices = {int(number): HeldSlice(*held) for number, held in index["slices"].items()}
-        # State of an older version has no ids.
-        return cls(BatchClock.read(index["clock"]), slices, HeldIds(**index.get("ids", {})))
+        # State of an older version has no ids, and has released nothing.
+        ids = HeldIds(**index.get("ids", {}))
+        return cls(BatchClock.read(index["clock"]), slices, ids, index.get("released", 0))
 
     def keep(self, layout: StreamLayout, store: Store) -> None:
         slices = {number: astuple(held) for number, held in self.slices.items()}
         index = {"fingerprint": layout.fingerprint, "clock": self.clock.written(), "slices": slices}
-        store.write_index(json.dumps(index | {"ids": asdict(self.ids)}))
+        store.write_index(json.dumps(index | {"ids": asdict(self.ids), "released": self.released}))
+
+
+@dataclass(slots=True)
+class _Arrived:
+    """The content of a batch: blobs of new events by slice, tables of ids, and late events as blobs.
+
+    With ``releases`` all that is decided is told.
+    """
+
+    new: dict[int, list[bytes]] = field(default_factory=dict)
+    ids: list[pa.Table] = field(default_factory=list)
+    late: list[bytes] = field(default_factory=list)
+    releases: bool = False
 
 
 def take(layout: StreamLayout, store: Store, pieces: Iterable[Mapping[str, Any]]) -> Report:
@@ -114,9 +135,7 @@ def take(layout: StreamLayout, store: Store, pieces: Iterable[Mapping[str, Any]]
     state = _State.of(layout, store)
     begin = state.clock
     news: list[News] = []
-    new: dict[int, list[bytes]] = {}
-    ids: list[pa.Table] = []
-    blobs: list[bytes] = []
+    arrived = _Arrived()
     counts: Counter[str] = Counter()
     for piece in pieces:
         if piece["kind"] == CLOCK:
@@ -126,21 +145,22 @@ def take(layout: StreamLayout, store: Store, pieces: Iterable[Mapping[str, Any]]
             table, _ = unpacked(piece["blob"])
             if begin.may_be_late(piece["lower"], piece["upper"]):
                 table = table.filter(pa.array(~_late(table, begin, layout)[0]))
-            ids.append(table)
+            arrived.ids.append(table)
             continue
         counts["events"] += piece["own"]
         if begin.may_be_late(piece["lower"], piece["upper"]):
-            piece = _on_time(piece, begin, layout, blobs, counts)
+            piece = _on_time(piece, begin, layout, arrived.late, counts)
         if piece["kind"] == EVENTS and piece["rows"]:
             number = piece["slice"]
-            new.setdefault(number, []).append(piece["blob"])
+            arrived.new.setdefault(number, []).append(piece["blob"])
             held = state.slices.setdefault(number, HeldSlice(waiting=EVER))
             held.rows += piece["rows"]
             held.bytes += len(piece["blob"])
             held.owner_upper = max(held.owner_upper, piece["owner_upper"])
             held.waiting = min(held.waiting, piece["waiting"])
     state.clock = begin.learned(news)
-    return _advanced(layout, store, state, new, ids, blobs, counts)
+    arrived.releases = any(one.releases for one in news)
+    return _advanced(layout, store, state, arrived, counts)
 
 
 def pass_time(layout: StreamLayout, store: Store) -> Report:
@@ -148,7 +168,7 @@ def pass_time(layout: StreamLayout, store: Store) -> Report:
     state = _State.of(layout, store)
     assert layout.idle is not None
     state.clock = state.clock.moved(layout.idle[1])
-    return _advanced(layout, store, state, {}, [], [], Counter())
+    return _advanced(layout, store, state, _Arrived(), Counter())
 
 
 def _on_time(
@@ -189,9 +209,7 @@ def _advanced(
     layout: StreamLayout,
     store: Store,
     state: _State,
-    new: Mapping[int, list[bytes]],
-    ids: Sequence[pa.Table],
-    blobs: list[bytes],
+    arrived: _Arrived,
     counts: Counter[str],
 ) -> Report:
     """Keep new events, match final slices, and return the results."""
@@ -201,24 +219,50 @@ def _advanced(
         if layout.is_final(number, held.owner_upper, bound):
             final.append(number)
             continue
-        for blob in new.get(number, ()):
+        for blob in arrived.new.get(number, ()):
             store.write(number, held.parts, blob)
             held.parts += 1
-    for matches in matches_told(layout, store, state.slices, final, new, bound, counts):
+    blobs = arrived.late
+    at_once = layout.tells_at_once or (arrived.releases and not layout.has_buckets)
+    due = Due(final, arrived.new, bound, at_once)
+    for matches in _matches(layout, store, state, due, counts, releases=arrived.releases):
         counts["matches"] += matches.num_rows
         if matches.num_rows:
             columns = {name: matches.column(name) for name in layout.plan.output_schema.names}
             blobs.append(_packed_rows("match", columns, matches.num_rows, layout))
-    for number in final:
-        for part in range(state.slices.pop(number).parts):
-            store.remove(number, part)
-    state.ids.learn(layout, store, ids, bound)
+    state.ids.learn(layout, store, arrived.ids, bound)
     counts["state_rows"] = sum(held.rows for held in state.slices.values())
     counts["state_bytes"] = state.ids.bytes + sum(held.bytes for held in state.slices.values())
     state.keep(layout, store)
     counted = {name: counts[name] for name in COUNTED} | {"bound": bound, "newest": state.clock.now}
     earliest_end = min([bound, *(_earliest(layout, *held) for held in state.slices.items())])
     return Report(blobs, counted, earliest_end)
+
+
+def _matches(
+    layout: StreamLayout,
+    store: Store,
+    state: _State,
+    due: Due,
+    counts: Counter[str],
+    *,
+    releases: bool,
+) -> Iterator[pa.Table | pa.RecordBatch]:
+    """Yield the matches that are told, and drop final slices."""
+    matches = matches_told(layout, store, state.slices, due, counts)
+    released = None
+    if releases or state.released:
+        released = ReleasedRows(layout, store, state.released)
+        matches = released.untold(matches)
+    yield from matches
+    for number in due.final:
+        for part in range(state.slices.pop(number).parts):
+            store.remove(number, part)
+    if released is not None:
+        if releases:
+            yield from released.release(state.slices, due.bound)
+            counts["undecided"] += released.undecided
+        state.released = released.keep()
 
 
 def _earliest(layout: StreamLayout, number: int, held: HeldSlice) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from confidence.config import EVER
 from uncertain_cep.config.tuning import CUT_AT_ONCE
@@ -22,7 +24,9 @@ from uncertain_cep.streaming.held_ids import BlobStore
 from uncertain_cep.streaming.stream_layout import StreamLayout, check_fingerprint
 from uncertain_cep.traces.held_rows import naming_no_rows
 
-__all__ = ["HeldSlice", "matches_told"]
+__all__ = ["Due", "HeldSlice", "events_of", "matches_told", "waiting_owners"]
+
+Mask = NDArray[np.bool_]
 
 
 @dataclass(slots=True)
@@ -41,29 +45,48 @@ class HeldSlice:
     waiting: int = NOTHING_KNOWN
 
 
+class Due(NamedTuple):
+    """The slices whose matches a batch tells.
+
+    Attributes
+    ----------
+    final : list of int
+        Those of which all matches are final.
+    new : mapping of int to list of bytes
+        The blobs that a final slice has beside those in the store.
+    bound : int
+        No event to come begins before this tick.
+    at_once : bool
+        Whether no final match waits for others of its slice.
+    """
+
+    final: list[int]
+    new: Mapping[int, list[bytes]]
+    bound: int
+    at_once: bool
+
+
 def matches_told(
     layout: StreamLayout,
     store: BlobStore,
     slices: Mapping[int, HeldSlice],
-    final: list[int],
-    new: Mapping[int, list[bytes]],
-    bound: int,
+    due: Due,
     counts: Counter[str],
 ) -> Iterator[pa.Table | pa.RecordBatch]:
     """Yield the matches of final slices, and those of others that are told at once.
 
-    ``new`` are the blobs that a final slice has beside those in the store; no event to come begins before
-    ``bound``. It notes what is told of slices that are not final, and counts copies.
+    It notes what is told of slices that are not final, and counts copies.
     """
+    final, new = due.final, due.new
     begun = [number for number in final if slices[number].told_until != NOTHING_KNOWN]
     whole = [number for number in final if slices[number].told_until == NOTHING_KNOWN]
     for tables in _groups(layout, store, slices, whole, new):
         yield from _evaluated(layout, tables, counts)
-    until = layout.final_until(bound)
-    open_slices = slices.keys() - {*final} if layout.tells_at_once else ()
-    due = sorted(number for number in open_slices if slices[number].waiting < until)
+    until = layout.final_until(due.bound)
+    open_slices = slices.keys() - {*final} if due.at_once else ()
+    partly = sorted(number for number in open_slices if slices[number].waiting < until)
     # All of a slice that is not final is in the store by now.
-    for numbers, added, end in ((begun, new, EVER), (due, {}, until)):
+    for numbers, added, end in ((begun, new, EVER), (partly, {}, until)):
         for number in numbers:
             for tables in _groups(layout, store, slices, [number], added):
                 table = tables[number]
@@ -83,7 +106,7 @@ def _told_until(
     """
     plan = layout.plan
     lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
-    waits = owners_of(table, layout) & (lower // layout.length == number) & (upper >= held.told_until)
+    waits = waiting_owners(layout, number, held, table)
     owned = waits & (upper < end)
     held.told_until, held.waiting = end, int(upper[waits & ~owned].min(initial=EVER))
     if owned.any():
@@ -92,6 +115,27 @@ def _told_until(
         near = (upper >= begin) & (lower <= reached)
         with naming_no_rows(plan.names, plan.partition_attributes):
             yield from execute(plan, table.filter(pa.array(near)), owned=owned[near])
+
+
+def waiting_owners(layout: StreamLayout, number: int, held: HeldSlice, table: pa.Table) -> Mask:
+    """Return a mask of the events of a slice whose matches were not told when they became final."""
+    plan = layout.plan
+    lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
+    is_waiting: Mask = (lower // layout.length == number) & (upper >= held.told_until)
+    return owners_of(table, layout) & is_waiting
+
+
+def events_of(
+    layout: StreamLayout, store: BlobStore, number: int, held: HeldSlice, new: Sequence[bytes] = ()
+) -> pa.Table:
+    """Return the events of a slice: those in the store, and new ones."""
+    tables = []
+    for blob in [*(store.read(number, part) for part in range(held.parts)), *new]:
+        table, mark = unpacked(blob)
+        if mark != layout.mark:
+            check_fingerprint(json.loads(mark), layout.fingerprint)
+        tables.append(table)
+    return pa.concat_tables(tables)
 
 
 def _groups(
@@ -110,14 +154,7 @@ def _groups(
         # A copy is counted in the slice that it begins in, whether this has matches or not.
         if not has_matches and not layout.drops:
             continue
-        blobs = [store.read(number, part) for part in range(held.parts)] + list(new.get(number, ()))
-        tables = []
-        for blob in blobs:
-            table, mark = unpacked(blob)
-            if mark != layout.mark:
-                check_fingerprint(json.loads(mark), layout.fingerprint)
-            tables.append(table)
-        group[number] = pa.concat_tables(tables)
+        group[number] = events_of(layout, store, number, held, new.get(number, ()))
         rows += group[number].num_rows
         if rows >= CUT_AT_ONCE:
             yield group

@@ -13,8 +13,9 @@ import pyarrow as pa
 from uncertain_cep.candidates.selection import looks_back
 from uncertain_cep.config.limits import MAX_TICK, MOST_STREAM_COPIES
 from uncertain_cep.errors import OptionError
-from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan import EvaluationPlan, MatchOptions
 from uncertain_cep.plan.options import is_whole
+from uncertain_cep.query import Query
 from uncertain_cep.streaming.batch_clock import BatchClock
 from uncertain_cep.streaming.stream_methods import ends_in_absence, refuse_open_groups
 from uncertain_cep.streaming.watermark import types_that_matter
@@ -28,6 +29,7 @@ __all__ = [
     "LATE_ID",
     "LATE_TYPE",
     "METRICS",
+    "RELEASE",
     "StreamLayout",
     "StreamOptions",
     "check_fingerprint",
@@ -40,6 +42,9 @@ HEARTBEAT: Final = "uncertain_cep.heartbeat"
 
 CLOSE: Final = "uncertain_cep.close"
 """The type of rows that end the stream: no event is to come."""
+
+RELEASE: Final = "uncertain_cep.release"
+"""The type of rows that have all matches told that no event to come can change, as a run ends."""
 
 KIND: Final = "kind"
 LATE_TYPE: Final = "late_type"
@@ -156,6 +161,10 @@ class StreamLayout:
         (s + 1) * length)``, or the counts and groups whose first time is.
     buckets : int
         How many parts the state has: slice s of a key of hash h is in part ``(h + s) % buckets``.
+    query : Query
+        As it was written.
+    matching : MatchOptions
+        Those of the plan.
     drops : bool
         Whether identical rows are dropped.
     idle : (int, int) or None
@@ -169,12 +178,21 @@ class StreamLayout:
     largest: int
     length: int
     buckets: int
+    query: Query
+    matching: MatchOptions
     drops: bool = False
     idle: tuple[int, int] | None = None
     rule: str = ""
 
     @classmethod
-    def of(cls, plan: EvaluationPlan, schema: pa.Schema, options: StreamOptions) -> StreamLayout:
+    def of(
+        cls,
+        plan: EvaluationPlan,
+        schema: pa.Schema,
+        options: StreamOptions,
+        query: Query,
+        matching: MatchOptions,
+    ) -> StreamLayout:
         """Return the layout of a stream.
 
         Raises
@@ -198,7 +216,8 @@ class StreamLayout:
             nanoseconds = parse_duration(options.idle_after, what="idle_after")
             idle = max(nanoseconds // 1_000_000, 1), _ticks(options.idle_after, plan.domain, "idle_after")
         buckets = options.buckets or _STREAM_BUCKETS
-        layout = cls(plan, schema, largest, length, buckets, options.duplicates == "drop", idle)
+        drops = options.duplicates == "drop"
+        layout = cls(plan, schema, largest, length, buckets, query, matching, drops, idle)
         copies = (layout.back + layout.reach + largest) // length + 2
         if copies > MOST_STREAM_COPIES:
             raise OptionError(

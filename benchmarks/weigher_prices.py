@@ -27,6 +27,8 @@ __all__ = ["measure"]
 
 _KINDS: Final = ("negation", "negation, TIME", "until", "set", "set, TIME", "distances", "distances, pmfs")
 _SHAPES: Final = ((2, 10), (2, 100), (2, 1000), (3, 10), (3, 100))
+_LONGER: Final = {"until": ((3, 1000), (4, 100), (4, 1000))}
+"""More of some kinds, whose weigher is for long intervals."""
 _EVENTS: Final = 400
 _SECONDS: Final = 5.0
 
@@ -84,7 +86,7 @@ def _runs() -> Iterator[tuple[str, str, list[float]]]:
         if build == Sampling.of:
             continue
         for kind in _KINDS:
-            for length, ticks in _SHAPES:
+            for length, ticks in (*_SHAPES, *_LONGER.get(kind, ())):
                 cell = Cell(kind, length, ticks, 1)
                 events, query = events_of(cell, _EVENTS), query_of(cell)
                 with _clocked(build) as total:

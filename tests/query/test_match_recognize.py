@@ -362,6 +362,30 @@ def test_sessions() -> None:
     assert rows == {(1, 2): 5 / 8, (1,): 3 / 8, (2,): 3 / 8, (3, 4): 1.0}
 
 
+def test_the_next_one_of_each_start() -> None:
+    """An A at 0 and one of 1..4, a B at 3 and one at 6: the second A is before the first B at 1 and 2."""
+    events = pa.table(
+        {"type": ["A", "A", "B", "B"], "id": [1, 2, 3, 4], "lower": [0, 1, 3, 6], "upper": [0, 4, 3, 6]}
+    )
+    define = "DEFINE A AS type = 'A', B AS type = 'B'"
+    query = uc.sql(f"MATCH_RECOGNIZE (ORDER BY ts AFTER MATCH SKIP TO NEXT ROW PATTERN (A X*? B) {define})")
+    rows = {(row["a"], row["b"]): row["confidence"] for row in uc.match(events, query).to_pylist()}
+    assert rows == {(1, 3): 1.0, (2, 3): 0.5, (2, 4): 0.5}
+
+
+def test_the_longest_list_up_to_an_event() -> None:
+    """C at 2 and one of 3..6, D at 5 and 9: a list that could go on is none."""
+    events = pa.table(
+        {
+            "type": ["A", "C", "C", "D", "D"], "id": [0, 1, 2, 3, 4], "lower": [0, 2, 3, 5, 9],
+            "upper": [0, 2, 6, 5, 9],
+        }
+    )  # fmt: skip
+    query = "PATTERN SEQ(A a, C+ c[], !C n, D d) WHERE skip_till_next_match(a, c[], d) WITHIN 20"
+    rows = {(*row["c"], row["d"]): row["confidence"] for row in uc.match(events, query).to_pylist()}
+    assert rows == {(1, 2, 3): 0.5, (1, 2, 4): 0.5, (1, 3): 0.5}
+
+
 def test_files_that_end_in_sql(tmp_path: Path) -> None:
     (tmp_path / "pair.sql").write_text(one("A B"))
     (tmp_path / "wrong.sql").write_text(one("A B+"))

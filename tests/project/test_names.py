@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,9 @@ EMPTY: Final = frozenset(
     }
 )
 """Words that say nothing of a value by themselves."""
+
+MAYBE_BOUND: Final = re.compile(rf"\b(?:{'|'.join(EMPTY)})\s*(?:[=:,)\]+*/|&@%^<>-]|in\b)")
+"""How a word stands where it may be bound: a file without one is not parsed, which takes most of the time."""
 
 STILL_EMPTY: Final[Mapping[str, int]] = {
     "confidence": 82,
@@ -80,17 +84,21 @@ def room_of(file: Path) -> str:
         ("def f(given, *, most): ...", ["given", "most"]),
         ("[own for own in rows]", ["own"]),
         ("rows = found + other.rest", []),
+        ("for most in rows: least += most", ["least", "most"]),
+        ("with f as own, g as rest: ...", ["own", "rest"]),
     ],
 )
 def test_bound_names_are_counted(code: str, names: list[str]) -> None:
     assert sorted(empty_names(ast.parse(code))) == names
+    assert MAYBE_BOUND.search(code)
 
 
 def test_variables_are_named_after_what_they_hold() -> None:
     rooms: dict[str, list[str]] = {}
     for package in (*PACKAGES, "benchmarks", "tests"):
         for file in files_of(package):
-            names = empty_names(ast.parse(file.read_text(encoding="utf-8")))
+            text = file.read_text(encoding="utf-8")
+            names = empty_names(ast.parse(text)) if MAYBE_BOUND.search(text) else ()
             rooms.setdefault(room_of(file), []).extend(f"{file.relative_to(ROOT)}: {name}" for name in names)
     over = {room: names for room, names in rooms.items() if len(names) > STILL_EMPTY.get(room, 0)}
     assert not over

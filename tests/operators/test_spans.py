@@ -347,12 +347,6 @@ def test_what_is_not_supported_is_refused(query: str, message: str) -> None:
     assert message in str(refused.value)
 
 
-def test_other_functions_refuse_them() -> None:
-    events, query = _spans(**_TWO), "PATTERN SEQ(A a, A b) WITHIN 20"
-    with pytest.raises(uc.OptionError, match="the events last"):
-        uc.why_not(events, query)
-
-
 @pytest.mark.parametrize(
     ("query", "message"),
     [

@@ -24,6 +24,7 @@ from uncertain_cep.misses.reasons import Miss, Move, Reason, WhyNot, rank_of
 from uncertain_cep.misses.time_reasons import moves_of, time_reasons
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.branch_taking import branch_taking
+from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query, query_of, values_of
@@ -126,7 +127,8 @@ def answered(events: Any, query: Query, options: MatchOptions, ids: Mapping[str,
     """Do what :func:`why_not` does, with its options in one."""
     if library_of(events) == "pyspark":
         raise OptionError("why_not looks at frames in this process: filter the events, and collect them")
-    table = event_table(events, options.names)
+    options = replace(options, takes_spans=True)
+    table = with_all_bounds(event_table(events, options.names), options.names.lower)
     with naming_spoiled_rows(table):
         question = Question.of(query, table, options)
     with looked_at(options.limit), quietly():

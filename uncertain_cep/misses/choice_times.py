@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.timed.bounds import UNBOUND
+from uncertain_cep.errors import OptionError
 from uncertain_cep.misses.difference_bounds import ZERO, Constraint, least_move
 from uncertain_cep.misses.questions import Question
+from uncertain_cep.misses.span_ends import Side
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.weighers.shapes import Shapes
 from uncertain_cep.weighers.templates import Instance, TimeTemplates
@@ -29,14 +31,23 @@ _STRICT: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An event of a choice: its row, its variable, and its place in the list of a Kleene variable; else 0."""
+    """A time of an event of a choice: its row, its variable, and its place in a list; else 0.
+
+    An event that lasts has two, each with its ``side``.
+    """
 
     row: int
     variable: str
     position: int
+    side: Side = ""
 
     @property
     def mention(self) -> str:
+        """The time as a query would write it."""
+        return f"{self.event}.{self.side}" if self.side else self.event
+
+    @property
+    def event(self) -> str:
         """The variable as a query would write this event of it."""
         return self.variable if not self.position else f"{self.variable}[{self.position}]"
 
@@ -56,21 +67,54 @@ class EventTimes:
         clock = int(offsets.clock[row])
         return clock if clock >= 0 and offsets.low[clock] < offsets.high[clock] else -1
 
-    def bounds(self, row: int) -> tuple[int, int]:
-        """Return the first and the last tick of an event: by its clock if the offset of that is uncertain."""
-        question = self._question
-        lower, upper = (int(bound[row]) for bound in question.times)
-        lower, upper = self._in_order(row, lower, upper)
-        clock = self.clock_of(row)
-        if clock < 0 or question.offsets is None:
-            return lower, upper
-        return lower - int(question.offsets.low[clock]), upper - int(question.offsets.high[clock])
+    def bounds(self, row: int, side: Side = "") -> tuple[int, int]:
+        """Return the first and the last tick of an event: by its clock if the offset of that is uncertain.
 
-    def constraints(self, node: int, row: int, node_of_clock: int) -> Iterator[Constraint]:
-        """Yield the bounds of an event's time; ``node_of_clock`` is `ZERO` where no clock is uncertain."""
-        lower, upper = self.bounds(row)
-        yield Constraint(node_of_clock, node, lower, "lower", event=node)
-        yield Constraint(node, node_of_clock, -upper, "upper", event=node)
+        ``side`` says which time of an event that lasts; without one it is its first and its last tick.
+        """
+        question = self._question
+        if side and question.ends is not None:
+            return self.by_clock(row, *question.ends.bounds(side, row))
+        lower, upper = (int(bound[row]) for bound in question.times)
+        return self.by_clock(row, *self._in_order(row, lower, upper))
+
+    def by_clock(self, row: int, lower: int, upper: int) -> tuple[int, int]:
+        """Return bounds of a time as bounds by the event's clock."""
+        clock, offsets = self.clock_of(row), self._question.offsets
+        if clock < 0 or offsets is None:
+            return lower, upper
+        return lower - int(offsets.low[clock]), upper - int(offsets.high[clock])
+
+    def lasts(self, row: int) -> bool:
+        """Return whether an event has a begin and an end."""
+        ends = self._question.ends
+        return ends is not None and bool(ends.lasts[row])
+
+    def constraints(self, node: int, row: int, node_of_clock: int, side: Side = "") -> Iterator[Constraint]:
+        """Yield the bounds of an event's time; ``node_of_clock`` is `ZERO` where no clock is uncertain.
+
+        Of a begin or an end those that are given: what follows from the other one and the length need not
+        be said.
+        """
+        bounds: tuple[int, int] | None
+        if side and self._question.ends is not None:
+            stated = self._question.ends.stated(side, row)
+            bounds = None if stated is None else self.by_clock(row, *stated)
+        else:
+            bounds = self.bounds(row)
+        if bounds is not None:
+            yield Constraint(node_of_clock, node, bounds[0], "lower", event=node)
+            yield Constraint(node, node_of_clock, -bounds[1], "upper", event=node)
+
+    def of_length(self, begin: int, end: int, row: int) -> Iterator[Constraint]:
+        """Yield the bounds of the length of an event that lasts, between the nodes of its begin and end."""
+        ends = self._question.ends
+        assert ends is not None
+        stated = ends.stated("length", row)
+        yield Constraint(begin, end, 0, "end")
+        if stated is not None:
+            yield Constraint(begin, end, stated[0], "shortest", event=begin)
+            yield Constraint(end, begin, -stated[1], "longest", event=begin)
 
     def of_clock(self, node: int, clock: int) -> Iterator[Constraint]:
         """Yield the bounds of the offset of a clock."""
@@ -167,12 +211,19 @@ class EventTimes:
 class ChoiceTimes:
     """The constraints on the times of the events of one choice.
 
-    Nodes are tick 0, then the events in the order of the components, then the clocks.
+    Nodes are tick 0, then the events in the order of the components, then the ends of those that last, then
+    the clocks.
 
     Attributes
     ----------
     placed : list of Placed
-        The event of each node from 1 on.
+        The time of each node from 1 on.
+    choice : list of int
+        The rows of the events.
+    lasting : tuple of int
+        The components whose event lasts.
+    end_of : dict of int to int
+        The node of the end of each of them.
     constraints : list of Constraint
     nodes : int
     null : list of str
@@ -184,26 +235,38 @@ class ChoiceTimes:
     ) -> None:
         self.question, self.branch, self.events = question, branch, events
         self.placed = [
-            Placed(row, part.variable, place + 1 if part.kleene else 0)
+            Placed(row, part.variable, place + 1 if part.kleene else 0, "begin" if events.lasts(row) else "")
             for part, chosen in zip(branch.components, rows, strict=True)
             for place, row in enumerate(chosen)
         ]
+        self.choice = [event.row for event in self.placed]
+        self.lasting = tuple(j for j, chosen in enumerate(rows) if any(map(events.lasts, chosen)))
+        self.end_of = {j: len(self.placed) + number for number, j in enumerate(self.lasting, 1)}
+        for j in self.lasting:
+            part, chosen = branch.components[j], rows[j]
+            if part.kleene:
+                raise OptionError(f"{part.variable} takes several events, and they last: name single ones")
+            self.placed.append(Placed(chosen[0], part.variable, 0, "end"))
         self.null: list[str] = []
         self.constraints: list[Constraint] = []
         self.clocks = list(
             dict.fromkeys(clock for event in self.placed if (clock := events.clock_of(event.row)) >= 0)
         )
-        counts = tuple(map(len, rows))
+        self._counts = counts = tuple(map(len, rows))
         self._literals(counts)
         self.literals = len(self.constraints)
         for node, event in enumerate(self.placed, 1):
-            self.constraints += events.constraints(node, event.row, self.node_of_clock(event.row))
+            at = self.node_of_clock(event.row)
+            self.constraints += events.constraints(node, event.row, at, event.side)
+        for j in self.lasting:
+            begin, end = self.begin_of(j), self.end_of[j]
+            self.constraints += events.of_length(begin, end, self.placed[end - 1].row)
         for clock in self.clocks:
             self.constraints += events.of_clock(self.node_of(clock), clock)
 
     @property
     def nodes(self) -> int:
-        """How many times there are: tick 0, events and clocks."""
+        """How many times there are: tick 0, those of events, and clocks."""
         return 1 + len(self.placed) + len(self.clocks)
 
     def node_of(self, clock: int) -> int:
@@ -216,10 +279,14 @@ class ChoiceTimes:
         clock = self.events.clock_of(row)
         return ZERO if clock < 0 else self.node_of(clock)
 
+    def begin_of(self, component: int) -> int:
+        """Return the node of the first event of a component."""
+        return 1 + sum(self._counts[:component])
+
     def bounds_of(self, node: int) -> tuple[int, int]:
-        """Return the first and the last tick of an event of the choice, the offset of its clock included."""
+        """Return the first and the last tick of a time of the choice, the offset of its clock included."""
         row = self.placed[node - 1].row
-        lower, upper = self.events.bounds(row)
+        lower, upper = self.events.bounds(row, self.placed[node - 1].side)
         clock, offsets = self.events.clock_of(row), self.question.offsets
         if clock < 0 or offsets is None:
             return lower, upper
@@ -241,8 +308,8 @@ class ChoiceTimes:
 
     def _literals(self, counts: tuple[int, ...]) -> None:
         """Add order, window, conditions on times and the orders of sources."""
-        templates = TimeTemplates(self.branch, self.question.table)
-        shapes: Shapes = Shapes(self.branch, templates, None, None, self.question.window)  # type: ignore[arg-type]
+        self.templates = templates = TimeTemplates(self.branch, self.question.table, self.lasting)
+        shapes: Shapes = Shapes(self.branch, templates, None, None, self.question.window, self.lasting)  # type: ignore[arg-type]
         shape = shapes.of(counts)
         for (late, early), (low, high) in shape.order.items():
             if low > -UNBOUND:
@@ -252,9 +319,8 @@ class ChoiceTimes:
                 self._add(early, late, low, "order" if is_order else "window")
             if high < UNBOUND:
                 self._add(late, early, -high, "window")
-        rows = [event.row for event in self.placed]
         for instance in shape.own:
-            self._time_condition(templates, instance, rows)
+            self._time_condition(templates, instance, self.choice)
         for one, other in self.events.ordered(self.placed):
             self._add(one, other, 0, "source order")
 

@@ -20,6 +20,7 @@ from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.typed import Aggregated, TypedExpression, columns_in, variables_of
 from uncertain_cep.results.display import plain_text
 from uncertain_cep.timeline.domain import TimeDomain
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS
 
 __all__ = ["event_reasons", "is_type_of", "repeated_events"]
 
@@ -57,6 +58,10 @@ class _Alone:
         # As certain events of no clock, one a tick.
         self.bound = replace(bound, times=(), window=len(rows) + 1)
         table = question.table.take(pa.array(rows, pa.int64()))
+        # What lasts is a point here; only its attributes count.
+        named = {column.name for part in bound.predicates for column in columns_in(part)}
+        lasting = {*SPAN_COLUMNS, *SPAN_LAWS} - named
+        table = table.drop_columns([name for name in table.column_names if name in lasting])
         places = pa.array(np.arange(len(rows)), pa.int64())
         for name in (ROW, _TICK):
             at = table.schema.get_field_index(name)

@@ -13,25 +13,29 @@ from numpy.typing import NDArray
 
 from confidence.timed.bounds import UNBOUND
 from eventbased.gaps.gap_events import MatchEvents
+from uncertain_cep.candidates.event_times import event_times
 from uncertain_cep.candidates.existence import as_evaluated, existence
 from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.own_times import times_of
 from uncertain_cep.candidates.selection import select
 from uncertain_cep.candidates.sequenced import sequenced
+from uncertain_cep.candidates.span_times import with_ends
 from uncertain_cep.config.tuning import BOXES_AT_ONCE
 from uncertain_cep.executor import ticks_of
 from uncertain_cep.misses.choice_times import ChoiceTimes
 from uncertain_cep.misses.difference_bounds import Constraint, least_move, positive_cycle
 from uncertain_cep.misses.questions import ROW
 from uncertain_cep.misses.reasons import Move, Reason
-from uncertain_cep.misses.time_reasons import move_of_row
+from uncertain_cep.misses.span_ends import Side
+from uncertain_cep.misses.time_reasons import length_move, move_of_row
 from uncertain_cep.operators.context import ExecutionContext, TiedEvents
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plurals import listed
 from uncertain_cep.results.boxes import BoxedSearch
 from uncertain_cep.results.display import plain_text
 from uncertain_cep.weighers.explicit import ExplicitMatches
-from uncertain_cep.weighers.templates import OTHER
+from uncertain_cep.weighers.shapes import Rule, Shape
+from uncertain_cep.weighers.templates import OTHER, OTHER_END
 
 __all__ = ["MOST_TRIED", "Forbidding", "forbidding_reasons"]
 
@@ -106,10 +110,22 @@ def _constraints_of(times: ChoiceTimes, event: Forbidding, node: int) -> list[Co
     """Return the bounds of the time of an event beside a choice, and those of its clock."""
     events = times.events
     clock = events.clock_of(event.row)
-    constraints = [*events.constraints(node, event.row, times.node_of_clock(event.row))]
+    constraints = _bounds_of(times, event.row, node, times.node_of_clock(event.row))
     if clock >= 0 and clock not in times.clocks:
         constraints += events.of_clock(times.node_of(clock), clock)
     return constraints
+
+
+def _bounds_of(times: ChoiceTimes, row: int, node: int, node_of_clock: int) -> list[Constraint]:
+    """Return the bounds of an event beside a choice: its end, if it lasts, is the node behind."""
+    events = times.events
+    if not events.lasts(row):
+        return [*events.constraints(node, row, node_of_clock)]
+    return [
+        *events.constraints(node, row, node_of_clock, "begin"),
+        *events.constraints(node + 1, row, node_of_clock, "end"),
+        *events.of_length(node, node + 1, row),
+    ]
 
 
 def _alone(times: ChoiceTimes, event: Forbidding) -> Reason | None:
@@ -118,28 +134,26 @@ def _alone(times: ChoiceTimes, event: Forbidding) -> Reason | None:
     # The next free node is that of its clock, if no event of the choice has it.
     node = times.nodes + 1
     base = [*times.constraints, *_constraints_of(times, event, node)]
-    lower, upper = (k for k, part in enumerate(base) if part.event == node)
-    moves: dict[str, int] = {}
+    bounds = [k for k, part in enumerate(base) if part.event >= node]
+    nodes = node + 1 + times.events.lasts(event.row)
+    moves: dict[int, int] = {}
     for chosen in product(*event.ways_out):
         constraints = [
             *base,
-            *(
-                replace(part, later=_node(part.later, node), earlier=_node(part.earlier, node))
-                for part in chosen
-            ),
+            *(_placed(part, node, lasts=nodes > node + 1) for part in chosen),
         ]
-        if not positive_cycle(constraints, node + 1):
+        if not positive_cycle(constraints, nodes):
             return None
-        for side, bound in (("earlier", lower), ("later", upper)):
-            ticks = least_move(constraints, node + 1, (bound,))
+        for bound in bounds:
+            ticks = least_move(constraints, nodes, (bound,))
             if ticks is not None:
-                moves[side] = min(ticks, moves.get(side, ticks))
+                moves[bound] = min(ticks, moves.get(bound, ticks))
     id = question.id_of(event.row)
     ticks = min(moves.values(), default=None)
     what = listed(list(event.rules))
     amounts: list[Move] = [
-        move_of_row(times, event.row, plain_text(id), side, amount)
-        for side, amount in sorted(moves.items(), key=lambda item: item[1])
+        _move_of(times, event.row, base[bound], amount, is_end=base[bound].event > node)
+        for bound, amount in sorted(moves.items(), key=lambda item: item[1])
     ]
     return Reason(
         "forbidden", what, (), (id,), f"{what}: the event {plain_text(id)} is there in every world", ticks,
@@ -147,12 +161,27 @@ def _alone(times: ChoiceTimes, event: Forbidding) -> Reason | None:
     )  # fmt: skip
 
 
+def _move_of(times: ChoiceTimes, row: int, bound: Constraint, ticks: int, *, is_end: bool) -> Move:
+    """Return the move of a bound of an event beside a choice."""
+    name = plain_text(times.question.id_of(row))
+    if bound.kind in ("shortest", "longest"):
+        return length_move(times, row, name, bound.kind, ticks)
+    side: Side = "" if not times.events.lasts(row) else "end" if is_end else "begin"
+    return move_of_row(times, row, name, "earlier" if bound.kind == "lower" else "later", ticks, side)
+
+
 _BESIDE: Final = -7
 """Stands for the node of an event beside a choice until it has one."""
+_END_BESIDE: Final = -8
+"""Stands for that of its end."""
 
 
-def _node(node: int, beside: int) -> int:
-    return beside if node == _BESIDE else node
+def _placed(part: Constraint, node: int, *, lasts: bool) -> Constraint:
+    """Return a constraint with the nodes of an event beside a choice: one behind the other if it lasts."""
+    nodes = {_BESIDE: node, _END_BESIDE: node + lasts}
+    return replace(
+        part, later=nodes.get(part.later, part.later), earlier=nodes.get(part.earlier, part.earlier)
+    )
 
 
 def _smallest_group(times: ChoiceTimes, events: Sequence[Forbidding]) -> list[Forbidding]:
@@ -180,18 +209,14 @@ def _can_all_stay_out(times: ChoiceTimes, events: Sequence[Forbidding]) -> bool 
     for clock, node in node_of_clock.items():
         base += times.events.of_clock(node, clock)
     spans: list[Alternative] = []
-    for number, event in enumerate(events):
-        node, clock = first + number, times.events.clock_of(event.row)
+    node = first
+    for event in events:
+        lasts, clock = times.events.lasts(event.row), times.events.clock_of(event.row)
         at = node_of_clock.get(clock, times.node_of_clock(event.row))
-        base += times.events.constraints(node, event.row, at)
-        spans += [
-            tuple(
-                replace(part, later=_node(part.later, node), earlier=_node(part.earlier, node))
-                for part in ways
-            )
-            for ways in event.ways_out
-        ]
-    return _search(base, spans, first + len(events))
+        base += _bounds_of(times, event.row, node, at)
+        spans += [tuple(_placed(part, node, lasts=lasts) for part in ways) for ways in event.ways_out]
+        node += 1 + lasts
+    return _search(base, spans, node)
 
 
 def _search(base: list[Constraint], spans: Sequence[Alternative], nodes: int) -> bool | None:
@@ -226,7 +251,12 @@ def _forbidding(times: ChoiceTimes, reading: frozenset[str] | None) -> Iterator[
                 variable = times.branch.negations[negation].component.variable
                 if variable not in reading:
                     continue
-            out = _ways_out(part, r)
+            row = int(numbers[part.spoiler_row[x]])
+            out = (
+                _ways_out(part, r)
+                if times.question.ends is None
+                else _ways_out_of_span(times, part.shape, rule, row)
+            )
             if out is not None:
                 names.append(_name_of(times.branch, negation, rule.component))
                 ways.append(out)
@@ -254,6 +284,39 @@ def _ways_out(part: ExplicitMatches, r: int) -> Alternative | None:
     return tuple(ways)
 
 
+def _ways_out_of_span(times: ChoiceTimes, shape: Shape, rule: Rule, row: int) -> Alternative | None:
+    """Return the same of an event that may last, by the span and the conditions of a rule."""
+
+    def node(time: int) -> int:
+        if time in (OTHER, OTHER_END):
+            return _BESIDE if time == OTHER or not times.events.lasts(row) else _END_BESIDE
+        if time < shape.total:
+            return time + 1
+        component = shape.lasting[time - shape.total]
+        return times.end_of.get(component, times.begin_of(component))
+
+    last = OTHER_END if rule.is_lasting else OTHER
+    bounds = [(OTHER, time, low, UNBOUND) for time, low in rule.span.lowers]
+    bounds += [(last, time, -UNBOUND, high) for time, high in rule.span.uppers]
+    for instance in rule.instances:
+        allowed = times.templates.bounds(instance, times.choice, row)
+        if allowed is None:
+            return None
+        bounds.append((instance.later, instance.earlier, *allowed))
+    ways: list[Constraint] = []
+    for later, earlier, low, high in bounds:
+        one, other = node(later), node(earlier)
+        if low > high or (one == other and not low <= 0 <= high):
+            return None
+        if one == other:
+            continue
+        if low > -UNBOUND:
+            ways.append(Constraint(one, other, 1 - low, "outside"))
+        if high < UNBOUND:
+            ways.append(Constraint(other, one, high + 1, "outside"))
+    return tuple(ways)
+
+
 def _name_of(branch: EvaluationPlan, negation: int, component: int) -> str:
     """Return the rule that forbids an event, as the query writes it."""
     if negation >= 0:
@@ -276,10 +339,15 @@ def _written_out(
     table = question.table.take(pa.array(numbers))
     table = table.set_column(table.schema.get_field_index(ROW), ROW, pa.array(np.arange(len(numbers))))
     names = branch.names
-    bounds = ticks_of(table, names.lower, branch), ticks_of(table, names.upper, branch)
     lower, upper = (bound[numbers] for bound in question.times)
+    plan, spans = branch, None
+    if question.ends is not None:
+        plan, table, spans = with_ends(plan, table)
+        times_of_ends = event_times(plan, table)
+        lower, upper = times_of_ends.lower, times_of_ends.upper
+    bounds = ticks_of(table, names.lower, branch), ticks_of(table, names.upper, branch)
     exists = existence(table, names.probability)
-    plan = as_evaluated(branch, exists)
+    plan = as_evaluated(plan, exists)
     ties = None
     if plan.clock_names.sequence is not None:
         pmfs, low, high = times_of(plan, table, question.offsets, *bounds)
@@ -289,13 +357,24 @@ def _written_out(
             ties = TiedEvents(order, plan)
     selection = select(plan, table, lower, upper, lower, None)
     context = ExecutionContext(
-        plan, table, selection, (lower, upper), None, None, True, BOXES_AT_ONCE, existence=exists, ties=ties
+        plan,
+        table,
+        selection,
+        (lower, upper),
+        None,
+        None,
+        True,
+        BOXES_AT_ONCE,
+        existence=exists,
+        ties=ties,
+        spans=spans,
     )
     # What the ends of the table leave of a window says nothing of events that move.
     window = min(question.window, max(context.span, _LONG))
-    events = np.searchsorted(numbers, [event.row for event in times.placed])
+    events = np.searchsorted(numbers, times.choice)
     variables = [part.variable for part in plan.components]
-    component = np.array([variables.index(event.variable) for event in times.placed])
+    of_events = times.placed[: len(times.choice)]
+    component = np.array([variables.index(event.variable) for event in of_events])
     for part, candidates, laid in laid_out(selection, window + 2, step=0):
         first = candidates.first
         places = [
@@ -317,5 +396,5 @@ def _near(times: ChoiceTimes) -> NDArray[np.int64]:
     """Return the rows of the events that can be in a gap of a choice, and its own: a window around it."""
     question = times.question
     (lower, upper), reach = question.times, question.reach()
-    rows = np.array([event.row for event in times.placed])
+    rows = np.array(times.choice)
     return question.near(int(lower[rows].min()) - reach, int(upper[rows].max()) + reach)

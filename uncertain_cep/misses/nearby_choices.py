@@ -24,10 +24,12 @@ from uncertain_cep.misses.event_conditions import is_type_of
 from uncertain_cep.misses.named_events import NamedEvents
 from uncertain_cep.misses.positive_part import positive_part, with_later_ends, with_predicates
 from uncertain_cep.misses.questions import ABSENT, Choice, Question
+from uncertain_cep.misses.span_ends import SpanEnds
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
 from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.typed import TypedExpression, columns_in, speaks_of_each_event, variables_of
 from uncertain_cep.timeline.domain import lengths_in_ticks
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS, SPAN_LAWS
 
 __all__ = ["choices_nearby"]
 
@@ -145,8 +147,32 @@ class _Search:
         table = self._table if kept.all() else self._table.filter(pa.array(kept))
         later = question.plan.domain.times(self._times[1][kept] + ticks)
         table = table.append_column(_UPPER, later)
+        if question.ends is not None:
+            table = self._with_later_ends(table, self._rows[kept], question.ends, ticks)
         plan = question.plan_of(with_later_ends(bound, ticks), self._options, table)
         return [choice for choice, _ in question.choices(plan, table, self.count)]
+
+    def _with_later_ends(
+        self, table: pa.Table, rows: NDArray[np.int64], ends: SpanEnds, ticks: int
+    ) -> pa.Table:
+        """Return events whose begins and ends may be later, where that is bounded; lengths stay.
+
+        All that are given have the bounds that leave their ticks of probability 0 out, and are alike likely.
+        """
+        domain = self.question.plan.domain
+        table = table.drop_columns([name for name in SPAN_LAWS if name in table.column_names])
+        for place, column in enumerate(SPAN_COLUMNS):
+            lower, upper, has = ends.as_stated[column.partition("_")[0]][:, rows]
+            is_length, is_upper = place >= 4, place % 2 == 1
+            bound = upper + (0 if is_length else ticks) if is_upper else lower
+            if is_length:
+                nanoseconds = None if domain.unit == "tick" else domain.tick_nanoseconds
+                values = lengths_in_ticks(bound, nanoseconds)
+            else:
+                values = domain.times(bound)
+            values = pc.if_else(pa.array(has.astype(bool)), values, pa.scalar(None, values.type))
+            table = table.set_column(table.schema.get_field_index(column), column, values)
+        return table
 
     def _in_reach(self, bound: BoundQuery, ticks: int) -> NDArray[np.bool_]:
         """Return the rows of events that the named ones and the window leave, (k,) bool of `_rows`.

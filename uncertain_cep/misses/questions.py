@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -17,9 +18,10 @@ from numpy.typing import NDArray
 from uncertain_cep.candidates.event_times import EventTimes, event_times
 from uncertain_cep.candidates.existence import existence
 from uncertain_cep.candidates.marginals import with_marginals
-from uncertain_cep.candidates.own_times import OffsetBounds
+from uncertain_cep.candidates.own_times import OffsetBounds, offsets_named
 from uncertain_cep.errors import UncertainCepWarning
 from uncertain_cep.executor import check_table, execute_within
+from uncertain_cep.misses.span_ends import SpanEnds
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan, plan_of_branch
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.binder import BoundQuery
@@ -100,8 +102,30 @@ class Question:
 
     @cached_property
     def branches(self) -> tuple[EvaluationPlan, ...]:
-        """The plans without OR and options that stand for the query; of countless readings some."""
-        return self.plan.or_free
+        """The plans without OR and options that stand for the query; of countless readings some.
+
+        Of events that are not to overlap one is before the other: a plan for each of both.
+        """
+        return tuple(side for branch in self.plan.or_free for side in self._sides(branch))
+
+    def _sides(self, branch: EvaluationPlan) -> Iterator[EvaluationPlan]:
+        """Yield a branch, or one for each order of the events that are not to overlap."""
+        apart = [part.apart for part in branch.bound.times if part.apart is not None]
+        numbers = list(dict.fromkeys(number for number, _ in apart))
+        if not numbers:
+            yield branch
+            return
+        for chosen in product((0, 1), repeat=len(numbers)):
+            held = set(zip(numbers, chosen, strict=True))
+            times = tuple(
+                part if part.apart is None else replace(part, apart=None, comparison=">=", ticks=1)
+                for part in branch.bound.times
+                if part.apart is None or part.apart in held
+            )
+            yield plan_of_branch(
+                replace(branch.bound, times=times, window=self.window), self.table.schema, self.plan.domain,
+                self.options, self.plan.shared_attributes,
+            )  # fmt: skip
 
     def plan_of(
         self, bound: BoundQuery, options: MatchOptions, table: pa.Table, domain: TimeDomain | None = None
@@ -136,6 +160,11 @@ class Question:
         return self._event_times.lower, self._event_times.upper
 
     @property
+    def ends(self) -> SpanEnds | None:
+        """The begins and ends of events; None if no event lasts."""
+        return self._times_and_ends[1]
+
+    @property
     def is_countless(self) -> bool:
         """Whether the query has more readings than those looked at."""
         return self.plan.open_readings is not None
@@ -155,9 +184,17 @@ class Question:
         lower, upper = self.times
         return min(self.window, int(upper.max()) - int(lower.min()) + 1)
 
-    @cached_property
+    @property
     def _event_times(self) -> EventTimes:
-        return event_times(self.plan, with_marginals(self.plan, self.table))
+        return self._times_and_ends[0]
+
+    @cached_property
+    def _times_and_ends(self) -> tuple[EventTimes, SpanEnds | None]:
+        table = with_marginals(self.plan, self.table)
+        if not self.plan.lasting:
+            return event_times(self.plan, table), None
+        ends, times = SpanEnds.of(self.plan, table, offsets_named(self.plan, table))
+        return times, ends
 
     @cached_property
     def probability(self) -> NDArray[np.float64]:

@@ -25,14 +25,16 @@ class Move:
 
     Attributes
     ----------
-    kind : {"event", "clock", "window", "condition"}
-        The bound of an event's interval, that of a clock's offset, WITHIN, or a condition on times.
+    kind : {"event", "length", "clock", "window", "condition"}
+        The bound of an event's interval, that of its length, that of a clock's offset, WITHIN, or a condition
+        on times.
     name : str
-        The variable, the source, ``WITHIN`` or the condition.
+        The variable, of what lasts ``v.begin`` or ``v.end``, the source, ``WITHIN`` or the condition.
     event : object
         The id of the event; None for other bounds.
-    side : {"earlier", "later", "longer", "weaker"}
-        The lower bound earlier, the upper bound later, the window longer, or the condition weaker.
+    side : {"earlier", "later", "shorter", "longer", "weaker"}
+        The lower bound earlier or shorter, the upper bound or the window later or longer, or the condition
+        weaker.
     ticks : int
     duration : str or None
         The same as a length of time; None if ticks have no known length.

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from uncertain_cep.misses.choice_times import ChoiceTimes
 from uncertain_cep.misses.difference_bounds import ZERO, Constraint, LongestPaths, least_move, positive_cycle
 from uncertain_cep.misses.reasons import Move, Reason
+from uncertain_cep.misses.span_ends import Side
 from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.plurals import listed
 
-__all__ = ["event_move", "moves_of", "time_reasons"]
+__all__ = ["event_move", "length_move", "move_of_row", "moves_of", "time_reasons"]
+
+_LENGTHS: Final = ("shortest", "longest")
+"""Constraints on the length of an event that lasts."""
 
 
 class _Failure(NamedTuple):
@@ -107,14 +111,19 @@ def _same_clock(times: ChoiceTimes, early: int, late: int) -> bool:
 def _most_room(times: ChoiceTimes, early: int, late: int) -> int:
     """Return the first tick of one time less the last of another, by their clock if they share it."""
     first, last = _ends(times, early, late)
+    ends, row = times.question.ends, times.placed[early - 1].row
+    if ends is not None and ZERO not in (early, late) and row == times.placed[late - 1].row:
+        # Both are of one event that lasts.
+        return max(first - last, ends.least_apart(row, times.placed[late - 1].side))
     return first - last
 
 
 def _ends(times: ChoiceTimes, early: int, late: int) -> tuple[int, int]:
     """Return the first tick of one time and the last of another; by the clock that they share."""
     if _same_clock(times, early, late):
-        rows = times.placed[early - 1].row, times.placed[late - 1].row
-        return times.events.bounds(rows[0])[0], times.events.bounds(rows[1])[1]
+        one, other = times.placed[early - 1], times.placed[late - 1]
+        bounds = times.events.bounds(one.row, one.side), times.events.bounds(other.row, other.side)
+        return bounds[0][0], bounds[1][1]
     first = 0 if early == ZERO else times.bounds_of(early)[0]
     last = 0 if late == ZERO else times.bounds_of(late)[1]
     return first, last
@@ -143,8 +152,10 @@ def _conditions(times: ChoiceTimes, parts: list[Constraint]) -> str:
         elif part.kind == "source order":
             names.append("the order of their source")
         elif part.kind == "order":
-            early, late = (times.placed[node - 1].mention for node in (part.earlier, part.later))
+            early, late = (times.placed[node - 1].event for node in (part.earlier, part.later))
             names.append(f"{early} before {late}")
+        elif part.kind in ("end", *_LENGTHS):
+            names.append(f"the length of {times.placed[part.earlier - 1].event}")
         elif part.event > 0:
             names.append(f"the interval of {times.placed[part.event - 1].mention}")
         else:
@@ -203,6 +214,10 @@ def _lateness(times: ChoiceTimes, failure: _Failure, amount: str) -> str:
     if failure.early == ZERO:
         return f"{name} is at least {amount} too early, at {shown_tick(last, shown)} at the latest"
     other = times.placed[failure.early - 1].mention
+    if times.placed[failure.early - 1].row == times.placed[failure.late - 1].row:
+        event = times.placed[failure.early - 1].event
+        is_short = times.placed[failure.late - 1].side == "end"
+        return f"{event} is at least {amount} too {'short' if is_short else 'long'}"
     first, last = _ends(times, failure.early, failure.late)
     by_clock = " by their clock" if _same_clock(times, failure.early, failure.late) else ""
     at = f"{other} from {shown_tick(first, shown)} on, {name} up to {shown_tick(last, shown)}{by_clock}"
@@ -215,20 +230,39 @@ def _lateness(times: ChoiceTimes, failure: _Failure, amount: str) -> str:
 def event_move(times: ChoiceTimes, node: int, side: str, ticks: int) -> Move:
     """Return the move of a bound of an event of the choice, ``earlier`` or ``later``."""
     event = times.placed[node - 1]
-    return move_of_row(times, event.row, event.mention, side, ticks)
+    return move_of_row(times, event.row, event.event, side, ticks, event.side)
 
 
-def move_of_row(times: ChoiceTimes, row: int, name: str, side: str, ticks: int) -> Move:
-    """Return the move of a bound of an event, as it is called."""
+def move_of_row(times: ChoiceTimes, row: int, name: str, side: str, ticks: int, end: Side = "") -> Move:
+    """Return the move of a bound of an event, as it is called; ``end`` is that of one that lasts."""
     question = times.question
-    lower, upper = times.events.bounds(row)
+    lower, upper = _movable(times, row, end)
     clock, offsets = times.events.clock_of(row), question.offsets
     if clock >= 0 and offsets is not None:
         lower, upper = lower + int(offsets.low[clock]), upper + int(offsets.high[clock])
     bound = lower - ticks if side == "earlier" else upper + ticks
-    text = f"{name} could be {question.amount(ticks)} {side}"
+    text = f"{name} could {end or 'be'} {question.amount(ticks)} {side}"
     shown = shown_tick(bound, question.plan.domain)
-    return Move("event", name, question.id_of(row), side, ticks, question.duration(ticks), shown, text)
+    time = f"{name}.{end}" if end else name
+    return Move("event", time, question.id_of(row), side, ticks, question.duration(ticks), shown, text)
+
+
+def _movable(times: ChoiceTimes, row: int, end: Side) -> tuple[int, int]:
+    """Return the bounds of a time that can move, by its clock: of what lasts those that are given."""
+    stated = times.question.ends.stated(end, row) if end and times.question.ends is not None else None
+    return times.events.bounds(row, end) if stated is None else times.events.by_clock(row, *stated)
+
+
+def length_move(times: ChoiceTimes, row: int, name: str, kind: str, ticks: int) -> Move:
+    """Return the move of a bound of the length of an event that lasts, ``shortest`` or ``longest``."""
+    question = times.question
+    assert question.ends is not None
+    stated = question.ends.stated("length", row)
+    assert stated is not None
+    side, bound = ("shorter", stated[0] - ticks) if kind == "shortest" else ("longer", stated[1] + ticks)
+    text = f"{name} could last {question.amount(ticks)} {side}"
+    shown = question.amount(bound)
+    return Move("length", name, question.id_of(row), side, ticks, question.duration(ticks), shown, text)
 
 
 def _clock_move(times: ChoiceTimes, clock: int, side: str, ticks: int) -> Move:
@@ -270,7 +304,9 @@ def _condition_move(times: ChoiceTimes, name: str, ticks: int) -> Move:
 def _moves_of_failure(times: ChoiceTimes, failure: _Failure, parts: list[Constraint]) -> Iterator[Move]:
     """Yield the moves each of which mends a failure: of both events, and of conditions in it."""
     for node, side in ((failure.early, "earlier"), (failure.late, "later")):
-        if node != ZERO and not times.events.is_bound_by_others(times.placed[node - 1].row):
+        # Of what lasts, begin, end and length bound each other: see `moves_of`.
+        is_free = node != ZERO and not times.placed[node - 1].side
+        if is_free and not times.events.is_bound_by_others(times.placed[node - 1].row):
             yield event_move(times, node, side, failure.ticks)
     if sum(part.kind == "window" for part in parts) == 1:
         yield _window_move(times, failure.ticks)
@@ -294,6 +330,8 @@ def moves_of(times: ChoiceTimes) -> Iterator[Move]:
                 # To move its bounds alone may leave its time where it is.
                 continue
             bounds[part.kind, str(part.event)] = [k]
+        elif part.kind in _LENGTHS:
+            bounds[part.kind, str(part.event)] = [k]
         elif part.kind in ("offset lower", "offset upper"):
             bounds[part.kind, part.name] = [k]
         elif part.kind in ("window", "time"):
@@ -305,6 +343,9 @@ def moves_of(times: ChoiceTimes) -> Iterator[Move]:
             continue
         if kind in ("lower", "upper"):
             moves.append(event_move(times, int(name), "earlier" if kind == "lower" else "later", ticks))
+        elif kind in _LENGTHS:
+            event = times.placed[int(name) - 1]
+            moves.append(length_move(times, event.row, event.event, kind, ticks))
         elif kind.startswith("offset"):
             moves.append(
                 _clock_move(times, int(name), "earlier" if kind == "offset lower" else "later", ticks)

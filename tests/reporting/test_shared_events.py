@@ -6,12 +6,14 @@ import re
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, note, settings
 
 import uncertain_cep as uc
 from tests.cases.nested import NestedCase, nested_cases
+from tests.operators.test_span_facts import spans
 from tests.reporting.pages import data_of, values
 from uncertain_cep.reporting import sharing_groups
 
@@ -27,7 +29,7 @@ EVENTS = pa.table(
 QUERY = "PATTERN SEQ(A a, B b, C c) WHERE [host] WITHIN 20"
 
 
-def shared_of(table: pa.Table, query: str) -> tuple[dict[str, Any], Any]:
+def shared_of(table: Any, query: str) -> tuple[dict[str, Any], Any]:
     facts = data_of(uc.report(table, query))
     return facts, facts["shared"]
 
@@ -76,6 +78,21 @@ def test_groups_of_many_matches_have_bounds(monkeypatch: pytest.MonkeyPatch) -> 
         name: value for name, value in exact.items() if name not in different
     }
     assert data_of(uc.report(EVENTS, f"{QUERY} HAVING CONFIDENCE >= 0.1"))["shared"] is None
+
+
+def test_events_that_last_are_in_groups() -> None:
+    """One request, and eight pauses each of which may overlap it."""
+    pauses = [("Gc", number, (number, number + 9), None, (2, 2)) for number in range(2, 10)]
+    table = spans(("Request", 1, (0, 4), (10, 20), None), *pauses)
+    query = "PATTERN AND(Request r, Gc g) WHERE g OVERLAPS r WITHIN 100"
+    for frame in (table, table.to_pandas(), pl.from_arrow(table)):
+        facts, shared = shared_of(frame, query)
+        assert (shared["over"], shared["total"], shared["matches"]) == ("g", 1, [8])
+        assert (
+            shared["probability"] == uc.match(table, f"{query} RETURN PROBABILITY")["probability"].to_pylist()
+        )
+        assert shared["expected"][0] == pytest.approx(sum(values(facts["columns"], "confidence")), abs=1e-4)
+        assert shared["decides"][0].startswith("Most depends on when event 1 happened")
 
 
 def test_nothing_is_shared_where_matches_have_little_in_common() -> None:

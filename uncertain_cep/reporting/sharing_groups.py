@@ -76,7 +76,7 @@ def shared_events(
     options : MatchOptions
     """
     variables = [part.variable for part in plan.components]
-    if plan.lasting or len(variables) < 2 or matches.num_rows < 2:
+    if len(variables) < 2 or matches.num_rows < 2:
         return None
     keys = list(plan.partition_attributes)
     counts = {

@@ -22,7 +22,17 @@ from numpy.typing import NDArray
 from confidence.chain.distribution import DOUBTFUL
 from confidence.kernel import kernel
 
-__all__ = ["LASTING", "MOST_LASTING_TICKS", "RECORD", "counted_pairs", "free_of_rules", "lasts", "record_of"]
+__all__ = [
+    "LASTING",
+    "LAW",
+    "MOST_LASTING_TICKS",
+    "RECORD",
+    "counted_pairs",
+    "free_of_rules",
+    "lasts",
+    "law_of_pairs",
+    "record_of",
+]
 
 LASTING: Final = -2
 """Places of laws from here down are those of events that last."""
@@ -30,11 +40,14 @@ LASTING: Final = -2
 MOST_LASTING_TICKS: Final = 2**30
 """Begins or ends that an event can have: the number of pairs is within 64 bits."""
 
-RECORD: Final = 4
-"""What a record has: the first and the last end, the least and the largest length.
+RECORD: Final = 5
+"""What a record has: the first and the last end, the least and the largest length, and where its law stands.
 
 Behind these stand for each rule the least and the largest length that it forbids.
 """
+
+LAW: Final = 4
+"""The place of the law in a record: -1 if all pairs are alike, see :mod:`confidence.timed.weighed_pairs`."""
 
 Int64 = NDArray[np.int64]
 
@@ -49,6 +62,12 @@ def lasts(offset, values):
 def record_of(offset, values):
     """Return where the record of an event that lasts begins."""
     return LASTING - int(values[DOUBTFUL - offset + 1])
+
+
+@kernel
+def law_of_pairs(offset, values):
+    """Return where the record of the law of an event that lasts begins; -1 if all of its pairs are alike."""
+    return int(values[record_of(offset, values) + LAW])
 
 
 @kernel

@@ -82,7 +82,8 @@ class DrawnPairs(NamedTuple):
     """An event that lasts: first and last begin and end, bounds of its length, all inclusive.
 
     Its spans are of its begin and of its end in turns, for each rule that forbids it lengths from the least
-    to the largest of ``lengths``.
+    to the largest of ``lengths``. ``weights`` are those of its pairs, (w, h) for w begins and h ends; None:
+    all that are possible are alike likely.
     """
 
     begin: tuple[int, int]
@@ -90,12 +91,15 @@ class DrawnPairs(NamedTuple):
     length: tuple[int, int]
     happened: float
     lengths: Sequence[tuple[int, int]]
+    weights: Float64 | None = None
 
     def mass_inside(self, spans: Sequence[Span], times: Int64) -> Float64:
         """Return the probability that it happened and some rule forbids its begin and end, for each draw."""
         ends = [
             _ends(span, self.end if number % 2 else self.begin, times) for number, span in enumerate(spans)
         ]
+        if self.weights is not None:
+            return self.happened * self._weight_inside(ends, self.weights)
         count = np.zeros(times.shape[1], dtype=np.int64)
         for sign, chosen in _signed_choices(len(self.lengths)):
             begins, stops = [ends[2 * rule] for rule in chosen], [ends[2 * rule + 1] for rule in chosen]
@@ -105,6 +109,20 @@ class DrawnPairs(NamedTuple):
                 count += sign * counted_pairs(_common(begins), _common(stops), length)
         share: Float64 = self.happened * (count / int(counted_pairs(self.begin, self.end, self.length)))
         return share
+
+    def _weight_inside(self, ends: Sequence[tuple[Int64, Int64]], weights: Float64) -> Float64:
+        """Return the probability that some rule forbids the begin and end, for each draw."""
+        total = np.zeros(len(ends[0][0]))
+        end = np.arange(self.end[0], self.end[1] + 1)
+        for begin, row in enumerate(weights, start=self.begin[0]):
+            is_forbidden = np.zeros((len(total), len(end)), dtype=np.bool_)
+            for rule, (least, most) in enumerate(self.lengths):
+                (low, high), (first, last) = ends[2 * rule], ends[2 * rule + 1]
+                is_in = (least <= end - begin) & (end - begin <= most)
+                is_in = is_in & (first[:, None] <= end) & (end <= last[:, None])
+                is_forbidden |= is_in & ((low <= begin) & (begin <= high))[:, None]
+            total += is_forbidden @ row
+        return total
 
 
 Forbidden = tuple[Drawn | DrawnPairs, Sequence[Span]]

@@ -16,8 +16,19 @@ from confidence.budget import checkpoint, plain_checkpoint
 from confidence.chain.distribution import DOUBTFUL, at_least, at_most, exactly, inside
 from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
-from confidence.timed.counted_pairs import RECORD, free_of_rules, lasts, record_of
-from confidence.timed.tables import AT, BUDGET, LATER, SPENT, add_time, table_over
+from confidence.timed.counted_pairs import RECORD, free_of_rules, lasts, law_of_pairs, record_of
+from confidence.timed.tables import (
+    AT,
+    BUDGET,
+    LATER,
+    LEFT,
+    PRICE,
+    SPENT,
+    TOO_MANY,
+    add_time,
+    table_over,
+)
+from confidence.timed.weighed_pairs import PAIRS, free_of_weighed
 
 __all__ = ["NO_TIME", "OTHER", "Others", "Spans", "forbid", "spans", "take_span", "weigh_one_time"]
 
@@ -313,8 +324,12 @@ def _weigh_row(cells, at, start, width, low, high, offset, pmfs, spans, count):
                 cells[to + k] *= remainder + scale * (ticks - max(common, 0.0))
         return
     if lasts(offset, pmfs.values):
+        is_weighed = law_of_pairs(offset, pmfs.values) >= 0
         for k in range(width):
-            cells[at + k] *= free_of_rules(low, high, offset, pmfs.values, ends, count // 2, start + k)
+            if is_weighed:
+                cells[at + k] *= free_of_weighed(low, high, offset, pmfs, ends, count // 2, start + k)
+            else:
+                cells[at + k] *= free_of_rules(low, high, offset, pmfs.values, ends, count // 2, start + k)
         return
     for k in range(width):
         tick = start + k
@@ -327,6 +342,34 @@ def _weigh_row(cells, at, start, width, low, high, offset, pmfs, spans, count):
                     span_count = _insert(spans.found, span_count, begin, stop)
         if span_count > 0:
             cells[at + k] *= _free(low, high, offset, pmfs, spans.found, span_count)
+
+
+@kernel
+def _work_of_cell(low, offset, values, spans, count):
+    """Return about how many multiplications a cell takes that is weighed by an event in none of its spans."""
+    if count == 1 and offset == -1:
+        return 1.0
+    if lasts(offset, values):
+        law, last_end = law_of_pairs(offset, values), low + int(values[record_of(offset, values) + 1])
+        if law >= 0 and not _is_half(low, last_end, spans, count):
+            return values[law + PAIRS] * float(count)
+    # An event that several spans may hold, or with a law of its own, takes a search in each cell.
+    return 8.0 * float(count)
+
+
+@kernel
+def _is_half(low, last_end, spans, count):
+    """Return whether an event that lasts is forbidden a late end with an early begin, as by an overlap."""
+    if count != 2 or spans.ends[0, 0] > low or spans.ends[1, 1] < last_end:
+        return False
+    for r in range(2):
+        for c in range(spans.kept[r]):
+            if spans.limits[r, c, 0] == OTHER:
+                if r == 0 and spans.limits[r, c, 2] > -UNBOUND:
+                    return False
+                if r == 1 and spans.limits[r, c, 3] < UNBOUND:
+                    return False
+    return True
 
 
 @kernel
@@ -352,8 +395,7 @@ def _weigh_table(tables, table, depth, first, low, high, offset, pmfs, chosen, c
     used[AT] = -1
     if at < 0:
         at = tables.start[table]
-    # An event that several spans may hold, or with a law of its own, takes a search in each cell.
-    each = 1.0 if count == 1 and offset == -1 else 8.0 * float(count)
+    each = _work_of_cell(low, offset, pmfs.values, spans, count)
     while True:
         plain_checkpoint()
         if chosen >= 0:
@@ -449,6 +491,13 @@ def forbid(tables, first, others, x, pmfs, spans):
         table = table_over(tables, spans.scope[0], depth)
         if table < 0:
             return table
+        is_weighed = lasts(offset, pmfs.values) and law_of_pairs(offset, pmfs.values) >= 0
+        if is_weighed and tables.used[AT] < 0:
+            work = together * _work_of_cell(low, offset, pmfs.values, spans, count)
+            tables.limits[LEFT] -= work
+            if tables.limits[LEFT] < 0.0:
+                tables.limits[PRICE] = work
+                return TOO_MANY
         status = _weigh_table(tables, table, depth, first, low, high, offset, pmfs, -1, count, spans)
         return count if status == 0 else status
     status = _hold(tables, first, low, high, offset, pmfs, count, spans)

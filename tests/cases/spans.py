@@ -382,7 +382,7 @@ def span_cases(
     spare: int = 1,
     negated_lasts: bool = False,
 ) -> SpanCase:
-    """Draw a case of a SEQ or a set of up to three events that may last; negated ones are points."""
+    """Draw a case of a SEQ or a set of up to three events that may last; negated ones if it is asked for."""
     clocks: dict[str, Pair] = {}
     offset_laws: dict[str, Law] = {}
     if with_clocks:
@@ -434,6 +434,8 @@ def span_cases(
             elif kind_of_span == "certain":
                 where = {"begin": (low, low), "end": (low + length, low + length)}
         negative = Lasting("N", last.id, **where, clock=last.clock, probability=last.probability)
+        if with_laws:
+            negative = draw(_laws(negative))
         events = (*events[:-1], negative)
     window = draw(sampled_from([3, 5, 8, 100, 100]))
     return SpanCase(events, clocks, kind, variables, tuple(conditions), window, negated, offset_laws)

@@ -72,8 +72,6 @@ def test_pairs_are_those_of_all_worlds(
     trace: tuple[list[Lasting], list[Lasting], dict[str, Pair]], when: str, with_none: bool
 ) -> None:
     left, right, clocks = trace
-    if with_none:
-        right = [replace(event, laws=()) for event in right]
     expected: dict[tuple[int, int | None], Fraction] = {}
     for row, event in enumerate(left):
         for r, other in enumerate(right):

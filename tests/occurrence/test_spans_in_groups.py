@@ -24,6 +24,7 @@ KINDS: dict[str, st.SearchStrategy[SpanCase]] = {
     "laws": span_cases(with_laws=True, spare=2),
     "laws by clocks": span_cases(with_clocks=True, with_laws=True),
     "laws and negations": span_cases(negating=True, with_laws=True),
+    "laws of negated spans": span_cases(negating=True, negated_lasts=True, with_laws=True),
 }
 
 

@@ -95,11 +95,20 @@ def test_ends_of_too_many_ticks_are_an_error() -> None:
 spans = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4), st.integers(0, 3))
 
 
-def lasting(type_: str, number: int, drawn: tuple[int, int, int, int], **more: Any) -> Lasting:
-    """Return an event of some begins and ends, with a pair that is possible."""
+def lasting(
+    type_: str, number: int, drawn: tuple[int, int, int, int], weights: tuple[int, ...] = (), **more: Any
+) -> Lasting:
+    """Return an event of some begins and ends, with a pair that is possible, and weights of these."""
     begin, width, length, height = drawn
     first = begin + length
+    laws = {"begin": weights[: width + 1], "end": weights[4 : height + 5]}
+    more["laws"] = tuple(
+        (name, tuple(Fraction(one, sum(law)) for one in law)) for name, law in laws.items() if law
+    )
     return Lasting(type_, number, (begin, begin + width), (first, first + height), **more)
+
+
+weights_of_ends = st.just(()) | st.tuples(*[st.integers(1, 3)] * 8)
 
 
 @FEWER
@@ -108,6 +117,7 @@ def lasting(type_: str, number: int, drawn: tuple[int, int, int, int], **more: A
     pauses_drawn=st.lists(spans, min_size=1, max_size=2),
     relations=st.tuples(*[st.sampled_from(sorted(RELATIONS))] * 2),
     shortest=st.integers(0, 3),
+    weights=weights_of_ends,
     happened=st.sampled_from([Fraction(1), Fraction(1, 2)]),
 )
 def test_several_negations_of_one_event(
@@ -115,12 +125,13 @@ def test_several_negations_of_one_event(
     pauses_drawn: list[tuple[int, int, int, int]],
     relations: tuple[str, str],
     shortest: int,
+    weights: tuple[int, ...],
     happened: Fraction,
 ) -> None:
     """Two rules forbid one event the union of their pairs, lengths included."""
     events = (
         lasting("A", 0, request),
-        *(lasting("N", n, drawn, probability=happened) for n, drawn in enumerate(pauses_drawn, 1)),
+        *(lasting("N", n, drawn, weights, probability=happened) for n, drawn in enumerate(pauses_drawn, 1)),
     )
     query = (
         f"PATTERN AND(A a, !N n, !N m) WHERE n {relations[0]} a AND m {relations[1]} a "
@@ -145,29 +156,38 @@ def test_several_negations_of_one_event(
 
 
 @FEWER
-@given(drawn=spans, ends=st.lists(st.tuples(*[st.integers(-1, 9)] * 6), min_size=1, max_size=3))
+@given(
+    drawn=spans,
+    ends=st.lists(st.tuples(*[st.integers(-1, 9)] * 6), min_size=1, max_size=3),
+    weights=weights_of_ends,
+)
 def test_what_estimates_take_for_the_mass_of_rules(
-    drawn: tuple[int, int, int, int], ends: list[tuple[int, ...]]
+    drawn: tuple[int, int, int, int], ends: list[tuple[int, ...]], weights: tuple[int, ...]
 ) -> None:
-    """Draws count the pairs that some rule forbids."""
-    event = lasting("N", 0, drawn)
+    """Draws add up the pairs that some rule forbids."""
+    event = lasting("N", 0, drawn, weights)
     assert event.begin is not None
     assert event.end is not None
     rules, lengths, times = [], [], np.array([[2, 5]])
     for first, last, end, stop, low, high in ends:
         rules += [Span(((0, first - 2),), ((-1, last),), {}), Span(((-1, end),), ((0, stop - 2),), {})]
         lengths.append((low, high))
-    pairs = DrawnPairs(event.begin, event.end, (0, 99), 0.5, lengths)
+    law, each = event.law(), None
+    if weights:
+        begins, stops = (range(low, high + 1) for low, high in (event.begin, event.end))
+        each = np.array([[float(law.get((b, e), 0)) for e in stops] for b in begins])
+    pairs = DrawnPairs(event.begin, event.end, (0, 99), 0.5, lengths, each)
     for place, tick in enumerate(times[0].tolist()):
-        count = sum(
-            any(
+        inside = sum(
+            chance
+            for (b, e), chance in law.items()
+            if any(
                 first - 2 + tick <= b <= last and end <= e <= stop - 2 + tick and low <= e - b <= high
                 for first, last, end, stop, low, high in ends
             )
-            for b, e in event.pairs()
         )
         mass = pairs.mass_inside(rules, times)[place]
-        assert mass == pytest.approx(0.5 * count / len(event.pairs()), abs=1e-12)
+        assert mass == pytest.approx(0.5 * float(inside), abs=1e-12)
 
 
 def test_estimates_of_confidences_beside_negated_spans(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +196,42 @@ def test_estimates_of_confidences_beside_negated_spans(monkeypatch: pytest.Monke
     monkeypatch.setattr("uncertain_cep.weighers.elimination.MOST_CELLS_IN_TABLE", 16)
     with pytest.raises(uc.ConfidenceCostError):
         uc.match(events, query)
+    (row,) = uc.match(events, query, approximate=0.01).to_pylist()
+    assert not row["exact"]
+    assert abs(row["confidence"] - exact) <= 6 * max(row["std_error"], 0.001)
+
+
+def weighed(ticks: int) -> pa.Table:
+    """Return a moment of 2 ``ticks``, and a pause whose begin and end have laws of so many, one behind."""
+    law = np.arange(1, ticks + 1) / (ticks * (ticks + 1) / 2)
+    columns: dict[str, list[Any]] = {
+        "type": ["A", "N"], "id": [1, 2], "lower": [0, 0], "upper": [2 * ticks - 1] * 2,
+        "begin_lower": [None, 0], "begin_upper": [None, ticks - 1], "begin_pmf": [None, law],
+        "end_lower": [None, ticks], "end_upper": [None, 2 * ticks - 1], "end_pmf": [None, law],
+    }  # fmt: skip
+    return pa.table(columns)
+
+
+def test_overlaps_need_the_laws_of_both_ends_alone() -> None:
+    """All pairs at all ticks, 1.5 * 10^8, would take too long: so they do for what lies inside."""
+    ticks, query = 420, "PATTERN AND(A a, !N n) WHERE n {} a WITHIN 2000"
+    (row,) = uc.match(weighed(ticks), query.format("OVERLAPS")).to_pylist()
+    up_to = np.cumsum(np.arange(1, ticks + 1) / (ticks * (ticks + 1) / 2))
+    begun, ended = np.append(up_to, np.ones(ticks)), np.append(np.zeros(ticks + 1), up_to[:-1])
+    assert row["confidence"] == pytest.approx(1.0 - float((begun * (1.0 - ended)).mean()), rel=1e-9)
+    with pytest.raises(uc.ConfidenceCostError):
+        uc.match(weighed(ticks), query.format("BEFORE") + " AND TIME(n.end) >= TIME(a) - 500")
+
+
+def test_pairs_beyond_a_limit_are_refused() -> None:
+    with pytest.raises(uc.OptionError, match="4,202,500 pairs of a begin and an end"):
+        uc.match(weighed(2050), "PATTERN AND(A a, !N n) WHERE n OVERLAPS a WITHIN 9000")
+
+
+def test_estimates_beside_negated_spans_with_laws(monkeypatch: pytest.MonkeyPatch) -> None:
+    events, query = weighed(12), "PATTERN AND(A a, !N n) WHERE n OVERLAPS a WITHIN 90"
+    exact = uc.match(events, query)["confidence"][0].as_py()
+    monkeypatch.setattr("uncertain_cep.weighers.elimination.MOST_CELLS_IN_TABLE", 4)
     (row,) = uc.match(events, query, approximate=0.01).to_pylist()
     assert not row["exact"]
     assert abs(row["confidence"] - exact) <= 6 * max(row["std_error"], 0.001)

@@ -135,8 +135,7 @@ def join(
         ``within 5s``, ``within 20`` (ticks).
     how : {"inner", "left"}
         ``left``: also a row for each left event, with nulls for the right one, and the probability that it
-        happened and no right event is its partner. Right events that last have no ``end_pmf`` or
-        ``length_pmf`` then.
+        happened and no right event is its partner.
     names, tick, sources, threads, timeout, memory_limit
         As for :func:`uncertain_cep.match`.
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confidence.timed.counted_pairs import MOST_LASTING_TICKS
 from uncertain_cep.candidates.selection import rows_taken
+from uncertain_cep.candidates.span_laws import FlatLaws
 from uncertain_cep.candidates.span_times import SpanTimes
 from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.plan import PlannedComponent
 from uncertain_cep.query.syntax import Time, expressions_in
+from uncertain_cep.weighers.pair_laws import MOST_WEIGHED_PAIRS, PairLaws, TooManyPairsError
 from uncertain_cep.weighers.pattern import ChosenSpans
 
 __all__ = ["chosen_spans"]
+
+Int64 = NDArray[np.int64]
 
 
 def chosen_spans(context: ExecutionContext) -> ChosenSpans | None:
@@ -24,16 +29,17 @@ def chosen_spans(context: ExecutionContext) -> ChosenSpans | None:
     QueryError
         If a condition speaks of TIME(v) of an event that lasts.
     OptionError
-        If events with pmfs of their ends or lengths are negated, or if elements of a Kleene component last.
+        If elements of a Kleene component last, or if a negated event has too many pairs of begin and end.
     """
     spans, plan = context.spans, context.plan
     if spans is None:
         return None
     lasting = tuple(j for j, rows in enumerate(context.candidates.rows) if bool(spans.lasts[rows].any()))
-    longest, negates_open = 0, False
+    longest, forbidden = 0, [np.zeros(0, np.int64)]
     for negation in plan.negations:
-        length, is_open = _longest(context, spans, negation.component)
-        longest, negates_open = max(longest, length), negates_open or is_open
+        rows, length = _longest(context, spans, negation.component)
+        longest = max(longest, length)
+        forbidden.append(rows)
     variables = {plan.components[j].variable for j in lasting}
     if longest:
         variables |= {negation.component.variable for negation in plan.negations}
@@ -60,27 +66,35 @@ def chosen_spans(context: ExecutionContext) -> ChosenSpans | None:
         return None
     lower, upper = context.ticks
     ends = (lower[spans.events :], upper[spans.events :])
-    return ChosenSpans(lasting, spans, ends, longest, negates_open)
+    rows = np.concatenate(forbidden)
+    chosen = ChosenSpans(lasting, spans, ends, longest, pair_laws=_pair_laws(context, spans, rows))
+    return chosen._replace(negates_open=bool(chosen.are_pairs(rows).any()))
 
 
-def _longest(context: ExecutionContext, spans: SpanTimes, negated: PlannedComponent) -> tuple[int, bool]:
-    """Return the longest length of the events of a negated component, and whether one is not certain."""
+def _pair_laws(context: ExecutionContext, spans: SpanTimes, rows: Int64) -> PairLaws | None:
+    """Return the laws of the begins and ends of negated events that last, by their clocks."""
+    clocks, pmfs = context.clocks, context.pmfs
+    (lower, upper), laws = context.ticks, FlatLaws(np.full(2 * spans.events, -1), np.zeros(0))
+    if clocks is not None:
+        lower, upper, laws = clocks.own.lower, clocks.own.upper, FlatLaws(clocks.own.offset, clocks.values)
+    elif pmfs is not None:
+        laws = FlatLaws(pmfs.offset, pmfs.values)
+    try:
+        return PairLaws.of(spans, rows, laws, lower, upper)
+    except TooManyPairsError as error:
+        raise OptionError(
+            "an event is negated that has probabilities of its begin, end or length, and "
+            f"{error.pairs:,} pairs of a begin and an end, more than {MOST_WEIGHED_PAIRS:,}: choose a longer "
+            "tick"
+        ) from None
+
+
+def _longest(context: ExecutionContext, spans: SpanTimes, negated: PlannedComponent) -> tuple[Int64, int]:
+    """Return the events of a negated component that last, and the longest length of them."""
     rows = rows_taken(context.plan, context.table, negated)
     rows = rows[spans.lasts[rows]]
-    has_law = np.zeros(len(rows), np.bool_)
-    if context.pmfs is not None:
-        has_law = context.pmfs.offset[rows + spans.events] >= 0
     lower, upper = spans.length.lower[rows], spans.length.upper[rows]
     is_open = lower < upper
-    if context.pmfs is not None:
-        has_law |= is_open & (context.pmfs.offset[rows] >= 0)
-    if spans.length_laws is not None:
-        has_law |= spans.length_laws.start[rows] >= 0
-    if has_law.any():
-        raise OptionError(
-            f"{negated.variable} is negated, and its events have pmfs of their ends or lengths: that is not "
-            "supported yet; leave end_pmf and length_pmf out, or negate points"
-        )
     ends = [bounds.upper[rows] - bounds.lower[rows] for bounds in (spans.own_begin, spans.own_end)]
     ticks = int(np.maximum(*ends)[is_open].max(initial=0)) + 1
     if ticks > MOST_LASTING_TICKS:
@@ -89,4 +103,4 @@ def _longest(context: ExecutionContext, spans: SpanTimes, negated: PlannedCompon
             f"than {MOST_LASTING_TICKS:,}: choose a longer tick"
         )
     whole = spans.own_end.upper[rows] - spans.own_begin.lower[rows]
-    return int(np.minimum(upper, whole).max(initial=0)), bool(is_open.any())
+    return rows, int(np.minimum(upper, whole).max(initial=0))

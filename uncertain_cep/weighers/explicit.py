@@ -158,7 +158,7 @@ def written_out(model: ChosenEvents) -> Iterator[ExplicitMatches]:
         forbidden, spoiler_row = _forbidden(model, shape, which, rows, times, tied)
         pmfs, spans = model.pmfs, model.pattern.spans
         if spans is not None and spans.negates_open:
-            forbidden, pmfs = with_pairs(forbidden, spoiler_row, spans.times, pmfs, shape.of_end)
+            forbidden, pmfs = with_pairs(forbidden, spoiler_row, spans, pmfs, shape.of_end)
         yield ExplicitMatches(which, shape, times, forbidden, pmfs, rows, spoiler_row, tied)
 
 
@@ -309,9 +309,9 @@ def _forbidden(
     found = gathered(model, shape, which, times.first, times.last)
     low, high, match = rule_bounds(model, shape, found, rows)
     if model.pattern.spans is not None and shape.of_end.any():
-        length = model.pattern.spans.times.length
-        certain = np.where(length.lower == length.upper, length.lower, 0)
-        shift = shape.of_end[found.rule] * np.repeat(certain[found.row], np.diff(found.rule_start))[:, None]
+        spans = model.pattern.spans
+        certain = np.where(spans.are_pairs(found.row), 0, spans.times.length.lower[found.row])
+        shift = shape.of_end[found.rule] * np.repeat(certain, np.diff(found.rule_start))[:, None]
         low = np.where(low > -UNBOUND, low - shift, low)
         high = np.where(high < UNBOUND, high - shift, high)
     if model.pattern.ties is not None:

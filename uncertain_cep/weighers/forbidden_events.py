@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from confidence.chain.distribution import DOUBTFUL
 from confidence.timed.bounds import UNBOUND, Bounds
-from confidence.timed.counted_pairs import LASTING, RECORD
+from confidence.timed.counted_pairs import LASTING, LAW, RECORD
 from confidence.timed.drawn_times import DrawnPairs
 from confidence.timed.forbidden_spans import Span
 from confidence.timed.forbidden_tables import OTHER
+from confidence.timed.weighed_pairs import weights_of_pairs
 from uncertain_cep.weighers.explicit import ExplicitMatches
 
 __all__ = ["ForbiddenEvent", "differences", "forbidden_events", "forbidden_pairs", "span_of", "tie"]
@@ -87,7 +88,7 @@ def forbidden_pairs(part: ExplicitMatches, k: int) -> Iterator[tuple[DrawnPairs,
         place = DOUBTFUL - int(forbidden.offset[x])
         happened, record = float(values[place]), LASTING - int(values[place + 1])
         low, high = int(forbidden.lower[x]), int(forbidden.upper[x])
-        first, last, shortest, longest = map(int, values[record : record + RECORD])
+        first, last, shortest, longest = map(int, values[record : record + LAW])
         begin, stop = int(forbidden.rule_start[x]), int(forbidden.rule_start[x + 1])
         spans, lengths = [], []
         for r in range(begin, stop, 2):
@@ -98,7 +99,10 @@ def forbidden_pairs(part: ExplicitMatches, k: int) -> Iterator[tuple[DrawnPairs,
                 lengths.append((int(values[at]), int(values[at + 1])))
         if spans and happened > 0.0:
             end = low + first, low + last
-            yield DrawnPairs((low, high), end, (shortest, longest), happened, lengths), spans
+            weights = None
+            if (law := int(values[record + LAW])) >= 0:
+                weights = weights_of_pairs(values, law, (low, high), end, (shortest, longest))
+            yield DrawnPairs((low, high), end, (shortest, longest), happened, lengths, weights), spans
 
 
 def _span_of_rule(part: ExplicitMatches, r: int) -> Span | None:

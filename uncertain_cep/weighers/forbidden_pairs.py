@@ -13,7 +13,8 @@ from confidence.flat_lists import counting, starts_of
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.counted_pairs import LASTING, MOST_LASTING_TICKS, RECORD
 from confidence.timed.forbidden_tables import OTHER, Others
-from uncertain_cep.candidates.span_times import SpanTimes
+from uncertain_cep.weighers.pair_laws import pair_bounds
+from uncertain_cep.weighers.pattern import ChosenSpans
 
 __all__ = ["with_pairs"]
 
@@ -29,7 +30,7 @@ class _Lengths(NamedTuple):
 
 
 def with_pairs(
-    events: Others, row: Int64, spans: SpanTimes, pmfs: Pmfs, of_end: Int64
+    events: Others, row: Int64, spans: ChosenSpans, pmfs: Pmfs, of_end: Int64
 ) -> tuple[Others, Pmfs]:
     """Return forbidden events with their laws, of which those of open lengths have rules of both ends.
 
@@ -38,12 +39,12 @@ def with_pairs(
     events : Others
         Bounds of ends are as given.
     row : (n,) int64
-    spans : SpanTimes
+    spans : ChosenSpans
     pmfs : Pmfs
     of_end : (k, c) int64
         See :attr:`uncertain_cep.weighers.shapes.Shape.of_end`.
     """
-    is_open = spans.length.lower[row] < spans.length.upper[row]
+    is_open = spans.are_pairs(row)
     if not is_open.any():
         return events, pmfs
     each = np.diff(events.rule_start)
@@ -89,16 +90,16 @@ def _forbidden_lengths(events: Others, of_end: Int64) -> _Lengths:
 
 
 def _records(
-    events: Others, row: Int64, spans: SpanTimes, pmfs: Pmfs, is_open: Mask, lengths: _Lengths
+    events: Others, row: Int64, spans: ChosenSpans, pmfs: Pmfs, is_open: Mask, lengths: _Lengths
 ) -> tuple[Pmfs, Int64]:
     """Return laws with those of the pairs of open events behind them, and the offset of each event."""
     which = np.flatnonzero(is_open)
     chosen = row[which]
-    begin, end, length = (
-        [bound[chosen] for bound in bounds] for bounds in (spans.own_begin, spans.own_end, spans.length)
-    )
-    shortest = np.maximum(length[0], end[0] - begin[1])
-    longest = np.minimum(length[1], end[1] - begin[0])
+    fields = pair_bounds(spans.times, chosen)
+    law = np.full(len(which), -1)
+    if spans.pair_laws is not None:
+        fields, law = spans.pair_laws.put(chosen, fields, len(pmfs.values))
+        pmfs = Pmfs(*map(np.concatenate, zip(pmfs, spans.pair_laws.laws_at(len(pmfs.values)), strict=True)))
     rules = np.diff(events.rule_start)[which]
     # Whether it happened, its record, and the lengths that each of its rules forbids.
     sizes = 2 + RECORD + 2 * rules
@@ -109,10 +110,7 @@ def _records(
     happened = np.ones(len(which))
     doubtful = np.flatnonzero(coded <= DOUBTFUL)
     happened[doubtful] = pmfs.values[DOUBTFUL - coded[doubtful]]
-    fields = (
-        happened, LASTING - (base + 2.0), end[0] - begin[0], end[1] - begin[0], shortest, longest
-    )  # fmt: skip
-    for number, field in enumerate(fields):
+    for number, field in enumerate((happened, LASTING - (base + 2.0), *fields, law)):
         values[at + number] = field
     turn = counting(rules)
     place = np.repeat(at, rules) + 2 + RECORD + 2 * turn

@@ -108,10 +108,10 @@ class Offsets:
             listed.append((of_spoiler, part.spoiler_row))
             if self._pattern.spans is not None and self._pattern.spans.negates_open:
                 # What is known of a begin, given the length, is so by its clock.
-                length, events = self._pattern.spans.times.length, self._pattern.spans.times.events
-                is_open = length.lower[part.spoiler_row] < length.upper[part.spoiler_row]
-                listed.append((of_spoiler[is_open], part.spoiler_row[is_open] + events))
-                spoilers += np.bincount(of_spoiler[is_open], minlength=model.count)
+                is_pair = self._pattern.spans.are_pairs(part.spoiler_row)
+                ends = part.spoiler_row[is_pair] + self._pattern.spans.times.events
+                listed.append((of_spoiler[is_pair], ends))
+                spoilers += np.bincount(of_spoiler[is_pair], minlength=model.count)
         match, row = (np.concatenate(column) for column in zip(*listed, strict=True))
         order = np.argsort(match, kind="stable")
         match, row = match[order], row[order]

@@ -27,6 +27,7 @@ from uncertain_cep.candidates.selection import coded
 from uncertain_cep.candidates.span_times import SpanTimes
 from uncertain_cep.candidates.tie_breaks import TieBreaks
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.weighers.pair_laws import PairLaws
 from uncertain_cep.weighers.shapes import Shapes
 from uncertain_cep.weighers.templates import TimeTemplates
 
@@ -80,6 +81,8 @@ class ChosenSpans(NamedTuple):
         The longest length of an event that is negated, ticks.
     negates_open : bool
         Whether some such event has no certain length.
+    pair_laws : PairLaws or None
+        Of such events whose pairs are not alike likely; None: there is none.
     """
 
     lasting: tuple[int, ...]
@@ -87,6 +90,13 @@ class ChosenSpans(NamedTuple):
     ends: tuple[Int64, Int64]
     longest: int = 0
     negates_open: bool = False
+    pair_laws: PairLaws | None = None
+
+    def are_pairs(self, rows: Int64) -> NDArray[np.bool_]:
+        """Return which of some events, (n,) rows, have two times where they are forbidden."""
+        length = self.times.length
+        open_length: NDArray[np.bool_] = length.lower[rows] < length.upper[rows]
+        return open_length if self.pair_laws is None else open_length | (self.pair_laws.number[rows] >= 0)
 
 
 class MatchPattern:

@@ -214,13 +214,13 @@ def weighed(ticks: int) -> pa.Table:
 
 def test_overlaps_need_the_laws_of_both_ends_alone() -> None:
     """All pairs at all ticks, 1.5 * 10^8, would take too long: so they do for what lies inside."""
-    ticks, query = 420, "PATTERN AND(A a, !N n) WHERE n {} a WITHIN 2000"
-    (row,) = uc.match(weighed(ticks), query.format("OVERLAPS")).to_pylist()
+    ticks, query = 420, "PATTERN AND(A a, !N n) WHERE {} WITHIN 2000"
+    (row,) = uc.match(weighed(ticks), query.format("n OVERLAPS a")).to_pylist()
     up_to = np.cumsum(np.arange(1, ticks + 1) / (ticks * (ticks + 1) / 2))
     begun, ended = np.append(up_to, np.ones(ticks)), np.append(np.zeros(ticks + 1), up_to[:-1])
     assert row["confidence"] == pytest.approx(1.0 - float((begun * (1.0 - ended)).mean()), rel=1e-9)
     with pytest.raises(uc.ConfidenceCostError):
-        uc.match(weighed(ticks), query.format("BEFORE") + " AND TIME(n.end) >= TIME(a) - 500")
+        uc.match(weighed(ticks), query.format("n BEFORE a AND TIME(n.end) >= TIME(a) - 500"))
 
 
 def test_pairs_beyond_a_limit_are_refused() -> None:

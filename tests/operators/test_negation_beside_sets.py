@@ -89,9 +89,32 @@ def test_what_bounds_nothing_is_refused(pattern: str, message: str) -> None:
     assert message in str(refused.value)
 
 
-def test_streams_refuse_it() -> None:
-    with pytest.raises(uc.OptionError, match="does not support streams yet"):
-        uc.IncrementalMatcher(f"PATTERN {_CURRENT} WITHIN 100", _stamps().schema, largest_interval=5)
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("TIME(n) <= TIME(l)", r"any time before its match: .* TIME\(l\) - TIME\(n\) <= 1000"),
+        ("TIME(n) > TIME(l)", r"any time behind its match: .* TIME\(n\) - TIME\(l\) <= 1000"),
+        ("TIME(n) > TIME(l) AND TIME(n) - TIME(l) <= n.x", "any time behind its match"),
+    ],
+)
+def test_streams_need_bounds(condition: str, message: str) -> None:
+    query = f"PATTERN AND(L l, !R n) WHERE {condition} WITHIN 100"
+    with pytest.raises(uc.OptionError, match=message):
+        uc.IncrementalMatcher(query, _stamps().schema, largest_interval=5)
+
+
+def test_streams_tell_rows_as_soon_as_nothing_can_spoil_them() -> None:
+    """Of moments at 0 and 100, one is alone for 20 ticks, and is told at 21: what comes then is too late."""
+    query = "PATTERN AND(L l, !R n) WHERE TIME(n) - TIME(l) BETWEEN -30 AND 20 WITHIN 5"
+    matcher = uc.IncrementalMatcher(query, _stamps().schema, largest_interval=0, when="certain")
+    event = {"type": "L", "lower": 0, "upper": 0, "id": 1}
+    rows = [matcher.push(event).num_rows, *(matcher.heartbeat(tick).num_rows for tick in (15, 21))]
+    for kind, tick in (("R", 70), ("L", 100), ("L", 101)):
+        event = {"type": kind, "lower": tick, "upper": tick, "id": tick}
+        rows.append(matcher.push(event).num_rows)
+    assert rows == [0, 0, 1, 0, 0, 0]
+    assert matcher.close().column("l").to_pylist() == [101]
+    assert matcher.state_size == 0
 
 
 def test_explain_names_it() -> None:

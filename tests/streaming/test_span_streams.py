@@ -20,6 +20,13 @@ from uncertain_cep.streaming.stream_layout import CLOSE, StreamOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
 
+
+def _is_bound(case: SpanCase) -> bool:
+    """Return whether the condition on what is negated says how far it can be from its match."""
+    (condition,) = (one for one in case.conditions if "n" in one.variables)
+    return any(word in condition.text for word in ("OVERLAPS", "CONTAINS", "DURING", " = "))
+
+
 KINDS: dict[str, st.SearchStrategy[SpanCase]] = {
     "spans": span_cases(),
     "clocks": span_cases(with_clocks=True),
@@ -27,8 +34,11 @@ KINDS: dict[str, st.SearchStrategy[SpanCase]] = {
     "negations": span_cases(negating=True, kinds=("SEQ",)),
     "negated spans": span_cases(negating=True, negated_lasts=True, kinds=("SEQ",)),
     "negations by clocks": span_cases(with_clocks=True, negating=True, kinds=("SEQ",)),
+    "beside a set": span_cases(negating=True, negated_lasts=True, kinds=("AND",)).filter(_is_bound),
+    "laws beside a set, by clocks": span_cases(
+        negating=True, negated_lasts=True, kinds=("AND",), with_clocks=True, with_laws=True
+    ).filter(_is_bound),
 }
-"""A negation beside a set has no gap, and no stream takes one."""
 
 
 def _pieces(data: st.DataObject, table: pa.Table) -> list[pa.Table]:
@@ -47,7 +57,9 @@ def test_streams_are_the_worlds(kind: str, data: st.DataObject) -> None:
     table = case.table().sort_by("lower")
     longest = pc.max(pc.subtract(table["upper"], table["lower"])).as_py()
     length = data.draw(st.sampled_from([None, 1, 3]), label="slice length")
-    matcher = uc.IncrementalMatcher(case.text(), table.schema, largest_interval=longest, slice_length=length)
+    when = data.draw(st.sampled_from(["final", "certain"]), label="when") if "beside" in kind else "final"
+    options: dict[str, Any] = {"largest_interval": longest, "slice_length": length, "when": when}
+    matcher = uc.IncrementalMatcher(case.text(), table.schema, **options)
     rows: list[dict[str, Any]] = []
     for piece in _pieces(data, table):
         if data.draw(st.booleans(), label="one by one"):
@@ -57,9 +69,7 @@ def test_streams_are_the_worlds(kind: str, data: st.DataObject) -> None:
             rows += matcher.push(piece).to_pylist()
         if data.draw(st.booleans(), label="a snapshot"):
             held = matcher.snapshot()
-            matcher = uc.IncrementalMatcher(
-                case.text(), table.schema, largest_interval=longest, slice_length=length
-            )
+            matcher = uc.IncrementalMatcher(case.text(), table.schema, **options)
             matcher.restore(held)
     rows += matcher.close().to_pylist()
     assert matcher.late_count == 0

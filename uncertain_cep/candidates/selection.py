@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from eventbased import Concatenated
 from uncertain_cep.candidates.candidate_rows import CandidateRows, Spread
+from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.config.tuning import LEAST_GATHERED, LEAST_LOOKED_AT, LEAST_NUMBERS
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.codes import codes_of, dense, nulls_as_key
@@ -22,6 +23,7 @@ from uncertain_cep.expressions.rounded_numbers import warn_of_float_key
 from uncertain_cep.expressions.text_equality import equal_to_each
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate_mask, evaluate_masks
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.plan.negated_reach import negated_reach
 from uncertain_cep.query.typed import columns_in
 from uncertain_cep.running.threads import equal_ranges, side_by_side
 from uncertain_cep.traces.checks import check_ids
@@ -34,6 +36,7 @@ __all__ = [
     "coded",
     "looks_back",
     "partitioned",
+    "reach_of",
     "rows_taken",
     "select",
     "type_mask",
@@ -320,6 +323,19 @@ def looks_back(plan: EvaluationPlan) -> bool:
         or any(negation.after == 0 for negation in branch.negations)
         for branch in (plan, *plan.or_free)
     )
+
+
+def reach_of(plan: EvaluationPlan) -> tuple[int, int]:
+    """Return how far before and behind the event that it belongs to a match depends on others, ticks.
+
+    Raises
+    ------
+    OptionError
+        If a negated event can be any time before its match, or behind it.
+    """
+    within, negated = min(plan.window - 1, 2 * MAX_TICK), negated_reach(plan)
+    before, behind = (within if looks_back(plan) else 0) + negated.before, within + negated.behind
+    return min(before, 2 * MAX_TICK), min(behind, 2 * MAX_TICK)
 
 
 def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str, Mask]) -> Mask | None:

@@ -18,10 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.diagnostics import negated_parts
-from uncertain_cep.candidates.selection import looks_back, rows_taken, type_mask
+from uncertain_cep.candidates.selection import reach_of, rows_taken, type_mask
 from uncertain_cep.candidates.span_candidates import with_some_ends
 from uncertain_cep.candidates.span_times import check_spans
-from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.config.tuning import ROWS_PER_PARTITION
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.executor import check_table, execute, ticks_of
@@ -136,12 +135,6 @@ class _Held(NamedTuple):
             np.concatenate(first),
             np.sum(sizes, axis=0),
         )
-
-
-def reach_of(plan: EvaluationPlan) -> tuple[int, int]:
-    """Return how far before and behind its first event a match depends on other events, ticks."""
-    reach = min(plan.window - 1, 2 * MAX_TICK)
-    return (reach if looks_back(plan) else 0), reach
 
 
 def match_files(

@@ -10,9 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.config import EVER
-from uncertain_cep.candidates.selection import looks_back, rows_taken, select
+from uncertain_cep.candidates.selection import reach_of, rows_taken, select
 from uncertain_cep.candidates.span_candidates import with_some_ends
-from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.config.tuning import FEW_HELD
 from uncertain_cep.executor import constants_hold
 from uncertain_cep.plan import EvaluationPlan
@@ -71,8 +70,8 @@ class SlicedEvaluation:
     """The events in reach, and the matches that are final among them.
 
     A match is owned by the event of its first component. Once no unseen event is within the window of such an
-    event, all its matches are final. The events of which this became true together are a slice, which is
-    evaluated as one table with the events in reach of it.
+    event, nor as near as one negated beside a set can be, all its matches are final. The events of which this
+    became true together are a slice, which is evaluated as one table with the events in reach of it.
 
     Parameters
     ----------
@@ -108,8 +107,7 @@ class SlicedEvaluation:
             if constants_hold(branch) and (has_sequences or branch.window >= branch.event_order.least_span)
         ]
         self._columns = list(plan.required_columns)
-        self._reach = min(plan.window - 1, 2 * MAX_TICK)
-        self._back = self._reach if looks_back(plan) else 0
+        self._back, self._reach = reach_of(plan)
         self._length = slice_length
         self._ids = UniqueIds(plan)
         nothing: Int64 = np.empty(0, dtype=np.int64)

@@ -26,6 +26,7 @@ from uncertain_cep.operators.incremental import RunEvaluation
 from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.operators.timed_choices import without_times
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan, names_clocks
+from uncertain_cep.plan.negated_reach import negated_reach
 from uncertain_cep.query import Query
 from uncertain_cep.results.having import had
 from uncertain_cep.running.compiling import plain_seconds
@@ -121,7 +122,7 @@ def stream_plan(
         options = replace(options, undecided="bounds")
     plan = make_plan(query, schema, replace(options, evaluation="auto" if method == "sliced" else method))
     plan.refuse_orders()
-    plan.refuse_unbounded("streams")
+    negated_reach(plan)
     refuse_open_groups(plan)
     if when == "certain" and (reason := why_not_early(plan)):
         raise OptionError(f'when="certain": {reason}')

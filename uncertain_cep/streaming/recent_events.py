@@ -10,9 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.config import NEVER
-from uncertain_cep.candidates.selection import looks_back
+from uncertain_cep.candidates.selection import reach_of
 from uncertain_cep.config.tuning import FEW_HELD
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.negated_reach import negated_reach
 
 __all__ = ["RecentEvents", "reach_back"]
 
@@ -25,9 +26,9 @@ def reach_back(plan: EvaluationPlan) -> int:
     Let a match end at T or later in a world, all intervals be at most L, and W be the window. Then its first
     event can happen at T - W + 1 or later, so it begins at T - W + 1 - L or later. An event in one of its
     gaps ends behind that; in a leading gap, which begins W - 1 ticks before the last event at the earliest,
-    behind T - 2 (W - 1) - L.
+    behind T - 2 (W - 1) - L. One beside a set ends as much earlier as it can be before its match.
     """
-    return (plan.window - 1) * (2 if looks_back(plan) else 1)
+    return sum(reach_of(plan)) - negated_reach(plan).behind
 
 
 class RecentEvents:

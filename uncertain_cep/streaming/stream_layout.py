@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from uncertain_cep.candidates.selection import looks_back
+from uncertain_cep.candidates.selection import reach_of
 from uncertain_cep.config.limits import MAX_TICK, MOST_STREAM_COPIES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
+from uncertain_cep.plan.negated_reach import negated_reach
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.query import Query
 from uncertain_cep.streaming.batch_clock import BatchClock
@@ -126,7 +127,7 @@ def refuse_what_needs_all(plan: EvaluationPlan) -> None:
         raise OptionError(
             "OUTPUT NON OVERLAPPING needs all matches, and a stream has not had all: leave it out"
         )
-    plan.refuse_unbounded("streams")
+    negated_reach(plan)
     refuse_open_groups(plan)
     if plan.bound.days is not None:
         raise OptionError(
@@ -142,7 +143,7 @@ def refuse_what_needs_all(plan: EvaluationPlan) -> None:
 
 def usual_length(plan: EvaluationPlan, largest: int) -> int:
     """Return the usual length of a slice, ticks; ``largest`` is the largest ``upper - lower`` of an event."""
-    return _SLICE_REACHES * (min(plan.window - 1, 2 * MAX_TICK) + largest + 1)
+    return _SLICE_REACHES * (reach_of(plan)[1] + largest + 1)
 
 
 @dataclass(frozen=True)
@@ -229,13 +230,12 @@ class StreamLayout:
     @property
     def reach(self) -> int:
         """How many ticks a match can reach beyond the end of its slice."""
-        return min(self.plan.window - 1, 2 * MAX_TICK) + (0 if self.has_buckets else self.largest)
+        return reach_of(self.plan)[1] + (0 if self.has_buckets else self.largest)
 
     @property
     def back(self) -> int:
         """How many ticks before its slice an event that matters to its matches can end."""
-        looks = any(map(looks_back, self.plan.or_free))
-        return min(self.plan.window - 1, 2 * MAX_TICK) if looks else 0
+        return reach_of(self.plan)[0]
 
     @property
     def spread_by(self) -> tuple[str, ...]:

@@ -116,9 +116,9 @@ class DrawnPairs(NamedTuple):
         end = np.arange(self.end[0], self.end[1] + 1)
         for begin, row in enumerate(weights, start=self.begin[0]):
             is_forbidden = np.zeros((len(total), len(end)), dtype=np.bool_)
-            for rule, (least, most) in enumerate(self.lengths):
+            for rule, (shortest, longest) in enumerate(self.lengths):
                 (low, high), (first, last) = ends[2 * rule], ends[2 * rule + 1]
-                is_in = (least <= end - begin) & (end - begin <= most)
+                is_in = (shortest <= end - begin) & (end - begin <= longest)
                 is_in = is_in & (first[:, None] <= end) & (end <= last[:, None])
                 is_forbidden |= is_in & ((low <= begin) & (begin <= high))[:, None]
             total += is_forbidden @ row

@@ -37,7 +37,7 @@ Float64 = NDArray[np.float64]
 
 @kernel
 def _weight(values, law, b, e, length):
-    """Return what a pair weighs: the places of its begin and end, and its length, each from the first on."""
+    """Return the weight of a pair: of the places of its begin, end and length, each from the first on."""
     weight = values[law + 5]
     if values[law] >= 0.0:
         weight *= values[int(values[law]) + b]

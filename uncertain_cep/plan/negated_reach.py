@@ -1,4 +1,4 @@
-"""How far from its match a negated event beside a set can be: literal conditions on its time say so."""
+"""The reach of negations beside a set: literal conditions on times say how far one can be from its match."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["NegatedReach", "negated_reach"]
 
 
 class NegatedReach(NamedTuple):
-    """How many ticks before a match's window, and behind it, a negated event can be."""
+    """The ticks before the window of a match, and behind it, at which a negated event can be."""
 
     before: int = 0
     behind: int = 0

@@ -289,7 +289,7 @@ class StreamLayout:
 
     def final_until(self, bound: int) -> int:
         """Return a tick before which owners of final matches end, as no event begins before ``bound``."""
-        return bound - min(self.plan.window - 1, 2 * MAX_TICK)
+        return bound - reach_of(self.plan)[1]
 
     def last_over(self, bound: int) -> int:
         """Return the last slice that is final whatever it holds; no event to come begins before ``bound``."""

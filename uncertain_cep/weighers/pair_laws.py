@@ -55,14 +55,16 @@ class PairLaws(NamedTuple):
     laws: Pmfs
 
     @classmethod
-    def of(cls, spans: SpanTimes, rows: Int64, own: FlatLaws, lower: Int64, upper: Int64) -> PairLaws | None:
+    def of(
+        cls, spans: SpanTimes, rows: Int64, by_clock: FlatLaws, lower: Int64, upper: Int64
+    ) -> PairLaws | None:
         """Return the laws of some events; None if all of their pairs are alike likely.
 
         Parameters
         ----------
         rows : (k,) int64
             Events that last.
-        own, lower, upper : FlatLaws and (2 n,) int64 twice
+        by_clock, lower, upper : FlatLaws and (2 n,) int64 twice
             Laws and bounds of all begins, and behind them of all ends, by their clocks.
 
         Raises
@@ -72,7 +74,7 @@ class PairLaws(NamedTuple):
         events = spans.events
         # Probabilities of one tick alone leave no law, but other bounds.
         has_law, of_begin = (
-            (own.start[at] >= 0) | (lower[at] > bounds.lower[rows]) | (upper[at] < bounds.upper[rows])
+            (by_clock.start[at] >= 0) | (lower[at] > bounds.lower[rows]) | (upper[at] < bounds.upper[rows])
             for at, bounds in ((rows + events, spans.own_end), (rows, spans.own_begin))
         )
         has_law |= of_begin & (spans.length.lower[rows] < spans.length.upper[rows])
@@ -91,7 +93,7 @@ class PairLaws(NamedTuple):
         if pairs.max() > MOST_WEIGHED_PAIRS:
             raise TooManyPairsError(int(pairs.max()))
         parts = [
-            _law(spans, row, own, (bounds[:, k], int(upper[row] - lower[row]) + 1))
+            _law(spans, row, by_clock, (bounds[:, k], int(upper[row] - lower[row]) + 1))
             for k, row in enumerate(rows.tolist())
         ]
         start = starts_of(np.array([len(part.values) for part in parts]))[:-1]
@@ -137,26 +139,26 @@ def _move(values: Float64, record: Int64, base: int) -> None:
     values[places] += np.where(values[places] >= 0.0, float(base), 0.0)
 
 
-def _law(spans: SpanTimes, row: int, own: FlatLaws, ticks: tuple[Int64, int]) -> Pmfs:
+def _law(spans: SpanTimes, row: int, by_clock: FlatLaws, ticks: tuple[Int64, int]) -> Pmfs:
     """Return the record of an event, and behind it its laws; ``ticks`` are its bounds, and its begins."""
     checkpoint()
     (first, last, shortest, longest), width = (int(value) for value in ticks[0]), ticks[1]
-    of_begin, of_end = own.of(row, width), own.of(row + spans.events, last - first + 1)
+    of_begin, of_end = by_clock.of(row, width), by_clock.of(row + spans.events, last - first + 1)
     of_length = None
     if spans.length_laws is not None:
         skipped = shortest - int(spans.length.lower[row])
         of_length = spans.length_laws.of(row, skipped + longest - shortest + 1)
         of_length = None if of_length is None else of_length[skipped:]
-    given = of_begin, of_end, of_length
+    laws = of_begin, of_end, of_length
     sizes = width, last - first + 1, longest - shortest + 1
-    full = [
+    begins, ends, lengths = (
         np.ones(size) if law is None else np.ascontiguousarray(law)
-        for law, size in zip(given, sizes, strict=True)
-    ]
-    marginals, scale, pairs = marginals_of_pairs(*full, first - shortest)
+        for law, size in zip(laws, sizes, strict=True)
+    )
+    marginals, scale, pairs = marginals_of_pairs(begins, ends, lengths, first - shortest)
     places, stop = np.full(_PLACES, -1.0), LAW_FIELDS
     values = []
-    for number, law in enumerate(given):
+    for number, law in enumerate(laws):
         if law is not None:
             places[number] = stop
             values.append(law)

@@ -93,7 +93,7 @@ class ChosenSpans(NamedTuple):
     pair_laws: PairLaws | None = None
 
     def are_pairs(self, rows: Int64) -> NDArray[np.bool_]:
-        """Return which of some events, (n,) rows, have two times where they are forbidden."""
+        """Return a mask of the events, (n,) rows, that have two times where they are forbidden."""
         length = self.times.length
         open_length: NDArray[np.bool_] = length.lower[rows] < length.upper[rows]
         return open_length if self.pair_laws is None else open_length | (self.pair_laws.number[rows] >= 0)

@@ -203,3 +203,20 @@ def test_wrong_calls(pattern: str, options: dict[str, Any], said: str) -> None:
     arguments = {"of": ("a", "b"), **options}
     with pytest.raises(uc.UncertainCepError, match=said):
         uc.elapsed(events, f"PATTERN {pattern} WITHIN 20", **arguments)
+
+
+def test_means_of_times_that_last_cost_no_ticks() -> None:
+    """A moment at 20,000 is in the span: it begins on 0 .. 20,000 and ends on 60,000 .. 120,000, alike."""
+    columns = {
+        "begin_lower": [0, None], "begin_upper": [60_000, None], "end_lower": [60_000, None],
+        "end_upper": [120_000, None],
+    }  # fmt: skip
+    bounds = {"lower": [0, 20_000], "upper": [120_000, 20_000]}
+    spans = pa.table({"type": ["M", "P"], "id": [1, 2], **bounds, **columns})
+    query = "PATTERN AND(M m, P p) WHERE p DURING m WITHIN 200000"
+    (row,) = uc.elapsed(spans, query, ("m.begin", "m.end"), at_most=[80_000]).to_pylist()
+    assert row["confidence"] == pytest.approx(20_001 / 60_001)
+    assert (row["duration_lower"], row["duration_upper"]) == (40_000, 120_000)
+    assert row["mean"] == pytest.approx(80_000)
+    (row,) = uc.match(spans, f"{query} RETURN DURATION(m) AS took").to_pylist()
+    assert row["took_mean"] == pytest.approx(80_000)

@@ -480,9 +480,7 @@ class Searched(Confidences):
 
     def centres(self, match: Int64, event: Int64) -> Float64:
         """Return P(match) times an event's mean time given the match, less its first tick, (n,) float64."""
-        found = np.full(len(match), np.nan)
-        if self._search.sums_pieces:
-            self._sum_pieces(match, event, found)
+        found = self.cheap_centres(match, event)
         for n in np.flatnonzero(np.isnan(found)).tolist():
             if self._search.sums_over_ticks:
                 first, last = self._bounds[self._side, event[n]].tolist()
@@ -496,8 +494,11 @@ class Searched(Confidences):
             found[n] = self._search.centre(self._matches(match[n : n + 1])[0], row, size)
         return found
 
-    def _sum_pieces(self, match: Int64, event: Int64, centres: Float64) -> None:
-        """Fill the centres of events whose law, given the match, is polynomial on few pieces."""
+    def cheap_centres(self, match: Int64, event: Int64) -> Float64:
+        """Return :meth:`centres` where the law, given the match, is polynomial on few pieces, else NaN."""
+        means = np.full(len(match), np.nan)
+        if not self._search.sums_pieces:
+            return means
         place = event - self._events.start[match]
 
         def law(which: Int64, pair: Int64, tick: Int64) -> Float64:
@@ -508,7 +509,8 @@ class Searched(Confidences):
             matches = self._matches(match[which])[0]
             for numbers, of_law in self._search.pieces_of_law(matches, number, at_end=self._at_end):
                 first = self._bounds[self._side, event[which[numbers]]][0]
-                centres[which[numbers]] = of_law.sums(first, partial(law, which[numbers]))
+                means[which[numbers]] = of_law.sums(first, partial(law, which[numbers]))
+        return means
 
     def in_between(self, match: Int64) -> tuple[Int64, Int64]:
         """Return the events that could spoil matches: the matches, and the rows, both (k,)."""

@@ -77,7 +77,10 @@ class Offsets:
             answers = Columns.empty(len(some.start) - 1)
             with numbered(which):
                 lengths = None if model.lengths is None else model.lengths[which]
-                self._given(replace(model, matches=some, held=held or NO_OFFSETS, lengths=lengths), answers)
+                given_offsets = model
+                if held is not None or some is not model.matches:
+                    given_offsets = replace(model, matches=some, held=held or NO_OFFSETS, lengths=lengths)
+                self._given(given_offsets, answers)
             answers.confidence[answers.lower > answers.upper] = 0.0
             return answers
 

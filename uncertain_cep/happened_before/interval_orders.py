@@ -27,6 +27,8 @@ _BYTES_OF_PAIR: Final = 48
 
 _LARGEST: Final = np.iinfo(np.int64).max
 
+_ALL: Final = slice(None)
+
 
 def one_scale(*keys: tuple[Int64, Int64]) -> list[Int64]:
     """Return pairs of numbers as their ranks among all of them, compared by the first, then by the second.
@@ -72,8 +74,11 @@ class IntervalOrder:
         group = self.group[self.sorted_rows]
         return np.searchsorted(group, group), np.searchsorted(group, group, side="right")
 
-    def _places_up_to(self, bound: Int64) -> Int64:
-        """Return the place behind the last row of each sorted row's group with a ``low`` up to ``bound``."""
+    def _places_up_to(self, bound: Int64, which: Int64 | slice = _ALL) -> Int64:
+        """Return the place behind the last row of a sorted row's group with a ``low`` up to ``bound``.
+
+        ``which`` are the places of the sorted rows that are asked.
+        """
         first, end = self._ends
         if not first.any():
             # Of one group the lower bounds are in order themselves.
@@ -81,8 +86,8 @@ class IntervalOrder:
         scale, rank = np.unique(self.low[self.sorted_rows], return_inverse=True)
         group = first * (len(scale) + 1)
         lows = group + rank.reshape(-1) + 1
-        places = np.searchsorted(lows, group + np.searchsorted(scale, bound, side="right"), side="right")
-        return np.clip(places, first, end)
+        bound = group[which] + np.searchsorted(scale, bound, side="right")
+        return np.clip(np.searchsorted(lows, bound, side="right"), first[which], end[which])
 
     def pairs(self, slack: int | None = 0) -> Pairs:
         """Return pairs of a group that overlap, or have at most ``slack`` between their bounds; None: all.
@@ -91,10 +96,13 @@ class IntervalOrder:
         """
         if slack is None:
             _, end = self._ends
-        else:
-            high = self.high[self.sorted_rows]
-            end = self._places_up_to(np.where(high > _LARGEST - slack, _LARGEST, high + slack))
-        return self._listed(np.arange(len(self.sorted_rows)) + 1, end)
+            return self._listed(np.arange(len(end)) + 1, end)
+        rows = self.sorted_rows
+        low, high, group = self.low[rows], self.high[rows], self.group[rows]
+        reach = np.where(high > _LARGEST - slack, _LARGEST, high + slack)
+        # A row that does not reach the next one reaches none behind it.
+        which = np.flatnonzero((low[1:] <= reach[:-1]) & (group[1:] == group[:-1]))
+        return self._listed(which + 1, self._places_up_to(reach[which], which), which)
 
     def covers(self) -> Pairs:
         """Return pairs (x, y) with x before y and no interval of the group between. O(n log n + k)."""
@@ -122,9 +130,9 @@ class IntervalOrder:
         running = np.minimum.accumulate(keys[::-1])[::-1] % len(scale)
         return np.where(start < end, scale[running[np.minimum(start, len(start) - 1)]], _LARGEST)
 
-    def _listed(self, start: Int64, end: Int64) -> Pairs:
-        """Return the pairs of each sorted row with those at the places from start to end - 1."""
+    def _listed(self, start: Int64, end: Int64, which: Int64 | slice = _ALL) -> Pairs:
+        """Return the pairs of each sorted row, or of some, with those at the places from start to end - 1."""
         count = np.maximum(end - start, 0)
         checkpoint(_BYTES_OF_PAIR * int(count.sum()))
         rows = self.sorted_rows
-        return np.repeat(rows, count), rows[end_to_end(start, count)[0]]
+        return np.repeat(rows[which], count), rows[end_to_end(start, count)[0]]

@@ -17,13 +17,14 @@ from uncertain_cep.warming import GROUPS, warm_up
 
 
 @pytest.fixture(scope="package")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[SparkSession]:
     """A session with two cores, which leaves nothing in the work tree.
 
-    Kernels are compiled first. Else each Python worker would compile them, and commands in processes of their
-    own would run them as plain Python, with a compiler beside them.
+    In a run of all tests kernels are compiled first. Else each Python worker would compile them, and commands
+    in processes of their own would run them as plain Python, with a compiler beside them.
     """
-    warm_up([group for group in GROUPS if not is_marked(group)])
+    if pytestconfig.getoption("--share") is not None:
+        warm_up([group for group in GROUPS if not is_marked(group)])
     before = dict(os.environ)
     session = get_session(
         "local[2]",

@@ -351,6 +351,14 @@ def test_what_is_not_supported_is_refused(query: str, message: str) -> None:
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize("evaluation", ["any_state", "selectivity", "point"])
+def test_methods_without_spans_name_the_one_that_takes_them(evaluation: Any) -> None:
+    query = "PATTERN SEQ(A a, A b) WITHIN 20"
+    with pytest.raises(uc.OptionError, match='leave it out, or use "query_order"'):
+        uc.match(_spans(**_TWO), query, evaluation=evaluation)
+    assert uc.match(_spans(**_TWO), query, evaluation="query_order").num_rows == 1
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [

@@ -33,6 +33,8 @@ def refuse_lasting_events(schema: pa.Schema, query: Query, options: MatchOptions
     if not has_spans(schema.names):
         return
     names, what = options.names, None
+    present = ", ".join(name for name in SPAN_COLUMNS if name in schema.names)
+    way_out = f"to take each event as a point, drop the columns {present}"
     if not options.takes_spans:
         what = "this function"
     elif query.strategy != "skip_till_any_match":
@@ -42,12 +44,8 @@ def refuse_lasting_events(schema: pa.Schema, query: Query, options: MatchOptions
     elif options.compressed:
         what = 'kleene="compressed"'
     elif options.method != "query_order":
-        what = f"evaluation={options.evaluation!r}"
+        what, way_out = f"evaluation={options.evaluation!r}", 'leave it out, or use "query_order"'
     elif options.sources and names.source in schema.names and names.sequence in schema.names:
         what = f"a column {names.sequence!r}"
     if what is not None:
-        columns = ", ".join(name for name in SPAN_COLUMNS if name in schema.names)
-        raise OptionError(
-            f"the events last, and that does not support {what} yet: to take each event as a point, drop the "
-            f"columns {columns}"
-        )
+        raise OptionError(f"the events last, and that does not support {what} yet: {way_out}")

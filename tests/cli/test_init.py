@@ -189,6 +189,15 @@ def test_files_of_no_use(tmp_path: Path, invoke: Invoke, name: str, text: str, m
     assert invoke("init", tmp_path / "none.csv").exit_code == 2
 
 
+@pytest.mark.parametrize("name", ["mine.toml", "first.query", "q.sase"])
+def test_a_file_is_no_folder_of_results(tmp_path: Path, invoke: Invoke, name: str) -> None:
+    trace = put(tmp_path / "t.csv", "at\n2024-05-31\n2024-06-01\n")
+    result = invoke("init", trace, "-o", tmp_path / name)
+    assert result.exit_code == 2
+    assert "names a file: give the folder that schema.toml and first.query go into" in result.output
+    assert not (tmp_path / name).exists()
+
+
 def test_queries_that_find_nothing_are_tried_in_silence(invoke: Invoke, tmp_path: Path) -> None:
     lines = [f"2026-03-01 08:00:{second:02d},120 ERROR [job] com.acme.Job: failed" for second in range(5)]
     rows = [f"2026-03-01T08:0{minute}:00,h{minute % 2},1.5" for minute in range(5)]

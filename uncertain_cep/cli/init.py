@@ -16,6 +16,7 @@ from uncertain_cep.cli.command_help import HelpfulCommand
 from uncertain_cep.cli.progress import note, show, working
 from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError, QueryError, TraceError, UncertainCepWarning
+from uncertain_cep.files.query_files import QUERY_ENDINGS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,6 +49,8 @@ def init(traces: tuple[str, ...], out: str, input_format: str | None) -> None:
 
     without_pandas()
     schema, query = Path(out, SCHEMA), Path(out, QUERY)
+    if schema.parent.suffix in (".toml", *QUERY_ENDINGS) and not schema.parent.is_dir():
+        raise OptionError(f"-o {out} names a file: give the folder that {SCHEMA} and {QUERY} go into")
     for place in (schema, query):
         if os.path.lexists(place):
             raise OptionError(f"{place} is there already: name another folder with -o")

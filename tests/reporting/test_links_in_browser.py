@@ -13,8 +13,9 @@ import pytest
 
 import uncertain_cep as uc
 from tests.needs import lacking
-from tests.reporting.pages import Shown
+from tests.reporting.pages import Shown, data_of
 from tests.reporting.test_facts import EVENTS, HOSTILE, QUERY, many
+from tests.reporting.test_numbers import stamped_trace
 
 try:
     from playwright.sync_api import Page, expect
@@ -74,6 +75,56 @@ def test_links_that_lead_nowhere_show_the_page(shown: Shown, tmp_path: Path, fra
     page = opened(shown, path, fragment)
     expect(page.locator("tr.row")).to_have_count(2)
     expect(page.locator("tr.row.open")).to_have_count(0)
+
+
+def test_links_keep_the_filters_of_bars_cells_and_groups(shown: Shown, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    table = stamped_trace(3)
+    uc.report(table, "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 30", path)
+    chips, rows = shown.page.locator(".chips button"), shown.page.locator("#matches .pages .note")
+    charts = [
+        shown.page.locator(f"#charts .panel:has-text('{title}') rect.bar[role=button]").nth(1)
+        for title in ("How sure?", "When?")
+    ]
+    cell = shown.page.locator("#maps rect.cell").nth(2)
+    seen = []
+    for part in (*charts, cell):
+        page = shown.open(path)
+        part.press("Enter")
+        seen.append((chips.all_inner_texts(), rows.inner_text(), page.url))
+    assert [address.split("#")[1].split("=")[0] for *_, address in seen] == ["sure", "when", "at"]
+    for labels, said, address in seen:
+        page = opened(shown, path, address.split("#")[1])
+        assert (chips.all_inner_texts(), rows.inner_text(), page.url) == (labels, said, address)
+        chips.click()
+        expect(rows).not_to_have_text(said)
+        assert "#" not in page.url
+    # Two at once.
+    both = "&".join(address.split("#")[1] for *_, address in seen[:2])
+    opened(shown, path, both)
+    expect(chips).to_have_count(2)
+
+
+def test_a_link_keeps_the_filter_of_a_group(shown: Shown, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    query = "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 30 RETURN PROBABILITY BY host"
+    groups = data_of(uc.report(stamped_trace(3), query, path))["occurrences"]
+    page = opened(shown, path, "group=%5B1%5D")
+    (key,) = groups["keys"]
+    expect(page.locator(".chips button")).to_have_text([f"{key['values'][1]} ✕"])
+    expect(page.locator("#matches .pages .note")).to_contain_text(f"of {groups['matches'][groups['key'][1]]}")
+    assert page.url.endswith("#group=%5B1%5D")
+
+
+@pytest.mark.parametrize(
+    "fragment", ["sure=%5B99%5D", "when=x", "at=%5B1%5D", "group=%5B-1%5D", "sure=%7B%7D"]
+)
+def test_links_of_no_bar_show_the_page(shown: Shown, tmp_path: Path, fragment: str) -> None:
+    path = tmp_path / "page.html"
+    uc.report(EVENTS, QUERY, path)
+    page = opened(shown, path, fragment)
+    expect(page.locator("tr.row")).to_have_count(2)
+    expect(page.locator(".chips button")).to_have_count(0)
 
 
 def saved(page: Page, name: str) -> str:

@@ -404,6 +404,43 @@ def test_a_cell_of_key_and_time_shows_its_matches(shown: Shown, tmp_path: Path) 
     assert set(first_column(page, 4)) == {host if host != "null" else ""}
 
 
+def test_a_picture_is_one_stop_of_the_tab_key_and_has_its_numbers_as_a_table(
+    shown: Shown, tmp_path: Path
+) -> None:
+    path = tmp_path / "page.html"
+    facts = data_of(uc.report(stamped_trace(3), "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 9", path))
+    page = shown.open(path)
+    pictures = page.locator("#charts svg, #maps svg")
+    assert pictures.count() >= 4
+    for n in range(pictures.count()):
+        expect(pictures.nth(n).locator("[tabindex='0']")).to_have_count(1)
+    cells = page.locator("#maps rect.cell")
+    cells.first.focus()
+    places = []
+    for key in ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowLeft", "ArrowLeft"):
+        page.keyboard.press(key)
+        box = page.locator("#maps rect.cell:focus").bounding_box()
+        assert box is not None
+        places.append((box["x"], box["y"]))
+    assert places[0][0] > places[-1][0]
+    assert places[1][1] > places[0][1]
+    assert places[2][1] == places[0][1] == places[-1][1]
+    expect(page.locator("#maps [tabindex='0'].cell:focus")).to_have_count(1)
+    tables = {}
+    for panel in page.locator("#charts .panel, #maps .panel").all():
+        panel.locator("summary", has_text="As a table").click()
+        lines = panel.locator("tbody tr").all()
+        tables[panel.locator("h2").inner_text()] = [
+            line.locator("th, td").all_inner_texts() for line in lines
+        ]
+    assert [int(number) for _, number in tables["How sure?"]] == facts["histogram"]
+    assert [int(number) for *_, number in tables["When?"]] == facts["moments"]["count"]
+    (group,) = facts["groups"]
+    assert [float(number) for *_, number in tables["By host and time"]] == pytest.approx(
+        [value for row in group["cells"] for value in row if value > 0], rel=0.005
+    )
+
+
 def test_times_on_a_page_have_the_digits_that_the_library_shows(shown: Shown, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     for unit, step, digits in (("ms", 250, ["", ".25", ".5"]), ("us", 1000, ["", ".001", ".002"])):

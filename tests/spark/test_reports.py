@@ -15,7 +15,7 @@ import uncertain_cep as uc
 from tests.reporting.pages import data_of
 from tests.spark.traces import random_trace, to_spark
 from uncertain_cep.errors import OptionError
-from uncertain_cep.reporting.gathered import SPOILING_SHOWN
+from uncertain_cep.reporting.nearby import SPOILING_SHOWN
 
 FORBIDS = """
     PATTERN SEQ(A a, !D n, B b) WHERE [match] WITHIN 9 HAVING CONFIDENCE >= 0.02 RETURN a.position
@@ -80,6 +80,33 @@ def drawn(facts: dict[str, Any], name: str) -> list[tuple[str, str]]:
     return sorted(rows)
 
 
+def surrounded(facts: dict[str, Any], name: str) -> list[tuple[object, ...]]:
+    """Return each match with how many events are around it, and which of these are shown."""
+    ids, columns = facts["events"]["id"], facts["columns" if name == "found" else name]
+    keys = zip(*(one["values"] for one in columns if one["name"] in facts["match_columns"]), strict=True)
+    around = facts[f"{name}_nearby"]
+    return sorted(
+        (repr(key), total, sorted(ids[place] for place in places))
+        for key, (total, places) in zip(keys, around, strict=True)
+    )
+
+
+def shared_groups(facts: dict[str, Any], *, decided: bool) -> list[str]:
+    """Return the groups of matches that share events, in one order; if decided, which have a sentence.
+
+    Of two events that decide as much, it names the one that comes first.
+    """
+    groups = facts["shared"]
+    assert sorted(groups["lower"], reverse=True) == groups["lower"]
+    names = ("lower", "upper", "probability", "expected", "best")
+    rounded = [[value if value is None else f"{value:.9g}" for value in groups[name]] for name in names]
+    keys = [key["values"] for key in groups["keys"]]
+    of_group = [groups["of_match"].count(number) for number in groups["key"]]
+    has_sentence = [decided and bool(sentence) for sentence in groups["decides"]]
+    rows = zip(*keys, *rounded, groups["matches"], has_sentence, of_group, strict=True)
+    return sorted(map(repr, ((groups["over"], groups["total"], *row) for row in rows)))
+
+
 def explained(facts: dict[str, Any]) -> int:
     """Return how many matches have the factors of their confidence."""
     return sum(len(steps["match"]) for steps in facts["found_why"])
@@ -131,6 +158,13 @@ def test_a_page_is_that_of_this_process(spark: SparkSession, query: str, table: 
         assert its[name] == facts_here[name], name
     assert its["totals"] == pytest.approx(facts_here["totals"])
     assert explained(its) == explained(facts_here) == its["totals"]["matches"]
+    # What would decide a group is told where other events cannot spoil a match.
+    decided = query != FORBIDS
+    assert [around for _, around, _ in surrounded(facts_here, "found")].count(0) < len(facts_here["compared"])
+    for name in ("found", "missed"):
+        assert surrounded(its, name) == surrounded(facts_here, name)
+    assert shared_groups(its, decided=decided) == shared_groups(facts_here, decided=decided)
+    assert any(its["shared"]["decides"]) == decided
     for name in ("found", "invented"):
         assert_same_drawings(drawn(its, name), drawn(facts_here, name))
     # All that is not packed but the plan, which each task makes for itself.

@@ -19,12 +19,12 @@ from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.plurals import counted
 from uncertain_cep.reporting.calibrated import Calibration
 from uncertain_cep.reporting.comparison import stamps_of
-from uncertain_cep.reporting.gathered import SPOILING_SHOWN, Answer, Moments, ReportRequest, TraceFacts
+from uncertain_cep.reporting.gathered import Answer, Moments, ReportRequest, TraceFacts
 from uncertain_cep.reporting.in_words import title_of, words_of, words_of_groups
 from uncertain_cep.reporting.lines_of_events import LinesOfEvents
 from uncertain_cep.reporting.match_factors import Steps
 from uncertain_cep.reporting.metric_thresholds import thresholds_of
-from uncertain_cep.reporting.nearby import bounds_of_spans, lane_of
+from uncertain_cep.reporting.nearby import SPOILING_SHOWN, bounds_of_spans, lane_of
 from uncertain_cep.reporting.occurrences import Occurrences
 from uncertain_cep.reporting.pair_orders import drawn_together, pair_orders
 from uncertain_cep.results.pictures import Pictures

@@ -46,7 +46,6 @@ __all__ = [
     "BINS",
     "INVENTED_SHOWN",
     "PARTS",
-    "SPOILING_SHOWN",
     "TOP",
     "Answer",
     "Counted",
@@ -75,9 +74,6 @@ TOP: Final = 12
 
 INVENTED_SHOWN: Final = 500
 """Most invented matches in the table."""
-
-SPOILING_SHOWN: Final = 8
-"""Most events that could spoil a match in its drawing."""
 
 
 @dataclass(frozen=True, slots=True)

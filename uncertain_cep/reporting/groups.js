@@ -2,8 +2,8 @@
 // Did it happen? How likely each group has a match, its best matches on demand, and key by time: the groups of
 // RETURN PROBABILITY, or the matches of another query that share all events but one.
 function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
-  const { make, fill, whole, count, percent, percentOf, when, length, shown, timeline, keyOf, factors, tableOf, graphOf, typeOf } = tools;
-  const PAGE = 25, BEST = 3, ID = 24, ROWS = 30, COLUMNS = 60, LIKELY = 0.5;
+  const { make, fill, whole, amount, count, percent, percentOf, when, length, shown, timeline, keyOf, factors, tableOf, graphOf, typeOf, asTable } = tools;
+  const PAGE = groups.over ? 10 : 25, BEST = 3, ID = 24, ROWS = 30, COLUMNS = 60, LIKELY = 0.5;
   const rows = groups.lower.length, events = facts.events;
   const timed = groups.bucket !== null;
   const confidence = (found.columns.find((one) => one.name === "confidence") || { values: [] }).values;
@@ -40,8 +40,7 @@ function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
       return;
     }
     const expected = [low, high].map((end) => every.reduce((sum, r) => sum + end(r), 0));
-    const number = (value) => (+value.toFixed(1)).toLocaleString("en-US");
-    const sum = number(expected[0]) === number(expected[1]) ? number(expected[0]) : `${number(expected[0])} to ${number(expected[1])}`;
+    const ends = expected.map(amount), sum = ends[0] === ends[1] ? ends[0] : ends.join(" to ");
     if (!things) {
       totalsBox.append(make("div", { class: "big" }, sure(0), " ", make("small", {}, `that there is ${what}`)), make("p", {}, `${count(facts.totals.matches, "possible match", "possible matches")}.`));
       return;
@@ -71,7 +70,7 @@ function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
   function rowOf(r) {
     const key = groups.key[r], own = timed ? matchesOf(r).length : groups.matches[key];
     const detail = make("div", { class: "group-matches", hidden: true });
-    const small = timed ? `${count(own, "match", "matches")} shown below may be then` : `${count(own, "possible match", "possible matches")}, the best ${percent(groups.best[key])}, ${groups.expected[key].toFixed(1)} expected`;
+    const small = timed ? `${count(own, "match", "matches")} shown below may be then` : `${count(own, "possible match", "possible matches")}, the best ${percent(groups.best[key])}, ${amount(groups.expected[key])} expected`;
     const head = make("button", { type: "button", class: "group", "aria-expanded": "false", "aria-label": `${called(r)}: ${sure(r)}; ${small}` },
       make("span", { class: "name", title: called(r) }, called(r, ID)),
       make("span", { class: "meter" }, make("i", { class: "certain", style: `width:${100 * low(r)}%` }), exact(r) ? null : make("i", { class: "between", style: `width:${100 * (high(r) - low(r))}%` })),
@@ -93,7 +92,7 @@ function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
     detail.append(...own.slice(0, BEST).map((i) => make("figure", {}, make("figcaption", {}, `${percent(confidence[i])}, ${when(ends[0][i])} to ${when(ends[1][i])}`), timeline(found, i, box), factors(found, i), tableOf(found, i))));
     detail.append(keyOf(found, own[0]));
     fill(detail, {}, [graphOf(own.flatMap((i) => found.drawn[i][0].map(([variable, place]) => [place, variable])))]);
-    if (own.length > 1) detail.append(make("button", { type: "button", onclick: () => choose("group", called(r), (i) => groups.of_match[i] === groups.key[r] && within(r, i)) }, `All ${whole(own.length)} in the table`));
+    if (own.length > 1) detail.append(make("button", { type: "button", onclick: () => choose(r) }, `All ${whole(own.length)} in the table`));
   }
   function render() {
     const chosen = state.text ? every.filter((r) => called(r).toLowerCase().includes(state.text)) : every;
@@ -122,28 +121,31 @@ function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
     const width = Math.min(Math.max(box.clientWidth - 40, 260), 1080);
     const rowOfKey = (key) => {
       const own = [...cells.get(key)];
-      return [groups.keys.length ? nameOf(own[0][1]) : "", own.map(([k, r]) => [k, high(r), `${called(r)}: ${sure(r)}`, () => choose("group", called(r), (i) => groups.of_match[i] === groups.key[r] && within(r, i))])];
+      return [groups.keys.length ? nameOf(own[0][1]) : "", own.map(([k, r]) => [k, high(r), `${called(r)}: ${sure(r)}`, () => choose(r)])];
     };
     const picture = tools.heatMap("Probability by key and time", width, drawn.map(rowOfKey), columns, [first, first + columns * merged * groups.every]);
     const rest = order.length - drawn.length;
     const note = `Each cell is ${length(groups.every)}; the fuller, the likelier.` + (merged > 1 ? ` Of ${merged} neighbours the likeliest is shown.` : "") + (rest > 0 ? ` ${count(rest, "key", "keys")} more.` : "");
-    return [make("h3", {}, "Key by time"), make("p", { class: "note" }, note), picture];
+    const lines = () => every.map((r) => [groups.keys.length ? nameOf(r) : "all", bucketOf(r), sure(r)]);
+    return [make("h3", {}, "Key by time"), make("p", { class: "note" }, note), picture, asTable(["key", "from", "probability"], lines)];
   }
 
+  // How the page names a group, and which matches it has.
+  const drawn = { rows: every, called, has: (r, i) => groups.of_match[i] === groups.key[r] && within(r, i) };
   if (groups.over) {
     box.setAttribute("aria-label", "Matches that share events");
     const likely = every.filter((r) => low(r) >= LIKELY).length;
     const others = groups.total - rows;
     box.append(make("h2", {}, "Matches that share events"),
-      make("p", { class: "note" }, `${count(groups.total, "group", "groups")}: matches of one differ in ${groups.over} alone. The bar says how likely there is at least one of them${facts.chosen.length ? `, without ${facts.chosen.join(" and ")}` : ""}; ${whole(likely)} of ${whole(rows)} are likely.${others > 0 ? ` ${count(others, "group has", "groups have")} no match among the best that this page has.` : ""} A row opens its best matches.`));
+      make("p", { class: "note" }, `${count(groups.total, "group", "groups")}: all matches of a group have the same events but ${groups.over}. The bar says how likely there is at least one of them${facts.chosen.length ? `, without ${facts.chosen.join(" and ")}` : ""}; ${whole(likely)} of ${whole(rows)} are likely.${others > 0 ? ` ${count(others, "group has", "groups have")} no match among the best that this page has.` : ""} A row opens its best matches.`));
     box.append(make("div", { class: "controls" }, search), list, make("div", { class: "pages" }, back, forth, info));
     render();
-    return true;
+    return drawn;
   }
   totals();
   if (!rows || (!groups.keys.length && !timed)) {
     box.remove();
-    return true;
+    return drawn;
   }
   const open_ = every.some((r) => !exact(r));
   box.append(make("h2", {}, "Did it happen?"),
@@ -151,5 +153,5 @@ function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
   if (timed) box.append(...keyByTime());
   box.append(make("div", { class: "controls" }, search), list, make("div", { class: "pages" }, back, forth, info));
   render();
-  return true;
+  return drawn;
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,7 +16,19 @@ from uncertain_cep.reporting.metric_thresholds import thresholds_of
 from uncertain_cep.reporting.true_answers import codes_of_keys
 from uncertain_cep.results.pictures import Pictures
 
-__all__ = ["Nearby", "bounds_of_spans", "lane_of", "nearby_events"]
+__all__ = [
+    "MATCHES",
+    "OF_A_MATCH",
+    "SPOILING_SHOWN",
+    "Nearby",
+    "bounds_of_spans",
+    "drawn_rows",
+    "lane_keys",
+    "lane_of",
+    "nearby_events",
+    "types_first",
+    "within_page",
+]
 
 Int64 = NDArray[np.int64]
 
@@ -28,6 +40,9 @@ OF_A_MATCH: Final = 40
 
 IN_ALL: Final = 3_000
 """Different events around matches, at most."""
+
+SPOILING_SHOWN: Final = 8
+"""Most events that could spoil a match in its drawing."""
 
 _HOSTS: Final = ("host", "node", "machine", "instance", "pod", "server")
 """Parts of the names of columns that say where an event happened."""
@@ -81,7 +96,8 @@ def nearby_events(plan: EvaluationPlan, table: pa.Table, pictures: Pictures, cou
 
     They can have happened between the first possible and the last possible time of any event of the match,
     and are of one of its lanes. Events that are measured by a threshold go first, then those of types of the
-    pattern; where there are too many, every other one of them is left out, or more.
+    pattern; where there are too many, every other one of them is left out, or more. Events that could spoil
+    the match are among them, but for those that are drawn with it.
 
     Parameters
     ----------
@@ -101,35 +117,51 @@ def nearby_events(plan: EvaluationPlan, table: pa.Table, pictures: Pictures, cou
     lower, upper = (domain.ticks(table.column(name)) for name in (names.lower, names.upper))
     order = np.argsort(lower, kind="stable")
     latest = np.maximum.accumulate(upper[order]) if len(order) else order
-    lane = lane_of(plan, table.schema)
-    keys = list(plan.partition_attributes) or ([lane] if lane else [])
-    code = codes_of_keys((table,), keys)
-    types = pa.array(sorted({kind for part in plan.components for kind in part.types}), pa.string())
-    of_pattern = np.asarray(pc.is_in(table.column(names.type).cast(pa.string()), types))
-    # A component of no type takes any.
-    of_pattern |= any(not part.types for part in plan.components)
-    measured = pa.array(
-        sorted({kind for one in thresholds_of(plan, table.schema) for kind in one.types}), pa.string()
-    )
-    rank = np.where(of_pattern, 1, 2)
-    rank[np.asarray(pc.is_in(table.column(names.type).cast(pa.string()), measured))] = 0
-    around: list[Nearby] = []
-    seen: set[int] = set()
-    for members, spoiling in _rows_of_matches(pictures, min(count, MATCHES)):
+    code = codes_of_keys((table,), lane_keys(plan, table.schema))
+    types = table.column(names.type).cast(pa.string())
+    measured, of_pattern = types_first(plan, table.schema)
+    rank = np.full(table.num_rows, 1 if of_pattern is None else 2)
+    for level, kinds in ((1, of_pattern or []), (0, measured)):
+        rank[np.asarray(pc.is_in(types, pa.array(kinds, pa.string())))] = level
+
+    def around(members: Int64, drawn: Int64) -> Nearby:
         low, high = int(lower[members].min()), int(upper[members].max())
         begin = int(np.searchsorted(latest, low))
         rows = order[begin : int(np.searchsorted(lower[order], high, side="right"))]
         rows = rows[(upper[rows] >= low) & np.isin(code[rows], code[members])]
-        rows = rows[~np.isin(rows, np.concatenate((members, spoiling)))]
+        rows = rows[~np.isin(rows, drawn)]
         kept = rows[:0]
         for level in range(3):
             kept = np.append(kept, _spread(rows[rank[rows] == level], OF_A_MATCH - len(kept)))
-        kept = np.sort(kept)
-        seen.update(kept.tolist())
+        return Nearby(len(rows), np.sort(kept))
+
+    return within_page(around(*rows) for rows in drawn_rows(pictures, count))
+
+
+def lane_keys(plan: EvaluationPlan, schema: pa.Schema) -> list[str]:
+    """Return the columns that events near a match have in common with one of its events."""
+    lane = lane_of(plan, schema)
+    return list(plan.partition_attributes) or ([lane] if lane else [])
+
+
+def types_first(plan: EvaluationPlan, schema: pa.Schema) -> tuple[list[str], list[str] | None]:
+    """Return the types of events that thresholds measure, and those of the pattern; None: of any type."""
+    measured = {kind for one in thresholds_of(plan, schema) for kind in one.types}
+    if any(not part.types for part in plan.components):
+        return sorted(measured), None
+    return sorted(measured), sorted({kind for part in plan.components for kind in part.types})
+
+
+def within_page(around: Iterable[Nearby]) -> list[Nearby]:
+    """Return the first of these, as many as a page has room for."""
+    kept: list[Nearby] = []
+    seen: set[int] = set()
+    for one in around:
+        seen.update(one.row.tolist())
         if len(seen) > IN_ALL:
             break
-        around.append(Nearby(len(rows), kept))
-    return around
+        kept.append(one)
+    return kept
 
 
 def _spread(rows: Int64, count: int) -> Int64:
@@ -139,13 +171,12 @@ def _spread(rows: Int64, count: int) -> Int64:
     return rows[np.arange(count) * len(rows) // max(count, 1)]
 
 
-def _rows_of_matches(pictures: Pictures, count: int) -> Iterator[tuple[Int64, Int64]]:
-    """Yield the rows of the events of matches, and of those that could spoil them."""
-    numbers = np.arange(count + 1)
+def drawn_rows(pictures: Pictures, count: int) -> Iterator[tuple[Int64, Int64]]:
+    """Yield the rows of the events of the first matches, and of all that are drawn with them."""
+    numbers = np.arange(min(count, MATCHES) + 1)
     of_member = np.searchsorted(pictures.match, numbers)
     of_spoiler = np.searchsorted(pictures.spoiled, numbers)
-    for n in range(count):
-        yield (
-            pictures.row[of_member[n] : of_member[n + 1]],
-            pictures.spoiling[of_spoiler[n] : of_spoiler[n + 1]],
-        )
+    for n in numbers[:-1].tolist():
+        members = pictures.row[of_member[n] : of_member[n + 1]]
+        end = min(of_spoiler[n + 1], of_spoiler[n] + SPOILING_SHOWN)
+        yield members, np.concatenate((members, pictures.spoiling[of_spoiler[n] : end]))

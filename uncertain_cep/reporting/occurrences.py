@@ -26,11 +26,15 @@ from uncertain_cep.results.projection import taken
 __all__ = [
     "Bounds",
     "Occurrences",
-    "bounded_occurrences",
+    "bounded_rows",
     "bounds_by",
     "bounds_of_matches",
     "bounds_of_values",
+    "grouped_matches",
+    "groups_of",
+    "keys_of_matches",
     "occurrences",
+    "occurrences_of",
     "plan_of_matches",
     "query_by",
 ]
@@ -107,31 +111,75 @@ def occurrences(
     options : MatchOptions
         A group that takes too long has certain bounds.
     """
-    grouped, rows = _groups(query, table, options)
-    return _with_matches(grouped, rows, _keys_of(grouped, plan, table, matches), matches)
+    grouped, rows = groups_of(query, table, options)
+    return _with_matches(grouped, rows, keys_of_matches(grouped, plan, table, matches), matches)
 
 
-def bounded_occurrences(
-    query: Query, plan: EvaluationPlan, table: pa.Table, matches: pa.Table, options: MatchOptions
-) -> Occurrences | None:
-    """Return the groups of a query with RETURN PROBABILITY, with bounds by the confidences of matches alone.
+def grouped_matches(keys: pa.Table, confidence: pa.ChunkedArray) -> pa.Table:
+    """Return the values of BY of matches, with ``count``, ``confidence_sum`` and ``confidence_max``."""
+    rows = keys.append_column("confidence", confidence).group_by(keys.column_names, use_threads=False)
+    each = rows.aggregate([([], "count_all"), ("confidence", "sum"), ("confidence", "max")])
+    return each.rename_columns({"count_all": "count"})
 
-    Parameters are those of `occurrences`. None where HAVING or LIMIT leave matches out.
+
+def bounded_rows(grouped: EvaluationPlan, plan: EvaluationPlan, each: pa.Table) -> pa.Table | None:
+    """Return groups with bounds by the confidences of their matches alone.
+
+    None where HAVING or LIMIT leave matches out.
+
+    Parameters
+    ----------
+    grouped : EvaluationPlan
+        With RETURN PROBABILITY.
+    plan : EvaluationPlan
+        That of its matches.
+    each : pyarrow.Table
+        All groups, as `grouped_matches` returns them.
     """
-    grouped = make_plan(query, table.schema, replace(options, undecided="bounds"))
-    names = [key.column for key in grouped.bound.keys]
-    keys = _keys_of(grouped, plan, table, matches)
-    rows = keys.append_column("confidence", matches.column("confidence"))
-    rows = rows.group_by(names, use_threads=False).aggregate([("confidence", "sum"), ("confidence", "max")])
-    bounds = bounds_of_matches(plan, rows.select(["confidence_sum", "confidence_max"]).to_pylist())
-    clause = query.probability
+    bounds = bounds_of_matches(plan, each.select(["confidence_sum", "confidence_max"]).to_pylist())
+    clause = grouped.query.probability
     assert clause is not None
     if None in bounds:
         return None
     columns = dict(zip(BOUND_COLUMNS, np.array(bounds).reshape(-1, 2).T, strict=True))
-    named = {name: rows.column(name) for name in names}
-    rows = pa.table(named | {clause.name: pa.nulls(rows.num_rows, pa.float64())} | columns)
-    return _with_matches(grouped, rows, keys, matches)
+    named = {key.column: each.column(key.column) for key in grouped.bound.keys}
+    return pa.table(named | {clause.name: pa.nulls(each.num_rows, pa.float64())} | columns)
+
+
+def occurrences_of(
+    grouped: EvaluationPlan, rows: pa.Table, each: pa.Table, keys: pa.Table
+) -> Occurrences | None:
+    """Return the groups of some matches, the likeliest first; None if one is missing.
+
+    Parameters
+    ----------
+    grouped : EvaluationPlan
+        With RETURN PROBABILITY, without EVERY.
+    rows : pyarrow.Table
+        Its answer, at least the groups of these matches.
+    each : pyarrow.Table
+        At least the same groups, as `grouped_matches` returns them.
+    keys : pyarrow.Table
+        The values of BY of the matches.
+    """
+    names = [key.column for key in grouped.bound.keys]
+    codes = codes_of_keys((rows.select(names), each.select(names), keys.select(names)), names)
+    of_rows, of_each, of_keys = np.split(codes, np.cumsum((rows.num_rows, each.num_rows)))
+    used = np.flatnonzero(np.isin(of_rows, of_keys))
+    lower = np.asarray(rows.column(BOUND_COLUMNS[0]).to_numpy())[used]
+    used = used[np.argsort(-lower, kind="stable")]
+    number, place = np.full((2, int(codes.max(initial=-1)) + 1), -1)
+    number[of_rows[used]] = np.arange(len(used))
+    place[of_each] = np.arange(each.num_rows)
+    of_match, here = number[of_keys], place[of_rows[used]]
+    if (of_match < 0).any():
+        return None
+    matches, expected, best = (
+        np.asarray(each.column(name).to_numpy())[here]
+        for name in ("count", "confidence_sum", "confidence_max")
+    )
+    shown = rows.take(pa.array(used))
+    return Occurrences(grouped, shown, np.arange(len(used)), of_match, matches, expected, best)
 
 
 def _with_matches(grouped: EvaluationPlan, rows: pa.Table, keys: pa.Table, matches: pa.Table) -> Occurrences:
@@ -161,14 +209,16 @@ def _with_matches(grouped: EvaluationPlan, rows: pa.Table, keys: pa.Table, match
     )
 
 
-def _groups(query: Query, table: pa.Table, options: MatchOptions) -> tuple[EvaluationPlan, pa.Table]:
+def groups_of(query: Query, table: pa.Table, options: MatchOptions) -> tuple[EvaluationPlan, pa.Table]:
     """Return the plan and the answer of a query for groups; too dear ones have bounds."""
     options = replace(options, undecided="bounds", max_matches=None)
     plan = make_plan(query, table.schema, options)
     return plan, finished(plan, execute_within(plan, table, options, None))
 
 
-def _keys_of(grouped: EvaluationPlan, plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> pa.Table:
+def keys_of_matches(
+    grouped: EvaluationPlan, plan: EvaluationPlan, table: pa.Table, matches: pa.Table
+) -> pa.Table:
     """Return the values of BY for each match."""
     keys = grouped.bound.keys
     rows = {key.variable: np.full(matches.num_rows, -1) for key in keys if key.variable is not None}
@@ -218,7 +268,7 @@ def bounds_by(
     if query is None or _too_many(plan, table, matches, options):
         return None
     try:
-        rows = _groups(query, table, options)[1]
+        rows = groups_of(query, table, options)[1]
     except (OptionError, QueryError):
         # What groups do not support, such as lists.
         return None

@@ -5,7 +5,7 @@
   const PAGE = 50;
 
   const tools = makeTools(facts);
-  const { make, draw, fill, byId, whole, count, cut, clock, time, length, percent, percentOf, chance, stamped, axis, pressed, heatMap } = tools;
+  const { make, draw, fill, byId, whole, amount, count, cut, clock, time, length, percent, percentOf, chance, stamped, axis, pressed, heatMap, oneStop, asTable } = tools;
 
   // --- the sets of matches --------------------------------------------------------------------------
   const events = facts.events;
@@ -75,9 +75,12 @@
         parts.filter(([, n]) => n).map(([kind, n]) => make("i", { class: kind, style: `flex:${n}` }))),
       make("ul", { class: "legend" }, parts.filter(([, n]) => n).map(([kind, n, label]) => make("li", {}, make("i", { class: kind }), `${whole(n)} ${label}`))),
       facts.limit === matches ? make("p", { class: "note" }, "The query asks for no more.") : null,
-      make("p", {}, "On average ", make("b", {}, (+expected.toFixed(1)).toLocaleString("en-US")), " of them happened."),
+      make("p", {}, certain === matches ? `${matches === 1 ? "It" : "All of them"} happened for certain.` : matches === 1 ? ["It happened with probability ", make("b", {}, percent(expected)), "."] : ["On average ", make("b", {}, amount(expected)), " of them happened."]),
       facts.shared ? make("p", {}, "In ", make("b", {}, count(facts.shared.total, "group", "groups")), ` they share all events but ${facts.shared.over}.`) : null,
     ]);
+    box.append(verdict());
+  }
+  function verdict() {
     const raw = facts.raw;
     const said = make("div", { class: "verdict" });
     const unchosen = facts.chosen.length ? `, without ${facts.chosen.join(" and ")},` : "";
@@ -90,7 +93,7 @@
         make("p", {}, make("b", { class: "missed" }, whole(raw.missed)), ` likely ${raw.missed === 1 ? "match" : "matches"} would have been missed, and `,
           make("b", { class: "invented" }, whole(raw.invented)), ` of ${whole(raw.matches)} found would be impossible.`),
       );
-    box.append(said);
+    return said;
   }
   function why(set, n) {
     const order = set.drawn[n][0];
@@ -106,7 +109,7 @@
     if (set === sets.missed) return [make("b", {}, `${kinds.missed}. `), `${basis.misfit} Given how uncertain the times are, it matched with probability `, make("b", {}, chance(p)), "."];
     if (set === sets.invented) return [make("b", { class: "invented" }, `${kinds.invented}. `), `${basis.fit} Their times cannot have been so.`];
     const happened = p >= facts.certain_from ? "for certain" : make("span", {}, "with probability ", make("b", {}, chance(p)));
-    return ["The likeliest match: it happened ", happened, ", at no other time than the shaded one."];
+    return ["The likeliest match: it happened ", happened, ", and only within the shaded time."];
   }
   function example() {
     const name = sets.missed && size(sets.missed) ? "missed" : size(found) ? "found" : sets.invented && size(sets.invented) ? "invented" : null;
@@ -147,35 +150,59 @@
   // --- charts that filter ---------------------------------------------------------------------------
   const filters = {};
   const state = { set: "found", sort: "confidence", down: true, page: 0, least: 0, text: "", open: new Set() };
-  function choose(name, value, label, key) {
-    if (filters[name] && filters[name].label === label) delete filters[name];
-    else filters[name] = { value, label, key };
+  // Each kind of filter, by what a link says of it: which filter it replaces, its name, and the matches that it keeps.
+  const isColumn = (name) => found.columns.some((one) => one.name === name);
+  const isPlace = (k, values) => Number.isInteger(k) && k >= 0 && k < values.length;
+  const named = (name, value) => `${name} ${value === null ? "null" : value}`;
+  const kindsOfFilters = {
+    key: (name, value) => isColumn(name) && [name, named(name, value), (i) => column(found, name)[i] === value],
+    sure: (k) => isPlace(k, facts.histogram) && ["sure", `probability ${within(k)}`, (i) => barOf(column(found, "confidence")[i]) === k],
+    when: (k) => facts.moments && isPlace(k, facts.moments.expected) && ["when", `from ${time(begin(k), true)}`, (i) => isIn(i, k)],
+    at: (name, value, k) => isColumn(name) && facts.moments && isPlace(k, facts.moments.expected) &&
+      [name, `${named(name, value)} from ${when(begin(k))}`, (i) => column(found, name)[i] === value && isIn(i, k)],
+    type: (name, type) => [`type of ${name}`, `type of ${name} ${type}`, (i) => found.drawn[i][0].some(([variable, place]) => variable === name && typeOf(place) === type)],
+    group: (r) => groups && isPlace(r, groups.rows) && ["group", groups.called(r), (i) => groups.has(r, i)],
+  };
+  function filterOf(kind, args) {
+    const filter = Array.isArray(args) && kindsOfFilters[kind](...args);
+    return filter && { name: filter[0], label: filter[1], value: filter[2], kind, args };
+  }
+  function choose(kind, ...args) {
+    const filter = filterOf(kind, args), now = filters[filter.name];
+    if (now && now.label === filter.label) delete filters[filter.name];
+    else filters[filter.name] = filter;
     state.page = 0;
     show("found");
   }
-  const chooseKey = (name, value) => choose(name, (i) => column(found, name)[i] === value, `${name} ${value === null ? "null" : value}`, value);
   // Charts are drawn once all panels are there, as wide as these, so that letters are as large everywhere.
-  function chart(title, note, drawn) {
+  function chart(title, note, drawn, heads, lines) {
     const panel = make("div", { class: "panel" }, make("h2", {}, title), make("p", { class: "note" }, note));
-    return { panel, drawn };
+    return { panel, drawn, table: asTable(heads, lines) };
   }
-  function bars(title, note, values, label, bottom, action) {
+  function bars({ title, note, values, label, bottom, action, heads, lines }) {
     return chart(title, note, (width) => {
-      const height = 120, most = Math.max(...values, 1e-9), wide = width / values.length;
+      const height = 132, most = Math.max(...values, 1e-9), wide = width / values.length;
       const picture = draw("svg", { viewBox: `0 0 ${width} ${height + 20}`, role: "group", "aria-label": title });
-      values.forEach((value, k) => {
-        const tall = value ? Math.max((value / most) * (height - 6), 2) : 0;
-        picture.append(draw("rect", { class: "bar", x: k * wide + 1, width: Math.max(wide - 2, 1), y: height - tall, height: tall, rx: Math.min(2, wide / 4), "aria-label": label(k), ...(value ? pressed(() => action(k)) : {}) }, draw("title", {}, label(k))));
+      // The tallest bar has its number: the others are read beside it.
+      const number = amount(most), half = 3.4 * number.length;
+      picture.append(draw("text", { class: "dim", x: Math.min(Math.max((values.indexOf(most) + 0.5) * wide, half), width - half), y: 11, "text-anchor": "middle" }, number));
+      const drawn = values.map((value, k) => {
+        const tall = value ? Math.max((value / most) * (height - 18), 2) : 0;
+        return [k, draw("rect", { class: "bar", x: k * wide + 1, width: Math.max(wide - 2, 1), y: height - tall, height: tall, rx: Math.min(2, wide / 4), "aria-label": label(k), ...(value ? pressed(() => action(k)) : {}) }, draw("title", {}, label(k)))];
       });
+      picture.append(...drawn.map(([, bar]) => bar));
+      oneStop([drawn.filter(([k]) => values[k])]);
       bottom(picture, width, height);
       return picture;
-    });
+    }, heads, lines);
   }
   function shares(picture, width, height) {
     picture.append(draw("line", { class: "axis", x1: 0, x2: width, y1: height, y2: height }));
     for (const [at, text, anchor] of [[0, "0%", "start"], [0.5, "50%", "middle"], [1, "100%", "end"]])
       picture.append(draw("text", { class: "dim", x: at * width, y: height + 15, "text-anchor": anchor }, text));
   }
+  const barOf = (p) => Math.min(Math.floor(p * facts.histogram.length + 1e-12), facts.histogram.length - 1);
+  const within = (k) => `${Math.round((100 * k) / facts.histogram.length)} to ${Math.round((100 * (k + 1)) / facts.histogram.length)}%`;
   // Bars of time: a match is in that of the middle of its range.
   const begin = (k) => facts.moments.begin + k * facts.moments.width;
   function isIn(i, k) {
@@ -187,68 +214,79 @@
     const box = byId("charts");
     if (!facts.totals.matches) return box.remove();
     const panels = [], maps = [];
-    const histogram = facts.histogram, n = histogram.length;
-    const within = (k) => `${Math.round((100 * k) / n)} to ${Math.round((100 * (k + 1)) / n)}%`;
-    panels.push(bars("How sure?", "Matches by probability. A bar shows its matches in the table.", histogram, (k) => `${within(k)}: ${count(histogram[k], "match", "matches")}`,
-      shares, (k) => choose("sure", (i) => Math.min(Math.floor(column(found, "confidence")[i] * n + 1e-12), n - 1) === k, `probability ${within(k)}`)));
+    const histogram = facts.histogram;
+    panels.push(bars({
+      title: "How sure?", note: "Matches by probability. A bar shows its matches in the table.", values: histogram, bottom: shares,
+      label: (k) => `${within(k)}: ${count(histogram[k], "match", "matches")}`, action: (k) => choose("sure", k),
+      heads: ["probability", "matches"], lines: () => histogram.map((value, k) => [within(k), whole(value)]),
+    }));
     const moments = facts.moments;
     if (moments.expected.length > 1) {
       const last = moments.expected.length;
-      panels.push(bars("When?", `Expected matches in each ${length(moments.width)}.`, moments.expected, (k) => `${time(begin(k), true)}: ${moments.expected[k].toFixed(1)} of ${count(moments.count[k], "match", "matches")}`,
-        (picture, width, height) => axis(picture, begin(0), begin(last), 0, width, width, height), (k) => choose("when", (i) => isIn(i, k), `from ${time(begin(k), true)}`)));
+      panels.push(bars({
+        title: "When?", note: `Expected matches in each ${length(moments.width)}.`, values: moments.expected,
+        bottom: (picture, width, height) => axis(picture, begin(0), begin(last), 0, width, width, height),
+        label: (k) => `${time(begin(k), true)}: ${amount(moments.expected[k])} of ${count(moments.count[k], "match", "matches")}`, action: (k) => choose("when", k),
+        heads: ["from", "expected", "matches"], lines: () => moments.expected.map((value, k) => [time(begin(k), true), amount(value), whole(moments.count[k])]),
+      }));
     }
     if (facts.calibration) panels.push(calibrationPlot());
-    for (const group of [...(groups ? [] : facts.groups), ...byType()]) {
+    const byKey = facts.groups.map((group) => ({ ...group, choice: (value) => ["key", group.name, value] }));
+    for (const group of [...(facts.occurrences ? [] : byKey), ...byType()]) {
       if (group.cells) maps.push(keyByTime(group));
       if (group.values.every((one) => one.happened)) {
         panels.push(didItHappen(group));
         continue;
       }
       const most = Math.max(...group.values.map((one) => one.count));
-      const step = 21, left = 130;
+      const step = 21, left = roomOf(group);
       const rows = (width) => {
-      const picture = draw("svg", { viewBox: `0 0 ${width} ${group.values.length * step}`, role: "group", "aria-label": `Matches by ${group.name}` });
-      group.values.forEach((one, k) => {
-        const shown = one.value === null ? "null" : String(one.value);
-        const long = (part) => (part / most) * (width - left - 46);
-        const said = `${shown}: ${count(one.count, "match", "matches")}, ${one.expected.toFixed(1)} expected`;
-        picture.append(
-          draw("text", { x: 0, y: k * step + 14 }, cut(shown, 18)),
-          draw("rect", { class: "bar pale", x: left, y: k * step + 3, height: 14, width: Math.max(long(one.count), 2), rx: 2 }),
-          draw("rect", { class: "bar", x: left, y: k * step + 3, height: 14, width: Math.max(long(one.expected), 1), rx: 2 }),
-          draw("text", { class: "dim", x: left + long(one.count) + 6, y: k * step + 14 }, whole(one.count)),
-          draw("rect", { class: "hit", x: 0, y: k * step, width, height: step, "aria-label": said, ...pressed(() => (group.has ? choose(group.name, (i) => group.has(i, one.value), `${group.name} ${shown}`) : chooseKey(group.name, one.value))) }, draw("title", {}, said)),
-        );
-      });
-      return picture;
+        const picture = draw("svg", { viewBox: `0 0 ${width} ${group.values.length * step}`, role: "group", "aria-label": `Matches by ${group.name}` });
+        oneStop(group.values.map((one, k) => {
+          const shown = one.value === null ? "null" : String(one.value);
+          const long = (part) => (part / most) * (width - left - 46);
+          const said = `${shown}: ${count(one.count, "match", "matches")}, ${amount(one.expected)} expected`;
+          const hit = draw("rect", { class: "hit", x: 0, y: k * step, width, height: step, "aria-label": said, ...pressed(() => choose(...group.choice(one.value))) }, draw("title", {}, said));
+          picture.append(
+            draw("text", { x: 0, y: k * step + 14 }, cut(shown, 18)),
+            draw("rect", { class: "bar pale", x: left, y: k * step + 3, height: 14, width: Math.max(long(one.count), 2), rx: 2 }),
+            draw("rect", { class: "bar", x: left, y: k * step + 3, height: 14, width: Math.max(long(one.expected), 1), rx: 2 }),
+            draw("text", { class: "dim", x: left + long(one.count) + 6, y: k * step + 14 }, whole(one.count)),
+            hit,
+          );
+          return [[0, hit]];
+        }));
+        return picture;
       };
       const more = group.distinct - group.values.length;
       const note = "Possible matches, and in full colour the expected ones." +
         (group.values.some((one) => one.happened === null) ? " How likely there is at least one was not computed." : "") +
         (more > 0 ? ` ${count(more, "value", "values")} more.` : "");
-      panels.push(chart(`By ${group.name}`, note, rows));
+      panels.push(chart(`By ${group.name}`, note, rows, [group.name, "expected", "matches"], () => group.values.map((one) => [one.value === null ? "null" : String(one.value), amount(one.expected), whole(one.count)])));
     }
     box.append(...panels.map((one) => one.panel));
     byId("maps").append(...maps.map((one) => one.panel));
-    for (const { panel, drawn, most = 620 } of [...panels, ...maps]) {
+    for (const { panel, drawn, table, most = 620 } of [...panels, ...maps]) {
       const width = Math.min(Math.max(panel.clientWidth - 2 * parseFloat(getComputedStyle(panel).paddingLeft), 240), most);
-      panel.append(fill(drawn(width), { style: `max-width:${width}px` }, []));
+      panel.append(fill(drawn(width), { style: `max-width:${width}px` }, []), table);
     }
   }
+
+  // The width of the names of values.
+  const roomOf = (group) => Math.min(7 * Math.max(...group.values.map((one) => String(one.value).length)) + 12, 130);
 
   // Expected matches by value and bar of time.
   function keyByTime(group) {
     const most = Math.max(...group.cells.flat()), bars = facts.moments.expected.length, more = group.distinct - group.values.length;
     const rows = group.values.map((one, row) => {
       const name = one.value === null ? "null" : String(one.value);
-      const cells = group.cells[row].map((expected, k) => [k, expected / most, `${name}, from ${when(begin(k))}: ${+expected.toPrecision(3)} expected`, () => {
-        choose(group.name, (i) => column(found, group.name)[i] === one.value && isIn(i, k), `${group.name} ${name} from ${when(begin(k))}`);
-      }]);
+      const cells = group.cells[row].map((expected, k) => [k, expected / most, `${name}, from ${when(begin(k))}: ${amount(expected)} expected`, () => choose("at", group.name, one.value, k)]);
       return [name, cells.filter(([, full]) => full)];
     });
-    const note = `Expected matches in each ${length(facts.moments.width)}; the fuller, the more, up to ${+most.toPrecision(3)}.${more > 0 ? ` ${count(more, "value", "values")} more.` : ""}`;
+    const note = `Expected matches in each ${length(facts.moments.width)}; the fuller, the more, up to ${amount(most)}.${more > 0 ? ` ${count(more, "value", "values")} more.` : ""}`;
     const title = `By ${group.name} and time`;
-    return { ...chart(title, note, (width) => heatMap(title, width, rows, bars, [begin(0), begin(bars)])), most: 1100 };
+    const lines = () => rows.flatMap(([name, cells], row) => cells.map(([k]) => [name, when(begin(k)), amount(group.cells[row][k])]));
+    return { ...chart(title, note, (width) => heatMap(title, width, rows, bars, [begin(0), begin(bars)]), [group.name, "from", "expected"], lines), most: 1100 };
   }
 
   // A point for each bin of what was said, with one standard error: on the dashed line as many happened.
@@ -256,28 +294,29 @@
     const share = (p) => (p === 0 ? "0%" : p === 1 ? "100%" : percent(p));
     const bins = facts.calibration.bins, most = Math.max(...bins.map((bin) => bin.answers));
     return chart("Did it happen as often as said?", facts.calibration.sentence, (width) => {
-      const left = 40, top = 8, size = Math.min(width - left - 8, 240), base = top + size;
+      const left = 40, top = 24, size = Math.min(width - left - 8, 240), base = top + size;
       const x = (p) => left + p * size, y = (p) => base - p * size;
       const picture = draw("svg", { viewBox: `0 0 ${width} ${base + 36}`, role: "group", "aria-label": "Share of answers that happened, by the probability that was said" });
       for (const p of [0, 0.5, 1]) picture.append(
         draw("line", { class: "axis", x1: left, x2: left + size, y1: y(p), y2: y(p) }),
         draw("text", { class: "dim", x: left - 6, y: y(p) + 4, "text-anchor": "end" }, `${100 * p}%`),
         draw("text", { class: "dim", x: x(p), y: base + 15, "text-anchor": "middle" }, `${100 * p}%`));
-      picture.append(draw("text", { class: "dim", x: left + size / 2, y: base + 31, "text-anchor": "middle" }, "said; upwards: happened"),
+      picture.append(draw("text", { class: "dim", x: left + size / 2, y: base + 31, "text-anchor": "middle" }, "said"), draw("text", { class: "dim", x: 0, y: 11 }, "happened"),
         draw("line", { class: "diagonal", x1: x(0), x2: x(1), y1: y(0), y2: y(1) }));
-      for (const bin of bins) {
+      oneStop([bins.map((bin, k) => {
         const said = `Said ${share(bin.said)}, happened ${share(bin.happened)}: ${count(bin.answers, "answer", "answers")}, standard error ${+bin.std_error.toPrecision(3)}`;
         const [low, high] = [Math.max(bin.happened - bin.std_error, 0), Math.min(bin.happened + bin.std_error, 1)];
-        picture.append(draw("line", { class: "whisker", x1: x(bin.said), x2: x(bin.said), y1: y(low), y2: y(high) }),
-          draw("circle", { class: "point", cx: x(bin.said), cy: y(bin.happened), r: 3 + 5 * Math.sqrt(bin.answers / most), role: "img", tabindex: "0", "aria-label": said }, draw("title", {}, said)));
-      }
+        const point = draw("circle", { class: "point", cx: x(bin.said), cy: y(bin.happened), r: 3 + 5 * Math.sqrt(bin.answers / most), role: "img", "aria-label": said }, draw("title", {}, said));
+        picture.append(draw("line", { class: "whisker", x1: x(bin.said), x2: x(bin.said), y1: y(low), y2: y(high) }), point);
+        return [k, point];
+      })]);
       return picture;
-    });
+    }, ["said", "happened", "standard error", "answers"], () => bins.map((bin) => [share(bin.said), share(bin.happened), String(+bin.std_error.toPrecision(3)), whole(bin.answers)]));
   }
 
   // How likely there is a match with each value. Of a group that would take too long, the bounds are shown.
   function didItHappen(group) {
-    const step = 21, left = 130, more = group.distinct - group.values.length;
+    const step = 21, left = roomOf(group), more = group.distinct - group.values.length;
     const open = group.values.some((one) => one.happened[1] - one.happened[0] > 1e-9);
     const note = `How likely there is at least one match${facts.chosen.length ? `, without ${facts.chosen.join(" and ")}` : ""}.` +
       (open ? " Where a bar ends pale, the truth is between both ends." : "") + (more > 0 ? ` ${count(more, "value", "values")} more.` : "");
@@ -285,20 +324,22 @@
       const picture = draw("svg", { viewBox: `0 0 ${width} ${group.values.length * step}`, role: "group", "aria-label": `By ${group.name}: did it happen?` });
       const room = 8 + 6.4 * Math.max(...group.values.map((one) => percentOf(...one.happened).length));
       const long = (p) => p * (width - left - room);
-      group.values.forEach((one, k) => {
+      oneStop(group.values.map((one, k) => {
         const name = one.value === null ? "null" : String(one.value), [low, high] = one.happened;
         const p = percentOf(low, high), said = `${name}: ${p}, ${count(one.count, "match", "matches")}`;
+        const hit = draw("rect", { class: "hit", x: 0, y: k * step, width, height: step, "aria-label": said, ...pressed(() => choose("key", group.name, one.value)) }, draw("title", {}, said));
         picture.append(
           draw("text", { x: 0, y: k * step + 14 }, cut(name, 18)),
           draw("rect", { class: "track", x: left, y: k * step + 3, height: 14, width: long(1), rx: 2 }),
           draw("rect", { class: "bar pale", x: left, y: k * step + 3, height: 14, width: Math.max(long(high), 1), rx: 2 }),
           draw("rect", { class: "bar", x: left, y: k * step + 3, height: 14, width: Math.max(long(low), 1), rx: 2 }),
           draw("text", { class: "dim", x: width, y: k * step + 14, "text-anchor": "end" }, p),
-          draw("rect", { class: "hit", x: 0, y: k * step, width, height: step, "aria-label": said, ...pressed(() => chooseKey(group.name, one.value)) }, draw("title", {}, said)),
+          hit,
         );
-      });
+        return [[0, hit]];
+      }));
       return picture;
-    });
+    }, [group.name, "probability", "matches"], () => group.values.map((one) => [one.value === null ? "null" : String(one.value), percentOf(...one.happened), whole(one.count)]));
   }
 
   function byType() {
@@ -312,7 +353,7 @@
       }));
       const values = [...kinds].map(([value, [many, expected]]) => ({ value, count: many, expected }));
       values.sort((a, b) => b.count - a.count);
-      return { name: `type of ${one.name}`, distinct: values.length, values: values.slice(0, 12), has: (i, type) => typesOf(i).has(type) };
+      return { name: `type of ${one.name}`, distinct: values.length, values: values.slice(0, 12), choice: (type) => ["type", one.name, type] };
     }).filter((group) => group.values.length > 1);
   }
 
@@ -429,7 +470,7 @@
   function address(match) {
     const parts = new URLSearchParams();
     if (match) parts.set("match", match);
-    for (const [name, filter] of Object.entries(filters)) if (filter.key !== undefined) parts.append("key", JSON.stringify([name, filter.key]));
+    for (const { kind, args } of Object.values(filters)) parts.append(kind, JSON.stringify(args));
     if (state.set !== "found") parts.set("set", state.set);
     if (state.text) parts.set("search", state.text);
     if (state.least) parts.set("least", String(state.least));
@@ -442,12 +483,11 @@
   }
   function parsed(text) { try { return JSON.parse(text); } catch { return null; } }
   function follow(parts = new URLSearchParams(location.hash.slice(1))) {
-    if (!["match", "key", "set", "search", "least"].some((name) => parts.has(name)) || !size(found)) return;
+    if (!["match", "set", "search", "least", ...Object.keys(kindsOfFilters)].some((name) => parts.has(name)) || !size(found)) return;
     for (const name of Object.keys(filters)) delete filters[name];
-    for (const key of parts.getAll("key").map(parsed)) {
-      if (!Array.isArray(key) || !found.columns.some((one) => one.name === key[0])) continue;
-      const [name, value] = key;
-      filters[name] = { value: (i) => column(found, name)[i] === value, label: `${name} ${value === null ? "null" : value}`, key: value };
+    for (const kind of Object.keys(kindsOfFilters)) for (const text of parts.getAll(kind)) {
+      const filter = filterOf(kind, parsed(text));
+      if (filter) filters[filter.name] = filter;
     }
     state.set = kinds[parts.get("set")] && (parts.get("set") === "found" || facts.raw[parts.get("set")]) ? parts.get("set") : "found";
     if (state.set === "invented" && !column(sets.invented, state.sort).length) state.sort = "range_lower";
@@ -547,7 +587,7 @@
     }));
     const all = state.set === "invented" ? facts.raw.invented : facts.totals.matches;
     const best = size(set) < all && state.set !== "missed" ? ` (the best of ${whole(all)})` : "";
-    info.textContent = chosen.length ? `${whole(from + 1)} to ${whole(from + part.length)} of ${whole(chosen.length)}${best}` : "No match is like that.";
+    info.textContent = chosen.length ? `${whole(from + 1)} to ${whole(from + part.length)} of ${whole(chosen.length)}${best}` : `No match${best && ` among the best ${whole(size(set))}`} is like that.`;
     back.disabled = state.page === 0;
     forth.disabled = state.page >= pages - 1;
     if (document.documentElement.dataset.ready) noted(null);
@@ -576,17 +616,16 @@
   });
   addEventListener("beforeprint", () => document.querySelectorAll("#about details").forEach((one) => { one.open = true; }));
   Object.assign(tools, { shown, timeline, keyOf, factors, tableOf, graphOf });
-  const filterBy = (key, label, of) => {
-    filters[key] = { value: of, label };
-    state.page = 0;
-    show("found");
+  const chooseGroup = (r) => {
+    delete filters.group;
+    choose("group", r);
     shell.scrollIntoView({ block: "start" });
   };
   const shared = facts.occurrences || facts.shared;
-  const groups = facts.occurrences && drawGroups(tools, facts, facts.occurrences, found, byId("groups"), byId("totals"), filterBy);
-  if (!groups) totals();
+  if (!facts.occurrences) totals();
   if (!shared) byId("groups").remove();
-  else if (!groups) drawGroups(tools, facts, facts.shared, found, byId("groups"), null, filterBy);
+  const groups = shared && drawGroups(tools, facts, shared, found, byId("groups"), facts.occurrences ? byId("totals") : null, chooseGroup);
+  if (facts.occurrences && facts.totals.matches) byId("totals").append(verdict());
   example();
   charts();
   table();

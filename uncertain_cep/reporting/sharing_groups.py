@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,17 +13,31 @@ from numpy.typing import NDArray
 from uncertain_cep.config.limits import GROUPED_MATCHES
 from uncertain_cep.config.tolerances import CERTAIN
 from uncertain_cep.errors import UncertainCepError, UncertainCepWarning
-from uncertain_cep.plan import EvaluationPlan, MatchOptions
+from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.grouping import of_matches
 from uncertain_cep.query import Query
 from uncertain_cep.query.syntax import GroupName, Position, Probability
-from uncertain_cep.reporting.occurrences import Occurrences, bounded_occurrences, occurrences
+from uncertain_cep.reporting.occurrences import (
+    Occurrences,
+    bounded_rows,
+    grouped_matches,
+    groups_of,
+    keys_of_matches,
+    occurrences_of,
+)
 from uncertain_cep.reporting.true_answers import codes_of_keys
 from uncertain_cep.resolving.decided import decided
 from uncertain_cep.resolving.shown import thing_of
 from uncertain_cep.results.display import percent
 
-__all__ = ["SharedEvents", "sentences_of", "shared_events"]
+__all__ = [
+    "SharedEvents",
+    "names_without_one",
+    "query_by_others",
+    "sentences_of",
+    "shared_events",
+    "varying",
+]
 
 Int64 = NDArray[np.int64]
 
@@ -75,53 +90,59 @@ def shared_events(
         The numbers of the matches that the page has.
     options : MatchOptions
     """
-    variables = [part.variable for part in plan.components]
-    if len(variables) < 2 or matches.num_rows < 2:
-        return None
-    keys = list(plan.partition_attributes)
     counts = {
-        over: len(
-            np.unique(codes_of_keys((matches,), [*keys, *(name for name in variables if name != over)]))
-        )
-        for over in variables
+        over: len(np.unique(codes_of_keys((matches,), names)))
+        for over, names in names_without_one(plan, matches.num_rows).items()
     }
-    over = min(counts, key=lambda name: counts[name])
-    members = [name for name in variables if name != over]
-    if 2 * counts[over] > matches.num_rows or any(
-        part.kleene for part in plan.components if part.variable != over
-    ):
+    over = varying(plan, counts, matches.num_rows)
+    if over is None:
         return None
-    by = tuple(GroupName(None, name, _HERE) for name in (*keys, *members))
-    query = replace(of_matches(plan.query), probability=Probability(1, "probability", by, None, _HERE))
-    grouping = occurrences if matches.num_rows <= GROUPED_MATCHES else bounded_occurrences
+    query = query_by_others(plan, over)
     try:
-        groups = grouping(query, plan, table, matches, options)
+        grouped = make_plan(query, table.schema, replace(options, undecided="bounds"))
+        keys = keys_of_matches(grouped, plan, table, matches)
+        each = grouped_matches(keys, matches.column("confidence"))
+        if matches.num_rows <= GROUPED_MATCHES:
+            rows = groups_of(query, table, options)[1]
+        else:
+            rows = bounded_rows(grouped, plan, each)
+        groups = None if rows is None else occurrences_of(grouped, rows, each, keys.take(pa.array(shown)))
     except UncertainCepError:
         return None
     if groups is None:
         return None
-    groups = _of_shown(groups, shown)
     return SharedEvents(over, groups, counts[over], sentences_of(query, groups, table, options))
 
 
-def _of_shown(groups: Occurrences, shown: Int64) -> Occurrences:
-    """Return the groups of some matches, the likeliest first."""
-    of_match = groups.of_match[shown]
-    used = np.isin(groups.key, of_match)
-    rows, key = groups.rows.filter(pa.array(used)), groups.key[used]
-    order = np.argsort(-np.asarray(rows.column("probability_lower").to_numpy()), kind="stable")
-    rows, key = rows.take(pa.array(order)), key[order]
-    number = np.full(len(groups.matches) + 1, -1)
-    number[key] = np.arange(len(key))
-    return replace(
-        groups,
-        rows=rows,
-        key=np.arange(len(key)),
-        of_match=number[of_match],
-        matches=groups.matches[key],
-        expected=groups.expected[key],
-        best=groups.best[key],
-    )
+def names_without_one(plan: EvaluationPlan, matches: int) -> dict[str, list[str]]:
+    """Return for each variable the columns that matches of a group over it agree on; empty for one match."""
+    variables = [part.variable for part in plan.components]
+    if len(variables) < 2 or matches < 2:
+        return {}
+    keys = plan.partition_attributes
+    return {over: [*keys, *(name for name in variables if name != over)] for over in variables}
+
+
+def varying(plan: EvaluationPlan, counts: Mapping[str, int], matches: int) -> str | None:
+    """Return the variable whose events differ within groups; None if these are not half as many as matches.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    counts : mapping
+        For each variable how many groups there are over it.
+    matches : int
+    """
+    over = min(counts, key=lambda name: counts[name], default=None)
+    if over is None or 2 * counts[over] > matches:
+        return None
+    return None if any(part.kleene for part in plan.components if part.variable != over) else over
+
+
+def query_by_others(plan: EvaluationPlan, over: str) -> Query:
+    """Return the query that says how likely each group over a variable has a match."""
+    by = tuple(GroupName(None, name, _HERE) for name in names_without_one(plan, 2)[over])
+    return replace(of_matches(plan.query), probability=Probability(1, "probability", by, None, _HERE))
 
 
 def sentences_of(query: Query, groups: Occurrences, table: pa.Table, options: MatchOptions) -> list[str]:

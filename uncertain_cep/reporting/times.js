@@ -21,11 +21,43 @@ function makeTools(facts) {
     const tail = Math.floor(letters * 0.4), head = Math.max(letters - 1 - tail, 1);
     return text.length > letters ? `${text.slice(0, head)}…${text.slice(text.length - tail)}` : text;
   }
+  // An expected number, which may be far below 1.
+  const amount = (number) => (number >= 100 ? (+number.toFixed(1)).toLocaleString("en-US") : String(+number.toPrecision(3)));
   const count = (number, one, many) => `${whole(number)} ${number === 1 ? one : many}`;
 
   // What a click does, Enter and the space bar do, too.
   function pressed(action) {
     return { tabindex: "0", role: "button", onclick: action, onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); action(); } } };
+  }
+
+  // Pictures are one stop of the Tab key. Within one arrows move, by lines of parts: the places of its parts and the
+  // parts themselves.
+  function oneStop(some) {
+    const lines = some.filter((line) => line.length);
+    const parts = lines.flat().map(([, part]) => part);
+    parts.forEach((part, k) => part.setAttribute("tabindex", k ? "-1" : "0"));
+    const nearest = (line, place) => line.reduce((best, one) => (Math.abs(one[0] - place) < Math.abs(best[0] - place) ? one : best));
+    lines.forEach((line, y) => line.forEach(([place, part], x) => part.addEventListener("keydown", (event) => {
+      const [along, across] = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[event.key] || [0, 0];
+      if (!along && !across) return;
+      event.preventDefault();
+      const next = across ? lines[y + across] && nearest(lines[y + across], place)[1] : (line[x + along] || [])[1];
+      if (!next) return;
+      parts.forEach((one) => one.setAttribute("tabindex", one === next ? "0" : "-1"));
+      next.focus();
+    })));
+  }
+  // The numbers of a picture, made when they are opened.
+  function asTable(heads, lines) {
+    const box = make("details", { class: "factors" }, make("summary", {}, "As a table"));
+    box.addEventListener("toggle", () => {
+      if (box.childNodes.length > 1) return;
+      const cellOf = (value, k) => make(k ? "td" : "th", k ? { class: "number" } : { scope: "row" }, value);
+      box.append(make("div", { class: "scroll" }, make("table", { class: "numbers" },
+        make("thead", {}, make("tr", {}, heads.map((head, k) => make("th", { scope: "col", class: k ? "number" : null }, make("small", {}, head))))),
+        make("tbody", {}, lines().map((line) => make("tr", {}, line.map(cellOf)))))));
+    });
+    return box;
   }
 
   // --- times: ticks behind the first one ------------------------------------------------------------
@@ -99,7 +131,11 @@ function makeTools(facts) {
       for (let at = begin; at <= last; at += step) {
         const text = nameOf(at, step, dated), x = place(at), half = (LETTER * text.length) / 2;
         const from = Math.min(Math.max(x - half, 0), width - 2 * half);
-        if (from < free) continue;
+        if (from < free) {
+          // A label that was moved into the picture goes before it takes the room of the next one.
+          if (marks.length !== 1 || marks[0].middle === marks[0].x) continue;
+          marks.pop();
+        }
         free = from + 2 * half + 8;
         marks.push({ x, text, at: String(at), middle: from + half });
       }
@@ -124,13 +160,15 @@ function makeTools(facts) {
     const step = 20, left = Math.min(7 * Math.max(...rows.map(([name]) => name.length)) + 8, 260, width / 3), letters = Math.floor((left - 8) / 6.6);
     const wide = (width - left) / columns, height = rows.length * step;
     const picture = draw("svg", { class: "heat", viewBox: `0 0 ${width} ${height + 24}`, style: `max-width:${width}px`, role: "group", "aria-label": title });
-    rows.forEach(([name, cells], y) => {
+    oneStop(rows.map(([name, cells], y) => {
       picture.append(draw("text", { x: 0, y: y * step + 14 }, cut(name, letters), draw("title", {}, name)));
-      for (const [k, full, said, action] of cells)
-        picture.append(draw("rect", { class: "cell", x: left + k * wide + 0.5, y: y * step + 1, width: Math.max(wide - 1, 1), height: step - 2, "fill-opacity": 0.08 + 0.92 * full, "aria-label": said, ...pressed(action) }, draw("title", {}, said)));
-    });
+      const drawn = [...cells].sort(([a], [b]) => a - b).map(([k, full, said, action]) =>
+        [k, draw("rect", { class: "cell", x: left + k * wide + 0.5, y: y * step + 1, width: Math.max(wide - 1, 1), height: step - 2, "fill-opacity": 0.08 + 0.92 * full, "aria-label": said, ...pressed(action) }, draw("title", {}, said))]);
+      picture.append(...drawn.map(([, cell]) => cell));
+      return drawn;
+    }));
     axis(picture, from, to, left, width, width, height + 2);
     return picture;
   }
-  return { make, draw, fill, byId, whole, count, cut, pressed, clock, time, length, percent, percentOf, chance, stamped, axis, marksOf, heatMap };
+  return { make, draw, fill, byId, whole, amount, count, cut, pressed, clock, time, length, percent, percentOf, chance, stamped, axis, marksOf, heatMap, oneStop, asTable };
 }

@@ -13,11 +13,11 @@ from uncertain_cep.plan import MatchOptions, PlannedComponent, make_plan
 from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.query import Query
 from uncertain_cep.results.matched_events import OWN_COLUMNS, check_columns_of, check_own_columns
-from uncertain_cep.spark.dataframes import column, noted_schema, whole_numbers
+from uncertain_cep.spark.dataframes import arrow_schema, column, noted_schema, whole_numbers
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.worker import unused_name
 
-__all__ = ["joined_events"]
+__all__ = ["joined_events", "taken_events"]
 
 
 def joined_events(
@@ -58,6 +58,14 @@ def joined_events(
     same = [column(held_name) == column(name) for name, held_name in zip(attributes, held, strict=True)]
     joined = flat.join(events, reduce(and_, same, reduce(or_, takes.values())), "left")
     return joined.select(*map(column, (*names, *events.columns)))
+
+
+def taken_events(matches: DataFrame, events: DataFrame, query: Query, options: MatchOptions) -> DataFrame:
+    """Return the events of some matches, each once."""
+    schema = arrow_schema(events)
+    beside = [unused_name(schema, name) for name in OWN_COLUMNS]
+    joined = joined_events(matches, events, query, options, names=beside)
+    return joined.select(*map(column, events.columns)).distinct()
 
 
 def _entries(component: PlannedComponent, names: Sequence[str]) -> Column:

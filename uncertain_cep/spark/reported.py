@@ -30,7 +30,6 @@ from uncertain_cep.reporting.gathered import (
     BINS,
     INVENTED_SHOWN,
     PARTS,
-    SPOILING_SHOWN,
     TOP,
     Answer,
     Counted,
@@ -44,6 +43,7 @@ from uncertain_cep.reporting.gathered import (
     totals_of,
 )
 from uncertain_cep.reporting.match_factors import steps_of_matches
+from uncertain_cep.reporting.nearby import SPOILING_SHOWN
 from uncertain_cep.reporting.occurrences import Bounds, bounds_of_values, query_by
 from uncertain_cep.reporting.round_lengths import bars_of_time
 from uncertain_cep.results.matched_events import OWN_COLUMNS
@@ -64,8 +64,10 @@ from uncertain_cep.spark.dataframes import (
 from uncertain_cep.spark.file_jobs import describe_reading
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.jobs import stopped_in_time
-from uncertain_cep.spark.joined_events import joined_events
+from uncertain_cep.spark.joined_events import joined_events, taken_events
 from uncertain_cep.spark.matching import matches_frame
+from uncertain_cep.spark.sharing_matches import shared_on_spark
+from uncertain_cep.spark.surroundings import events_around
 from uncertain_cep.spark.undecided_counts import worker_errors
 from uncertain_cep.spark.worker import unused_name
 
@@ -146,6 +148,8 @@ def gathered_on_spark(request: ReportRequest, frame: DataFrame) -> Answer:
         shown = _here(plan, matches.orderBy(*order, column(reported.number)).limit(SHOWN_MATCHES))
         in_raw, raw, tables = _compared(held, reported, matches, shown)
         table, pictures = _drawn(held, reported, {"found": shown, **tables})
+        surrounded = {name: part for name, part in pictures.items() if name != "invented"}
+        every, nearby = events_around(plan, events, table, surrounded)
         return Answer(
             plan=plan,
             explained=explain_plan(
@@ -156,7 +160,7 @@ def gathered_on_spark(request: ReportRequest, frame: DataFrame) -> Answer:
             moments=moments,
             groups=_groups(held, reported, matches, int(totals["matches"]), moments),
             trace=_trace_facts(reported),
-            table=table,
+            table=every,
             parts=[(name, rows, pictures[name]) for name, rows in {"found": shown, **tables}.items()],
             in_raw=in_raw,
             raw=raw,
@@ -166,6 +170,8 @@ def gathered_on_spark(request: ReportRequest, frame: DataFrame) -> Answer:
                 for name, rows in {"found": shown, **tables}.items()
                 if name != "invented"
             },
+            shared=shared_on_spark(request, plan, reported.needed, matches, shown, int(totals["matches"])),
+            nearby=nearby,
         )
 
 
@@ -360,8 +366,7 @@ def _among(reported: _Reported, raw: DataFrame, query: Query) -> DataFrame:
     events = reported.needed
     if not plan.depends_on_others:
         # Other events do not change the answer.
-        joined = joined_events(raw, events, query, reported.request.options, names=reported.beside)
-        events = joined.select(*map(column, events.columns)).distinct()
+        events = taken_events(raw, events, query, reported.request.options)
     return matches_frame(events, query, options)
 
 

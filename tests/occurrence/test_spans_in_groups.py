@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, note
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.cases.sampling import FEWER
-from tests.cases.spans import SpanCase, span_cases
+from tests.cases.spans import Lasting, SpanCase, span_cases
 from tests.occurrence.test_spread_groups import spread_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
@@ -153,3 +155,15 @@ def test_too_many_choices_of_lengths_are_refused(monkeypatch: pytest.MonkeyPatch
     )  # fmt: skip
     with pytest.raises(uc.ConfidenceCostError):
         uc.match(events, "PATTERN AND(T t, P p) WHERE t CONTAINS p WITHIN 30 RETURN PROBABILITY")
+
+
+@pytest.mark.parametrize("begin", [None, (Fraction(0), Fraction(1))])
+def test_lengths_beside_a_certain_begin_have_their_probabilities(begin: tuple[Fraction, ...] | None) -> None:
+    """A begin at 0 for certain, by its bounds or its law: an end at 0 or 1 is as likely as its length."""
+    laws = [("length", (Fraction(2, 5), Fraction(3, 5)))] + ([("begin", begin)] if begin else [])
+    task = Lasting("N", 2, begin=(-1, 0) if begin else (0, 0), length=(0, 1), laws=tuple(laws))
+    looks = Lasting("A", 1, point=(1, 1)), Lasting("A", 3, point=(1, 2))
+    case = SpanCase((task, *looks), {}, "SEQ", (("n", "N"), ("a", "A")))
+    assert case.probability(1) == {None: Fraction(7, 10)}
+    (row,) = uc.match(case.table(), case.text("RETURN PROBABILITY")).to_pylist()
+    assert row["probability"] == pytest.approx(0.7)

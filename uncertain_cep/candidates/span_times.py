@@ -127,7 +127,7 @@ def with_ends(
         extended,
         SpanTimes(
             count, length, spans.share, spans.lasts, spans.moved_as_one, *spans.by_clocks,
-            spans.laws_of_lengths(length),
+            spans.laws_of_lengths,
         ),
     )  # fmt: skip
 
@@ -272,11 +272,13 @@ class _Spans:
     @cached_property
     def tight(self) -> tuple[_Bounds, _Bounds, _Bounds]:
         """Bounds of begin, end and length without those that no pair meets; of true times."""
-        length = self._length
         begin, end = (
-            _Bounds(bounds.lower - self._low, bounds.upper - self._high)
-            for bounds in (self._begin, self._end)
+            _likely(
+                _Bounds(bounds.lower - self._low, bounds.upper - self._high), bounds.lower - self._low, laws
+            )
+            for bounds, laws in zip((self._begin, self._end), self._laws[:2], strict=True)
         )
+        length = _likely(self._length, self._given_length, self._laws[2])
         end = _Bounds(
             np.maximum(end.lower, begin.lower + length.lower),
             np.minimum(end.upper, begin.upper + length.upper),
@@ -312,7 +314,7 @@ class _Spans:
 
     def _weigh_pairs(self, share: Float64, begin: _Bounds, end: _Bounds, length: _Bounds) -> None:
         """Replace the share of events that have explicit probabilities."""
-        laws = (*self._tight(begin, end), self.laws_of_lengths(length))
+        laws = self._tight_laws
         has_law = np.logical_or.reduce([law.start >= 0 for law in laws if law is not None])
         width = self._high - self._low
         sizes = [bounds.upper - bounds.lower - width + 1 for bounds in (begin, end)]
@@ -335,18 +337,36 @@ class _Spans:
             )  # fmt: skip
             share[row] = begins.sum()
 
-    def _tight(self, begin: _Bounds, end: _Bounds) -> list[FlatLaws | None]:
-        """Return the laws of begins and ends within tight bounds."""
-        return [
+    @cached_property
+    def _tight_laws(self) -> list[FlatLaws | None]:
+        """The laws of begins, ends and lengths within tight bounds; None: all are alike.
+
+        Where one end is certain by its clock, the length is known with the other one: it weighs that.
+        """
+        begin, end, length = self.tight
+        laws: list[FlatLaws | None] = [
             None if laws is None else laws.moved(tight.lower - untightened.lower)
             for laws, tight, untightened in zip(
                 self._laws[:2], (begin, end), (self._begin, self._end), strict=True
             )
         ]
+        of_length = self._open_laws_of_lengths(length)
+        if of_length is None:
+            return [*laws, None]
+        spread = self._high - self._low
+        open_begin, open_end = (bounds.upper - bounds.lower > spread for bounds in (begin, end))
+        has_law = of_length.start >= 0
+        for place, bounds, fixed, is_known in (
+            (0, begin, end, has_law & ~open_end),
+            (1, end, begin, has_law & ~open_begin & open_end),
+        ):
+            apart = np.abs(bounds.lower - fixed.lower), np.abs(bounds.upper - fixed.upper)
+            laws[place] = _weighed_by(laws[place], of_length, np.flatnonzero(is_known), apart, length.lower)
+        return [*laws, of_length._replace(start=np.where(open_begin & open_end, of_length.start, -1))]
 
     def laws_of_ends(self, begin: _Bounds, end: _Bounds) -> tuple[pa.Array, pa.Array] | None:
         """Return the pmfs of begins, or of points, and of ends, by their clocks; None if all are alike."""
-        laws = self._tight(begin, end)
+        laws = self._tight_laws[:2]
         if all(law is None for law in laws):
             return None
         name = self._plan.names.pmf
@@ -359,14 +379,56 @@ class _Spans:
         )
         return of_begin, of_end
 
-    def laws_of_lengths(self, length: _Bounds) -> FlatLaws | None:
-        """Return the weights of lengths from tight bounds on; None if all are alike."""
+    @property
+    def laws_of_lengths(self) -> FlatLaws | None:
+        """The weights of lengths from tight bounds on, of events of which both ends are open; None: none."""
+        return self._tight_laws[2]
+
+    def _open_laws_of_lengths(self, length: _Bounds) -> FlatLaws | None:
+        """Return the weights of lengths that are not certain, from tight bounds on; None if all are alike."""
         laws = self._laws[2]
         if laws is None:
             return None
         moved = laws.moved(length.lower - self._given_length)
         is_open = ~self.moved_as_one & (length.lower < length.upper)
         return moved._replace(start=np.where(is_open, moved.start, -1))
+
+
+def _likely(bounds: _Bounds, first: Int64, laws: FlatLaws | None) -> _Bounds:
+    """Return bounds without the ticks of probability 0 at both ends; laws begin at the ``first`` ones."""
+    if laws is None:
+        return bounds
+    lower, upper = bounds.lower.copy(), bounds.upper.copy()
+    for row in np.flatnonzero(laws.start >= 0).tolist():
+        skipped = int(lower[row] - first[row])
+        law = laws.values[laws.start[row] + skipped : laws.start[row] + int(upper[row] - first[row]) + 1]
+        positive = np.flatnonzero(law)
+        if len(positive):
+            lower[row], upper[row] = lower[row] + positive[0], lower[row] + positive[-1]
+    return _Bounds(lower, upper)
+
+
+def _weighed_by(
+    laws: FlatLaws | None, of_length: FlatLaws, rows: Int64, apart: tuple[Int64, Int64], shortest: Int64
+) -> FlatLaws | None:
+    """Return laws of ends, those of some rows multiplied by the weights of lengths.
+
+    ``apart`` are the lengths at the first and the last tick of each event's end, (n,) int64 each.
+    """
+    if not len(rows):
+        return laws
+    count = len(shortest)
+    laws = FlatLaws(np.full(count, -1), np.zeros(0)) if laws is None else laws
+    start, parts, stop = laws.start.copy(), [laws.values], len(laws.values)
+    for row in rows.tolist():
+        first, last = int(apart[0][row]), int(apart[1][row])
+        step = 1 if last >= first else -1
+        lengths = np.arange(first, last + step, step) - int(shortest[row])
+        weights = of_length.values[of_length.start[row] + lengths]
+        law = laws.of(row, len(weights))
+        parts.append(weights if law is None else weights * law)
+        start[row], stop = stop, stop + len(weights)
+    return FlatLaws(start, np.concatenate(parts))
 
 
 def _offset_bounds(offsets: OffsetBounds | None, count: int) -> tuple[Int64, Int64]:

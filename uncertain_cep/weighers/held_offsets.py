@@ -69,6 +69,8 @@ class Offsets:
         CostlyMatchError, TooManyOffsetsError
             If a match takes too many steps, or has too many choices of offsets.
         """
+        if not model.count:
+            return
         assert model.pools is not None
         assert model.scratch is not None
         assert self._pattern.conditions is not None

@@ -165,7 +165,7 @@ def test_no_value_is_read_as_a_query() -> None:
 
 
 def test_null_is_never_equal() -> None:
-    for nothing in (None, pd.NaT, np.datetime64("NaT")):
+    for nothing in (None, pd.NaT, np.datetime64("NaT", "ns")):
         query = "PATTERN SEQ(A a) WHERE a.n = $n WITHIN 5"
         assert uc.match(EVENTS, query, parameters={"n": nothing}).num_rows == 0
 

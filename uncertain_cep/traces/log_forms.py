@@ -317,7 +317,8 @@ def base_of(path: Path, table: pa.Table, forms: Sequence[str], place: str | None
             if late <= 0:
                 return Base(str(begin), (late + _DAY if unit == "D" else next_late) <= _FARTHEST_ZONE)
             # All stamps of days move together; a year may lack 29 February.
-            begin, next_late = begin - (1 if unit == "Y" or stamps is None else -(-late // _DAY)), late
+            back = 1 if unit == "Y" or stamps is None else -(-late // _DAY)
+            begin, next_late = (begin.astype(np.int64) - back).astype(f"M8[{unit}]"), late
     return NO_BASE
 
 

@@ -235,10 +235,9 @@ class StampTexts:
             if (np.diff(turns) < 0).any():
                 said = _turned("year", turns, self.year[yearless])
         year, month, day = self.year[dated], self.month[dated], self.day[dated]
-        begins = ((year - 1970) * 12 + month - 1).astype("M8[M]")
-        begin = begins.astype("M8[D]").astype(np.int64)
-        longest = (begins + 1).astype("M8[D]").astype(np.int64) - begin
-        self.good[dated] &= (day <= longest) | (month == 1)
+        months = (year - 1970) * 12 + month - 1
+        begin, end = (at.astype("M8[M]").astype("M8[D]").astype(np.int64) for at in (months, months + 1))
+        self.good[dated] &= (day <= end - begin) | (month == 1)
         self.counts[dated] = (begin + day - 1) * _DAY + self.within[dated]
         return said
 

@@ -209,7 +209,6 @@ REFUSED: Final[Mapping[str, Refusals]] = {
     "evaluation=point": {"support event sets": SETS, "the events last": SPANS},
     **{f"stream, {name}": RUNS_OF_A_STREAM for name in ("any_state", "selectivity", "query_order")},
     "stream, point": {"support event sets": SETS, "the events last": SPANS},
-    "did it happen": {"a negation beside a set": BESIDE},
     "a tree": {
         "no variable of a component that takes one event": (
             *LISTS[:2], *FORBIDDEN[:2], *FORBIDDEN[4:6], "spans that are forbidden", *BESIDE,

@@ -123,7 +123,7 @@ def gap_ends(case: PatternCase, candidate: Candidate, world: World, first: int) 
         if last_of.get(component.joint, component.variable) != component.variable:
             continue
         end = world[behind[0]] - 1 if behind else first + case.window - 1
-        if component.variable in BESIDE:
+        if component.variable in BESIDE and not component.joint:
             # Beside a set conditions alone end it.
             end = 10_000
         yield min([end, *cuts(case, component.variable, candidate.binding, world)])

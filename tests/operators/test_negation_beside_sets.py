@@ -100,7 +100,7 @@ def test_what_bounds_nothing_is_refused(pattern: str, message: str) -> None:
 def test_streams_need_bounds(condition: str, message: str) -> None:
     query = f"PATTERN AND(L l, !R n) WHERE {condition} WITHIN 100"
     with pytest.raises(uc.OptionError, match=message):
-        uc.IncrementalMatcher(query, _stamps().schema, largest_interval=5)
+        uc.IncrementalMatcher(query, _stamps().schema.append(pa.field("x", pa.int64())), largest_interval=5)
 
 
 def test_streams_tell_rows_as_soon_as_nothing_can_spoil_them() -> None:

@@ -79,11 +79,12 @@ class _Drawn:
             rows.append(one_a_lane)
             ends = [int(lower[members].min()), int(upper[members].max())]
             bounds.append(np.repeat([ends], len(one_a_lane), axis=0))
-        low, high = np.concatenate(bounds).T
-        lanes = keys.take(pa.array(np.concatenate(rows)))
-        for name, values in (("match", np.concatenate(numbers)), ("low", low), ("high", high)):
-            lanes = lanes.append_column(self.beside(name), pa.array(values))
-        return lanes
+        # Without keys all is one lane, and a table of no columns has no rows.
+        chosen = pa.array(np.concatenate(rows))
+        lanes = dict(zip(keys.column_names, (key.take(chosen) for key in keys.columns), strict=True))
+        beside = (np.concatenate(numbers), *np.concatenate(bounds).T)
+        names = (self.beside(name) for name in ("match", "low", "high"))
+        return pa.table({**lanes, **dict(zip(names, map(pa.array, beside), strict=True))})
 
     def drawn_events(self) -> pa.Table:
         """Return the events that are drawn with each match."""

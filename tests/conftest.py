@@ -98,11 +98,27 @@ class Share:
         self._taken: dict[Path, bool] = {}
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
-        """Return True for a test that is none of this process, so that nothing is done about it."""
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run the tests of this process, each with the next one of them: fixtures end by it."""
+        if session.testsfailed and not session.config.option.continue_on_collection_errors:
+            raise session.Interrupted(f"{session.testsfailed} errors while tests were collected")
+        items = iter(() if session.config.option.collectonly else filter(self.takes, session.items))
+        item = next(items, None)
+        while item is not None:
+            following = next(items, None)
+            session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
+            item = following
+        return True
+
+    def takes(self, item: pytest.Item) -> bool:
+        """Return whether the file of a test is one of this process, which takes it if no other one has."""
         if item.path not in self._taken:
             self._taken[item.path] = self._take(item.path)
-        return None if self._taken[item.path] else True
+        return self._taken[item.path]
 
     def _take(self, file: Path) -> bool:
         try:

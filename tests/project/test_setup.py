@@ -13,6 +13,7 @@ import tomllib
 from copy import copy
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import Mock, call
 
 import pytest
 from packaging.requirements import Requirement
@@ -80,11 +81,25 @@ def test_a_file_of_tests_is_that_of_the_process_that_comes_to_it_first(
     one, other = Share(tmp_path), Share(tmp_path)
     first, second = (copy(request.node) for _ in range(2))
     first.path, second.path = Path(__file__), Path(__file__).with_name("test_wheel.py")
-    left_out = [
-        part.pytest_runtest_protocol(item)
-        for part, item in ((one, first), (other, first), (other, second), (one, second), (one, first))
+    pairs = ((one, first), (other, first), (other, second), (one, second), (one, first))
+    assert [part.takes(item) for part, item in pairs] == [True, False, True, False, True]
+
+
+def test_a_test_is_run_with_the_next_one_of_its_process(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """The next one in the order of all tests may be another process's: fixtures would end too late."""
+    one, other, last = (copy(request.node) for _ in range(3))
+    other.path = Path(__file__).with_name("test_wheel.py")
+    Share(tmp_path).takes(other)
+    hook, config = Mock(), Mock()
+    config.hook, config.option.collectonly = hook, False
+    session = Mock(items=[one, other, last], config=config, testsfailed=0, shouldfail=False, shouldstop=False)
+    Share(tmp_path).pytest_runtestloop(session)
+    assert hook.pytest_runtest_protocol.mock_calls == [
+        call(item=one, nextitem=last),
+        call(item=last, nextitem=None),
     ]
-    assert left_out == [None, True, None, True, None]
 
 
 def test_too_old_a_python_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

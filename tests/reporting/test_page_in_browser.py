@@ -429,6 +429,7 @@ def test_a_picture_is_one_stop_of_the_tab_key_and_has_its_numbers_as_a_table(
     tables = {}
     for panel in page.locator("#charts .panel, #maps .panel").all():
         panel.locator("summary", has_text="As a table").click()
+        expect(panel.locator("tbody tr").first).to_be_visible()
         lines = panel.locator("tbody tr").all()
         tables[panel.locator("h2").inner_text()] = [
             line.locator("th, td").all_inner_texts() for line in lines

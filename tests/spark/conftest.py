@@ -9,22 +9,14 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from confidence.kernel_cache import is_marked
 from tests.spark.traces import FORKED, NOT_GENERATED, PATIENT, UNTRACED
 from uncertain_cep.spark import get_session
 from uncertain_cep.spark.remark_counts import say_remarks
-from uncertain_cep.warming import GROUPS, warm_up
 
 
 @pytest.fixture(scope="package")
-def spark(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[SparkSession]:
-    """A session with two cores, which leaves nothing in the work tree.
-
-    In a run of all tests kernels are compiled first. Else each Python worker would compile them, and commands
-    in processes of their own would run them as plain Python, with a compiler beside them.
-    """
-    if pytestconfig.getoption("--share") is not None:
-        warm_up([group for group in GROUPS if not is_marked(group)])
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session with two cores, which leaves nothing in the work tree."""
     before = dict(os.environ)
     session = get_session(
         "local[2]",

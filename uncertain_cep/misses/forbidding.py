@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
@@ -268,20 +268,11 @@ def _ways_out(part: ExplicitMatches, r: int) -> Alternative | None:
     """Return the constraints each of which keeps an event out of a rule's span; None if it never is in it."""
     spoilers = part.forbidden
     rule = int(spoilers.rule[r])
-    ways: list[Constraint] = []
+    bounds = []
     for c in range(int(spoilers.constraints[rule])):
         later, earlier = (_BESIDE if side == OTHER else side + 1 for side in spoilers.sides[rule, c].tolist())
-        low, high = int(spoilers.low[r, c]), int(spoilers.high[r, c])
-        if low > high or (later == earlier and not low <= 0 <= high):
-            return None
-        if later == earlier:
-            continue
-        if low > -UNBOUND:
-            # Below the least difference.
-            ways.append(Constraint(later, earlier, 1 - low, "outside"))
-        if high < UNBOUND:
-            ways.append(Constraint(earlier, later, high + 1, "outside"))
-    return tuple(ways)
+        bounds.append((later, earlier, int(spoilers.low[r, c]), int(spoilers.high[r, c])))
+    return _outside(bounds)
 
 
 def _ways_out_of_span(times: ChoiceTimes, shape: Shape, rule: Rule, row: int) -> Alternative | None:
@@ -303,17 +294,25 @@ def _ways_out_of_span(times: ChoiceTimes, shape: Shape, rule: Rule, row: int) ->
         if allowed is None:
             return None
         bounds.append((instance.later, instance.earlier, *allowed))
+    return _outside((node(later), node(earlier), low, high) for later, earlier, low, high in bounds)
+
+
+def _outside(bounds: Iterable[tuple[int, int, int, int]]) -> Alternative | None:
+    """Return the constraints each of which breaks one of some bounds; None if they are never met together.
+
+    ``bounds`` are of the later time less the earlier one: the nodes of both, the least and the largest value.
+    """
     ways: list[Constraint] = []
     for later, earlier, low, high in bounds:
-        one, other = node(later), node(earlier)
-        if low > high or (one == other and not low <= 0 <= high):
+        if low > high or (later == earlier and not low <= 0 <= high):
             return None
-        if one == other:
+        if later == earlier:
             continue
         if low > -UNBOUND:
-            ways.append(Constraint(one, other, 1 - low, "outside"))
+            # Below the least difference.
+            ways.append(Constraint(later, earlier, 1 - low, "outside"))
         if high < UNBOUND:
-            ways.append(Constraint(other, one, high + 1, "outside"))
+            ways.append(Constraint(earlier, later, high + 1, "outside"))
     return tuple(ways)
 
 

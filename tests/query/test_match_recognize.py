@@ -1,7 +1,8 @@
 """MATCH_RECOGNIZE of SQL against a literal reference: in each world what ISO prefers of each start.
 
 The reference reads no query: each pattern stands once as SQL and once as Python. It goes through the rows of
-a partition, tries what it prefers first, and goes back.
+a partition, tries what it prefers first, and goes back. ``CASES`` has each construct that is answered;
+what is refused stands at the end.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import product
 from pathlib import Path
@@ -83,15 +84,16 @@ def row_matches(
     yield from times(0, at, taken)
 
 
-def iso(case: Case, rows: Sequence[Row]) -> Iterator[dict[str, list[int]]]:
-    """Yield the match of each start among the rows of a partition, as the ids of each variable."""
+def iso(case: Case, rows: Sequence[Row], skip_past_last: bool = False) -> Iterator[Taken]:
+    """Yield the match of each start among the rows of a partition, or of each behind the match before."""
+    free = 0
     for start, first in enumerate(rows):
+        if start < free:
+            continue
         near = [row for row in rows[start:] if row["t"] - first["t"] < case.window]
-        for _, taken in row_matches(case.pattern, near, 0, (), case.define):
-            ids: dict[str, list[int]] = defaultdict(list)
-            for name, row in taken:
-                ids[name].append(row["id"])
-            yield ids
+        for end, taken in row_matches(case.pattern, near, 0, (), case.define):
+            yield taken
+            free = start + end if skip_past_last else free
             break
 
 
@@ -104,15 +106,18 @@ class Case:
     define: Mapping[str, Define]
     shown: str
     window: int = 1000
+    measures: Mapping[str, Callable[[Taken], Any]] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
         pattern, _, define = self.sql.partition(" DEFINE ")
         within = "" if self.window == 1000 else f"WITHIN {self.window}"
         define = f"DEFINE {define}" if define else ""
+        measures = ", ".join(f'{measure} AS "{measure}"' for measure in self.measures)
+        measures = f"MEASURES {measures}" if measures else ""
         return (
-            f"SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY lower ONE ROW PER MATCH "
-            f"AFTER MATCH SKIP TO NEXT ROW PATTERN ({pattern}) {within} {define}) AS m"
+            f"SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY lower {measures} "
+            f"ONE ROW PER MATCH AFTER MATCH SKIP TO NEXT ROW PATTERN ({pattern}) {within} {define}) AS m"
         )
 
 
@@ -123,6 +128,11 @@ def of_type(name: str) -> Define:
 def last(taken: Taken, name: str) -> Any:
     values = [row["v"] for variable, row in taken if variable == name]
     return values[-1] if values else None
+
+
+def values(taken: Taken, name: str) -> list[Any]:
+    """Return the values of the rows of a variable that have one."""
+    return [row["v"] for variable, row in taken if variable == name and row["v"] is not None]
 
 
 ABC = {name: of_type(name) for name in "ABCD"}
@@ -209,6 +219,41 @@ CASES = {
     "neighbours and a gap": Case(
         f"A B X*? C DEFINE {SQL_ABC}", (One("A"), One("B"), One("X", ANY_LOOSE), One("C")), ABC, "abc"
     ),
+    "any row": Case(
+        "A U B DEFINE A AS type = 'A', B AS type = 'B'", (One("A"), One("U"), One("B")), ABC, "aub"
+    ),
+    "at least, as few as it can": Case(
+        f"A B{{1,}}? C DEFINE {SQL_ABC}", (One("A"), One("B", (1, None, True)), One("C")), ABC, "abc"
+    ),
+    "rising within a run": Case(
+        "A B+ C DEFINE A AS type <> 'C', C AS type = 'C', "
+        "B AS type = 'B' AND (LAST(B.v, 1) IS NULL OR B.v > LAST(B.v, 1))",
+        (One("A"), One("B", (1, None, False)), One("C")),
+        {
+            **ABC,
+            "A": lambda row, _: row["type"] != "C",
+            "B": lambda row, taken: (
+                row["type"] == "B"
+                and (last(taken, "B") is None or (row["v"] is not None and row["v"] > last(taken, "B")))
+            ),
+        },
+        "abc",
+    ),
+    "measures": Case(
+        f"A B+ C DEFINE {SQL_ABC}",
+        (One("A"), One("B", (1, None, False)), One("C")),
+        ABC,
+        "abc",
+        measures={
+            "A.v": lambda taken: last(taken, "A"),
+            "FIRST(B.v)": lambda taken: next(row["v"] for name, row in taken if name == "B"),
+            "LAST(B.v)": lambda taken: last(taken, "B"),
+            "COUNT(B.v)": lambda taken: len(values(taken, "B")),
+            "SUM(B.v)": lambda taken: sum(values(taken, "B")) if values(taken, "B") else None,
+            "MIN(B.v)": lambda taken: min(values(taken, "B"), default=None),
+            "MAX(B.v)": lambda taken: max(values(taken, "B"), default=None),
+        },
+    ),
     "next and last": Case(
         f"A X*? B Y* C DEFINE {SQL_ABC}",
         (One("A"), One("X", ANY_LOOSE), One("B"), One("Y", ANY_MORE), One("C")),
@@ -218,13 +263,19 @@ CASES = {
 }
 
 
-def entry(case: Case, ids: Mapping[str, list[int]], name: str, lists: set[str]) -> Any:
-    taken = ids.get(name.upper(), [])
-    return tuple(taken) if name in lists else taken[0] if taken else None
+def entry(taken: Taken, name: str, lists: set[str]) -> Any:
+    ids = tuple(row["id"] for variable, row in taken if variable == name.upper())
+    return ids if name in lists else ids[0] if ids else None
 
 
 def signatures(case: Case, rows: Sequence[Row], lists: set[str]) -> set[tuple[Any, ...]]:
-    return {tuple(entry(case, ids, name, lists) for name in case.shown) for ids in iso(case, rows)}
+    return {
+        (
+            *(entry(taken, name, lists) for name in case.shown),
+            *(measure(taken) for measure in case.measures.values()),
+        )
+        for taken in iso(case, rows)
+    }
 
 
 def answer(case: Case, table: pa.Table) -> tuple[dict[tuple[Any, ...], float], set[str]]:
@@ -237,7 +288,8 @@ def answer(case: Case, table: pa.Table) -> tuple[dict[tuple[Any, ...], float], s
     }
     rows = {}
     for row in matches.to_pylist():
-        key = tuple(tuple(row[name]) if name in lists else row[name] for name in case.shown)
+        variables = (tuple(row[name]) if name in lists else row[name] for name in case.shown)
+        key = (*variables, *(row[name] for name in case.measures))
         assert key not in rows
         rows[key] = row["confidence"]
     return rows, lists
@@ -362,6 +414,38 @@ def test_sessions() -> None:
     assert rows == {(1, 2): 5 / 8, (1,): 3 / 8, (2,): 3 / 8, (3, 4): 1.0}
 
 
+def test_within_an_interval_of_stamps() -> None:
+    """Less than the interval, as Flink: a row 5 s later is outside."""
+    rows = [{**row, "t": 5 * row["t"] // 2} for row in drawn(3, 60, 6)]
+    stamps = [datetime(2024, 5, 1, 0, 0, row["t"]) for row in rows]
+    events = pa.table(
+        {name: [row[name] for row in rows] for name in ("type", "id", "k", "v")}
+        | {"lower": stamps, "upper": stamps}
+    )
+    within = CASES["in a window"]
+    text = within.text.replace("WITHIN 5", "WITHIN INTERVAL '5' SECOND")
+    ours = {(row["a"], row["b"]) for row in uc.match(events, uc.sql(text)).to_pylist()}
+    expected = set()
+    for k in range(60):
+        expected |= signatures(within, [row for row in rows if row["k"] == k], set())
+    assert ours == expected
+    assert len(ours) > 10
+
+
+def test_what_goes_back_is_no_next_match() -> None:
+    """``A X*? B Y*? C`` where C is compared with B is refused: SQL takes the second B, and no next one."""
+    rows = [
+        {"id": id_, "type": type_, "v": v, "t": id_}
+        for id_, type_, v in [(0, "A", 0), (1, "B", 5), (2, "B", 1), (3, "C", 2)]
+    ]
+    define = {**ABC, "C": lambda row, taken: row["type"] == "C" and row["v"] > last(taken, "B")}
+    pattern = (One("A"), One("X", ANY_LOOSE), One("B"), One("Y", ANY_LOOSE), One("C"))
+    case = Case(f"A X*? B Y*? C DEFINE {SQL_ABC} AND v > B.v", pattern, define, "abc")
+    assert signatures(case, rows, set()) == {(0, 2, 3)}
+    with pytest.raises(uc.QueryError, match="C is compared with B, which stands behind a gap"):
+        uc.sql(case.text)
+
+
 def test_the_next_one_of_each_start() -> None:
     """An A at 0 and one of 1..4, a B at 3 and one at 6: the second A is before the first B at 1 and 2."""
     events = pa.table(
@@ -384,6 +468,21 @@ def test_the_longest_list_up_to_an_event() -> None:
     query = "PATTERN SEQ(A a, C+ c[], !C n, D d) WHERE skip_till_next_match(a, c[], d) WITHIN 20"
     rows = {(*row["c"], row["d"]): row["confidence"] for row in uc.match(events, query).to_pylist()}
     assert rows == {(1, 2, 3): 0.5, (1, 2, 4): 0.5, (1, 3): 0.5}
+
+
+def test_the_longest_rising_runs() -> None:
+    """Values 1 at 0, 2 at one of 1..3, 3 at 2: runs that no event could go on with, at either end."""
+    events = pa.table(
+        {"type": ["C"] * 3, "id": [1, 2, 3], "v": [1, 2, 3], "lower": [0, 1, 2], "upper": [0, 3, 2]}
+    )
+    query = (
+        "PATTERN SEQ(!C m, C+ c[], !C n) WHERE skip_till_next_match(c[]) AND c[i].v > c[i-1].v "
+        "AND m.v < c[1].v AND n.v > c[c.LEN].v WITHIN 20"
+    )
+    with pytest.warns(uc.UncertainCepWarning, match="behind the last event"):
+        matches = uc.match(events, query).to_pylist()
+    rows = {tuple(row["c"]): row["confidence"] for row in matches}
+    assert rows == pytest.approx({(1, 2): 1 / 3, (1, 2, 3): 1 / 3, (1, 3): 2 / 3}, rel=1e-12)
 
 
 def test_files_that_end_in_sql(tmp_path: Path) -> None:
@@ -459,6 +558,13 @@ def one(
         (one("A B", "A AS v < B.v"), "B comes behind A"),
         (one("A B", "Z AS v < 1"), "Z is no variable"),
         (one("A B", "B AS NEXT(v) < v"), "the row behind"),
+        (one("A B C", "C AS v < LAST(B.v, 1)"), r"in the DEFINE of A\+ alone"),
+        (one("A B+ C", "B AS type = 'B' AND v < LAST(B.v, 2), C AS type = 'C'"), "no offset but the 1"),
+        (one("A B* C", "B AS type = 'B' AND v < LAST(B.v, 1), C AS type = 'C'"), r"write B\+"),
+        (
+            one("A B+ C", "B AS type = 'B' AND ts < LAST(B.ts, 1), C AS type = 'C'"),
+            "no time that may be null",
+        ),
         ("SELECT a FROM e MATCH_RECOGNIZE (ORDER BY t PATTERN (A))", "MEASURES say"),
         (one("A B", "B AS v > 1) AS m WHERE (x > 1"), "ask the frame of matches"),
         (one("A B").replace("DEFINE", "SUBSET U = (A, B) DEFINE"), "SUBSET is not answered"),

@@ -25,6 +25,7 @@ from tests.query.test_match_recognize import (
     Times,
     answer,
     drawn,
+    iso,
     last,
     signatures,
 )
@@ -123,3 +124,22 @@ def test_random_queries() -> None:
         first = [place + 5 * rng.randint(0, 2) for place, _ in enumerate(rows)]
         check(case, rows, [[tick + 5 * step for step in range(rng.randint(1, 3))] for tick in first])
     assert compared > 20
+
+
+def test_runs_of_all_rows_are_the_sessions_of_each_world() -> None:
+    """(S U*) without a skip to the next row, where neighbours decide, over all worlds."""
+    text = "MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts PATTERN (S U*) DEFINE U AS ts - PREV(ts) <= 3)"
+    define: dict[str, Define] = {"U": lambda row, taken: row["t"] - taken[-1][1]["t"] <= 3}
+    case, rng = Case("S U*", (One("S"), One("U", ANY_MORE)), define, "su"), Random(5)
+    for number in range(25):
+        rows = drawn(number, 1, 6)
+        first = [place + 6 * rng.randint(0, 2) for place, _ in enumerate(rows)]
+        steps = [rng.randint(1, 3 if number else 1) for _ in rows]
+        ticks = [[tick + 6 * step for step in range(size)] for tick, size in zip(first, steps, strict=True)]
+        expected: dict[tuple[int, ...], float] = defaultdict(float)
+        for world in product(*ticks):
+            timed = [{**row, "t": tick} for row, tick in zip(rows, world, strict=True)]
+            for taken in iso(case, sorted(timed, key=lambda row: row["t"]), skip_past_last=True):
+                expected[tuple(row["id"] for _, row in taken)] += 1 / math.prod(map(len, ticks))
+        matches = uc.match(table_of(rows, ticks), uc.sql(text)).to_pylist()
+        assert {tuple(row["c"]): row["confidence"] for row in matches} == pytest.approx(expected, rel=1e-9)

@@ -23,10 +23,11 @@ FOREIGN: Final[dict[str, str]] = {
     r"\.\s*until\s*\(": "UNTIL behind what it ends, or a condition of each event: WHERE c[i].x < 5",
     r"\bSimpleCondition\b|\.\s*where\s*\(|\.\s*subtype\s*\(": "WHERE a.x > 3 AND a.k = b.k",
     r"\bwithin\s*\(": "WITHIN 10 seconds",
-    r"\bAfterMatchSkipStrategy\b|\bAFTER\s+MATCH\b|\bskip_?past|\bskip_?to_?(first|last)": (
+    r"\bAfterMatchSkipStrategy\b|\bAFTER\s+MATCH\b|\b(skip_?)?past_?last|\bskip_?to_?(first|last)": (
         "SEQ(!C m, C+ c[], !C n) for sessions, RETURN PROBABILITY EVERY 10 minutes for one alert a bucket"
     ),
-    r"\b(throttle|suppress|output\s+(first|last|snapshot)|first\s+per|limit\s+\d+\s+(per|by))\b": (
+    r"\b(throttle|suppress|output\s+(first|last|snapshot)|limit\s+\d+\s+(per|by))\b"
+    r"|\bfirst(\s*\([^()]*\)\s*|[\s_]+)(per|by|of_each)": (
         "RETURN PROBABILITY BY host EVERY 10 minutes: one row a key and bucket"
     ),
     r"\bgreedy\b|\b(maximal|longest)\s*\(|[+*?}]\+": (

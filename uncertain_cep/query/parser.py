@@ -313,7 +313,7 @@ def syntax_error(error: UnexpectedInput, text: str, *, what: str) -> QuerySyntax
     elif token.end_line is None:
         line, column, message = 1, 1, f"the {what} is empty"
     else:
-        message = f"the {what} ends too early{_misspelt(text)}"
+        message = f"the {what} ends too early{_misspelt(text) or as_written_here(text, len(text))}"
         line, column = token.end_line, token.end_column
     return QuerySyntaxError(message, text=text, line=line, column=column, expected=_expected(accepted))
 

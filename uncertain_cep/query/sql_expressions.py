@@ -145,21 +145,31 @@ class _Expression:
         self._at += 1
         return function if function in _KEYWORDS else function + _CALL
 
-    def _inside(self) -> tuple[str | None, Word]:
-        """Read ``(V.x)`` or ``(x)``, and return both parts."""
+    def _inside(self) -> tuple[str | None, Word, int]:
+        """Read ``(V.x)`` or ``(x)``, and return both parts and the number of words."""
         words = self._words[self._at + 1 :]
         qualified = len(words) > 4 and words[2].text == "."
         size = 5 if qualified else 3
         if len(words) < size or words[0].text != "(" or words[size - 1].text != ")":
             self._refuse_word(
-                f"{self._word().upper} takes one column of one variable, such as A.x, and no offset"
+                f"{self._word().upper} takes one column of one variable, such as A.x, and no offset but the "
+                "1 of PREV(x, 1), and of LAST(A.x, 1) in the DEFINE of A"
             )
-        return (words[1].name.upper(), words[3]) if qualified else (self._name, words[1])
+        return (words[1].name.upper(), words[3], size) if qualified else (self._name, words[1], size)
+
+    def _has_offset(self, function: str) -> bool:
+        """Leave an offset of 1 out, and return whether there was one."""
+        words = self._words
+        comma = self._at + (5 if self._word(3).text == "." else 3)
+        if function == "FIRST" or [word.text for word in words[comma : comma + 3]] != [",", "1", ")"]:
+            return False
+        self._words = (*words[:comma], *words[comma + 2 :])
+        return True
 
     def _navigated(self, function: str) -> str:
-        variable, word = self._inside()
+        has_offset = self._has_offset(function)
+        variable, word, size = self._inside()
         scope = self._scope
-        count = 6 if self._word(3).text == "." else 4
         if function == "PREV":
             if variable != self._name or self._name is None:
                 self._refuse_word("PREV takes the row of the DEFINE itself: PREV(x)")
@@ -172,24 +182,32 @@ class _Expression:
             if variable is None or variable not in scope.names:
                 self._refuse_word(f"{function} takes a column of a variable: {function}(A.{word.name})")
             name, called = str(variable), scope.names[str(variable)]
+            if has_offset and name == self._name and size == 5 and name in scope.lists:
+                self._at += 1 + size
+                return self._one_before(called, word)
             if name == self._name:
                 self._refuse_word(
                     f"{function} of the variable that is being taken: PREV({word.name}) is the row before"
                 )
-            mention = (
-                called
-                if name not in scope.lists
-                else f"{called}[1]"
-                if function == "FIRST"
-                else f"{called}[{called}.LEN]"
-            )
-        self._at += count
+            if has_offset:
+                self._refuse_word(f"LAST(A.{word.name}, 1) is the row before in the DEFINE of A+ alone")
+            mention = scope.mention(name) if function == "LAST" or name not in scope.lists else f"{called}[1]"
+        self._at += 1 + size
         return self._of(mention, word)
+
+    def _one_before(self, called: str, word: Word) -> str:
+        """Return ``LAST(V.x, 1)`` in the DEFINE of a run V: that of the row before, null at the first."""
+        if self._mention != f"{called}[1]":
+            return self._of(f"{called}[i-1]", word)
+        if word.name == self._scope.order:
+            self._refuse_word(f"LAST takes no time that may be null: PREV({word.name}) is the row before")
+        column = self._of(self._mention, word)
+        return f"NULLIF({column}, {column})"
 
     def _aggregate(self, function: str) -> str:
         if self._word(2).text == "*" or self._word(3).text == "*":
             self._refuse_word("COUNT(*) counts all rows of a match: count those of a variable, COUNT(A.x)")
-        variable, word = self._inside()
+        variable, word, _ = self._inside()
         scope = self._scope
         name = str(variable)
         if name not in scope.lists or name == self._name:

@@ -163,7 +163,7 @@ class _Translation:
             self._checked(name, condition)
             in_parentheses = len(condition) > 3 and any(word.upper in ("OR", "AND") for word in condition)
             shape = "({})" if in_parentheses else "{}"
-            looks_back = any(word.upper == "PREV" for word in condition)
+            looks_back = _looks_back(condition, name)
             before = self._before(place, name) if looks_back and name not in self._lists else None
             if name not in self._lists:
                 self._conditions.append(shape.format(self._written(name, condition, called, before)))
@@ -173,7 +173,9 @@ class _Translation:
             if looks_back:
                 first = self._before(place, name)
                 if step.times.fewest == 0:
-                    self._refuse_word(condition[0], f"PREV in a run that may be empty: write {name}+")
+                    self._refuse_word(
+                        condition[0], f"the row before in a run that may be empty: write {name}+"
+                    )
                 self._conditions.append(shape.format(self._written(name, condition, f"{called}[1]", first)))
 
     def _before(self, place: int, name: str) -> str | None:
@@ -302,6 +304,14 @@ class _Translation:
     def _measure(self, words: Tokens, name: str) -> str:
         kept = tuple(word for word in words if word.upper not in ("FINAL", "RUNNING"))
         return f"{self._written(None, kept, '', None)} AS {quote_name(name)}"
+
+
+def _looks_back(condition: Tokens, name: str) -> bool:
+    """Return whether a condition of a variable speaks of the row before: by PREV, or LAST of itself."""
+    return any(
+        word.upper == "PREV" or (word.upper == "LAST" and behind.name.upper() == name)
+        for word, behind in zip(condition, (*condition[2:], *condition[-2:]), strict=False)
+    )
 
 
 def _named(name: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from html import unescape
 
 import pytest
 from hypothesis import given, note
@@ -12,6 +14,7 @@ import uncertain_cep as uc
 from tests.cases.sampling import FEWER
 from tests.operators.test_span_facts import spans
 from tests.operators.test_spans import KINDS
+from tests.reporting.pages import data_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
 
@@ -43,13 +46,22 @@ def test_products_of_factors_are_those_of_worlds(kind: str, data: st.DataObject)
         assert products[len(products) - len(stages) :] == pytest.approx(expected, rel=1e-9)
 
 
-def test_relations_are_named() -> None:
+RELATIONS = ("a CONTAINS b", "b DURING a", "a OVERLAPS b", "b OVERLAPS a", "a BEFORE b", "b AFTER a")
+
+
+@pytest.mark.parametrize("shown", [*RELATIONS, "NOT (b OVERLAPS a)", "NOT (a OVERLAPS b)", "DURATION(a) > 2"])
+def test_relations_are_in_the_words_of_the_query(shown: str) -> None:
     events = spans(("A", 1, (0, 3), (2, 6), None), ("B", 2, (0, 6), None, None))
-    for query, shown in (
-        ("a CONTAINS b AND DURATION(a) > 2", ["a CONTAINS b", "TIME(a.end) - TIME(a.begin) > 2"]),
-        ("NOT (a OVERLAPS b)", ["NOT (a OVERLAPS b)"]),
-        ("a BEFORE b", ["a BEFORE b"]),
-    ):
-        text = f"PATTERN AND(A a, B b) WHERE {query} WITHIN 100"
-        factors = uc.why(uc.match(events, text), events, text).factors
-        assert [factor.what for factor in factors] == ["all within 100 ticks", *shown]
+    query = f"PATTERN AND(A a, B b) WHERE {shown} AND DURATION(a) > 1 WITHIN 100"
+    factors = uc.why(uc.match(events, query), events, query).factors
+    assert [factor.what for factor in factors] == ["all within 100 ticks", shown, "DURATION(a) > 1"]
+    sentence = f"Of the times it holds that {shown} and DURATION(a) > 1."
+    assert sentence in unescape(str(uc.report(events, query)))
+    plan = json.loads(uc.explain(query, events, format="json"))
+    assert plan["time_conditions"] == [shown, "DURATION(a) > 1"]
+
+
+def test_without_a_whole_relation_there_is_a_match() -> None:
+    events = spans(("A", 1, (0, 0), (2, 2), None), ("B", 2, (5, 6), None, None))
+    page = str(uc.report(events, "PATTERN AND(A a, B b) WHERE b DURING a AND a.type = 'A' WITHIN 100"))
+    assert "b DURING a" in data_of(page)["nothing"]

@@ -177,7 +177,8 @@ def test_what_else_a_report_on_spark_says(spark: SparkSession) -> None:
     frame = to_spark(spark, trace().slice(0, 40))
     nothing = data_of(uc.report(frame, "PATTERN SEQ(A a, B b) WHERE a.value > 1000 WITHIN 5"))
     assert nothing["totals"]["matches"] == 0
-    assert nothing["nothing"].startswith("candidates: a 0, b ")
+    assert nothing["nothing"].startswith("Candidates: a 0, b ")
+    assert nothing["nothing"].endswith("Without a.value > 1000 there would be matches.")
     with pytest.raises(OptionError, match="a streaming frame has no end"):
         uc.report(spark.readStream.format("rate").load(), PLAIN)
     with pytest.raises(OptionError, match="memory_limit= is for frames in this process"):

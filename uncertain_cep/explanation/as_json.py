@@ -12,6 +12,7 @@ from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan.components import PlannedComponent
 from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.query import Query, format_expression
+from uncertain_cep.query.time_conditions import texts_of
 from uncertain_cep.query.walks import components_of
 
 __all__ = ["plan_dict", "query_dict"]
@@ -83,7 +84,7 @@ def _part(facts: PlanFacts) -> dict[str, Any]:
         "readings": [sorted(term.negated) for term in plan.terms if term.is_reading],
         "partition_by": [list(key.columns) for key in plan.keys],
         "predicates": [format_expression(part) for part in (*plan.joined, *plan.constant)],
-        "time_conditions": [condition.text(plan.domain) for condition in plan.bound.times],
+        "time_conditions": texts_of(plan.bound.times, plan.domain),
         "window_ticks": plan.window,
         "tick": None if plan.domain.tick_nanoseconds is None else plan.domain.describe(),
         "known_until": None if plan.known_until is None else shown_tick(plan.known_until, plan.domain),

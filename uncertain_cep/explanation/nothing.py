@@ -21,6 +21,7 @@ from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plurals import shortened
 from uncertain_cep.query import Query, bind, format_expression
 from uncertain_cep.query.expression_text import quote_name
+from uncertain_cep.query.span_relations import comparison_of, relation_at
 from uncertain_cep.query.syntax import (
     Component,
     Duration,
@@ -29,6 +30,7 @@ from uncertain_cep.query.syntax import (
     Position,
     expressions_in,
 )
+from uncertain_cep.query.time_conditions import texts_of
 from uncertain_cep.query.walks import components_of, part_of
 from uncertain_cep.running.resource_limits import Limits, within
 
@@ -132,9 +134,14 @@ def _variants(plan: EvaluationPlan, schema: pa.Schema) -> Iterator[tuple[str, Qu
     if query.min_confidence is not None or query.having is not None:
         shown = query.having.text if query.having is not None else f"CONFIDENCE >= {query.min_confidence:g}"
         yield f"HAVING {shown}", replace(query, min_confidence=None, having=None)
-    for number, condition in enumerate(query.where):
-        remaining_conditions = query.where[:number] + query.where[number + 1 :]
-        yield _text_of(plan, query, condition, schema), replace(query, where=remaining_conditions)
+    ends = [*map(comparison_of, query.where)]
+    number = 0
+    while number < len(query.where):
+        relation, count = relation_at(ends, number) or ("", 1)
+        remaining_conditions = query.where[:number] + query.where[number + count :]
+        text = relation or _text_of(plan, query, query.where[number], schema)
+        yield text, replace(query, where=remaining_conditions)
+        number += count
     negated = [part for part in components_of(query.pattern) if part.negated]
     for name in dict.fromkeys(part.joint or part.variable for part in negated):
         group = [part for part in negated if name in (part.joint, part.variable)]
@@ -163,7 +170,7 @@ def _text_of(plan: EvaluationPlan, query: Query, condition: Expression, schema: 
     if isinstance(condition, Equivalence):
         return f"[{quote_name(condition.name)}]"
     bound = bind(replace(query, where=(condition,)), schema, plan.names, plan.domain)
-    times = " AND ".join(condition.text(plan.domain) for condition in bound.times)
+    times = " AND ".join(texts_of(bound.times, plan.domain))
     return times or format_expression(bound.predicates[0])
 
 

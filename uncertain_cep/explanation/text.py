@@ -22,6 +22,7 @@ from uncertain_cep.plan.trees import format_tree
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query, format_expression
 from uncertain_cep.query.syntax import Duration, ExpectedCount, Probability
+from uncertain_cep.query.time_conditions import texts_of
 from uncertain_cep.query.typed import variables_of
 from uncertain_cep.query.walks import components_of
 from uncertain_cep.timeline.domain import TimeDomain
@@ -211,7 +212,7 @@ def _rows(facts: PlanFacts) -> list[Row]:
     rows += [("join predicate", format_expression(part)) for part in plan.joined]
     rows += [("condition", format_expression(part)) for part in plan.constant]
     domain = plan.domain
-    rows += [("time condition", condition.text(domain)) for condition in plan.bound.times]
+    rows += [("time condition", text) for text in texts_of(plan.bound.times, domain)]
     rows.append(("tick", _tick(domain)))
     ticks = counted(plan.window, "tick")
     if domain.tick_nanoseconds is not None:

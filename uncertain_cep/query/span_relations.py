@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from itertools import permutations
 from typing import Final, Literal
 
 from uncertain_cep.query.syntax import (
@@ -15,56 +14,75 @@ from uncertain_cep.query.syntax import (
     Position,
     Time,
     Variable,
-    expressions_in,
 )
 
-__all__ = ["APART", "apart", "duration_of", "length_ends", "related", "relation_at"]
+__all__ = [
+    "APART",
+    "NamedComparison",
+    "apart",
+    "comparison_of",
+    "duration_of",
+    "length_ends",
+    "related",
+    "relation_at",
+]
 
 APART: Final = "apart"
 """The function of four times that `apart` makes a condition of; no query can name it."""
 
 Part = Literal["begin", "end"]
-Comparison = tuple[tuple[int, Part], Literal["<", "<="], tuple[int, Part]]
+Comparison = tuple[tuple[int, Part], Literal["<", "<=", ">", ">="], tuple[int, Part]]
+NamedComparison = tuple[tuple[str, Part], str, tuple[str, Part]]
+"""An end of a variable, how it compares, and the end of another one."""
 
 _ENDS: Final[tuple[Part, Part]] = ("begin", "end")
 _RELATIONS: Final[dict[str, tuple[Comparison, ...]]] = {
     "overlaps": (((0, "begin"), "<=", (1, "end")), ((1, "begin"), "<=", (0, "end"))),
     "contains": (((0, "begin"), "<=", (1, "begin")), ((1, "end"), "<=", (0, "end"))),
-    "during": (((1, "begin"), "<=", (0, "begin")), ((0, "end"), "<=", (1, "end"))),
+    "during": (((0, "begin"), ">=", (1, "begin")), ((0, "end"), "<=", (1, "end"))),
     "before": (((0, "end"), "<", (1, "begin")),),
-    "after": (((1, "end"), "<", (0, "begin")),),
+    "after": (((0, "begin"), ">", (1, "end")),),
 }
-"""What each says of the first event, 0, and the second one, 1."""
+"""What each says of the first event, 0, and the second one, 1. Each begins with an end of the first event, so
+that no two of them are the same comparisons."""
 
 
 def related(first: str, relation: str, second: str, position: Position) -> Expression:
     """Return the condition that a relation between two variables stands for."""
-    comparisons = _comparisons(first, relation, second, position)
-    return reduce(lambda left, right: Binary("and", left, right, position), comparisons)
-
-
-def _comparisons(first: str, relation: str, second: str, position: Position) -> list[Expression]:
-    """Return the comparisons of ends that a relation between two variables stands for."""
     names = first, second
 
     def time(which: tuple[int, Part]) -> Time:
         return Time(names[which[0]], None, position, which[1])
 
-    return [Binary(sign, time(left), time(right), position) for left, sign, right in _RELATIONS[relation]]
+    comparisons: list[Expression] = [
+        Binary(sign, time(left), time(right), position) for left, sign, right in _RELATIONS[relation]
+    ]
+    return reduce(lambda left, right: Binary("and", left, right, position), comparisons)
 
 
-def relation_at(conditions: Sequence[Expression], place: int) -> tuple[str, int] | None:
-    """Return the relation that conditions from a place on stand for, as text, and how many; None for none."""
-    named = dict.fromkeys(
-        part.variable for part in expressions_in(conditions[place]) if isinstance(part, Time)
-    )
-    for relation, comparisons in _RELATIONS.items():
-        count = len(comparisons)
-        for first, second in permutations(named, 2):
-            each = _comparisons(first, relation, second, conditions[place].position)
-            same = zip(each, conditions[place : place + count], strict=False)
-            if len(conditions) >= place + count and all(one == other for one, other in same):
-                return f"{first} {relation.upper()} {second}", count
+def comparison_of(condition: Expression) -> NamedComparison | None:
+    """Return the ends of two variables that a condition compares; None if it is something else."""
+    if not isinstance(condition, Binary):
+        return None
+    left, right = condition.left, condition.right
+    if not isinstance(left, Time) or not isinstance(right, Time) or left.part is None or right.part is None:
+        return None
+    return (left.variable, left.part), condition.operator, (right.variable, right.part)
+
+
+def relation_at(comparisons: Sequence[NamedComparison | None], place: int) -> tuple[str, int] | None:
+    """Return the relation that comparisons from a place on stand for, as text, and how many; else None."""
+    start = comparisons[place]
+    if start is None:
+        return None
+    names = start[0][0], start[2][0]
+    for relation, parts in _RELATIONS.items():
+        named = [
+            ((names[left], end), sign, (names[right], other_end))
+            for (left, end), sign, (right, other_end) in parts
+        ]
+        if [*comparisons[place : place + len(named)]] == named:
+            return f"{names[0]} {relation.upper()} {names[1]}", len(named)
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertain_cep.query.expression_text import format_expression, format_mention
+from uncertain_cep.query.span_relations import NamedComparison, relation_at
 from uncertain_cep.query.time_terms import Comparison
 from uncertain_cep.query.typed import (
     Column,
@@ -22,7 +24,7 @@ from uncertain_cep.query.typed import (
 from uncertain_cep.timeline.domain import TimeDomain
 from uncertain_cep.timeline.durations import format_duration
 
-__all__ = ["FAR", "TimeCondition", "TimeReference", "bounds_in_ticks"]
+__all__ = ["FAR", "TimeCondition", "TimeReference", "bounds_in_ticks", "texts_of"]
 
 Int64 = NDArray[np.int64]
 
@@ -134,10 +136,25 @@ class TimeCondition:
         """Whether the bound is one number of ticks, whatever the events."""
         return not self.columns and self.numbers is None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether two times are compared, and nothing else."""
+        nothing = self.ticks == 0 and self.nanoseconds == 0 and self.numbers is None and not self.moments
+        return nothing and self.earlier is not None and not self.beside and self.apart is None
+
+    @property
+    def compared_ends(self) -> NamedComparison | None:
+        """The ends of two events that are compared; None if the condition is something else."""
+        later, earlier = self.later, self.earlier
+        if earlier is None or not self.is_plain or later.part is None or earlier.part is None:
+            return None
+        return (later.variable, later.part), self.comparison, (earlier.variable, earlier.part)
+
     def text(self, domain: TimeDomain) -> str:
         """Return the condition as a query would write it."""
         if self.apart is not None and self.earlier is not None:
-            return f"NOT ({self.earlier.variable} OVERLAPS {self.later.variable})"
+            names = [self.earlier.variable, self.later.variable]
+            return f"NOT ({' OVERLAPS '.join(names[:: 1 - 2 * self.apart[1]])})"
         parts = [format_expression(self.numbers)] if self.numbers is not None else []
         parts += [f"{'' if sign > 0 else '-'}{format_expression(column)}" for sign, column in self.moments]
         is_moment = self.earlier is None and not self.moments
@@ -145,16 +162,34 @@ class TimeCondition:
             parts.append(f"TIMESTAMP '{format_time(self.nanoseconds)}'")
         elif self.nanoseconds:
             parts.append(format_duration(abs(self.nanoseconds)))
+        if self.is_plain and self.earlier is not None:
+            return f"{self.later} {self.comparison} {self.earlier}"
         if self.ticks or not parts:
             length = domain.tick_nanoseconds
             shown = str(self.ticks) if length is None else format_duration(abs(self.ticks) * length)
             parts.append(f"-{shown}" if length is not None and self.ticks < 0 else shown)
         references = " - ".join(map(str, self.references))
+        ends = [(reference.variable, reference.part) for reference in self.references]
+        if ends == [(self.later.variable, "end"), (self.later.variable, "begin")]:
+            references = f"DURATION({self.later.variable})"
         condition = f"{references} {self.comparison} {' + '.join(parts)}".replace("+ -", "- ")
         if not self.beside:
             return condition
         named = sorted(format_mention(variable, element) for variable, element in self.beside)
         return f"{condition} (only with {', '.join(named)})"
+
+
+def texts_of(conditions: Sequence[TimeCondition], domain: TimeDomain) -> list[str]:
+    """Return conditions as a query writes them, each relation between events that last as one."""
+    ends = [condition.compared_ends for condition in conditions]
+    texts: dict[str, None] = {}
+    place = 0
+    while place < len(conditions):
+        text, count = relation_at(ends, place) or (conditions[place].text(domain), 1)
+        # Of events that do not overlap, each side is a condition.
+        texts[text] = None
+        place += count
+    return [*texts]
 
 
 def _wrapped(number: int) -> np.int64:

@@ -19,12 +19,14 @@ from uncertain_cep.config.tolerances import CERTAIN
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.facts import plan_facts
+from uncertain_cep.explanation.nothing import conditions_that_leave_nothing
 from uncertain_cep.explanation.text import explain_plan
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.query import Query
 from uncertain_cep.reporting.calibrated import Calibration, calibration_of
 from uncertain_cep.reporting.comparison import LIKELY, Comparison, compared, keys_of, stamps_of
+from uncertain_cep.reporting.in_words import nothing_in_words
 from uncertain_cep.reporting.lines_of_events import LinesOfEvents
 from uncertain_cep.reporting.match_factors import Steps, steps_of_matches
 from uncertain_cep.reporting.nearby import Nearby, nearby_events
@@ -259,7 +261,7 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
         if comparison.raw is None
         else [key in comparison.keys for key in keys_of(plan, table, shown)],
         raw=_raw(comparison),
-        nothing="" if matches.num_rows else diagnostics.summary(),
+        nothing="" if matches.num_rows else _nothing(plan, table, options, diagnostics),
         factors={
             name: [*steps_of_matches(plan, table, rows, options)]
             for name, rows, _ in drawn
@@ -275,6 +277,10 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
         },
         calibration=calibration,
     )
+
+
+def _nothing(plan: EvaluationPlan, table: pa.Table, options: MatchOptions, diagnostics: Diagnostics) -> str:
+    return nothing_in_words(diagnostics.summary(), conditions_that_leave_nothing(plan, table, options))
 
 
 def totals_of(matches: int, expected: float, certain: int, likely: int) -> dict[str, float]:

@@ -36,7 +36,7 @@ function drawGroups(tools, facts, groups, found, box, totalsBox, choose) {
     const parts = [["certain", certain, "certain"], ["likely", likely, "50% or more"], ["possible", unlikely, "less than 50%"], ["undecided", rows - certain - likely - unlikely, "not decided"]];
     const things = groups.keys.length || timed ? [rows === 1 ? "group" : "groups", `may have ${what}`] : null;
     if (!rows) {
-      totalsBox.append(make("div", { class: "big" }, "0%"), make("p", {}, facts.nothing || `Nothing has ${what} in any possible world.`));
+      totalsBox.append(make("div", { class: "big" }, "0%"), make("p", {}, `Nothing has ${what} in any possible world.`), make("p", { class: "note" }, facts.nothing));
       return;
     }
     const expected = [low, high].map((end) => every.reduce((sum, r) => sum + end(r), 0));

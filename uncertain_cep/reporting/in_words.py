@@ -18,9 +18,10 @@ from uncertain_cep.query.syntax import (
     Repeated,
     times_in_words,
 )
+from uncertain_cep.query.time_conditions import texts_of
 from uncertain_cep.timeline.durations import format_duration
 
-__all__ = ["length_of", "title_of", "words_of", "words_of_groups"]
+__all__ = ["length_of", "nothing_in_words", "title_of", "words_of", "words_of_groups"]
 
 _STRATEGIES: Final = {
     "skip_till_any_match": "Other events in between do not matter.",
@@ -51,7 +52,7 @@ def words_of(plan: EvaluationPlan) -> list[str]:
         conditions = " and ".join(map(format_expression, bound.predicates))
         sentences.append(f"It holds that {conditions}.")
     if bound.times:
-        conditions = " and ".join(condition.text(plan.domain) for condition in bound.times)
+        conditions = " and ".join(texts_of(bound.times, plan.domain))
         sentences.append(f"Of the times it holds that {conditions}.")
     sentences.append(_STRATEGIES[query.strategy])
     for strategy in query.gap_strategies:
@@ -83,6 +84,11 @@ def words_of_groups(query: Query) -> list[str]:
     if query.limit is not None:
         sentences.append(f"At most {counted(query.limit, 'group')}.")
     return sentences
+
+
+def nothing_in_words(candidates: str, without: str) -> str:
+    """Return why nothing matches: how many candidates there were, and which conditions leave no match."""
+    return " ".join(f"{part[:1].upper()}{part[1:]}." for part in (candidates, without) if part)
 
 
 def length_of(window: Duration) -> str:

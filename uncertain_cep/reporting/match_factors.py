@@ -20,7 +20,7 @@ from uncertain_cep.errors import OptionError, UncertainCepError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, parse
-from uncertain_cep.query.span_relations import relation_at
+from uncertain_cep.query.span_relations import comparison_of, relation_at
 from uncertain_cep.query.syntax import (
     Component,
     Duration,
@@ -32,6 +32,7 @@ from uncertain_cep.query.syntax import (
     expressions_in,
 )
 from uncertain_cep.query.syntax import Sequence as Ordered
+from uncertain_cep.query.time_conditions import texts_of
 from uncertain_cep.query.walks import components_of, part_of
 from uncertain_cep.reporting.in_words import length_of
 from uncertain_cep.reporting.pattern_of_match import before, shown_variable, with_events
@@ -211,9 +212,10 @@ class _Question:
         window = self.query.window
         if len(self.leaves) > 1 and window is not None:
             yield f"all within {length_of(window)}", self._probability(len(self.leaves), (), window)
+        ends = [*map(comparison_of, self.conditions)]
         count = 0
         while count < len(self.conditions):
-            text, together = relation_at(self.conditions, count) or (self._text(self.conditions[count]), 1)
+            text, together = relation_at(ends, count) or (self._text(self.conditions[count]), 1)
             count += together
             yield text, self._probability(len(self.leaves), self.conditions[:count], window)
         if len(self.leaves) == 1 and (product == 1.0).all() and not self.conditions:
@@ -246,9 +248,7 @@ class _Question:
     def _text(self, condition: Expression) -> str:
         """Return a condition on times as a query writes it."""
         plan = self._plan(self.pattern, (condition,), self._longest())
-        # Of events that do not overlap each side is a condition.
-        shown = [part for part in plan.bound.times if part.apart is None or not part.apart[1]]
-        return " and ".join(part.text(plan.domain) for part in shown)
+        return " and ".join(texts_of(plan.bound.times, plan.domain))
 
     def _longest(self) -> Duration:
         """Return a window that never binds."""

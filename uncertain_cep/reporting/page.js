@@ -69,7 +69,7 @@
     const parts = [["certain", certain, "certain"], ["likely", likely, "50% or more"], ["possible", possible, "less than 50%"]];
     const box = byId("totals");
     box.append(make("div", { class: "big" }, whole(matches), " ", make("small", {}, matches === 1 ? "possible match" : "possible matches")));
-    if (!matches) return box.append(make("p", {}, facts.nothing || "No events match in any possible world."));
+    if (!matches) return fill(box, {}, [make("p", {}, "No events match in any possible world."), make("p", { class: "note" }, facts.nothing)]);
     fill(box, {}, [
       make("div", { class: "split", role: "img", "aria-label": parts.map(([, n, label]) => `${n} ${label}`).join(", ") },
         parts.filter(([, n]) => n).map(([kind, n]) => make("i", { class: kind, style: `flex:${n}` }))),

@@ -42,6 +42,7 @@ from uncertain_cep.reporting.gathered import (
     report_plan,
     totals_of,
 )
+from uncertain_cep.reporting.in_words import nothing_in_words
 from uncertain_cep.reporting.match_factors import steps_of_matches
 from uncertain_cep.reporting.nearby import SPOILING_SHOWN
 from uncertain_cep.reporting.occurrences import Bounds, bounds_of_values, query_by
@@ -66,6 +67,7 @@ from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.jobs import stopped_in_time
 from uncertain_cep.spark.joined_events import joined_events, taken_events
 from uncertain_cep.spark.matching import matches_frame
+from uncertain_cep.spark.no_match import why_no_match
 from uncertain_cep.spark.sharing_matches import shared_on_spark
 from uncertain_cep.spark.surroundings import events_around
 from uncertain_cep.spark.undecided_counts import worker_errors
@@ -164,7 +166,9 @@ def gathered_on_spark(request: ReportRequest, frame: DataFrame) -> Answer:
             parts=[(name, rows, pictures[name]) for name, rows in {"found": shown, **tables}.items()],
             in_raw=in_raw,
             raw=raw,
-            nothing="" if totals["matches"] else diagnostics.summary(),
+            nothing=""
+            if totals["matches"]
+            else nothing_in_words(diagnostics.summary(), why_no_match(events, plan.query, options)),
             factors={
                 name: [*steps_of_matches(plan, table, rows, options)]
                 for name, rows in {"found": shown, **tables}.items()

@@ -47,7 +47,8 @@ APART = (SPARK_TESTS, *PROCESS_TESTS)
 SLOWEST_SHOWN = 10
 TESTS_FAILED = 1
 """What pytest exits with if all ran and some failed."""
-BESIDE_LOG = ROOT / "build" / "pytest.log"
+BESIDE_LOGS = ROOT / "build"
+"""Where processes of pytest beside the one that is shown write, each to a file of its own."""
 
 NUMBAS = ("0.66", "0.67", "newest")
 """Releases of Numba that the tests of compiled code are run with; the lock has one of them."""
@@ -326,6 +327,32 @@ def failing(checks: Mapping[str, Sequence[str | Path]]) -> list[str]:
     return failed
 
 
+def orders_of_tests(apart: Sequence[str]) -> dict[str, list[str]]:
+    """Return for each process of pytest the folders of tests in the order in which it comes to them.
+
+    Each file is run by the process that comes to it first; all begin at different places, so they end at
+    about the same time. The folders ``apart`` are begun by one: it alone has a Spark session. While that
+    waits, there is time for two others.
+    """
+    every = {f"tests/{file.parent.name}" for file in (ROOT / "tests").glob("*/test_*.py")}
+    folders = sorted(every - set(APART))
+    half = len(folders) // 2
+    return {
+        "pytest with Spark": [*apart, *reversed(folders)],
+        "pytest beside it": [*folders[half:], *folders[:half], *apart[1:]],
+        "pytest": [*folders, *reversed(apart[1:])],
+    }
+
+
+def start_beside(name: str, command: Sequence[str | Path]) -> subprocess.Popen[bytes]:
+    """Start a process whose output goes to a file of its name."""
+    log = BESIDE_LOGS / f"{name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    say(f"{name}, shown when it has ended: {' '.join(map(str, command[1:]))} > {log}")
+    with log.open("wb") as output:
+        return start(command, output)
+
+
 def all_checks(
     checks: Mapping[str, Sequence[str | Path]],
     pytest: Sequence[str | Path],
@@ -333,33 +360,29 @@ def all_checks(
     again: bool,
     apart: Sequence[str],
 ) -> list[str]:
-    """Run the tests in two processes, the checks before one of them, and return the names of what failed.
+    """Run the tests in three processes, the checks before the last, and return the names of what failed.
 
-    Each file of tests is run by the process that comes to it first. They start at opposite ends, so both end
-    at about the same time. The folders ``apart`` are begun by one: it alone has a Spark session. With
-    ``again``, tests that failed are tried once more, alone and in a new process.
+    With ``again``, tests that failed are tried once more, alone and in a new process.
     """
-    every = {f"tests/{file.parent.name}" for file in (ROOT / "tests").glob("*/test_*.py")}
-    folders = sorted(every - set(APART))
-    BESIDE_LOG.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as kept:
-        caches = [f"cache_dir={kept}/beside", f"cache_dir={kept}/others"]
         taken = Path(kept, "taken")
         taken.mkdir()
-        shared = [*pytest, f"--share={taken}", "-o"]
-        beside = [*shared, caches[0], *apart, *reversed(folders)]
-        others = [*shared, caches[1], *folders, *reversed(apart[1:])]
-        say(f"beside the rest, shown when it has ended: {' '.join(map(str, beside[1:]))} > {BESIDE_LOG}")
-        with BESIDE_LOG.open("wb") as log:
-            process = start(beside, log)
-            failed = failing(checks)
-            say(f"pytest: {' '.join(map(str, others[1:]))}")
-            others_code = run(others)
-            codes = [ended(process), others_code]
-        sys.stdout.write(BESIDE_LOG.read_text(errors="replace"))
+        orders = orders_of_tests(apart)
+        caches = {name: f"cache_dir={Path(kept, name)}" for name in orders}
+        *beside, (last, shown) = (
+            (name, [*pytest, f"--share={taken}", "-o", caches[name], *order])
+            for name, order in orders.items()
+        )
+        processes = {name: start_beside(name, command) for name, command in beside}
+        failed = failing(checks)
+        say(f"{last}: {' '.join(map(str, shown[1:]))}")
+        codes = {last: run(shown)}
+        for name, process in processes.items():
+            codes[name] = ended(process)
+            sys.stdout.write((BESIDE_LOGS / f"{name}.log").read_text(errors="replace"))
         sys.stdout.flush()
-        for name, code, cache in zip(("pytest beside it", "pytest"), codes, caches, strict=True):
-            if code and not (again and code == TESTS_FAILED and hold_alone(pytest, cache)):
+        for name, code in codes.items():
+            if code and not (again and code == TESTS_FAILED and hold_alone(pytest, caches[name])):
                 failed.append(name)
     return failed
 

@@ -30,7 +30,7 @@ hypothesis.settings.register_profile(
 sample = hypothesis.settings.get_profile("sample")
 # A gate says the same twice; whoever runs the tests by hand, or thoroughly, draws anew each time.
 gate = is_gate()
-hypothesis.settings.register_profile("quick", sample, max_examples=10 if gate else 25, derandomize=gate)
+hypothesis.settings.register_profile("quick", sample, max_examples=6 if gate else 25, derandomize=gate)
 hypothesis.settings.register_profile("thorough", sample, max_examples=2000)
 hypothesis.settings.register_profile("few", sample, max_examples=6)
 

@@ -147,6 +147,7 @@ def wide(count: int, size: int) -> Chain:
     return Chain(match, 40, tuple((uniform(k - 3, size + 9), frozenset({1, 2})) for k in range(count)))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("count", "size"), [(1, 9), (2, 9), (5, 3), (7, 5)])
 def test_coupled_gaps_by_the_places_of_what_couples_them(count: int, size: int) -> None:
     chain = wide(count, size)

@@ -52,6 +52,7 @@ def test_bounds_hold_the_probability(group: Matches, at_least: int, steps: int) 
     assert upper <= 1.0
 
 
+@pytest.mark.compiled
 def test_bounds_of_a_long_chain_are_close() -> None:
     """Halves of it are exact where the whole is not; a plain estimate is between them."""
     group = stream(24)
@@ -97,6 +98,7 @@ def test_both_estimators_have_no_bias(way: str, group: Matches, at_least: int, s
     assert abs(float(weights.mean()) - probability) <= 5 * spread / math.sqrt(2_000) + 1e-12
 
 
+@pytest.mark.compiled
 def test_standard_errors_are_those_of_the_estimates() -> None:
     """Sixty seeds: the z-scores have a standard deviation of about 1."""
     group = stream(4)
@@ -126,6 +128,7 @@ def rare(leaves: int) -> Groups:
     return arrays_of([Matches(times, matches)])
 
 
+@pytest.mark.compiled
 def test_what_is_rare_is_estimated_by_held_ticks() -> None:
     """Plain worlds would hardly ever have a match of probability 5e-6."""
     group = rare(5)
@@ -146,6 +149,7 @@ def test_estimates_that_take_too_many_steps_are_none() -> None:
     assert estimated(stream(4), 1, 1e-6, 0, 10**6) is None
 
 
+@pytest.mark.compiled
 def test_steps_are_not_spent_on_bounds_without_end() -> None:
     count = 300
     times = (Time(0, 10**6), *(Time(n, n + 10**6) for n in range(count)))

@@ -159,6 +159,7 @@ def _power_sum(count: int, power: int) -> Fraction:
     return total * Fraction(2, count) ** power
 
 
+@pytest.mark.compiled
 def test_a_group_of_many_matches_is_given_up_at_its_budget() -> None:
     """Pairs of matches, and of literals of one variable, are looked at no longer than that."""
     count = 3_000
@@ -184,6 +185,7 @@ def test_one_event_before_any_of_many_that_overlap_it(leaves: int) -> None:
     assert math.isclose(row[0], none, rel_tol=1e-9)
 
 
+@pytest.mark.compiled
 def test_ticks_that_have_to_be_looked_at_one_by_one_are_within_the_budget() -> None:
     """A degree that is too high for few ticks, among a thousand million of them."""
     ticks, leaves = 10**9, 300

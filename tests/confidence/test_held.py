@@ -93,6 +93,7 @@ def exact_of_two(events: Own, clocks: Bounds, window: int) -> Fraction:
     raise AssertionError("all events are of the two clocks")
 
 
+@pytest.mark.compiled
 def test_a_million_ticks_cost_no_accuracy() -> None:
     """A rigid pair around an event that is anywhere: the number of its ticks in between, at each offset."""
     d = 10**6

@@ -123,6 +123,7 @@ def exact_count(events: Events, bounds: list[tuple[int, int]], window: int) -> i
     return total
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("order", [(0, 1, 2, 0, 1, 2), (0, 1, 0, 2, 1, 2), (2, 0, 1, 0, 2)])
 @pytest.mark.parametrize("width", [300, 2_001])
 def test_long_offsets_of_three_clocks(order: tuple[int, ...], width: int) -> None:
@@ -135,6 +136,7 @@ def test_long_offsets_of_three_clocks(order: tuple[int, ...], width: int) -> Non
         assert counted(events, bounds, window)[0] == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.compiled
 def test_long_offsets_of_four_clocks() -> None:
     order = (0, 1, 2, 0, 1, 3)
     events = [(clock, 5 * place, int(place > 0)) for place, clock in enumerate(order)]

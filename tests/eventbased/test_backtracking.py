@@ -189,6 +189,7 @@ def test_with_conditions_and_gaps(strategy: Any, data: st.DataObject) -> None:
     case.check()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("events", [8, 9, 10])
 def test_matches_may_be_longer_than_the_work_arrays_of_their_confidences(events: int) -> None:
     """With a leading gap too, which takes one event more; without JIT a place that is missing is an error."""

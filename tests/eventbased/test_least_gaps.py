@@ -97,6 +97,7 @@ def test_the_least_gap(case: tuple[int, int, int], data: st.DataObject) -> None:
     assert found == (min(*likely, size - 1) if likely else None)
 
 
+@pytest.mark.compiled
 @given(st.integers(2, 8), st.integers(1, 10**7), st.integers(0, 10**8), st.floats(1e-6, 1.0))
 def test_long_intervals(length: int, size: int, w: int, share: float) -> None:
     """Equal gaps have the best confidence, and what has it is never left out."""

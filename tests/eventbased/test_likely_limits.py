@@ -102,6 +102,7 @@ def test_no_table_is_made_of_intervals_that_float64_does_not_tell_apart() -> Non
     assert (limit == ANY).all()
 
 
+@pytest.mark.compiled
 def test_long_intervals_take_a_table_of_the_same_size() -> None:
     ticks = 10**9
     lows = [0, ticks // 2, ticks, 3 * ticks]

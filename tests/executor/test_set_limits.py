@@ -39,6 +39,7 @@ def test_runs_over_streams_refuse_them(pattern: str) -> None:
         uc.IncrementalMatcher(f"PATTERN {pattern} WITHIN 9", EVENTS.schema, evaluation="selectivity")
 
 
+@pytest.mark.compiled
 def test_a_dear_confidence_names_the_match_and_what_to_do() -> None:
     long = table(("A", 0, 900), ("N", 0, 900), ("B", 0, 900), ("C", 0, 900))
     with pytest.raises(ConfidenceCostError, match=r"match \(a=0, b=2, c=3\).*beside other events"):

@@ -143,9 +143,9 @@ def test_a_failing_step_shows_what_it_said(
     assert "no luck" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("failing", ["", "lint", "beside", "others"])
+@pytest.mark.parametrize("failing", ["", "lint", "pytest with Spark", "pytest beside it", "pytest"])
 @pytest.mark.parametrize("again", [False, True])
-def test_all_checks_and_both_parts_of_the_tests_run_and_each_can_fail(
+def test_all_checks_and_all_parts_of_the_tests_run_and_each_can_fail(
     failing: str,
     again: bool,
     run_py: ModuleType,
@@ -153,44 +153,44 @@ def test_all_checks_and_both_parts_of_the_tests_run_and_each_can_fail(
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(run_py, "BESIDE_LOG", tmp_path / "build" / "pytest.log")
+    monkeypatch.setattr(run_py, "BESIDE_LOGS", tmp_path / "build")
     program = """
-import sys
-part = "again" if "--last-failed" in sys.argv else "beside" if "tests/spark" in sys.argv else "others"
-print(part, *sys.argv[2:])
-sys.exit(sys.argv[1] == part or part == "again")
+import json, sys
+again = "--last-failed" in sys.argv
+print(json.dumps(sys.argv[2:]))
+sys.exit(again or any(argument.endswith("/" + sys.argv[1]) for argument in sys.argv))
 """
     checks = {"lint": [sys.executable, "-c", f"exit({failing == 'lint'})"]}
     failed = run_py.all_checks(
         checks, [sys.executable, "-c", program, failing], again=again, apart=run_py.APART
     )
-    named = {"": [], "lint": ["lint"], "beside": ["pytest beside it"], "others": ["pytest"]}
-    assert failed == named[failing]
-    first, second, *third = map(str.split, capfd.readouterr().out.splitlines())
-    (_, share, _, cache, *named_folders), (_, same, _, another, *beside) = first, second
-    assert share == same
+    assert failed == ([failing] if failing else [])
+    lines = [json.loads(line) for line in capfd.readouterr().out.splitlines() if line.startswith("[")]
+    (share, _, _, *shown), (same, _, _, *spark), (also, _, _, *beside), *tried = lines
+    assert share == same == also
     assert share.startswith("--share=")
-    # Spark in one of them alone; all else from opposite ends.
-    assert beside[:3] == ["tests/spark", "tests/project", "tests/cli"]
-    assert named_folders == [*reversed(beside[3:]), "tests/cli", "tests/project"]
+    # Spark in one of them alone; all else begins at another place in each.
+    assert spark[:3] == ["tests/spark", "tests/project", "tests/cli"]
+    assert shown == [*reversed(spark[3:]), "tests/cli", "tests/project"]
+    assert sorted(beside) == sorted(shown)
+    assert len({spark[3], shown[0], beside[0]}) == 3
     folders = {file.parent for file in (ROOT / "tests").glob("*/test_*.py")}
-    assert {ROOT / folder for folder in beside} == folders
+    assert {ROOT / folder for folder in spark} == folders
     # What failed in one of them, and nothing else, is tried again.
-    tried = {"beside": [another], "others": [cache]}.get(failing, []) if again else []
-    assert [arguments[2] for arguments in third] == tried
+    caches = [Path(line[1]).name for line in tried]
+    assert caches == ([failing] if again and failing.startswith("pytest") else [])
 
 
-@pytest.mark.parametrize(("then", "failed"), [(1, ["pytest beside it", "pytest"]), (0, [])])
+@pytest.mark.parametrize("then", [1, 0])
 def test_a_test_that_fails_is_tried_once_more_alone(
     then: int,
-    failed: list[str],
     run_py: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """With pytest itself, over a test of each part that fails the first time, or always."""
-    monkeypatch.setattr(run_py, "BESIDE_LOG", tmp_path / "build" / "pytest.log")
+    monkeypatch.setattr(run_py, "BESIDE_LOGS", tmp_path / "build")
     monkeypatch.setattr(run_py, "ROOT", tmp_path)
     for folder in ("spark", "query"):
         tests = tmp_path / "tests" / folder
@@ -206,14 +206,22 @@ def test_a_test_that_fails_is_tried_once_more_alone(
         )
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "conftest.py").write_text(
+        "from pathlib import Path\n"
         "def pytest_addoption(parser):\n    parser.addoption('--share')\n"
         "def pytest_collection_modifyitems(config, items):\n"
         "    if 'tests/spark' in config.args:\n"
         "        items[:] = [item for item in items if 'query' not in item.nodeid]\n"
+        "    elif config.getoption('--share'):\n"
+        "        try:\n"
+        "            Path(config.getoption('--share'), 'query').touch(exist_ok=False)\n"
+        "        except FileExistsError:\n"
+        "            del items[1:]\n"
     )
     monkeypatch.setattr(run_py, "APART", (run_py.SPARK_TESTS,))
     pytest_of_it = [sys.executable, "-m", "pytest", "-rA"]
-    assert run_py.all_checks({}, pytest_of_it, again=True, apart=run_py.APART) == failed
+    failed = run_py.all_checks({}, pytest_of_it, again=True, apart=run_py.APART)
+    assert len(failed) == 2 * then
+    assert ("pytest with Spark" in failed) == then
     said = capfd.readouterr().out
     assert said.count("AssertionError: a race") >= 2
     assert said.count("PASSED tests/spark/test_spark.py::test_holds") == 1
@@ -224,7 +232,7 @@ def test_a_test_that_fails_is_tried_once_more_alone(
 def test_the_ten_slowest_tests_are_shown(
     arguments: list[str], run_py: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(run_py, "BESIDE_LOG", tmp_path / "build" / "pytest.log")
+    monkeypatch.setattr(run_py, "BESIDE_LOGS", tmp_path / "build")
     started: list[list[str]] = []
 
     def start(command: list[object], output: object = None) -> subprocess.Popen[bytes]:
@@ -235,7 +243,7 @@ def test_the_ten_slowest_tests_are_shown(
     monkeypatch.setattr(run_py, "start", start)
     assert run_py.test(False, arguments, quick=False) == 0
     tests = [command for command in started if "pytest" in command]
-    assert len(tests) == (1 if arguments else 2)
+    assert len(tests) == (1 if arguments else 3)
     assert all("--durations=10" in command for command in tests)
 
 

@@ -429,3 +429,17 @@ def test_float_stamps_between_two_default_ticks_are_refused(tmp_path: Path) -> N
     assert matches.column("range_lower").cast(pa.int64()).to_pylist() == [1000123]
     assert matches.column("range_upper").cast(pa.int64()).to_pylist() == [1000456]
     assert uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 10 us").num_rows == 0
+
+
+@given(
+    st.sampled_from(["s", "ms", "us", "ns"]),
+    st.sampled_from(["1ns", "1us", "3us", "1ms", "7ms", "1s", "1500ms"]),
+    st.lists(st.none() | st.integers(-(10**6), 10**6)),
+)
+def test_lengths_of_any_unit_are_ticks_rounded_down(unit: str, tick: str, lengths: list[int | None]) -> None:
+    schema = pa.schema([(name, pa.timestamp("ns")) for name in ("lower", "upper")])
+    domain = TimeDomain.of(schema, Names(), tick)
+    nanoseconds = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}[unit]
+    expected = [(length or 0) * nanoseconds // (domain.tick_nanoseconds or 1) for length in lengths]
+    column = pa.chunked_array([pa.array(lengths, pa.int64()).cast(pa.duration(unit))])
+    assert domain.lengths(column).tolist() == expected

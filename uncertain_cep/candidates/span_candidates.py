@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from uncertain_cep.expressions.text_equality import equal_to_each
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.lasting_columns import END_BOUNDS
@@ -25,11 +26,8 @@ def taken_types(plan: EvaluationPlan, table: pa.Table) -> Mask:
     ]
     if not all(part.types for part in parts):
         return np.ones(table.num_rows, np.bool_)
-    types = pa.array(sorted({name for part in parts for name in part.types}), pa.string())
-    column = table.column(plan.names.type)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(pa.string())
-    return np.asarray(pc.is_in(column, types.cast(column.type)).to_numpy())
+    types = sorted({name for part in parts for name in part.types})
+    return np.asarray(np.logical_or.reduce(equal_to_each(table.column(plan.names.type), types)), np.bool_)
 
 
 def with_some_ends(table: pa.Table, names: Names) -> pa.Table:

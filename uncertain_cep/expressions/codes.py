@@ -135,7 +135,9 @@ def _codes_by_dictionary(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple
     )
     codes_of_chunks = []
     for chunk, by, codes in zip(every, coded, values, strict=True):
-        if by:
+        if by and not chunk.null_count:
+            codes = codes[np.asarray(chunk.indices)]
+        elif by:
             # One place more, the last one, for null.
             codes = np.append(codes, -1)[np.asarray(chunk.indices.cast(pa.int64()).fill_null(-1))]
         codes_of_chunks.append(codes)

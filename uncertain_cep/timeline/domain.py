@@ -228,7 +228,10 @@ def with_noted_tick(table: pa.Table, names: Names = Names()) -> pa.Table:
         return table
     if pa.types.is_dictionary(column.type):
         column = column.cast(pa.string())
-    tick = check_one_tick(pc.unique(column).to_pylist(), names.tick)
+    # To compare with one text takes less than to look each up.
+    first = column[0]
+    is_one = pc.all(pc.equal(column, first), skip_nulls=False).as_py()
+    tick = check_one_tick([first.as_py()] if is_one else pc.unique(column).to_pylist(), names.tick)
     if tick is None:
         return table
     metadata = dict(table.schema.metadata or {})
@@ -350,8 +353,11 @@ class TimeDomain:
             lengths = lengths.fill_null(0)
         if not pa.types.is_duration(lengths.type):
             return np.asarray(lengths.cast(pa.int64()).to_numpy())
-        nanoseconds = np.asarray(lengths.cast(pa.duration("ns")).cast(pa.int64()).to_numpy())
-        return nanoseconds // (self.tick_nanoseconds or 1)
+        tick, unit = self.tick_nanoseconds or 1, UNIT_NANOSECONDS[lengths.type.unit]
+        if tick % unit:
+            lengths, unit = lengths.cast(pa.duration("ns")), 1
+        units = np.asarray(lengths.cast(pa.int64()).to_numpy())
+        return units if tick == unit else units // (tick // unit)
 
     def offsets(self, table: pa.Table, names: Names) -> tuple[Int64, Int64]:
         """Return the bounds of the offsets of events' clocks, ticks, each (n,) int64; 0 if not given."""

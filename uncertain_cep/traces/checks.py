@@ -334,10 +334,10 @@ def check_clocks(
         return faults
     low, high = domain.offsets(table, names)
     (codes,), _ = codes_of([source])
-    # The last event of each, with one place more for those without a clock: their code is -1.
-    row = np.zeros(int(codes.max(initial=-1)) + 2, np.int64)
-    row[codes] = np.arange(len(codes))
-    if len(codes) and (named & ((low != low[row][codes]) | (high != high[row][codes]))).any():
+    # Those of the last event of each, with one place more for events without a clock: their code is -1.
+    last_low, last_high = np.zeros((2, int(codes.max(initial=-1)) + 2), np.int64)
+    last_low[codes], last_high[codes] = low, high
+    if (named & ((low != last_low[codes]) | (high != last_high[codes]))).any():
         model = _first_alike(codes)
         at = int(np.argmax(named & ((low != low[model]) | (high != high[model]))))
         message = f"the clock has other bounds in row {model[at] + 1}: {_FOR_ALL}"
@@ -356,7 +356,7 @@ def check_clocks(
     )
     faults += check_sequences(table, names, codes, limit)
     faults = faults or _check_offset_pmfs(table, names, domain, codes)
-    return faults or check_orders(table, names, codes, lower - low, upper - high, limit)
+    return faults or check_orders(table, names, codes, (lower, upper), (low, high), limit)
 
 
 def _check_offset_pmfs(

@@ -91,11 +91,16 @@ def check_sequences(table: pa.Table, names: Names, codes: IntArray, limit: int) 
 
 
 def check_orders(
-    table: pa.Table, names: Names, codes: IntArray, lower: IntArray, upper: IntArray, limit: int
+    table: pa.Table,
+    names: Names,
+    codes: IntArray,
+    times: tuple[IntArray, IntArray],
+    offsets: tuple[IntArray, IntArray],
+    limit: int,
 ) -> list[TraceFault]:
     """Return a fault for each ordered source whose events have no times in the order of their sequences.
 
-    Bounds, (n,) int64 ticks, are those of times by the source. The columns have been checked.
+    Bounds of times and of offsets, (n,) int64 ticks each, have been checked.
     """
     if not {names.sequence, names.ordered} <= set(table.column_names):
         return []
@@ -103,6 +108,7 @@ def check_orders(
     rows = np.flatnonzero(_is_ordered(table, names) & (codes >= 0) & _has_place(sequence))
     rows = rows[np.lexsort((_places(sequence)[rows], codes[rows]))]
     faults: list[TraceFault] = []
+    lower, upper = (bounds - offset for bounds, offset in zip(times, offsets, strict=True))
     for rows_of_source in _of_sources(rows, codes):
         if len(faults) == limit:
             break

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.clocks import by_clocks
 from tests.cases.language import PatternCase, language_cases
+from tests.cases.negated_groups import group_cases
 from tests.cases.nested import nested_cases
 from tests.cases.sampling import FEWER
 from tests.cases.times import timed_cases, timed_sequences
@@ -30,6 +31,7 @@ CASES: dict[str, st.SearchStrategy[Any]] = {
     "times by clocks": by_clocks(spread(timed_sequences())),
     "crowded": crowded(language_cases()),
     "crowded times": crowded(timed_cases()),
+    "negated groups": crowded(group_cases(repeated=False)),
 }
 KINDS = pytest.mark.parametrize("kind", CASES)
 WARNINGS = pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
@@ -131,12 +133,12 @@ def test_an_amount_of_a_reason_is_that_of_its_condition_alone(kind: str, data: s
 @WARNINGS
 @FEWER
 @given(data=st.data())
-@pytest.mark.parametrize("kind", ["crowded", "crowded times"])
+@pytest.mark.parametrize("kind", ["crowded", "crowded times", "negated groups"])
 def test_what_forbids_would_have_to_move_by_the_amount(kind: str, data: st.DataObject) -> None:
     named = data.draw(named_cases(CASES[kind].map(uniform)))
     for miss in misses_of(named):
         for reason in miss.reasons:
-            if reason.kind != "forbidden" or len(reason.events) != 1:
+            if reason.kind != "forbidden" or "in every world" not in reason.text:
                 continue
             case = only(named.case, [*ids_of(miss), *reason.events])
             assert not has_match(case, miss)

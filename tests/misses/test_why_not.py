@@ -16,6 +16,7 @@ from tests.cases.beside import beside_cases
 from tests.cases.clocks import by_clocks
 from tests.cases.existence import doubtful
 from tests.cases.language import language_cases
+from tests.cases.negated_groups import group_cases
 from tests.cases.nested import nested_cases, reading_cases
 from tests.cases.options import nested_option_cases, timed_option_cases
 from tests.cases.sampling import FEWER
@@ -33,6 +34,7 @@ CASES: dict[str, st.SearchStrategy[Any]] = {
     "times in sets": timed_nested_cases(),
     "times of single events": timed_sequences(),
     "negations beside sets": beside_cases(),
+    "negated groups": crowded(group_cases(repeated=False)),
     "existence": doubtful(language_cases()),
     "clocks": by_clocks(language_cases()),
     "times by clocks": by_clocks(timed_sequences()),
@@ -233,6 +235,31 @@ def test_what_is_in_the_trace_steers_no_terminal() -> None:
     missed = uc.why_not(events, "PATTERN SEQ(A a, B b) WITHIN 9", a="a\x1b[2J")
     assert "\x1b" not in str(missed)
     assert "a\N{REPLACEMENT CHARACTER}[2J" in str(missed)
+
+
+@pytest.mark.parametrize(
+    ("group", "keys", "spoiling"),
+    [
+        ("!SEQ(N n, M m)", "", {(1, 3), (1, 4), (2, 3), (2, 4)}),
+        ("!SEQ(N n, M m)", "AND n.k = m.k", {(2, 4)}),
+        ("!SEQ(N n, M m, M o)", "", {(1, 3, 4), (2, 3, 4)}),
+        ("!SEQ(M n, N m)", "", set()),
+    ],
+)
+def test_negated_groups(group: str, keys: str, spoiling: set[tuple[int, ...]]) -> None:
+    """Two N, then two M: a group forbids if its events are in its order in every world."""
+    trace = events(
+        type=["A", "N", "N", "M", "M", "D"], lower=[0, 1, 2, 5, 8, 20], upper=[0, 3, 4, 6, 9, 20],
+        k=[0, 1, 2, 3, 2, 0],
+    )  # fmt: skip
+    query = f"PATTERN SEQ(A a, {group}, D d) WHERE a.k = 0 {keys} WITHIN 30"
+    if not spoiling:
+        with pytest.raises(uc.MatchExistsError):
+            uc.why_not(trace, query, a=0)
+        return
+    answer = uc.why_not(trace, query, a=0)
+    assert {reason.events for reason in answer.reasons} == spoiling
+    assert all(reason.what == group and "in every world" in reason.text for reason in answer.reasons)
 
 
 def test_events_that_forbid_only_together() -> None:

@@ -161,8 +161,6 @@ def test_what_is_refused(query: str, message: str) -> None:
 
 def test_what_is_not_supported_says_so() -> None:
     query = "PATTERN SEQ(A a, !SEQ(N n, M m), D d) WITHIN 20"
-    with pytest.raises(uc.OptionError, match="why_not"):
-        uc.why_not(events(A, D), query, a="a")
     clocked = events(A, D, source=["h", "h"], offset_lower=[0, 0], offset_upper=[1, 1], sequence=[1, 2])
     with pytest.raises(uc.OptionError, match="'sequence'"):
         uc.match(clocked, query)

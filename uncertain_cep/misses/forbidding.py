@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import islice, pairwise, product
 from typing import Final
 
 import numpy as np
@@ -29,11 +29,12 @@ from uncertain_cep.misses.reasons import Move, Reason
 from uncertain_cep.misses.span_ends import Side
 from uncertain_cep.misses.time_reasons import length_move, move_of_row
 from uncertain_cep.operators.context import ExecutionContext, TiedEvents
-from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.plurals import listed
 from uncertain_cep.results.boxes import BoxedSearch
 from uncertain_cep.results.display import plain_text
 from uncertain_cep.weighers.explicit import ExplicitMatches
+from uncertain_cep.weighers.first_members import places_in_groups
 from uncertain_cep.weighers.shapes import Rule, Shape
 from uncertain_cep.weighers.templates import OTHER, OTHER_END
 
@@ -45,25 +46,28 @@ MOST_TRIED: Final = 4096
 _LONG: Final = 2**40
 """Ticks of a window beyond which no more of it is looked at than the table is long."""
 
+_MOST_TOGETHER: Final = 64
+"""Choices of events of one negated group that are looked at."""
+
 Alternative = tuple[Constraint, ...]
 """Constraints each of which keeps an event out of a span."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forbidding:
-    """An event that may forbid a choice.
+    """An event that may forbid a choice, or the events of a negated group.
 
     Attributes
     ----------
-    row : int
+    rows : tuple of int
     rules : tuple of str
-        What forbids it.
+        What forbids them.
     ways_out : tuple of Alternative
-        For each span that forbids it the constraints one of which has to hold, on the nodes of a choice and
-        the one behind them.
+        For each span that forbids them the constraints one of which has to hold, on the nodes of a choice and
+        placeholders for theirs.
     """
 
-    row: int
+    rows: tuple[int, ...]
     rules: tuple[str, ...]
     ways_out: tuple[Alternative, ...]
 
@@ -85,35 +89,79 @@ def _readings(branch: EvaluationPlan) -> list[frozenset[str] | None]:
     return [*readings] or [None]
 
 
-def _certain(times: ChoiceTimes, reading: frozenset[str] | None) -> Iterator[Forbidding]:
-    """Yield the events that happened for certain and may forbid a choice by the rules of a reading."""
-    for event in _forbidding(times, reading):
-        if times.question.probability[event.row] >= 1.0:
-            yield event
+def _certain(times: ChoiceTimes, reading: frozenset[str] | None) -> list[Forbidding]:
+    """Return the events that happened for certain and may forbid a choice by the rules of a reading."""
+    probability = times.question.probability
+    return [event for event in _forbidding(times, reading) if (probability[list(event.rows)] >= 1.0).all()]
 
 
 def _reasons_of_reading(times: ChoiceTimes, events: list[Forbidding]) -> list[Reason]:
-    alone = [reason for event in events if (reason := _alone(times, event)) is not None]
+    alone = [reason for event in events if (reason := _alone(times, event, events)) is not None]
     if alone:
         return sorted(alone, key=lambda reason: -(reason.ticks or 0))
     group = _smallest_group(times, events)
     if not group:
         return []
-    ids = tuple(times.question.id_of(event.row) for event in group)
+    ids = tuple(
+        times.question.id_of(row) for row in dict.fromkeys(row for event in group for row in event.rows)
+    )
     rules = listed(list(dict.fromkeys(rule for event in group for rule in event.rules)))
     shown = listed([plain_text(id) for id in ids])
     text = f"{rules}: together the events {shown} leave no world, though each alone leaves some"
     return [Reason("forbidden", rules, (), ids, text)]
 
 
-def _constraints_of(times: ChoiceTimes, event: Forbidding, node: int) -> list[Constraint]:
-    """Return the bounds of the time of an event beside a choice, and those of its clock."""
-    events = times.events
-    clock = events.clock_of(event.row)
-    constraints = _bounds_of(times, event.row, node, times.node_of_clock(event.row))
-    if clock >= 0 and clock not in times.clocks:
-        constraints += events.of_clock(times.node_of(clock), clock)
-    return constraints
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """The constraints on the times of a choice and of events beside it, and the nodes of these.
+
+    Attributes
+    ----------
+    constraints : list of Constraint
+    node_of : dict of int to int
+        By row; the end of an event that lasts is the node behind.
+    nodes : int
+    """
+
+    constraints: list[Constraint]
+    node_of: dict[int, int]
+    nodes: int
+
+    @classmethod
+    def of(cls, times: ChoiceTimes, events: Sequence[Forbidding]) -> _Beside:
+        """Return the constraints with some events beside a choice."""
+        rows = list(dict.fromkeys(row for event in events for row in event.rows))
+        clock_of = {row: times.events.clock_of(row) for row in rows}
+        # The next free nodes are those of their clocks that no event of the choice has.
+        clocks = [*dict.fromkeys(c for c in clock_of.values() if c >= 0 and c not in times.clocks)]
+        node_of_clock = {clock: times.nodes + k for k, clock in enumerate(clocks)}
+        constraints = list(times.constraints)
+        for clock, node in node_of_clock.items():
+            constraints += times.events.of_clock(node, clock)
+        node, node_of = times.nodes + len(clocks), dict[int, int]()
+        for row in rows:
+            node_of[row] = node
+            clock_node = node_of_clock.get(clock_of[row], times.node_of_clock(row))
+            constraints += _bounds_of(times, row, node, clock_node)
+            node += 1 + times.events.lasts(row)
+        return cls(constraints, node_of, node)
+
+    def spans(self, times: ChoiceTimes, events: Sequence[Forbidding]) -> list[Alternative]:
+        """Return the ways out of each span of events, with their nodes in place of placeholders."""
+        return [
+            tuple(self._placed(times, event, part) for part in ways)
+            for event in events
+            for ways in event.ways_out
+        ]
+
+    def _placed(self, times: ChoiceTimes, event: Forbidding, part: Constraint) -> Constraint:
+        nodes: dict[int, int] = {}
+        for place, row in enumerate(event.rows):
+            nodes[_BESIDE - place] = self.node_of[row]
+            nodes[_END_BESIDE - place] = self.node_of[row] + times.events.lasts(row)
+        return replace(
+            part, later=nodes.get(part.later, part.later), earlier=nodes.get(part.earlier, part.earlier)
+        )
 
 
 def _bounds_of(times: ChoiceTimes, row: int, node: int, node_of_clock: int) -> list[Constraint]:
@@ -128,36 +176,37 @@ def _bounds_of(times: ChoiceTimes, row: int, node: int, node_of_clock: int) -> l
     ]
 
 
-def _alone(times: ChoiceTimes, event: Forbidding) -> Reason | None:
-    """Return the reason that one event forbids a choice in every world; None if it does not."""
+def _alone(times: ChoiceTimes, event: Forbidding, events: Sequence[Forbidding]) -> Reason | None:
+    """Return the reason that an event, or a group, forbids a choice in every world; None if it does not."""
+    if _can_all_stay_out(times, [event]) is not False:
+        return None
     question = times.question
-    # The next free node is that of its clock, if no event of the choice has it.
-    node = times.nodes + 1
-    base = [*times.constraints, *_constraints_of(times, event, node)]
-    bounds = [k for k, part in enumerate(base) if part.event >= node]
-    nodes = node + 1 + times.events.lasts(event.row)
+    beside = _Beside.of(times, [event])
+    base = beside.constraints
+    first = min(beside.node_of.values())
+    bounds = [k for k, part in enumerate(base) if part.event >= first]
+    # In another order they may be another choice of the group.
+    same = [other for other in events if {*other.rows} <= {*event.rows}]
     moves: dict[int, int] = {}
-    for chosen in product(*event.ways_out):
-        constraints = [
-            *base,
-            *(_placed(part, node, lasts=nodes > node + 1) for part in chosen),
-        ]
-        if not positive_cycle(constraints, nodes):
-            return None
+    for chosen in islice(product(*beside.spans(times, same)), MOST_TRIED):
+        constraints = [*base, *chosen]
         for bound in bounds:
-            ticks = least_move(constraints, nodes, (bound,))
+            ticks = least_move(constraints, beside.nodes, (bound,))
             if ticks is not None:
                 moves[bound] = min(ticks, moves.get(bound, ticks))
-    id = question.id_of(event.row)
+    ids = tuple(map(question.id_of, event.rows))
     ticks = min(moves.values(), default=None)
     what = listed(list(event.rules))
-    amounts: list[Move] = [
-        _move_of(times, event.row, base[bound], amount, is_end=base[bound].event > node)
-        for bound, amount in sorted(moves.items(), key=lambda item: item[1])
-    ]
+    amounts: list[Move] = []
+    for bound, amount in sorted(moves.items(), key=lambda item: item[1]):
+        node = base[bound].event
+        row = max((one for one in event.rows if beside.node_of[one] <= node), key=beside.node_of.__getitem__)
+        amounts.append(_move_of(times, row, base[bound], amount, is_end=node > beside.node_of[row]))
+    shown = listed([plain_text(id) for id in ids])
+    text = f"the event {shown} is" if len(ids) == 1 else f"the events {shown}, in this order, are"
     return Reason(
-        "forbidden", what, (), (id,), f"{what}: the event {plain_text(id)} is there in every world", ticks,
-        question.duration(ticks), tuple(amounts),
+        "forbidden", what, (), ids, f"{what}: {text} there in every world", ticks, question.duration(ticks),
+        tuple(amounts),
     )  # fmt: skip
 
 
@@ -170,18 +219,10 @@ def _move_of(times: ChoiceTimes, row: int, bound: Constraint, ticks: int, *, is_
     return move_of_row(times, row, name, "earlier" if bound.kind == "lower" else "later", ticks, side)
 
 
-_BESIDE: Final = -7
-"""Stands for the node of an event beside a choice until it has one."""
-_END_BESIDE: Final = -8
+_BESIDE: Final = -100
+"""Stands for the node of the first event beside a choice until it has one, one less for that of the next."""
+_END_BESIDE: Final = -200
 """Stands for that of its end."""
-
-
-def _placed(part: Constraint, node: int, *, lasts: bool) -> Constraint:
-    """Return a constraint with the nodes of an event beside a choice: one behind the other if it lasts."""
-    nodes = {_BESIDE: node, _END_BESIDE: node + lasts}
-    return replace(
-        part, later=nodes.get(part.later, part.later), earlier=nodes.get(part.earlier, part.earlier)
-    )
 
 
 def _smallest_group(times: ChoiceTimes, events: Sequence[Forbidding]) -> list[Forbidding]:
@@ -198,25 +239,8 @@ def _smallest_group(times: ChoiceTimes, events: Sequence[Forbidding]) -> list[Fo
 
 def _can_all_stay_out(times: ChoiceTimes, events: Sequence[Forbidding]) -> bool | None:
     """Return whether some world has all events outside their spans; None if too many ways are open."""
-    clocks = dict.fromkeys(
-        clock
-        for event in events
-        if (clock := times.events.clock_of(event.row)) >= 0 and clock not in times.clocks
-    )
-    node_of_clock = {clock: times.nodes + k for k, clock in enumerate(clocks)}
-    first = times.nodes + len(clocks)
-    base = list(times.constraints)
-    for clock, node in node_of_clock.items():
-        base += times.events.of_clock(node, clock)
-    spans: list[Alternative] = []
-    node = first
-    for event in events:
-        lasts, clock = times.events.lasts(event.row), times.events.clock_of(event.row)
-        at = node_of_clock.get(clock, times.node_of_clock(event.row))
-        base += _bounds_of(times, event.row, node, at)
-        spans += [tuple(_placed(part, node, lasts=lasts) for part in ways) for ways in event.ways_out]
-        node += 1 + lasts
-    return _search(base, spans, node)
+    beside = _Beside.of(times, events)
+    return _search(beside.constraints, beside.spans(times, events), beside.nodes)
 
 
 def _search(base: list[Constraint], spans: Sequence[Alternative], nodes: int) -> bool | None:
@@ -239,11 +263,14 @@ def _forbidding(times: ChoiceTimes, reading: frozenset[str] | None) -> Iterator[
     written = _written_out(times)
     if written is None:
         return
-    part, numbers = written
+    part, numbers, keys = written
     spoilers = part.forbidden
+    groups: dict[tuple[int, int], list[dict[int, Alternative]]] = {}
+    place_of = places_in_groups(times.branch)
     for x in range(len(part.spoiler_row)):
         names: list[str] = []
         ways: list[Alternative] = []
+        row = int(numbers[part.spoiler_row[x]])
         for r in range(int(spoilers.rule_start[x]), int(spoilers.rule_start[x + 1])):
             rule = part.shape.rules[int(spoilers.rule[r])]
             negation = -2 - rule.conditions[0] if rule.conditions[0] <= -2 else -1
@@ -251,17 +278,72 @@ def _forbidding(times: ChoiceTimes, reading: frozenset[str] | None) -> Iterator[
                 variable = times.branch.negations[negation].component.variable
                 if variable not in reading:
                     continue
-            row = int(numbers[part.spoiler_row[x]])
             out = (
                 _ways_out(part, r)
                 if times.question.ends is None
                 else _ways_out_of_span(times, part.shape, rule, row)
             )
-            if out is not None:
-                names.append(_name_of(times.branch, negation, rule.component))
-                ways.append(out)
+            if out is None:
+                continue
+            if negation in place_of:
+                number, place, size = place_of[negation]
+                key = int(keys[number][place][part.spoiler_row[x]])
+                if key >= 0:
+                    groups.setdefault((number, key), [{} for _ in range(size)])[place][row] = out
+                continue
+            names.append(_name_of(times.branch, negation, rule.component))
+            ways.append(out)
         if ways:
-            yield Forbidding(int(numbers[part.spoiler_row[x]]), tuple(dict.fromkeys(names)), tuple(ways))
+            yield Forbidding((row,), tuple(dict.fromkeys(names)), tuple(ways))
+    for (number, _), members in groups.items():
+        yield from _forbidding_together(times, _name_of_group(times.branch, number), members)
+
+
+def _forbidding_together(
+    times: ChoiceTimes, name: str, members: list[dict[int, Alternative]]
+) -> Iterator[Forbidding]:
+    """Yield events of a negated group, one for each of its components, that can be in its gap in their order.
+
+    ``members`` has the events of each component, and the ways in which they are not in the gap. Those that
+    are most surely there, and in order, come first.
+    """
+    question = times.question
+    lower, upper = question.times
+    certain = [[row for row in rows if question.probability[row] >= 1.0] for rows in members]
+    is_open = {
+        (place, row): _can_all_stay_out(times, [Forbidding((row,), (name,), (members[place][row],))])
+        is not False
+        for place, rows in enumerate(certain)
+        for row in rows
+    }
+    for place, rows in enumerate(certain):
+        rows.sort(key=lambda row, place=place: is_open[place, row])  # type: ignore[misc]
+    tuples = [
+        rows
+        for rows in islice(product(*certain), MOST_TRIED)
+        if len({*rows}) == len(rows) and all(lower[one] < upper[behind] for one, behind in pairwise(rows))
+    ]
+
+    def doubt(rows: tuple[int, ...]) -> tuple[int, int]:
+        slack = max(int(upper[one] - lower[behind]) for one, behind in pairwise(rows))
+        return sum(is_open[member] for member in enumerate(rows)), slack
+
+    tuples.sort(key=doubt)
+    for chosen in tuples[:_MOST_TOGETHER]:
+        ways = [
+            replace(part, later=_moved(part.later, place), earlier=_moved(part.earlier, place))
+            for place, row in enumerate(chosen)
+            for part in members[place][row]
+        ]
+        in_order = [
+            Constraint(_BESIDE - place, _BESIDE - place + 1, 0, "outside") for place in range(1, len(chosen))
+        ]
+        yield Forbidding(chosen, (name,), ((*in_order, *ways),))
+
+
+def _moved(node: int, place: int) -> int:
+    """Return the placeholder of an event at a place of a group for that of the first one."""
+    return node - place if node in (_BESIDE, _END_BESIDE) else node
 
 
 def _ways_out(part: ExplicitMatches, r: int) -> Alternative | None:
@@ -321,16 +403,29 @@ def _name_of(branch: EvaluationPlan, negation: int, component: int) -> str:
     if negation >= 0:
         part = branch.negations[negation].component
         is_strategy = "(" in part.variable
-        return part.variable if is_strategy else f"!{'|'.join(part.types) or 'ANY'} {part.variable}"
+        return part.variable if is_strategy else f"!{_as_written(part)}"
     if component >= 0:
         return f"{branch.query.strategy}: what could be {branch.components[component].variable}"
     return str(branch.query.strategy)
 
 
+def _name_of_group(branch: EvaluationPlan, number: int) -> str:
+    """Return a negated group, as the query writes it."""
+    parts = [branch.negations[negation].component for negation in branch.negated_groups[number]]
+    return f"!SEQ({', '.join(map(_as_written, parts))})"
+
+
+def _as_written(part: PlannedComponent) -> str:
+    return f"{'|'.join(part.types) or 'ANY'} {part.variable}"
+
+
 def _written_out(
     times: ChoiceTimes,
-) -> tuple[ExplicitMatches, NDArray[np.int64]] | None:
-    """Return a choice with its spoilers, and the rows of their table among all; None if it has none."""
+) -> tuple[ExplicitMatches, NDArray[np.int64], tuple[tuple[NDArray[np.int64], ...], ...]] | None:
+    """Return a choice with its spoilers, the rows of their table among all, and the keys of negated groups.
+
+    None if it has no spoilers. The keys are those of the rows of their table, by group and component.
+    """
     question, branch = times.question, times.branch
     if not branch.forbids:
         return None
@@ -386,8 +481,9 @@ def _written_out(
             continue
         search = BoxedSearch(replace(context, candidates=part), candidates, laid, window)
         match = MatchEvents(np.array([0, len(places)]), np.array(places), component)
-        (written,) = search.model(match).explicit
-        return written, numbers
+        model = search.model(match)
+        (written,) = model.explicit
+        return written, numbers, model.pattern.member_keys if plan.has_negated_groups else ()
     return None
 
 

@@ -191,14 +191,6 @@ class EvaluationPlan(ResultRows):
                 "table in this process, or let the negation stand in a SEQ(...)"
             )
 
-    def refuse_negated_groups(self, what: str) -> None:
-        """Raise an OptionError if several events together forbid, which no single one does."""
-        if self.has_negated_groups:
-            raise OptionError(
-                f"a negated group, such as !SEQ(N n, M m), does not support {what} yet: no single event "
-                "spoils a match"
-            )
-
     @property
     def query(self) -> Query:
         """The query as parsed."""

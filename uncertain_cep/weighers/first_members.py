@@ -22,6 +22,7 @@ from confidence.timed.bounds import UNBOUND, Bounds
 from confidence.timed.forbidden_tables import NO_TIME, OTHER, Others
 from confidence.timed.summed_matches import SummedTimes, tighten_all
 from uncertain_cep.config.limits import MOST_CELLS_IN_TABLE
+from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.weighers.elimination import cells_of, summed_over_ticks
 from uncertain_cep.weighers.exclusive_sums import add_weighted
 from uncertain_cep.weighers.explicit import ExplicitMatches
@@ -30,7 +31,7 @@ from uncertain_cep.weighers.pattern import Columns, MatchPattern
 from uncertain_cep.weighers.shapes import Shape
 from uncertain_cep.weighers.weigher import WRITTEN_OUT, Declined
 
-__all__ = ["FirstMembers", "TooManyTermsError", "WrittenTerms", "written_by_terms"]
+__all__ = ["FirstMembers", "TooManyTermsError", "WrittenTerms", "places_in_groups", "written_by_terms"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -200,13 +201,18 @@ def _listed(
 
 def _places_in_groups(pattern: MatchPattern, shape: Shape) -> dict[int, tuple[int, int, int]]:
     """Return for each rule of a negated group the group, the place in it, and how many there are."""
-    place_of = {
-        negation: (number, place, len(group))
-        for number, group in enumerate(pattern.plan.negated_groups)
-        for place, negation in enumerate(group)
-    }
+    place_of = places_in_groups(pattern.plan)
     negated = {number: -2 - rule.conditions[0] for number, rule in enumerate(shape.rules)}
     return {rule: place_of[number] for rule, number in negated.items() if number in place_of}
+
+
+def places_in_groups(plan: EvaluationPlan) -> dict[int, tuple[int, int, int]]:
+    """Return for each negation of a negated group the group, the place in it, and how many there are."""
+    return {
+        negation: (number, place, len(group))
+        for number, group in enumerate(plan.negated_groups)
+        for place, negation in enumerate(group)
+    }
 
 
 def _span(spoilers: Others, rule: int, r: int) -> Span | None:

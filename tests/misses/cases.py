@@ -72,8 +72,16 @@ def with_events(case: PatternCase, events: Sequence[Event]) -> PatternCase:
 
 
 def uniform(case: PatternCase) -> PatternCase:
-    """Return a case whose events have uniform times."""
-    return with_events(case, [replace(event, pmf=None) for event in case.trace.events])
+    """Return a case whose events have uniform times, and clocks uniform offsets."""
+    clocks = {event.clock for event in case.trace.events if event.clock is not None}
+    uniform_clocks = {clock: replace(clock, pmf=None) for clock in clocks}
+    return with_events(
+        case,
+        [
+            replace(event, pmf=None, clock=None if event.clock is None else uniform_clocks[event.clock])
+            for event in case.trace.events
+        ],
+    )
 
 
 @st.composite

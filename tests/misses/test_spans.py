@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
@@ -39,6 +40,15 @@ def test_it_is_refused_exactly_if_some_world_has_a_match(kind: str, data: st.Dat
     ranks = [rank_of(miss) for miss in answer.misses]
     assert ranks == sorted(ranks)
     assert all(named.items() <= miss.events.items() for miss in answer.misses)
+
+
+def test_a_length_without_a_chance_cuts_an_end() -> None:
+    """The end is at 1: a length of 2 has no chance, and one of 3 ends behind the bounds of the end."""
+    events = spans(("A", 0, (0, 0), (0, 2), (1, 3)), ("N", 1, (0, 0), None, None))
+    events = events.append_column("length_pmf", pa.array([[0.5, 0.0, 0.5], None]))
+    query = "PATTERN AND(!N n, A a) WHERE TIME(n.begin) - TIME(a.end) < 0 WITHIN 3"
+    (reason,) = uc.why_not(events, query).misses[0].reasons
+    assert (reason.kind, reason.events, reason.ticks) == ("forbidden", (1,), 1)
 
 
 TRACE = spans(

@@ -172,6 +172,15 @@ class _Search:
                 values = domain.times(bound)
             values = pc.if_else(pa.array(has.astype(bool)), values, pa.scalar(None, values.type))
             table = table.set_column(table.schema.get_field_index(column), column, values)
+        # A length without a chance may leave less of an end than the bounds that are given.
+        for side, (column, name, wider) in enumerate(
+            ((_LOWER, "begin", np.minimum), (_UPPER, "end", np.maximum))
+        ):
+            bound, has = ends.as_stated[name][:, rows][[side, 2]]
+            whole = self.question.times[side][rows]
+            whole = np.where(has, wider(whole, bound), whole) + side * ticks
+            place = table.schema.get_field_index(column)
+            table = table.set_column(place, column, domain.times(whole))
         return table
 
     def _in_reach(self, bound: BoundQuery, ticks: int) -> NDArray[np.bool_]:

@@ -147,9 +147,8 @@ def execute(
         rows = np.flatnonzero(taken_types(plan, table))
         if len(rows) < table.num_rows:
             needed = [name for name in table.column_names if name in plan.required_columns]
-            table, owned = (
-                table.select(needed).take(pa.array(rows)), None if owned is None else owned[rows],
-            )  # fmt: skip
+            table = table.select(needed).take(pa.array(rows))
+            owned = None if owned is None else owned[rows]
         without_ends = table
         plan, table, spans = with_ends(plan, table, file, rows)
         scan_cache, times = ScanCache(threads), times_once(plan, table)

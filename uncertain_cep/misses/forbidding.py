@@ -309,15 +309,16 @@ def _forbidding_together(
     """
     question = times.question
     lower, upper = question.times
-    certain = [[row for row in rows if question.probability[row] >= 1.0] for rows in members]
-    is_open = {
-        (place, row): _can_all_stay_out(times, [Forbidding((row,), (name,), (members[place][row],))])
-        is not False
-        for place, rows in enumerate(certain)
-        for row in rows
-    }
-    for place, rows in enumerate(certain):
-        rows.sort(key=lambda row, place=place: is_open[place, row])  # type: ignore[misc]
+    # Of each certain event, whether it may be out of the gap.
+    is_open = [
+        {
+            row: _can_all_stay_out(times, [Forbidding((row,), (name,), (way,))]) is not False
+            for row, way in ways.items()
+            if question.probability[row] >= 1.0
+        }
+        for ways in members
+    ]
+    certain = [sorted(rows, key=rows.__getitem__) for rows in is_open]
     tuples = [
         rows
         for rows in islice(product(*certain), MOST_TRIED)
@@ -326,7 +327,7 @@ def _forbidding_together(
 
     def doubt(rows: tuple[int, ...]) -> tuple[int, int]:
         slack = max(int(upper[one] - lower[behind]) for one, behind in pairwise(rows))
-        return sum(is_open[member] for member in enumerate(rows)), slack
+        return sum(is_open[place][row] for place, row in enumerate(rows)), slack
 
     tuples.sort(key=doubt)
     for chosen in tuples[:_MOST_TOGETHER]:

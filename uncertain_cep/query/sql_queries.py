@@ -308,10 +308,11 @@ class _Translation:
 
 def _looks_back(condition: Tokens, name: str) -> bool:
     """Return whether a condition of a variable speaks of the row before: by PREV, or LAST of itself."""
-    return any(
-        word.upper == "PREV" or (word.upper == "LAST" and behind.name.upper() == name)
-        for word, behind in zip(condition, (*condition[2:], *condition[-2:]), strict=False)
+    of_itself = any(
+        word.upper == "LAST" and behind.name.upper() == name
+        for word, behind in zip(condition, condition[2:], strict=False)
     )
+    return of_itself or any(word.upper == "PREV" for word in condition)
 
 
 def _named(name: str) -> str:

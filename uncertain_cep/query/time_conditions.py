@@ -153,8 +153,11 @@ class TimeCondition:
     def text(self, domain: TimeDomain) -> str:
         """Return the condition as a query would write it."""
         if self.apart is not None and self.earlier is not None:
-            names = [self.earlier.variable, self.later.variable]
-            return f"NOT ({' OVERLAPS '.join(names[:: 1 - 2 * self.apart[1]])})"
+            first, second = self.earlier.variable, self.later.variable
+            if self.apart[1]:
+                # The other side of the same condition.
+                first, second = second, first
+            return f"NOT ({first} OVERLAPS {second})"
         parts = [format_expression(self.numbers)] if self.numbers is not None else []
         parts += [f"{'' if sign > 0 else '-'}{format_expression(column)}" for sign, column in self.moments]
         is_moment = self.earlier is None and not self.moments

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import plain_checkpoint
 from confidence.chain.pieces import HIGHEST_DEGREE, node_weights
 from confidence.chain.spread_nodes import nodes_needed, spread_nodes
 from confidence.kernel import kernel
 
-__all__ = ["HIGHEST_SPREAD", "PieceSums", "piece_term", "piece_terms", "solves"]
+__all__ = [
+    "HIGHEST_SPREAD",
+    "PieceSums",
+    "most_terms",
+    "piece_term",
+    "piece_terms",
+    "solves",
+    "ticks_of_pieces",
+]
 
 HIGHEST_SPREAD: Final = 64
 """Of a degree; beyond, each tick counts."""
@@ -94,3 +103,42 @@ def piece_term(k, nodes, apart, sums):
     if apart == _SPREAD:
         return sums.spread[k], sums.matrix[k, nodes]
     return (nodes - 1) // 2 + k, float(nodes) if apart == _ONE else float(nodes) / 2.0
+
+
+@kernel
+def _fill_ticks(start, size, degree, sums, piece, tick, weight):
+    """Write the ticks that are taken of all pieces, the pieces and the weights; return how many there are."""
+    count = 0
+    for n in range(start.shape[0]):
+        plain_checkpoint()
+        terms, nodes, apart = piece_terms(size[n], degree, sums)
+        for k in range(terms):
+            at, share = piece_term(k, nodes, apart, sums)
+            piece[count], tick[count], weight[count] = n, start[n] + at, share
+            count += 1
+    return count
+
+
+def ticks_of_pieces(
+    start: NDArray[np.int64], size: NDArray[np.int64], degree: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return by which ticks what is a polynomial on each piece is summed: their pieces, ticks and weights.
+
+    Parameters
+    ----------
+    start, size : (n,) int64
+        The first tick of each piece, and how many it has, at least 1.
+    degree : int
+    """
+    room = int(np.minimum(size, most_terms(degree)).sum())
+    piece, tick = np.empty((2, room), dtype=np.int64)
+    weight = np.empty(room)
+    fill: Any = _fill_ticks
+    count = fill(start, size, degree, PieceSums.of(degree), piece, tick, weight)
+    return piece[:count], tick[:count], weight[:count]
+
+
+def most_terms(degree: int) -> int:
+    """Return how many ticks of a piece are taken at most, for polynomials up to a degree."""
+    few = 2 * HIGHEST_DEGREE - 2
+    return few if degree <= HIGHEST_DEGREE else max(few, int(nodes_needed(degree)), degree + 1)

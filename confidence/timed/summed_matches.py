@@ -62,6 +62,14 @@ class SummedTimes(NamedTuple):
     high: Int64
     ends: NDArray[np.bool_]
 
+    def some(self, which: Int64) -> SummedTimes:
+        """Return the times of some matches, (m,), each as often as it is named."""
+        low, high = (bound if len(bound) == 1 else bound[which] for bound in (self.low, self.high))
+        return SummedTimes(
+            self.first[which], self.last[which], self.size[which], self.offset[which], self.sides, low, high,
+            self.ends,
+        )  # fmt: skip
+
 
 @kernel
 def _tighten(a, b, sides, low, high):

@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -220,3 +221,32 @@ def test_means_of_times_that_last_cost_no_ticks() -> None:
     assert row["mean"] == pytest.approx(80_000)
     (row,) = uc.match(spans, f"{query} RETURN DURATION(m) AS took").to_pylist()
     assert row["took_mean"] == pytest.approx(80_000)
+
+
+def test_laws_between_two_spans_cost_no_ticks() -> None:
+    """A request lies in a span of 60,000 ticks: from the begin of the one to the end of the other."""
+    columns = {
+        "begin_lower": [0, 20_000], "begin_upper": [60_000, 40_000], "end_lower": [60_000, 50_000],
+        "end_upper": [120_000, 70_000],
+    }  # fmt: skip
+    bounds = {"lower": [0, 20_000], "upper": [120_000, 70_000]}
+    spans = pa.table({"type": ["M", "R"], "id": [1, 2], **bounds, **columns})
+    query = "PATTERN AND(M m, R r) WHERE r DURING m WITHIN 200000"
+    begin, end = np.arange(60_001), np.arange(50_000, 70_001)
+    behind = np.concatenate(([0], np.cumsum(120_000 - np.maximum(end, 60_000) + 1)))
+    ahead = np.maximum(40_001 - np.maximum(begin, 20_000), 0)
+
+    def worlds(length: int) -> int:
+        """Return in how many worlds the match takes no longer."""
+        ends = np.clip(begin + length, 49_999, 70_000) - 49_999
+        return int((ahead * behind[ends]).sum())
+
+    total, shares = worlds(200_000), [0.1, 0.5, 0.9]
+    options: dict[str, Any] = {"at_most": [30_000, 45_000], "quantiles": shares}
+    (row,) = uc.elapsed(spans, query, ("m.begin", "r.end"), **options).to_pylist()
+    everything = 60_001 * 20_001 * 20_001 * 60_001
+    assert row["confidence"] == pytest.approx(total / everything, rel=1e-12)
+    assert (row["duration_lower"], row["duration_upper"]) == (10_000, 70_000)
+    assert row["at_most"] == pytest.approx([worlds(30_000) / total, worlds(45_000) / total], rel=1e-12)
+    for share, length in zip(shares, row["quantiles"], strict=True):
+        assert worlds(length - 1) < share * total <= worlds(length)

@@ -68,6 +68,7 @@ WEIGHER_PRICES: Final = {
     "bounded chain": (200.0, 0.25),
     "two times": (1_200.0, 1.2),
     "held chain": (31_000.0, 0.08),
+    "held time": (60_000.0, 0.25),
     "elimination": (1_000.0, 0.9),
 }
 """ns of a match, and of each of its multiplications, by weighers: `python -m benchmarks fit-weighers`."""

@@ -1,9 +1,6 @@
 """Where the law of one time of a match is another polynomial: for means that cost no ticks.
 
-Given the time t, how many worlds a match has is the number of integer points of a polytope of difference
-constraints, a polynomial of t until one of its vertices comes or goes (`uncertain_cep.results.piecewise`). At
-a vertex each time is tied to a bound, or to t, by a path of literals that hold with equality. So a vertex
-comes or goes where such a path leads from t to a bound: ``t = bound of x + path from x to t``.
+They end where `uncertain_cep.weighers.held_pieces` says.
 """
 
 from __future__ import annotations
@@ -11,27 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.budget import checkpoint
-from confidence.timed.bounds import UNBOUND
-from confidence.timed.summed_matches import SummedTimes
 from uncertain_cep.results.piecewise import weighted_sums
+from uncertain_cep.weighers.held_pieces import breaks_of
 from uncertain_cep.weighers.match_model import MatchModel
 
 __all__ = ["PiecesOfLaw", "pieces_of_laws"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-_MOST_PATHS: Final = 1_000
-"""Paths of literals that lead to one time."""
-
-_FAR: Final = UNBOUND // 4
-"""No difference of two times is so large, and sums of two are within int64."""
 
 
 class PiecesOfLaw(NamedTuple):
@@ -78,7 +67,7 @@ def pieces_of_laws(model: MatchModel, event: int, *, at_end: bool) -> Iterator[t
     for parts in zip(*of_sides, strict=True):
         shape = parts[0].shape
         time = shape.total + shape.lasting.index(event) if at_end else event
-        breaks = [_breaks(part.times, time) for part in parts]
+        breaks = [breaks_of(part.times, time) for part in parts]
         uniform = np.flatnonzero((parts[0].times.size > 0.0).all(axis=1))
         if len(uniform) and all(one is not None for one in breaks):
             begins, ends = (
@@ -92,28 +81,3 @@ def pieces_of_laws(model: MatchModel, event: int, *, at_end: bool) -> Iterator[t
                 begin[uniform], end[uniform], both[:, uniform], parts[0].times.first.shape[1]
             )
             yield parts[0].which[uniform], pieces
-
-
-def _breaks(times: SummedTimes, time: int) -> Int64 | None:
-    """Return bounds moved by the paths that lead from them to a time, (b, k); None for too many paths."""
-    count, matches = times.first.shape[1], len(times.first)
-    steps: list[list[tuple[int, Int64]]] = [[] for _ in range(count)]
-    for (i, j), *bounds in zip(times.sides.tolist(), times.low.T, times.high.T, strict=True):
-        for bound in bounds:
-            if (np.abs(bound) < _FAR).any():
-                near = np.clip(bound, -_FAR, _FAR)
-                steps[i].append((j, near))
-                steps[j].append((i, -near))
-    bounds_moved: list[Int64] = []
-    paths = [(time, np.zeros(1, np.int64), frozenset([time]))]
-    while paths:
-        checkpoint()
-        if len(bounds_moved) > 2 * _MOST_PATHS:
-            return None
-        here, behind, seen = paths.pop()
-        for other, step in steps[here]:
-            if other not in seen:
-                whole = np.clip(behind + step, -_FAR, _FAR)
-                bounds_moved += [times.first[:, other] + whole, times.last[:, other] + whole]
-                paths.append((other, whole, seen | {other}))
-    return np.array([np.broadcast_to(one, matches) for one in bounds_moved], np.int64).reshape(-1, matches)

@@ -25,13 +25,13 @@ from uncertain_cep.weighers.pattern import Columns, MatchPattern
 from uncertain_cep.weighers.rigid_spans import with_one_time_each
 from uncertain_cep.weighers.weigher import CANNOT, WRITTEN_OUT, Declined
 
-__all__ = ["BoundedChains"]
+__all__ = ["EACH_EVENT", "BoundedChains", "Chains", "in_orders"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_EACH_EVENT: Final = 1_000.0
+EACH_EVENT: Final = 1_000.0
 """What an event of a match with uniform times counts as, in multiplications."""
 
 _MOST_ORDERS: Final = 24
@@ -69,7 +69,7 @@ class BoundedChains:
         """Return about how many multiplications each match takes, (k,) float64."""
         found = np.full(model.count, CANNOT)
         for part, chains in self._ordered(model):
-            each: float | Float64 = len(chains) * _EACH_EVENT * part.times.first.shape[1]
+            each: float | Float64 = len(chains) * EACH_EVENT * part.times.first.shape[1]
             takes = part.spoilers == 0
             for one in chains:
                 takes = takes & one.fits
@@ -130,12 +130,17 @@ def _by_orders(part: ExplicitMatches) -> Iterator[_InOneWay]:
     Matches are apart by the times that are behind others, so that none depends on its neighbours.
     """
     if part.shape.is_chain:
-        yield part, [_Chains.of(part.times, np.arange(part.shape.times))]
-        return
+        yield part, [Chains.of(part.times, np.arange(part.shape.times))]
+    else:
+        yield from in_orders(part)
+
+
+def in_orders(part: ExplicitMatches) -> Iterator[_InOneWay]:
+    """Yield the matches of a batch whose literals leave their times few orders, with a chain for each."""
     for behind, which in _behind(part):
         some = part.some(which)
         if (behind | behind.T | np.eye(len(behind), dtype=np.bool_)).all():
-            yield some, [_Chains.of(some.times, np.argsort(behind.sum(axis=1), kind="stable"))]
+            yield some, [Chains.of(some.times, np.argsort(behind.sum(axis=1), kind="stable"))]
         elif len(behind) <= _MOST_TIMES:
             chains = [_in_order(some, behind, order) for order in _orders(behind)]
             if chains:
@@ -159,7 +164,7 @@ def _orders(behind: Mask) -> list[Int64]:
     return orders
 
 
-def _in_order(part: ExplicitMatches, behind: Mask, order: Int64) -> _Chains:
+def _in_order(part: ExplicitMatches, behind: Mask, order: Int64) -> Chains:
     """Return the chains of a batch for one order of its times, which excludes all others."""
     times = part.times
     label = np.empty(len(order), dtype=np.int64)
@@ -176,7 +181,7 @@ def _in_order(part: ExplicitMatches, behind: Mask, order: Int64) -> _Chains:
         tighten: Any = tighten_all
         times = times._replace(first=times.first.copy(), last=times.last.copy())
         tighten(times)
-    return _Chains.of(times, order)
+    return Chains.of(times, order)
 
 
 def _kinds(part: ExplicitMatches) -> list[Int64]:
@@ -232,7 +237,7 @@ def _behind(part: ExplicitMatches) -> Iterator[tuple[Mask, Int64]]:
             yield behind[n], which if each > 1 else np.arange(len(part.which))
 
 
-class _Chains(NamedTuple):
+class Chains(NamedTuple):
     """Matches as chains: bounds of the differences of neighbours and of the whole.
 
     Attributes
@@ -256,7 +261,7 @@ class _Chains(NamedTuple):
     fits: Mask
 
     @classmethod
-    def of(cls, times: SummedTimes, order: Int64) -> _Chains:
+    def of(cls, times: SummedTimes, order: Int64) -> Chains:
         """Return the chains of a batch whose times are in an order."""
         each, length = len(times.low), len(order)
         # Literals say of neighbours whether they may share a tick.
@@ -293,6 +298,12 @@ class _Chains(NamedTuple):
                 fits = np.logical_and(fits, most >= window - 1 - (behind[:, -1] - between))
         return cls(times, order, g, h, window, fits)
 
+    def some(self, which: Int64) -> Chains:
+        """Return the chains of some matches, (m,), each as often as it is named."""
+        g, h, window = (column if len(column) == 1 else column[which] for column in self[2:5])
+        fits = self.fits if len(self.fits) == 1 else self.fits[which]
+        return Chains(self.times.some(which), self.order, g, h, window, fits)
+
     def window_binds(self) -> Mask:
         """Return in which matches, (k,), tight ticks reach over the window."""
         reach = self.times.last[:, self.order[-1]] - self.times.first[:, self.order[0]]
@@ -317,7 +328,7 @@ class _Chains(NamedTuple):
             wanted, np.empty((10, length), dtype=np.int64), np.empty((4, 2 * length + 1)),
             CycleWork.of(length),
         )  # fmt: skip
-        cost = np.full(len(which), _EACH_EVENT * length)
+        cost = np.full(len(which), EACH_EVENT * length)
         if not is_uniform:
             kernel = describe_by_ticks
             longest = max(int((last - first).max()) + 1, 1)
@@ -334,5 +345,5 @@ class _Chains(NamedTuple):
         return answers
 
 
-_InOneWay = tuple[ExplicitMatches, list[_Chains]]
+_InOneWay = tuple[ExplicitMatches, list[Chains]]
 """Matches whose times have the same orders, and their chains, one for each order."""

@@ -19,6 +19,7 @@ from uncertain_cep.weighers.explicit import TooManySpoilersError
 from uncertain_cep.weighers.first_members import FirstMembers
 from uncertain_cep.weighers.gap_chains import GapChains
 from uncertain_cep.weighers.held_offsets import Offsets
+from uncertain_cep.weighers.held_pieces import HeldTimes
 from uncertain_cep.weighers.held_times import HeldChains
 from uncertain_cep.weighers.log import WeighingLog
 from uncertain_cep.weighers.match_model import MatchModel
@@ -39,6 +40,7 @@ WEIGHERS: Final[tuple[Callable[[MatchPattern], Weigher | None], ...]] = (
     BoundedChains.of,
     TwoTimes.of,
     HeldChains.of,
+    HeldTimes.of,
     Elimination.of,
     Sampling.of,
 )

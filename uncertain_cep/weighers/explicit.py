@@ -122,13 +122,7 @@ class ExplicitMatches(NamedTuple):
         """Return some of the matches, (m,) int64 places in this batch."""
         if len(chosen) == len(self.which) and (chosen == np.arange(len(chosen))).all():
             return self
-        times, forbidden = self.times, self.forbidden
-        one = len(times.low) == 1
-        times = times._replace(
-            first=times.first[chosen], last=times.last[chosen], size=times.size[chosen],
-            offset=times.offset[chosen], low=times.low if one else times.low[chosen],
-            high=times.high if one else times.high[chosen],
-        )  # fmt: skip
+        forbidden = self.forbidden
         event, start = taken(forbidden.start, chosen)
         rule, rule_start = taken(forbidden.rule_start, event)
         forbidden = Others(
@@ -137,7 +131,7 @@ class ExplicitMatches(NamedTuple):
             forbidden.high[rule],
         )  # fmt: skip
         return ExplicitMatches(
-            self.which[chosen], self.shape, times, forbidden, self.pmfs, self.row[chosen],
+            self.which[chosen], self.shape, self.times.some(chosen), forbidden, self.pmfs, self.row[chosen],
             self.spoiler_row[event], self.tied[chosen],
         )  # fmt: skip
 

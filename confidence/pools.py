@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,6 +166,15 @@ class AttributePool:
         """Write the values of the candidates from number ``first`` on."""
         for array, new in zip(self.values, values, strict=True):
             array[:, first : first + new.shape[1]] = new
+
+    def put(self, number: int, cells: Sequence[tuple[int, Any]]) -> None:
+        """Write some attributes of one candidate: the number of each, and its value or None."""
+        ints, floats, nulls = self.values
+        for attribute, value in cells:
+            nulls[attribute, number] = value is None
+            column = floats if self._real[attribute] else ints
+            # What was there before may be the rank of a string that is forgotten.
+            column[self._number[attribute], number] = 0 if value is None else value
 
     def keep(self, chosen: Int64) -> None:
         """Move the values of some candidates, ascending, to the front."""

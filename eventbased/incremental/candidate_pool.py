@@ -7,6 +7,7 @@ everyone who holds indices where they went.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -15,11 +16,14 @@ from numpy.typing import NDArray
 
 from confidence.pools import AttributePool, AttributeValues, PmfPool, grown
 
-__all__ = ["BytecodeArrays", "CandidateArrays", "CandidatePool", "RunBytecode"]
+__all__ = ["BytecodeArrays", "CandidateArrays", "CandidatePool", "Cells", "RunBytecode"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+Cells = Sequence[tuple[int, Any]]
+"""Slots of attribute values, each with the value that a candidate has there, or None."""
 
 FIRST_CAPACITY: Final = 1024
 """Rows that a pool of candidates has room for at first."""
@@ -160,10 +164,7 @@ class CandidatePool:
 
         See :meth:`eventbased.incremental.method.IncrementalMethod.push`.
         """
-        first, self.count = self.count, self.count + len(component)
-        if self.count > len(self.arrays.lower):
-            self.arrays = CandidateArrays._make(grown(array, self.count) for array in self.arrays)
-            self.use(self._compiled)
+        first = self._add(len(component))
         start = self.pmfs.add(lower, upper, pmf_offset, pmf)
         rows = (component, partition, lower - component, upper - component, event, shared, start)
         for array, new in zip(self.arrays, rows, strict=True):
@@ -171,6 +172,36 @@ class CandidatePool:
         if values is not None:
             self._attributes.write(first, values)
         return np.arange(first, self.count)
+
+    def append_event(
+        self,
+        components: Sequence[int],
+        partitions: Sequence[int],
+        times: tuple[int, int],
+        event: int,
+        cells: Sequence[Cells],
+    ) -> Int64:
+        """Append one event of a uniform time as a candidate of components, as :meth:`append` does.
+
+        See :meth:`eventbased.incremental.method.IncrementalMethod.push_event`.
+        """
+        first, shared = self._add(len(components)), len(components) > 1
+        lower, upper = times
+        for index, component in enumerate(components, first):
+            partition = partitions[index - first]
+            row = (component, partition, lower - component, upper - component, event, shared, -1)
+            for array, value in zip(self.arrays, row, strict=True):
+                array[index] = value
+            self._attributes.put(index, cells[index - first])
+        return np.arange(first, self.count)
+
+    def _add(self, count: int) -> int:
+        """Make room for candidates, and return the index of the first."""
+        first, self.count = self.count, self.count + count
+        if self.count > len(self.arrays.lower):
+            self.arrays = CandidateArrays._make(grown(array, self.count) for array in self.arrays)
+            self.use(self._compiled)
+        return first
 
     def values(self, slot: int) -> Int64:
         """Return the values that an integer slot holds."""

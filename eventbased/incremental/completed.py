@@ -61,7 +61,7 @@ def _describe(completed, begin, end, w, candidates, pmf, longest, wanted, matche
     """Fill the matches ``begin..end-1``; return the first match whose chain is too long to sum over, or -1.
 
     A match that explicit probabilities exclude gets an empty range; a confidence of NaN asks for exact
-    arithmetic.
+    arithmetic, or was not wanted.
     """
     length = completed.shape[1] - 2
     low = np.empty(length, np.int64)
@@ -84,6 +84,7 @@ def _describe(completed, begin, end, w, candidates, pmf, longest, wanted, matche
             explicit = explicit or offset[k] >= 0
         matches.lower[n] = completed[n, length]
         matches.upper[n] = completed[n, length + 1]
+        matches.confidence[n] = np.nan
         if explicit:
             for k in range(length):
                 low[k] += k
@@ -131,19 +132,19 @@ def describe(completed: Int64, pool: CandidatePool, w: int, *, confidence: bool,
     count, length = len(completed), completed.shape[1] - 2
     matches = Matches(
         np.empty((length, count), dtype=np.int64), np.empty(count, dtype=np.int64),
-        np.empty(count, dtype=np.int64), np.full(count, np.nan), np.zeros(count),
+        np.empty(count, dtype=np.int64), np.empty(count), np.zeros(count),
     )  # fmt: skip
     # Of uniform intervals, whatever they are long.
     costs = np.full(count, float(length) ** 3)
-    if confidence and len(pool.pmfs.pmf):
+    is_explicit = len(pool.pmfs.pmf) > 0
+    if confidence and is_explicit:
         ticks = (completed[:, length + 1] - completed[:, length] + 1).astype(np.float64)
         costs += ticks * np.where(ticks > w + length, length**2, length)
     for part in pieces(costs):
         arguments = completed, part.start, part.stop, w, pool.arrays, pool.pmfs.pmf, longest, confidence
         if _describe(*arguments, matches) >= 0:
             raise LongChainError
-    possible = matches.lower <= matches.upper
-    if not possible.all():
+    if is_explicit and not (possible := matches.lower <= matches.upper).all():
         completed, matches = completed[possible], Matches._make(part[..., possible] for part in matches)
     if confidence:
         lower, upper, position = pool.arrays.lower, pool.arrays.upper, np.arange(length)

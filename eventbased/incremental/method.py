@@ -7,7 +7,7 @@ here: the pools, what is final, what is forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from confidence.config import EVER, NEVER
 from confidence.pools import AttributeValues, repeated
 from eventbased.gaps.next_match import NextConfidences
 from eventbased.gaps.next_pool import describe_next
-from eventbased.incremental.candidate_pool import CandidatePool, RunBytecode
+from eventbased.incremental.candidate_pool import CandidatePool, Cells, RunBytecode
 from eventbased.incremental.completed import Matches, Pending, describe
 from eventbased.incremental.run_pool import MOST_COMPONENTS, RunPool
 
@@ -161,27 +161,44 @@ class IncrementalMethod:
         """
         if safe is not None:
             self.safe = max(self.safe, safe)
-        if len(component):
-            # Any order of feeding is right; by lower bound, those fed before soon are out of reach.
-            by_time = np.argsort(lower, kind="stable")
-            floor = np.full(len(lower) + 1, self.safe)
-            floor[:-1] = np.minimum(lower[by_time], self.safe)
-            self._reach = max(self._reach, self.w + int((upper - lower).max()))
-            self._make_partitions(int(partition.max()) + 1)
-            shared = repeated(event)
-            for start in range(0, len(by_time), PART_ROWS):
-                part = by_time[start : start + PART_ROWS]
-                indices = self.pool.append(
-                    component[part], partition[part], lower[part], upper[part], event[part], shared[part],
-                    pmf_offset[part], pmf, None if values is None else values.of(part),
-                )  # fmt: skip
-                order, bounds = self._arrive(indices, floor[start : start + len(part) + 1])
-                rest = int(floor[start + len(part)])
-                yield from self._feed(order, bounds, rest)
-                if self._pending is not None:
-                    yield from self._described(self._pending.release(rest))
-                self._tidy(rest)
-        yield from self._advance()
+        if not len(component):
+            yield from self._advance()
+            return
+        # Any order of feeding is right; by lower bound, those fed before soon are out of reach.
+        by_time = np.argsort(lower, kind="stable")
+        floor = np.full(len(lower) + 1, self.safe)
+        floor[:-1] = np.minimum(lower[by_time], self.safe)
+        self._make_room(int((upper - lower).max()), int(partition.max()) + 1)
+        shared = repeated(event)
+        for start in range(0, len(by_time), PART_ROWS):
+            part = by_time[start : start + PART_ROWS]
+            indices = self.pool.append(
+                component[part], partition[part], lower[part], upper[part], event[part], shared[part],
+                pmf_offset[part], pmf, None if values is None else values.of(part),
+            )  # fmt: skip
+            yield from self._take(indices, floor[start : start + len(part) + 1])
+
+    def push_event(
+        self,
+        components: Sequence[int],
+        partitions: Sequence[int],
+        times: tuple[int, int],
+        event: int,
+        cells: Sequence[Cells],
+        safe: int,
+    ) -> Iterator[Matches]:
+        """Do what :meth:`push` does for one event of a uniform time, without arrays of one row.
+
+        ``components`` can take it, each in one of ``partitions``; ``times`` are the bounds of its interval,
+        and ``cells`` the values that predicates read of it at each component.
+        """
+        self.safe = max(self.safe, safe)
+        lower, upper = times
+        self._make_room(upper - lower, max(partitions) + 1)
+        indices = self.pool.append_event(components, partitions, times, event, cells)
+        floor = np.full(len(components) + 1, self.safe)
+        floor[:-1] = min(lower, self.safe)
+        yield from self._take(indices, floor)
 
     def advance(self, safe: int) -> Iterator[Matches]:
         """Learn that no unseen event has ``lower < safe`` (ticks); yield the matches that became final.
@@ -211,11 +228,22 @@ class IncrementalMethod:
         used[self.pool.arrays.partition[: self.pool.count]] = True
         return used
 
-    def _make_partitions(self, partitions: int) -> None:
+    def _make_room(self, longest: int, partitions: int) -> None:
+        """Make room for partitions, and for events whose intervals have at most a length, ticks."""
+        self._reach = max(self._reach, self.w + longest)
         if partitions > self._partitions:
             self._partitions = partitions
             self.runs.admit(partitions)
             self._admit(partitions)
+
+    def _take(self, indices: Int64, floor: Int64) -> Iterator[Matches]:
+        """Take appended candidates, see :meth:`_arrive`, and yield the matches that became final."""
+        order, bounds = self._arrive(indices, floor)
+        rest = int(floor[-1])
+        yield from self._feed(order, bounds, rest)
+        if self._pending is not None:
+            yield from self._described(self._pending.release(rest))
+        self._tidy(rest)
 
     def _advance(self) -> Iterator[Matches]:
         yield from self._feed(*self._release(), self.safe)
@@ -312,7 +340,9 @@ class IncrementalMethod:
 
 def around(bound: Int64) -> Int64:
     """Return for each of n events the floors before and behind it, (n, 2), from those between: (n + 1,)."""
-    return np.stack((bound[:-1], bound[1:]), axis=1)
+    floors = np.empty((len(bound) - 1, 2), dtype=np.int64)
+    floors[:, 0], floors[:, 1] = bound[:-1], bound[1:]
+    return floors
 
 
 class AnyState(IncrementalMethod):

@@ -39,6 +39,8 @@ class Buffers(NamedTuple):
         The largest lower bound of an event that a run with a candidate fed from there can still take, ticks.
     least : (g,) int64
         At most the smallest lower bound of what waits, ticks.
+    seen : (l,) int64
+        How many candidates of each component came.
     """
 
     link: Int64
@@ -47,6 +49,7 @@ class Buffers(NamedTuple):
     last: Int64
     fed_until: Int64
     least: Int64
+    seen: Int64
 
 
 @kernel
@@ -68,7 +71,18 @@ def _is_out_of_date(index, group, length, w, oldest, upper, component, first, fe
 
 
 @kernel
-def wait_or_feed(indices, floor, length, w, rarest, candidates, buffers, order, bounds):
+def _next_rarest(before, seen):
+    """Return the component next in the order of how many candidates came, the rarest first. O(l)."""
+    following = -1
+    for k in range(seen.shape[0]):
+        is_behind = before < 0 or (seen[before], before) < (seen[k], k)
+        if is_behind and (following < 0 or seen[k] < seen[following]):
+            following = k
+    return following
+
+
+@kernel
+def wait_or_feed(indices, floor, length, w, candidates, buffers, order, bounds):
     """Put candidates into their buffers, drop what is out of date, empty the buffers of complete partitions.
 
     Parameters
@@ -79,8 +93,6 @@ def wait_or_feed(indices, floor, length, w, rarest, candidates, buffers, order, 
         No candidate from the i-th on, nor any unseen event, has a smaller lower bound, ticks.
     length, w : int64
         Number of components l, and ``W - l``, ticks.
-    rarest : (l,) int64
-        The components, the rarest first.
     candidates : CandidateArrays
     buffers : Buffers
     order : (n,) int64, bounds : (n, 2) int64
@@ -99,6 +111,9 @@ def wait_or_feed(indices, floor, length, w, rarest, candidates, buffers, order, 
     link, waits, first, last = buffers.link, buffers.waits, buffers.first, buffers.last
     fed_until, least_lower = buffers.fed_until, buffers.least
     component, lower, upper = candidates.component, candidates.lower, candidates.upper
+    seen = buffers.seen
+    for i in range(indices.shape[0]):
+        seen[component[indices[i]]] += 1
     count = 0
     for i in range(indices.shape[0]):
         index = indices[i]
@@ -127,8 +142,9 @@ def wait_or_feed(indices, floor, length, w, rarest, candidates, buffers, order, 
                     first[at] = link[first[at]]
             continue
         begin = count
-        for s in range(length):
-            k = rarest[s]
+        k = -1
+        for _ in range(length):
+            k = _next_rarest(k, seen)
             at = group + k
             p = first[at]
             while p >= 0:
@@ -202,9 +218,8 @@ class Selectivity(IncrementalMethod):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._seen: Int64 = np.zeros(self.length, dtype=np.int64)
-        nothing = np.zeros(0, dtype=np.int64)
-        self._buffers = Buffers(nothing, nothing > 0, nothing, nothing, nothing, nothing)
+        nothing, seen = np.zeros(0, dtype=np.int64), np.zeros(self.length, dtype=np.int64)
+        self._buffers = Buffers(nothing, nothing > 0, nothing, nothing, nothing, nothing, seen)
 
     def _admit(self, partitions: int) -> None:
         before, known = len(self._buffers.least), len(self._buffers.first)
@@ -222,13 +237,12 @@ class Selectivity(IncrementalMethod):
 
     def _arrive(self, indices: Int64, floor: Int64) -> tuple[Int64, Int64]:
         pool, count = self.pool.arrays, self.pool.count
-        self._buffers = self._buffers._replace(
-            link=grown(self._buffers.link, count), waits=grown(self._buffers.waits, count)
-        )
-        self._seen += np.bincount(pool.component[indices], minlength=self.length)
+        if count > len(self._buffers.link):
+            self._buffers = self._buffers._replace(
+                link=grown(self._buffers.link, count), waits=grown(self._buffers.waits, count)
+            )
         order, bounds = np.empty(count, dtype=np.int64), np.empty((count, 2), dtype=np.int64)
-        rarest = np.argsort(self._seen, kind="stable")
-        fed = wait_or_feed(indices, floor, self.length, self.w, rarest, pool, self._buffers, order, bounds)
+        fed = wait_or_feed(indices, floor, self.length, self.w, pool, self._buffers, order, bounds)
         return order[:fed], bounds[:fed]
 
     def _waiting(self) -> Int64:

@@ -173,6 +173,17 @@ def test_values_of_several_events(query: str, events: list[dict[str, Any]], data
     assert repr(alone.close().to_pylist()) == repr(tables.close().to_pylist())
 
 
+def test_an_event_without_a_text_takes_the_place_of_a_forgotten_one() -> None:
+    one = uc.IncrementalMatcher("PATTERN SEQ(A a, B b) WHERE b.s > a.s WITHIN 9", MIXED, largest_interval=1)
+    texts = [f"m{number:04}" for number in range(1100)] + [None] * 30 + ["a", "b"]
+    events = [
+        {"type": "AB"[number % 2], "id": number, "lower": number, "upper": number, "s": text}
+        for number, text in enumerate(texts)
+    ]
+    one.push(pa.Table.from_pylist(events[:1100], schema=MIXED))
+    assert [one.push(event).num_rows for event in events[1100:]] == [0] * 31 + [1]
+
+
 TIMES = st.sampled_from([0, 1, 999, 1_000, 1_500, 2_000_000, 10_000_000, -1]).map(
     lambda us: datetime(2026, 3, 1) + timedelta(microseconds=us)
 )

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.pools import AttributeValues
-from eventbased.incremental.candidate_pool import RunBytecode
+from eventbased.incremental.candidate_pool import Cells, RunBytecode
 from uncertain_cep.expressions.bytecode import BytecodeCompiler, Ranks, strings_in
 from uncertain_cep.expressions.codes import places_in, sorted_strings
 from uncertain_cep.expressions.vectorised import Values
@@ -65,6 +65,9 @@ class RunPredicates:
         self._components = {variable: j for j, variable in enumerate(variables)}
         leaves = [leaf for predicate in predicates for leaf in leaves_of(predicate)]
         self.columns = tuple(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, Column)))
+        self._slots: list[list[tuple[int, Column]]] = [[] for _ in variables]
+        for slot, column in enumerate(self.columns):
+            self._slots[self._components[column.variable]].append((slot, column))
         self._texts = pa.array(strings_in(self._predicates), pa.large_string())
         self._strings = sorted_strings([self._texts])
         self._ranks: dict[str, int] | None = None
@@ -166,8 +169,8 @@ class RunPredicates:
         """Whether :meth:`take_event` may take events: the predicates read plain attributes only."""
         return all(column.computed is None and column.kind in _PLAIN for column in self.columns)
 
-    def take_event(self, event: Mapping[str, Any], components: Sequence[int]) -> AttributeValues | None:
-        """Return the values of one event as a candidate of some components, as :meth:`take` gives them.
+    def take_event(self, event: Mapping[str, Any], components: Sequence[int]) -> list[Cells] | None:
+        """Return the values of one event as a candidate of some components.
 
         Parameters
         ----------
@@ -178,25 +181,23 @@ class RunPredicates:
 
         Returns
         -------
-        AttributeValues or None
-            None, with nothing learnt, if :meth:`take` would change the bytecode or ranks.
+        list of cells, or None
+            Of each component. None, with nothing learnt, if :meth:`take` would change the bytecode or ranks.
         """
-        rows: dict[bool, list[list[Any]]] = {False: [], True: []}
-        nulls = []
-        for column in self.columns:
-            component, value = self._components[column.variable], event.get(column.name)
-            absent = value is None or value != value
-            slot = 0 if absent or component not in components else self._in_slot(column, value)
-            if slot is None:
-                return None
-            rows[column.kind == "float"].append([slot if j == component else 0 for j in components])
-            nulls.append([absent and j == component for j in components])
-        count = len(components)
-        return AttributeValues(
-            np.array(rows[False], dtype=np.int64).reshape(-1, count),
-            np.array(rows[True], dtype=np.float64).reshape(-1, count),
-            np.array(nulls, dtype=np.bool_).reshape(-1, count),
-        )
+        taken: list[Cells] = []
+        for component in components:
+            cells: list[tuple[int, Any]] = []
+            for slot, column in self._slots[component]:
+                value = event.get(column.name)
+                if value is not None and value == value:
+                    value = self._in_slot(column, value)
+                    if value is None:
+                        return None
+                    cells.append((slot, value))
+                else:
+                    cells.append((slot, None))
+            taken.append(cells)
+        return taken
 
     def _in_slot(self, column: Column, value: Any) -> Any:
         """Return a value as a slot holds it; None if the bytecode was made before such a value came."""

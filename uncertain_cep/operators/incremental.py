@@ -13,6 +13,7 @@ from confidence import CostlyMatchError, Limits
 from confidence.config import EVER
 from confidence.pools import AttributeValues
 from eventbased.gaps.next_match import NextConfidences
+from eventbased.incremental.candidate_pool import Cells
 from eventbased.incremental.completed import LongChainError, Matches
 from eventbased.incremental.method import AnyState, IncrementalMethod
 from eventbased.incremental.query_order import QueryOrder
@@ -35,8 +36,6 @@ from uncertain_cep.running.compiling import announce_compilation
 __all__ = ["RunEvaluation", "run_pool"]
 
 Int64 = NDArray[np.int64]
-
-_NO_PMF: Final = np.zeros(0)
 
 _METHODS: Final[dict[str, type[IncrementalMethod]]] = {
     "any_state": AnyState,
@@ -123,7 +122,7 @@ class RunEvaluation:
         """Whether :meth:`push_alone` may take events."""
         return self._predicates.takes_events
 
-    def values_alone(self, event: Mapping[str, Any], components: list[int]) -> AttributeValues | None:
+    def cells_alone(self, event: Mapping[str, Any], components: list[int]) -> list[Cells] | None:
         """Return the values of an event that predicates across components read; None if it needs a table."""
         return self._predicates.take_event(event, components)
 
@@ -133,24 +132,14 @@ class RunEvaluation:
         partitions: list[int],
         times: tuple[int, int],
         number: int,
-        values: AttributeValues | None,
+        cells: list[Cells],
         safe: int,
     ) -> Iterator[Matches]:
         """Do what :meth:`push` does for one event with a uniform time.
 
         ``components`` can take it, each in one of ``partitions``; ``times`` are the bounds of its interval.
         """
-        count = len(components)
-        lower, upper = times
-        rows = np.array(
-            [components, partitions, [lower] * count, [upper] * count, [number] * count, [-1] * count]
-        )
-        component, partition, lowers, uppers, event, pmf_offset = rows
-        yield from self.checked(
-            self.method.push(
-                component, partition, lowers, uppers, event, pmf_offset, _NO_PMF, values, safe=safe
-            )
-        )
+        return self.checked(self.method.push_event(components, partitions, times, number, cells, safe))
 
     def checked(self, matches: Iterator[Matches]) -> Iterator[Matches]:
         """Yield matches, with the error of a chain that is too long in the user's words."""

@@ -298,11 +298,9 @@ class QueryEvaluation:
         if not taken.components:
             promise.arrive_alone(taken.lower)
             return self.advance(promise.bound)
-        values = None
-        if self.plan.joined:
-            values = self._by_runs.values_alone(event, taken.components)
-            if values is None:
-                return None
+        cells = self._by_runs.cells_alone(event, taken.components)
+        if cells is None:
+            return None
         number = self._retained.append_alone(event)
         if number is None:
             return None
@@ -311,7 +309,7 @@ class QueryEvaluation:
         with self._answering(1):
             batch = self._named(
                 self._by_runs.push_alone(
-                    taken.components, partitions, (taken.lower, taken.upper), number, values, promise.bound
+                    taken.components, partitions, (taken.lower, taken.upper), number, cells, promise.bound
                 )
             )
             self._tidy()

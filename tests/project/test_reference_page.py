@@ -43,6 +43,8 @@ def rows(last: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("query", "matches"), rows("matches"))
 def test_a_pattern(query: str, matches: str) -> None:
     parameters = {"most": 10} if "$most" in query else None
+    if not query.startswith("PATTERN"):
+        query = f"PATTERN {query} WITHIN 9"
     assert uc.match(table(), query, parameters=parameters).num_rows == int(matches)
 
 

@@ -65,6 +65,7 @@ DAYS: Final = {
     "%m/%d/%Y %I:%M:%S.%f %p": ["3/13/2004 2:05:00.123 PM", "3/14/2004 2:05:00.123 AM"],
     "%Y-%m-%d-%H.%M.%S.%f": ["2004-03-10-14.05.00.123456", "2004-03-10-14.05.01.123456"],
     "%a %b %d %H:%M:%S %Y": ["Sun Dec 04 04:47:44 2005", "Mon Dec 05 04:47:45 2005"],
+    "%a %b %d %H:%M:%S %Y %z": ["Fri May 31 14:00:00 2024 +0200", "Sat Jun 01 09:00:05 2024 +0200"],
 }
 
 
@@ -497,6 +498,33 @@ def test_what_is_proposed_is_read_without_faults_and_finds_something(
 
 def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "last"),
+    [((0, 40), "updated"), ((0, -40), "created"), ((0, 0), None), ((40, -40), None), ((40, None), None)],
+)
+def test_times_that_are_never_before_others_may_be_ends(
+    tmp_path: Path, seconds: tuple[int, int | None], last: str | None
+) -> None:
+    """Rows may last from a time to one that is never before it, in whatever order the columns stand."""
+    rows = []
+    for number in range(10, 20):
+        created = dt.datetime(2026, 1, 5, 8, number)
+        later = seconds[number % 2]
+        rows.append(f"j{number},{created},{'' if later is None else created + dt.timedelta(seconds=later)}")
+    proposed = comments(propose([put(tmp_path / "jobs.csv", "\n".join(["job,created,updated", *rows]))]))
+    assert ("One event that lasts instead" in proposed) == (last is not None)
+    if last is not None:
+        assert f"{last} is never before {'created' if last == 'updated' else 'updated'}." in proposed
+
+
+def test_types_that_are_always_the_same_tell_less(tmp_path: Path) -> None:
+    """A column that could tell types but has one value comes behind one that has several."""
+    rows = [f"2026-01-05 08:{minute}:00,Pod,{'AB'[minute % 2]}" for minute in range(10, 20)]
+    for header, expected in (("at,kind,event", "event"), ("at,kind,state", "kind")):
+        proposed = propose([put(tmp_path / f"{expected}.csv", "\n".join([header, *rows]))])
+        assert f'type_column = "{expected}"' in proposed.text
 
 
 def test_a_row_with_both_stamps_may_be_one_event(tmp_path: Path) -> None:

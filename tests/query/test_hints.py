@@ -81,6 +81,8 @@ WRITTEN = {
     "SELECT a": "RETURN a.x",
     "FROM s WHERE": "beside the query",
     f"{A} WITHIN 5 GROUP BY a": "EXPECTED COUNT BY",
+    f"{A} WITHIN 5 RETURN COUNT BY a.k": "RETURN EXPECTED COUNT BY",
+    f"{A} WITHIN 5 RETURN EXPECTED COUNT BY a.k": "BY host",
     f"{A} WITHIN INTERVAL '5' MINUTE": "5 minutes",
     f"{A} WHERE a.x::int = 3 WITHIN 5": "CAST(x AS BIGINT)",
     f"{A} WHERE EXTRACT(HOUR FROM a.t) = 3 WITHIN 5": "HOUR(a.ts)",

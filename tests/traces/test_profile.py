@@ -67,6 +67,17 @@ def test_every_number_is_that_of_the_rows(
     assert all(line for line in profile_lines(profile))
 
 
+def test_points_have_no_begin_to_miss() -> None:
+    """Beside events that last, points have nulls for begin and end: these are no attributes."""
+    ends = {
+        f"{end}_{side}": [tick, None]
+        for end, tick in (("begin", 0), ("end", 5))
+        for side in ("lower", "upper")
+    }
+    events = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [0, 3], "upper": [5, 4], **ends})
+    assert profile_of(events).nulls == ()
+
+
 def table(**columns: Any) -> pa.Table:
     size = len(next(iter(columns.values())))
     stamps = pa.array([1_700_000_000_000_000 + 1_000_001 * n for n in range(size)]).cast(pa.timestamp("us"))

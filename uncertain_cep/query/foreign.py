@@ -70,7 +70,10 @@ FOREIGN: Final[dict[str, str]] = {
     # SQL
     r"\bSELECT\b": "PATTERN SEQ(A a, B b) WITHIN 10 seconds RETURN a.x",
     r"\bFROM\s+\w+\s*(WHERE|GROUP|ORDER|;|$)": "PATTERN SEQ(A a, B b): the trace is given beside the query",
-    r"\bGROUP\s+BY\b": "RETURN EXPECTED COUNT BY attr",
+    r"\bGROUP\s+BY\b|(?<!EXPECTED )\bCOUNT\s+BY\b": "RETURN EXPECTED COUNT BY attr",
+    r"\b(COUNT|PROBABILITY(\s+OF\s+AT\s+LEAST\s+\d+)?)\s+BY\s+(\w+,\s*)*\w+(?=\s*\.)": (
+        "the attribute alone, BY host: events agree on it, WHERE [host]"
+    ),
     r"\bINTERVAL\b": "a number and a unit: 5 minutes",
     r"::": "CAST(x AS BIGINT)",
     r"\bEXTRACT\s*\(|\bDATE_PART\s*\(": "HOUR(a.ts), DAYOFWEEK(a.ts) or DATE_TRUNC('day', a.ts)",

@@ -50,8 +50,14 @@ __all__ = [
     "with_stamps",
 ]
 
-_BEGIN: Final = ("start", "begin", "launch", "submit", "open", "from")
-_END: Final = ("end", "finish", "stop", "complete", "completion", "close", "to", "until")
+_BEGIN: Final = (
+    "start", "begin", "launch", "submit", "open", "from", "started", "launched", "submitted", "opened",
+    "admitted", "admission",
+)  # fmt: skip
+_END: Final = (
+    "end", "finish", "stop", "complete", "completion", "close", "to", "until", "ended", "finished", "stopped",
+    "completed", "closed", "discharged", "discharge",
+)  # fmt: skip
 _TIMES: Final = ("time", "timestamp", "ts", "at", "datetime", "date", "when", "eventtime")
 
 
@@ -69,7 +75,7 @@ class Group:
         The year or the day of the first stamp of logs that tell none.
     joined : tuple
         Columns of stamps that are put together of several, see `with_joined`.
-    other_times : tuple of str
+    other_times : tuple of StampColumn
         Columns of times that no events are made of.
     explode : tuple of str
         Columns of lists whose items are the rows.
@@ -80,7 +86,7 @@ class Group:
     form: LogForm | None = None
     base: Base = NO_BASE
     joined: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    other_times: tuple[str, ...] = ()
+    other_times: tuple[StampColumn, ...] = ()
     explode: tuple[str, ...] = ()
 
     @property
@@ -294,7 +300,7 @@ def _with_likeliest(group: Group) -> tuple[Group, list[StampColumn]]:
         return stamp not in of_logs, not stamp.columns, place, len(stamp.formats)
 
     stamps.sort(key=rank)
-    return replace(group, other_times=tuple(stamp.name for stamp in stamps[1:])), stamps[:1]
+    return replace(group, other_times=tuple(stamps[1:])), stamps[:1]
 
 
 def _within_fields(group: Group) -> tuple[Group, list[StampColumn]]:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from uncertain_cep.errors import UncertainCepError, ignoring
 from uncertain_cep.timeline.domain import Names, TimeDomain, is_text
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS, format_duration
+from uncertain_cep.timeline.lasting_columns import SPAN_COLUMNS
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
 from uncertain_cep.traces.stamp_columns import UNITS, names_host, resolution_of
 
@@ -83,7 +84,7 @@ def profile_of(table: pa.Table) -> Profile:
                 _resolution(lower[of_type], upper[of_type], domain),
             )
         )
-    model_columns = {getattr(_NAMES, part) for part in _NAMES.__dataclass_fields__}
+    model_columns = {getattr(_NAMES, part) for part in _NAMES.__dataclass_fields__} | {*SPAN_COLUMNS}
     attributes = [name for name in table.column_names if name not in model_columns]
     nulls = {name: table.column(name).null_count / max(table.num_rows, 1) for name in attributes}
     distinct = tuple(pair["values"] for pair in counts)

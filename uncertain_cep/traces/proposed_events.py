@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Final
 
 import pyarrow as pa
@@ -175,18 +176,22 @@ def _key(table: pa.Table, stamps: Sequence[StampColumn]) -> tuple[str | None, bo
 
 
 def _type_column(group: Group, stamps: Sequence[StampColumn]) -> str | None:
+    """Return the column of types, by its name: one of several values before one that is always the same."""
     table = group.table
     if TEMPLATE in table.column_names and len(stamps) == 1:
         return TEMPLATE
     items = group.explode[-1] if group.explode else ""
     names = [name for name in table.column_names if name.startswith(items)]
     for words in (_SURE_TYPES, _TYPES) if len(stamps) == 1 else ():
+        counts = {}
         for name in names:
             plain = re.sub(r"[^a-z]", "", name.rpartition(".")[2].lower())
             column = table.column(name)
-            tells_type = plain in words and is_text(column.type) and not column.null_count
-            if tells_type and pc.count_distinct(column).as_py() <= _MOST_TYPES:
-                return str(name)
+            if plain in words and is_text(column.type) and not column.null_count:
+                counts[name] = pc.count_distinct(column).as_py()
+        fitting = [name for name, count in counts.items() if count <= _MOST_TYPES]
+        if fitting:
+            return str(next((name for name in fitting if counts[name] > 1), fitting[0]))
     return None
 
 
@@ -288,12 +293,11 @@ def _time(group: Group, stamp: StampColumn, stamps: Sequence[StampColumn]) -> li
     text = []
     if len(stamps) > 1:
         text.append(f"# A row has {len(stamps)} times: each becomes an event of its own.")
-        ends = {pair_of(each.title): each for each in stamps if not each.columns}
-        if ends.keys() >= {"begin", "end"}:
-            begin, end = (quoted(named_column(ends[side].name)) for side in ("begin", "end"))
-            text.append(f"# One event that lasts instead: begin = {begin}, end = {end}, and no time.")
+        text += _as_span(stamps)
     if group.other_times:
-        text.append(f"# {', '.join(group.other_times)} holds times, too. Are events of it, name it here.")
+        names = ", ".join(other.name for other in group.other_times)
+        text.append(f"# {names} holds times, too. Are events of it, name it here.")
+        text += _as_span([stamp, *group.other_times])
     if stamp.columns:
         text.append(f"# {' and '.join(stamp.columns)} together are the stamp.")
         text.append(f"time = {listed([*stamp.columns[:-1], named_column(stamp.columns[-1])])}")
@@ -336,6 +340,27 @@ def _time(group: Group, stamp: StampColumn, stamps: Sequence[StampColumn]) -> li
         text.append("# Some rows have no such time: they are left out.")
         text.append('missing = "drop"')
     return text
+
+
+def _as_span(stamps: Sequence[StampColumn]) -> list[str]:
+    """Return a comment that names the begin and the end of rows that may last, if there are such columns."""
+    single = [stamp for stamp in stamps if not stamp.columns]
+    ends = {pair_of(stamp.name): stamp for stamp in single}
+    named = [(ends["begin"], ends["end"])] if ends.keys() >= {"begin", "end"} else []
+    pairs = [*named, *(pair for pair in permutations(single, 2) if _lasts(*pair))]
+    if not pairs:
+        return []
+    begin, end = (quoted(named_column(stamp.name)) for stamp in pairs[0])
+    why = "" if named else f"{pairs[0][1].name} is never before {pairs[0][0].name}. "
+    return [f"# {why}One event that lasts instead: begin = {begin}, end = {end}, and no time."]
+
+
+def _lasts(begin: StampColumn, end: StampColumn) -> bool:
+    """Tell whether all rows have both times, none its end before its begin, and some have it later."""
+    if begin.nulls or end.nulls or len(begin.counts) != len(end.counts):
+        return False
+    lengths = end.counts - begin.counts
+    return bool((lengths >= 0).all() and (lengths > 0).any())
 
 
 def _order_of_days(stamp: StampColumn) -> list[str]:

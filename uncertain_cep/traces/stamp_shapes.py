@@ -178,9 +178,11 @@ def _families() -> tuple[_Family, ...]:
         for number, (clock, _, signs) in enumerate(_CLOCKS)
     )
     clock = f"(?:{clocks})(?P<noon> ?[AaPp][Mm])?"
-    zone, year = f"(?P<zone> ?{_ZONE}|{_HOURS})?", "(?P<year> (?:19|20)[0-9]{2})?"
+    zone = f"(?P<zone> ?{_ZONE}|{_HOURS})?"
+    # Git writes the zone behind the year.
+    year = "(?:(?P<year> (?:19|20)[0-9]{2})(?P<late> [+-][0-9]{4})?)?"
     # A number behind a stamp with its year is no year, but a process.
-    ends = {_DATED: f"{zone}(?P<year>)"}
+    ends = {_DATED: f"{zone}(?P<year>)(?P<late>)"}
     weekday = f"(?P<weekday>{_WEEKDAY_NAMES} )?"
     families, behind = [], []
     for day, forms, rank in _DAYS:
@@ -189,7 +191,9 @@ def _families() -> tuple[_Family, ...]:
         in_order = f"{_BEFORE}{weekday}{named}{wide}{clock}{ends.get(rank, zone + year)}{_AFTER}"
         families.append(_Family(re.compile(in_order), forms, day, rank))
         if rank == _DATED and _ALONE.search(day):
-            turned = f"{_NO_CLOCK_BEFORE}{clock}(?P<zone>)(?P<weekday>)(?P<year>){wide}{named}{_AFTER}"
+            turned = (
+                f"{_NO_CLOCK_BEFORE}{clock}(?P<zone>)(?P<weekday>)(?P<year>)(?P<late>){wide}{named}{_AFTER}"
+            )
             behind.append(_Family(re.compile(turned), forms, day, rank, day_behind=True))
     alone = f"{_NO_CLOCK_BEFORE}(?P<weekday>)(?P<day>)(?P<gap>){clock}{ends[_DATED]}{_AFTER}"
     return (*families, *behind, _Family(re.compile(alone), ("",), "", 1))
@@ -250,7 +254,7 @@ def _pattern(family: _Family, match: re.Match[str], number: int, sign: str) -> s
         kind = next(kind for kind in kinds if re.fullmatch(kind, zone.strip()))
         parts.append(" " * zone.startswith(" ") + kind)
     if match["year"]:
-        parts.append(" [0-9]{4}")
+        parts.append(" [0-9]{4}" + (" [+-][0-9]{4}" if match["late"] else ""))
     return "".join([*parts, gap, family.day] if family.day_behind else parts)
 
 
@@ -266,6 +270,7 @@ def _formats(family: _Family, day: str, match: re.Match[str], number: int, sign:
     end = (" %p" if noon.startswith(" ") else "%p") if noon else ""
     end += (" %z" if zone.startswith(" ") else "%z") if zone else ""
     end += " %Y" if match["year"] else ""
+    end += " %z" if match["late"] else ""
     begin = f"{'%a ' if match['weekday'] else ''}{day}{gap}{clock}"
     if family.day_behind:
         begin, end = clock, f"{end}{gap}{day}"

@@ -33,7 +33,7 @@ _FAMILIES: Final = (
     ("%d%b%Y",), ("%b/%d/%Y",), ("%b-%d-%Y",), ("%d. %b %Y",),
     ("%d %b. %Y",), ("%d de %b de %Y",), ("%Y年%m月%d日",), ("%Y년 %m월 %d일",),
     ("%a %b %d %Y",), ("%a, %d %b %Y",), ("%a %b %d %H:%M:%S %Y",), ("%a %b %d %H:%M:%S %z %Y",),
-    ("%Y%m%d",), ("%b %d",),
+    ("%a %b %d %H:%M:%S %Y %z",), ("%Y%m%d",), ("%b %d",),
 )  # fmt: skip
 """Days. Those of a family fit the same texts, the usual one first; each is for the days of one column."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,8 @@ from tests.cases.cases import Trace
 from tests.cases.language import PatternCase, entry
 from tests.cases.nested import unordered
 from tests.cases.sampling import sampled_from
-from uncertain_cep.testing.model import Component, Event, Match
+from uncertain_cep.testing.model import Component, Event, Match, Pattern, Repeat
+from uncertain_cep.testing.patterns import components
 
 __all__ = ["NamedCase", "crowded", "has_named", "named_cases", "spread", "uniform", "with_events"]
 
@@ -50,7 +51,7 @@ def has_named(match: Match, ids: dict[str, Any], case: PatternCase) -> bool:
     for variable, id in ids.items():
         entry = signature[variable]
         if id is None:
-            if entry not in (None, ()):
+            if entry is not None and (not isinstance(entry, tuple) or any(one is not None for one in entry)):
                 return False
         elif isinstance(id, list):
             if not isinstance(entry, tuple):
@@ -92,14 +93,24 @@ def named_cases(draw: st.DrawFn, cases: st.SearchStrategy[Any]) -> NamedCase:
     parts = case.positives
     ids: dict[str, Any] = {}
     everything = draw(st.booleans())
+    by_iteration = {part.variable for part in _repeated(case.pattern)}
     for part in parts:
         if everything or draw(st.booleans()):
-            ids[part.variable] = draw(_id_of(part, case.trace.events))
+            ids[part.variable] = draw(_id_of(part, case.trace.events, part.variable in by_iteration))
     return NamedCase(case, ids)
 
 
+def _repeated(pattern: Pattern) -> Iterator[Component]:
+    """Yield the components of repeated groups."""
+    if isinstance(pattern, Repeat):
+        yield from components(pattern)
+    elif not isinstance(pattern, Component):
+        for item in pattern.items:
+            yield from _repeated(item)
+
+
 @st.composite
-def _id_of(draw: st.DrawFn, part: Component, events: Sequence[Event]) -> Any:
+def _id_of(draw: st.DrawFn, part: Component, events: Sequence[Event], by_iteration: bool) -> Any:
     """Draw the id of an event, most of them of the component's types; for a list several ids, or one."""
     fitting = [event.id for event in events if not part.types or event.type in part.types]
     everyone = [event.id for event in events]
@@ -108,7 +119,11 @@ def _id_of(draw: st.DrawFn, part: Component, events: Sequence[Event]) -> Any:
     if not part.least and draw(st.integers(0, 3)) == 0:
         return None
     if part.kleene and draw(st.integers(0, 3)):
-        return draw(st.lists(sampled_from(pool), min_size=1, max_size=3, unique=True))
+        listed: list[Any] = draw(st.lists(sampled_from(pool), min_size=1, max_size=3, unique=True))
+        if by_iteration and draw(st.integers(0, 3)) == 0:
+            # One iteration takes none.
+            listed.insert(draw(st.integers(0, len(listed))), None)
+        return listed
     return draw(sampled_from(pool))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -26,9 +27,10 @@ from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.branch_taking import branch_taking
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.plan.options import is_whole
-from uncertain_cep.plurals import counted
+from uncertain_cep.plan.planning import plan_of_reading
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.query.expression_text import quote_name
+from uncertain_cep.query.repeated_groups import list_of
 from uncertain_cep.results.display import percent, plain_text
 from uncertain_cep.running.resource_limits import Limits, looked_at
 from uncertain_cep.timeline.domain import Names
@@ -71,8 +73,9 @@ def why_not(
         As for :func:`uncertain_cep.match`.
     **ids
         The id of the event of a variable. Of a Kleene variable a list of all its ids, or one id that is to be
-        among them; None for a variable that is left out. A partition attribute stands for its value, where
-        several partitions have an id. Variables that are not named may have any events.
+        among them; None for a variable that is left out. In a repeated group one id is that of any iteration,
+        and a list has a place for each, None where it takes no event. A partition attribute stands for its
+        value, where several partitions have an id. Variables that are not named may have any events.
 
     Returns
     -------
@@ -177,9 +180,9 @@ def _searched(question: Question, named: NamedEvents, confidence: bool) -> Itera
         for batch in execute_within(_with_confidence(question, confidence), table, options, None):
             yield from filter(named.are_in, batch.to_pylist())
         return
-    for branch in filter(named.fits, question.branches):
+    for branch, placed in _placed(question.branches, named):
         bound = with_predicates(
-            branch.bound, [*branch.bound.predicates, *named.pins(branch)], branch.bound.equivalences
+            branch.bound, [*branch.bound.predicates, *placed.pins(branch)], branch.bound.equivalences
         )
         pinned = question.plan_of(replace(bound, window=question.window), options, question.table)
         variables = [part.variable for part in pinned.components]
@@ -223,47 +226,78 @@ def _answer(question: Question, named: NamedEvents, count: int) -> WhyNot:
     repeated = tuple(repeated_events(question, rows))
     if repeated:
         return WhyNot(dict(named.ids), (), repeated)
-    notes = []
-    for branch in _branches(question, named):
-        choice = named.choice_of(branch)
+    branches, notes = _branches(question, named), list[str]()
+    for branch, placed in branches:
+        choice = placed.choice_of(branch)
         if choice is not None:
             nearby.append((branch, choice))
             continue
-        if (readings := question.plan.open_readings) is not None:
-            count_of_readings = readings.count
-            countless = (
-                "more readings" if count_of_readings is None else counted(count_of_readings, "reading")
-            )
-            notes = [f"the pattern has {countless}; only {len(question.branches)} of them were looked at"]
-        nearby += [(branch, near) for near in choices_nearby(question, events, branch, named, count)]
+        nearby += [(branch, near) for near in choices_nearby(question, events, branch, placed, count)]
     misses = [_miss(question, events, branch, choice) for branch, choice in nearby]
     misses.sort(key=rank_of)
     misses = misses[:count]
     reasons = misses[0].reasons if misses else tuple(_without_candidates(question, named))
+    readings = question.plan.open_readings
+    if readings is not None and any(placed.choice_of(branch) is None for branch, placed in branches):
+        looked = len({id(branch) for branch, _ in branches})
+        if readings.count is None:
+            notes = [f"the pattern has more readings than the {looked:,} looked at"]
+        else:
+            notes = [f"the pattern has {readings.count:,} readings; only {looked:,} of them were looked at"]
     return WhyNot(dict(named.ids), tuple(misses), reasons, tuple(notes))
 
 
-def _branches(question: Question, named: NamedEvents) -> list[EvaluationPlan]:
+def _placed(
+    branches: Iterable[EvaluationPlan], named: NamedEvents
+) -> Iterator[tuple[EvaluationPlan, NamedEvents]]:
+    """Yield the branches that can have the named events, each with these by its variables."""
+    for branch in branches:
+        for placed in named.placed_in(branch.bound):
+            yield branch, placed
+
+
+def _branches(question: Question, named: NamedEvents) -> list[tuple[EvaluationPlan, NamedEvents]]:
     """Return the branches that can have the named events; of countless readings some."""
-    branches = [*filter(named.fits, question.branches)]
+    if named.lengths:
+        return [*_placed(_readings_of_lengths(question, named), named)]
+    branches = [*_placed(question.branches, named)]
     if question.is_countless:
         taken = [name for name, events in named.by_variable.items() if events.rows]
         filled = branch_taking(question.plan, taken) if taken else None
-        if filled is not None and named.choice_of(filled) is not None:
-            branches = [filled, *(branch for branch in branches if named.choice_of(branch) is None)]
+        whole = [] if filled is None else [*_placed([filled], named)]
+        if whole and all(placed.choice_of(branch) is not None for branch, placed in whole):
+            branches = [*whole, *(each for each in branches if each[1].choice_of(each[0]) is None)]
     return branches
+
+
+def _readings_of_lengths(question: Question, named: NamedEvents) -> list[EvaluationPlan]:
+    """Return readings whose repeated groups stand as often as the lists that are named have places."""
+    readings = question.plan.open_readings
+    assert readings is not None
+    for choices in (readings.covering_of(named.lengths), readings.choices_of(named.lengths)):
+        fitting = [
+            choice for choice in islice(choices, _MOST_READINGS)
+            if any(True for _ in named.placed_in(readings.of(choice)))
+        ]  # fmt: skip
+        if fitting:
+            return [plan_of_reading(question.plan, choice) for choice in fitting]
+    return []
+
+
+_MOST_READINGS: Final = 64
+"""Of readings as long as the lists that are named at most so many are looked at."""
 
 
 def _without_candidates(question: Question, named: NamedEvents) -> list[Reason]:
     """Return why no choice of events is even a miss: the variables that no event can be."""
     types = set(map(str, pc.unique(question.table.column(question.plan.names.type)).to_pylist()))
     reasons: dict[str, Reason] = {}
-    for branch in filter(named.fits, question.branches):
+    for branch, placed in _branches(question, named):
         for part in branch.components:
-            if part.types and part.variable not in named.by_variable and not types.intersection(part.types):
-                name = " or ".join(map(quote_name, part.types))
-                text = f"no event can be {part.variable}: none is of type {name}"
-                reasons[part.variable] = Reason("candidates", name, (part.variable,), (), text)
+            if part.types and part.variable not in placed.by_variable and not types.intersection(part.types):
+                name, variable = " or ".join(map(quote_name, part.types)), list_of(part.variable)
+                text = f"no event can be {variable}: none is of type {name}"
+                reasons[variable] = Reason("candidates", name, (variable,), (), text)
     few = Reason("candidates", "events", (), (), "there are too few events for the pattern")
     return [*reasons.values()] or [few]
 
@@ -284,18 +318,21 @@ def _miss(question: Question, events: EventTimes, branch: EvaluationPlan, choice
         ticks = None if None in amounts or not amounts else max(amount or 0 for amount in amounts)
         moves = of_times[0].moves if len(of_times) == 1 else ()
         of_times = of_times or [_unknown(branch)]
-    kleene = {part.variable: part.kleene for part in branch.components}
     shown = {
-        part.variable: _shown(question, kleene[part.variable], choice[part.variable])
-        if part.variable in kleene
-        else None
-        for part in question.plan.components
+        part.variable: _shown(question, branch, part.variable, choice) for part in question.plan.components
     }
     return Miss(shown, (*reasons, *of_times), ticks, question.duration(ticks), moves)
 
 
-def _shown(question: Question, kleene: bool, rows: tuple[int, ...]) -> Any:
-    ids = [question.id_of(row) for row in rows]
+def _shown(question: Question, branch: EvaluationPlan, variable: str, choice: Choice) -> Any:
+    """Return the id of the event of a variable, a list of all, or None if it is left out."""
+    places = dict(branch.bound.places).get(variable)
+    if places is not None:
+        return [None if place is None else question.id_of(choice[place][0]) for place in places]
+    if variable not in choice:
+        return None
+    ids = [question.id_of(row) for row in choice[variable]]
+    kleene = any(part.kleene for part in branch.components if part.variable == variable)
     return ids if kleene else ids[0]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, product
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,9 @@ from uncertain_cep.misses.event_conditions import is_type_of
 from uncertain_cep.misses.pinned import pins_of_list, pins_of_member, pins_of_single
 from uncertain_cep.misses.questions import Choice, Question
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.branches import set_variables
+from uncertain_cep.query.repeated_groups import repeated_groups
 from uncertain_cep.query.typed import TypedExpression
 from uncertain_cep.query.walks import components_of
 from uncertain_cep.results.display import plain_text
@@ -30,6 +33,20 @@ class _Named:
 
     kind: Literal["single", "list", "member", "left out"]
     rows: tuple[int, ...]
+    takes: tuple[bool, ...] = ()
+    """Whether each iteration takes an event; of a list of a repeated group."""
+
+    def placed_in(self, variable: str, bound: BoundQuery) -> Iterator[dict[str, _Named]]:
+        """Yield the rows of variables of a reading with which this variable has its rows."""
+        places = dict(bound.places).get(variable)
+        if places is None:
+            if (variable in _taking(bound)) == (self.kind != "left out"):
+                yield {variable: self}
+        elif self.kind == "member":
+            yield from ({place: _Named("single", self.rows)} for place in places if place is not None)
+        elif tuple(place is not None for place in places) == (self.takes or (False,) * len(places)):
+            taken = filter(None, places)
+            yield {place: _Named("single", (row,)) for place, row in zip(taken, self.rows, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +69,20 @@ class NamedEvents:
         named = self.by_variable.get(variable)
         return named.rows[0] if named is not None and named.kind == "single" else None
 
-    def fits(self, branch: EvaluationPlan) -> bool:
-        """Return whether a branch has the named variables, and none that is to be left out."""
-        variables = {part.variable for part in branch.components}
-        return all(
-            (name in variables) == (named.kind != "left out") for name, named in self.by_variable.items()
-        )
+    @property
+    def lengths(self) -> dict[str, int]:
+        """How often repeated groups stand whose lists are named, by variable."""
+        return {name: len(named.takes) for name, named in self.by_variable.items() if named.takes}
+
+    def placed_in(self, bound: BoundQuery) -> Iterator[NamedEvents]:
+        """Yield the named events by the variables of a reading; nothing if it cannot have them.
+
+        An event of a repeated group may be that of any iteration.
+        """
+        ways = (named.placed_in(name, bound) for name, named in self.by_variable.items())
+        for chosen in product(*ways):
+            placed = dict(chain.from_iterable(map(dict.items, chosen)))
+            yield replace(self, by_variable=placed)
 
     def choice_of(self, branch: EvaluationPlan) -> Choice | None:
         """Return the choice that the named events are for a branch; None where they leave some open."""
@@ -85,8 +110,11 @@ class NamedEvents:
         for variable, named in self.by_variable.items():
             value = record.get(variable)
             ids = [self.question.id_of(row) for row in named.rows]
+            if named.takes:
+                each = iter(ids)
+                ids = [next(each) if takes else None for takes in named.takes]
             if named.kind == "left out":
-                if value:
+                if value is not None and (not isinstance(value, list) or any(id is not None for id in value)):
                     return False
             elif named.kind == "list":
                 if value is None or (
@@ -128,7 +156,7 @@ def named_events(question: Question, ids: Mapping[str, Any]) -> NamedEvents:
         If there is no such variable or event, several have the id, or no branch has the variables together.
     """
     plan = question.plan
-    variables = {part.variable: part for branch in (plan, *question.branches) for part in branch.components}
+    variables = [part.variable for part in plan.components]
     keys = {name: value for name, value in ids.items() if name not in variables}
     for name in keys:
         if name not in plan.partition_attributes:
@@ -142,29 +170,44 @@ def named_events(question: Question, ids: Mapping[str, Any]) -> NamedEvents:
         if name in variables:
             named[name] = _rows_of(question, name, value, keys)
     answer = NamedEvents(question, named, keys, dict(ids))
-    if named and not question.is_countless and not any(map(answer.fits, question.branches)):
+    if named and not _has_branch(question, answer):
         shown = ", ".join(f"{name}={plain_text(ids[name])}" for name in named)
         raise OptionError(f"no branch of the pattern has events as {shown}: name fewer variables")
     return answer
 
 
+def _taking(bound: BoundQuery) -> set[str]:
+    """Return the variables of a query that take events."""
+    return {part.variable for part in bound.components if not part.negated}
+
+
+def _has_branch(question: Question, named: NamedEvents) -> bool:
+    """Return whether a branch can have the named events, or, of countless readings, lists as long."""
+    if not question.is_countless:
+        return any(True for branch in question.branches for _ in named.placed_in(branch.bound))
+    for group in repeated_groups(question.plan.query.pattern):
+        variables = {part.variable for part in components_of(group)}
+        lengths = {length for name, length in named.lengths.items() if name in variables}
+        largest = max(lengths, default=0) if group.largest is None else group.largest
+        if len(lengths) > 1 or not all(group.fewest <= length <= largest for length in lengths):
+            return False
+    return True
+
+
 def _rows_of(question: Question, variable: str, value: Any, keys: Mapping[str, Any]) -> _Named:
     """Return the rows that a variable is to have."""
-    kleene = any(
-        part.kleene for part in components_of(question.plan.query.pattern) if part.variable == variable
-    )
-    types = tuple(
-        name
-        for part in components_of(question.plan.query.pattern)
-        if part.variable == variable
-        for name in part.types
-    )
+    parts = [part for part in components_of(question.plan.query.pattern) if part.variable == variable]
+    kleene = any(part.kleene for part in parts)
+    by_iteration = any(part.by_iteration for part in parts)
+    types = tuple(name for part in parts for name in part.types)
     if value is None or (isinstance(value, list | tuple) and not value):
         return _Named("left out", ())
     if isinstance(value, list | tuple):
         if not kleene:
             raise OptionError(f"{variable}={value!r}: {variable} takes one event: name its id")
-        return _Named("list", tuple(_row_of(question, variable, id, types, keys) for id in value))
+        takes = tuple(id is not None for id in value) if by_iteration else ()
+        taken = [id for id in value if id is not None] if by_iteration else value
+        return _Named("list", tuple(_row_of(question, variable, id, types, keys) for id in taken), takes)
     row = _row_of(question, variable, value, types, keys)
     return _Named("member" if kleene else "single", (row,))
 

@@ -9,7 +9,7 @@ every role.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -86,13 +86,38 @@ class Readings:
 
         Repeated groups stand as often as :func:`~uncertain_cep.query.repeated_groups.few_counts` says.
         """
-        choices = (
-            (*counts, number, *choice)
-            for counts in (few_counts(self.bound.pattern) if self.groups else [()])
-            for number, alternative in enumerate(self.with_counts(counts))
-            for choice in covering_choices(alternative)
+        return [*self.covering_of({})]
+
+    def covering_of(self, lengths: Mapping[str, int]) -> Iterator[Choice]:
+        """Yield the choices of `covering` in which the groups of some variables stand so often instead."""
+        for counts in self._few_counts(lengths):
+            for number, alternative in enumerate(self.with_counts(counts)):
+                for choice in covering_choices(alternative):
+                    if self.is_own((*counts, number, *choice)):
+                        yield *counts, number, *choice
+
+    def choices_of(self, lengths: Mapping[str, int]) -> Iterator[Choice]:
+        """Yield all choices in which repeated groups stand as often as in those of `covering_of`."""
+        for counts in self._few_counts(lengths):
+            for number, alternative in enumerate(self.with_counts(counts)):
+                for choice in alternative.choices:
+                    if self.is_own((*counts, number, *choice)):
+                        yield *counts, number, *choice
+
+    def _few_counts(self, lengths: Mapping[str, int]) -> Iterable[tuple[int, ...]]:
+        """Return how often repeated groups stand: few times, or as often as variables of them are to have."""
+        groups = self.groups
+        if not groups:
+            return [()]
+        stated = [
+            next((lengths[part.variable] for part in components_of(group) if part.variable in lengths), None)
+            for group in groups
+        ]
+        few = few_counts(self.bound.pattern)
+        return dict.fromkeys(
+            tuple(count if fixed is None else fixed for count, fixed in zip(counts, stated, strict=True))
+            for counts in few
         )
-        return [choice for choice in choices if self.is_own(choice)]
 
     @property
     def longest(self) -> Choice:

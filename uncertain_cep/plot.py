@@ -35,7 +35,7 @@ from uncertain_cep.reporting.charts import (
 from uncertain_cep.reporting.gathered import PARTS
 from uncertain_cep.reporting.match_lanes import lanes_of_match
 from uncertain_cep.results.match_times import first_times_by_bucket
-from uncertain_cep.results.pictures import pictures_of, plain_pictures
+from uncertain_cep.results.pictures import pictures_of
 from uncertain_cep.timeline.domain import Names
 from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import as_arrow, event_table, library_of
@@ -79,10 +79,9 @@ def timeline(
         For each match its lanes as the page of :func:`uncertain_cep.report` draws them, in the same colours:
         by host or key a row for each event, with its variable, type and id, and its interval as a frame. It
         is filled as high as a time is likely, given that the match happened; the box behind is the tight time
-        range. Events that could come between and would spoil the match, for what a negation or the strategy
-        forbids, are orange. A legend says so. Where events last, a frame reaches from the first begin of one
-        to its last end, and is full where it lasts in every world; frames of moments are empty then, and what
-        could spoil the match is not shown.
+        range. Events that could spoil the match, for what a negation or the strategy
+        forbids, are orange. A legend says so. An event that lasts is a bar with slopes, on which it begins
+        and ends; frames of moments are empty where others last.
 
     Raises
     ------
@@ -109,9 +108,7 @@ def timeline(
     bound = make_plan(parsed, table.schema, options)
     chosen = as_arrow(matches).slice(0, most)
     _check_columns(chosen, "range_lower", "range_upper")
-    pictures = (
-        plain_pictures(bound, table, chosen) if bound.lasting else pictures_of(bound, table, chosen, PARTS)
-    )
+    pictures = pictures_of(bound, table, chosen, PARTS)
     drawn = [lanes_of_match(altair, bound, table, chosen, pictures, n) for n in range(chosen.num_rows)]
     return altair.vconcat(*drawn)  # type: ignore[no-any-return]
 

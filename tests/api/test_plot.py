@@ -47,15 +47,15 @@ def test_a_time_line_has_the_events_their_law_and_what_could_come_between() -> N
     box, bars, shades = values(chart)[:3]
     first = matches.to_pylist()[0]
     assert [(row["begin"], row["end"]) for row in box] == [(first["range_lower"], first["range_upper"] + 1)]
-    assert [bar["lane"] for bar in bars] == ["a: A 1", "b: B 2", "in between: N 4"]
+    assert [bar["lane"] for bar in bars] == ["a: A 1", "b: B 2", "could spoil: N 4"]
     assert [bar["id"] for bar in bars] == ["1", *map(str, first["b"]), "4"]
-    assert bars[-1]["what"] == "could come between and spoil the match"
+    assert bars[-1]["what"] == "could spoil the match"
     for bar in bars[:-1]:
         shades_of_bar = [shade for shade in shades if shade["id"] == bar["id"]]
         assert sum(shade["probability"] for shade in shades_of_bar) == pytest.approx(1.0)
         assert (shades_of_bar[0]["begin"], shades_of_bar[-1]["end"]) == (bar["begin"], bar["end"])
     # A lane of the key stands above its events, and a frame is as full as its likeliest time.
-    names, heads = values(chart)[3:5]
+    names, heads = values(chart)[4:6]
     assert names == bars
     assert [head["text"] for head in heads] == ["host h1"]
     assert heads[0]["middle"] < min(bar["top"] for bar in bars)
@@ -64,11 +64,11 @@ def test_a_time_line_has_the_events_their_law_and_what_could_come_between() -> N
         assert shade["bottom"] == bar["bottom"]
         full = (bar["bottom"] - shade["top"]) / (bar["bottom"] - bar["top"])
         assert full == pytest.approx(shade["density"] * 22 / 26)
-    assert len(values(chart)) == 10
+    assert len(values(chart)) == 12
 
 
 def test_a_time_line_has_bars_of_events_that_last() -> None:
-    """A bar is full from the last begin to the first end."""
+    """A bar is full from the last begin to the first end, and pointed before and behind."""
     spans = pa.table(
         {
             "type": ["T", "U", "P"], "id": [1, 2, 3], "lower": [0, 0, 3], "upper": [6, 6, 4],
@@ -78,17 +78,37 @@ def test_a_time_line_has_bars_of_events_that_last() -> None:
     )  # fmt: skip
     query = "PATTERN AND(T t, U u, P p) WHERE t CONTAINS p AND u OVERLAPS p WITHIN 20"
     matches = uc.match(spans, query)
-    _, bars, shades, *_ = values(uc.plot.timeline(matches, spans, query))
+    _, frames, shades, corners, bars, _ = values(uc.plot.timeline(matches, spans, query))
     assert [(bar["lane"], bar["begin"], bar["end"]) for bar in bars] == [
         ("t: T 1", 0, 7), ("u: U 2", 0, 7), ("p: P 3", 3, 5),
     ]  # fmt: skip
-    assert [(shade["lane"], shade["begin"], shade["end"]) for shade in shades] == [("t: T 1", 2, 5)]
+    assert (frames, shades) == (bars[2:], [])
+    assert bars[0]["interval"] == "begins 0 to 2, ends 4 to 6"
+    for bar, ends in ((bars[0], (0, 2, 4, 7)), (bars[1], (0, 5, 5, 7))):
+        outline = [one for one in corners if one["lane"] == bar["lane"]]
+        assert tuple(one["begin"] for one in outline) == ends
+        assert [one["bottom"] - one["top"] for one in outline] == [0, 26, 26, 0]
     columns = ["match", "variable", "id", "begin_upper"]
     assert uc.events_of(matches, spans, query).select(columns).to_pylist() == [
         {"match": 0, "variable": "t", "id": 1, "begin_upper": 2},
         {"match": 0, "variable": "u", "id": 2, "begin_upper": 5},
         {"match": 0, "variable": "p", "id": 3, "begin_upper": None},
     ]
+
+
+def test_a_time_line_has_lasting_events_that_could_spoil_a_match() -> None:
+    spans = pa.table(
+        {
+            "type": ["T", "N", "N"], "id": [1, 2, 3], "lower": [0, 3, 30], "upper": [6, 12, 40],
+            "begin_lower": [0, 3, 30], "begin_upper": [2, 9, 30], "end_lower": [4, 8, 40],
+            "end_upper": [6, 12, 40],
+        }
+    )  # fmt: skip
+    query = "PATTERN AND(T t, !N n) WHERE n OVERLAPS t WITHIN 60"
+    _, frames, _, corners, bars, _ = values(uc.plot.timeline(uc.match(spans, query), spans, query))
+    assert [bar["lane"] for bar in bars] == ["t: T 1", "could spoil: N 2"]
+    assert not frames
+    assert [one["begin"] for one in corners if one["what"] == "could spoil the match"] == [3, 9, 9, 13]
 
 
 @pytest.mark.parametrize(("spread", "shown"), [(3, "certain"), (6, "probability >99.9%")])

@@ -193,3 +193,22 @@ def test_events_that_last_are_bars_with_uncertain_ends(shown: Shown, tmp_path: P
     )
     expect(page.locator("#example")).to_contain_text("Pointed bars: events that last")
     expect(page.locator("#totals")).to_contain_text("no comparison with raw stamps")
+
+
+def test_lasting_events_that_could_spoil_a_match_are_bars_with_slopes(shown: Shown, tmp_path: Path) -> None:
+    events = pa.table(
+        {
+            "type": ["T", "N"], "id": [1, 2], "lower": [0, 3], "upper": [6, 12],
+            "begin_lower": [0, 3], "begin_upper": [2, 9], "end_lower": [4, 8], "end_upper": [6, 12],
+        }
+    )  # fmt: skip
+    path = tmp_path / "page.html"
+    uc.report(events, "PATTERN AND(T t, !N n) WHERE n OVERLAPS t WITHIN 60", path)
+    page = shown.open(path)
+    picture = page.locator("#example svg").first
+    assert picture.locator("text.variable").all_text_contents() == ["t", "could spoil"]
+    assert picture.locator("path.span").count() == 2
+    spoiler = picture.locator("path.span.spoiler title").text_content()
+    assert spoiler is not None
+    assert spoiler.startswith("could spoil: N 2: begins 3 to 9")
+    expect(page.locator("#example")).to_contain_text("Orange: events that could spoil it")

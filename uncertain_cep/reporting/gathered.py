@@ -42,7 +42,7 @@ from uncertain_cep.reporting.round_lengths import bars_of_time
 from uncertain_cep.reporting.sharing_groups import SharedEvents, sentences_of, shared_events
 from uncertain_cep.reporting.true_answers import Truth, codes_of_keys
 from uncertain_cep.results.order import finished
-from uncertain_cep.results.pictures import Pictures, pictures_of, plain_pictures
+from uncertain_cep.results.pictures import Pictures, pictures_of
 
 __all__ = [
     "BINS",
@@ -232,14 +232,7 @@ def gathered(request: ReportRequest, table: pa.Table) -> Answer:
     for name, rows in (("missed", comparison.missed), ("invented", comparison.invented)):
         if rows is not None:
             parts.append((name, rows.slice(0, 1 if name == "missed" else INVENTED_SHOWN)))
-    drawn = [
-        (
-            name,
-            rows,
-            plain_pictures(plan, table, rows) if plan.lasting else pictures_of(plan, table, rows, PARTS),
-        )
-        for name, rows in parts
-    ]
+    drawn = [(name, rows, pictures_of(plan, table, rows, PARTS)) for name, rows in parts]
     return Answer(
         plan=plan,
         explained=explain_plan(plan_facts(plan, table, diagnostics)),

@@ -98,12 +98,12 @@ function makeLanes(tools, facts, sets) {
     return draw("path", { class: "density", d: `${path}V${y + TALL}Z`, "pointer-events": "none" });
   }
   // An event that lasts: full where it lasts for sure, pointed where it begins and ends at some tick.
-  function lasting(place, x, y, tall) {
+  function lasting(place, x, y, tall, spoiling = false) {
     const [first, begun, ends, last] = spanOf(place);
     const mid = y + tall / 2;
     const full = Math.max(ends, begun);
-    return draw("path", { class: "span", d: `M${x(first)} ${mid}L${x(begun)} ${y}H${x(full)}L${x(last + 1)} ${mid}L${x(full)} ${y + tall}H${x(begun)}Z` },
-      draw("title", {}, `${named(place)}: begins ${span(first, begun)}; ends ${span(ends, last)}`));
+    return draw("path", { class: spoiling ? "span spoiler" : "span", d: `M${x(first)} ${mid}L${x(begun)} ${y}H${x(full)}L${x(last + 1)} ${mid}L${x(full)} ${y + tall}H${x(begun)}Z` },
+      draw("title", {}, `${spoiling ? "could spoil: " : ""}${named(place)}: begins ${span(first, begun)}; ends ${span(ends, last)}`));
   }
   function interval(row, x, y, kind, said) {
     const from = x(events.lower[row.place]);
@@ -173,9 +173,9 @@ function makeLanes(tools, facts, sets) {
         draw("text", { class: "dim", x: 6, y: y + 31 }, cut(named(row.place), letters), draw("title", {}, named(row.place))),
       );
       inside.append(draw("line", { class: "lane", x1: left, x2: right, y1: y + ROW - 7, y2: y + ROW - 7 }));
-      if (spanOf(row.place)) inside.append(lasting(row.place, x, upper, TALL));
+      if (spanOf(row.place)) inside.append(lasting(row.place, x, upper, TALL, row.spoiling));
       else {
-        inside.append(interval(row, x, upper, row.spoiling ? "spoiler" : "interval", row.spoiling ? "could come between: " : ""));
+        inside.append(interval(row, x, upper, row.spoiling ? "spoiler" : "interval", row.spoiling ? "could spoil: " : ""));
         if (row.shades) inside.append(strip(row, x, upper));
       }
       if (events.stamp[row.place] !== null && !row.spoiling) {

@@ -24,9 +24,9 @@ Row = dict[str, Any]
 
 EVENT: Final = "when an event can have happened"
 LIKELY_TIME: Final = "the higher, the likelier then, if this is a match"
-LASTING: Final = "when an event lasts in every world"
+LASTING: Final = "an event that lasts: it begins and ends on its slopes"
 RANGE: Final = "the match can only have happened here"
-SPOILER: Final = "could come between and spoil the match"
+SPOILER: Final = "could spoil the match"
 
 PAINTS: Final = {EVENT: ("white", TEAL), LIKELY_TIME: (TEAL, TEAL), LASTING: (TEAL, TEAL)} | {
     RANGE: (PALE, PALE), SPOILER: (PEACH, ORANGE)
@@ -45,6 +45,7 @@ def lanes_of_match(
     domain = bound.domain
     bars = _bars(bound, table, pictures, n)
     heads, height = _laid_out(bars)
+    outlines = [point for number, bar in enumerate(bars) for point in _outline(bar, number)]
     shades = [
         {**bar, "begin": begin, "end": end, "probability": value, "density": depth}
         for bar in bars
@@ -61,7 +62,7 @@ def lanes_of_match(
         title += f", {sure}" if sure == "certain" else f", probability {sure}"
     meanings = [EVENT, LASTING if bound.lasting else LIKELY_TIME, RANGE]
     meanings += [SPOILER] if len(pictures.spoiling) else []
-    layers = _layers(altair, domain, [box, bars, shades, heads], meanings, height)
+    layers = _layers(altair, domain, [box, bars, shades, heads, outlines], meanings, height)
     return layers.properties(width=WIDTH, height=height, title=title)
 
 
@@ -71,7 +72,10 @@ def _shown(domain: TimeDomain, tick: int) -> float:
 
 
 def _bars(bound: EvaluationPlan, table: pa.Table, pictures: Pictures, n: int) -> list[Row]:
-    """Return the events of a match and those that could spoil it, with the parts that are filled."""
+    """Return the events of a match and those that could spoil it, with the parts that are filled.
+
+    One that lasts has ``ends`` instead: where it first and last begins, and where it first and last ends.
+    """
     domain, names, where = bound.domain, bound.names, lane_of(bound, table.schema)
     chosen = np.flatnonzero(pictures.match == n).tolist()
     variables = [pictures.variable[k] for k in chosen]
@@ -79,12 +83,17 @@ def _bars(bound: EvaluationPlan, table: pa.Table, pictures: Pictures, n: int) ->
     def event(row: int, label: str, what: str) -> Row:
         part = table.slice(row, 1)
         begin, end = (int(domain.ticks(part.column(name))[0]) for name in (names.lower, names.upper))
+        ends = next(iter(bounds_of_spans(bound, part)), None)
+        intervals = [[begin, end]] if ends is None else [ends[:2], ends[2:]]
+        shown = [" to ".join(shown_times(domain.times(np.array(interval)))) for interval in intervals]
         values = {name: str(part.column(name)[0].as_py()) for name in (names.type, names.id)}
         return {
-            "lane": f"{label}: {values[names.type]} {values[names.id]}", "what": what,
+            "lane": f"{label}: {values[names.type]} {values[names.id]}",
+            "what": LASTING if ends and what == EVENT else what,
             "type": values[names.type], "id": values[names.id],
-            "interval": " to ".join(shown_times(part.column(name))[0] for name in (names.lower, names.upper)),
+            "interval": shown[0] if ends is None else f"begins {shown[0]}, ends {shown[1]}",
             "begin": _shown(domain, begin), "end": _shown(domain, end + 1), "parts": [],
+            "ends": ends and [_shown(domain, tick) for tick in (*ends[:3], ends[3] + 1)],
             "head": f"{where} {part.column(where)[0].as_py()}" if where else "",
         }  # fmt: skip
 
@@ -96,13 +105,9 @@ def _bars(bound: EvaluationPlan, table: pa.Table, pictures: Pictures, n: int) ->
         edges = pairwise(_shown(domain, edge) for edge in pictures.edges(k).tolist())
         laws = zip(edges, pictures.shares(k).tolist(), pictures.density(k).tolist(), strict=True)
         bar["parts"] += [(*ends, value, depth) for ends, value, depth in laws]
-        bar["parts"] += [
-            (_shown(domain, begin), _shown(domain, end + 1), 1.0, 1.0)
-            for begin, end in _certain_ticks(bound, table.slice(row, 1))
-        ]
         bars.append(bar)
     spoiling = pictures.spoiling[pictures.spoiled == n].tolist()
-    return [*bars, *(event(row, "in between", SPOILER) for row in spoiling)]
+    return [*bars, *(event(row, "could spoil", SPOILER) for row in spoiling)]
 
 
 def _laid_out(bars: list[Row]) -> tuple[list[Row], int]:
@@ -120,15 +125,21 @@ def _laid_out(bars: list[Row]) -> tuple[list[Row], int]:
     return heads, height
 
 
-def _certain_ticks(bound: EvaluationPlan, event: pa.Table) -> list[tuple[int, int]]:
-    """Return the ticks from the last begin to the first end of an event, if it lasts and has such."""
-    ends = [ends for ends in bounds_of_spans(bound, event) if ends is not None]
-    return [(begin, end) for _, begin, end, _ in ends if begin <= end]
+def _outline(bar: Row, number: int) -> list[Row]:
+    """Return the corners of a bar that lasts, from its first begin to its last end; none of a moment."""
+    if (ends := bar.pop("ends")) is None:
+        return []
+    first, begun, stops, last = ends
+    middle = {"top": bar["middle"], "bottom": bar["middle"]}
+    corners = [(first, middle), (begun, {}), (max(begun, stops), {}), (last, middle)]
+    return [{**bar, "bar": number, "begin": at, "end": at, **sides} for at, sides in corners]
 
 
 def _layers(altair: Any, domain: TimeDomain, rows: list[list[Row]], meanings: list[str], height: int) -> Any:
     """Return the box of a match, above it the bars of events, what fills them, and the names of lanes."""
-    box, bars, shades, heads = rows
+    box, bars, shades, heads, outlines = rows
+    lasting = {one["bar"] for one in outlines}
+    frames = [bar for number, bar in enumerate(bars) if number not in lasting]
     kind, zone = ("Q", None) if domain.unit == "tick" else ("T", "UTC" if domain.timezone else "no zone")
     begin, end = span_of(altair, kind, [*bars, *box], zone)
 
@@ -148,10 +159,21 @@ def _layers(altair: Any, domain: TimeDomain, rows: list[list[Row]], meanings: li
     beside = altair.value(-8)
     return altair.layer(
         altair.Chart(inline(box)).mark_rect(opacity=0.55).encode(**span, color=colour),
-        altair.Chart(inline(bars))
+        altair.Chart(inline(frames))
         .mark_rect(strokeWidth=1, cornerRadius=3)
         .encode(**span, color=colour, stroke=stroke, tooltip=["lane:N", "type:N", "id:N", "interval:N"]),
         altair.Chart(inline(shades)).mark_rect(color=TEAL).encode(**span, tooltip=["lane:N", chance]),
+        altair.Chart(inline(outlines))
+        .mark_area(strokeWidth=1, fillOpacity=0.6)
+        .encode(
+            x=begin,
+            y=places("top"),
+            y2="bottom",
+            color=colour,
+            stroke=stroke,
+            detail="bar:N",
+            tooltip=["lane:N", "type:N", "id:N", "interval:N"],
+        ),
         altair.Chart(inline(bars))
         .mark_text(align="right", baseline="middle")
         .encode(x=beside, y=places("middle"), text="lane:N"),

@@ -46,10 +46,11 @@
     const parts = [];
     const has = set.drawn[n][0].some(([, place]) => events.stamp[place] !== null);
     const filled = set.drawn[n][0].some(([, , shades]) => shades);
-    parts.push(make("span", {}, `Frames: when an event can have happened${filled ? "; the higher one is filled, the likelier then, if this is a match" : ""}.`));
-    if (set.drawn[n][0].some(([, place]) => spanOf(place))) parts.push(make("span", {}, " Pointed bars: events that last; each begins and ends somewhere on its slopes."));
+    const drawn = [...set.drawn[n][0].map(([, place]) => place), ...set.drawn[n][1]];
+    if (!drawn.every(spanOf)) parts.push(make("span", {}, `Frames: when an event can have happened${filled ? "; the higher one is filled, the likelier then, if this is a match" : ""}.`));
+    if (drawn.some(spanOf)) parts.push(make("span", {}, " Pointed bars: events that last; each begins and ends somewhere on its slopes."));
     if (has) parts.push(make("span", {}, " ◆ its stamp."));
-    if (set.drawn[n][1].length) parts.push(make("span", {}, " Orange: events that could come between and would spoil it."));
+    if (set.drawn[n][1].length) parts.push(make("span", {}, " Orange: events that could spoil it, where the query forbids them."));
     parts.push(...oneClock(set.drawn[n][0]).map((said) => make("span", {}, said)));
     return make("p", { class: "note" }, parts);
   }

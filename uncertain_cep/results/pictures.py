@@ -12,9 +12,8 @@ from confidence.flat_lists import counting, end_to_end, starts_of
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.box_parts import Boxes, pieces_of
 from uncertain_cep.results.boxes import weighed_matches
-from uncertain_cep.results.matched_events import matched_events
 
-__all__ = ["Pictures", "pictures_of", "plain_pictures"]
+__all__ = ["Pictures", "pictures_of"]
 
 Int64 = NDArray[np.int64]
 
@@ -74,28 +73,10 @@ def part_begins(ticks: Int64, parts: Int64 | int, number: Int64) -> Int64:
     return number * whole + number * rest // parts
 
 
-def plain_pictures(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> Pictures:
-    """Return how matches are drawn without saying when their events happened, and what could spoil them."""
-    parts = [
-        (np.stack((each.match, each.component, each.position, each.row)), each.columns)
-        for each in matched_events(plan, table, matches)
-    ]
-    variables = [names[j] for columns, names in parts for j in columns[1].tolist()]
-    match, component, position, row = np.concatenate([columns for columns, _ in parts], axis=1)
-    order = np.lexsort((position, component, match))
-    row = row[order]
-    first, last = (
-        plan.domain.ticks(table.column(name))[row] for name in (plan.names.lower, plan.names.upper)
-    )
-    nothing = np.zeros(0, np.int64)
-    return Pictures(
-        match[order], [variables[k] for k in order.tolist()], position[order], row, first, last,
-        np.zeros(len(row) + 1, np.int64), np.zeros(0), nothing, nothing,
-    )  # fmt: skip
-
-
 def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts: int) -> Pictures:
     """Return how matches are drawn, with at most so many parts of each interval.
+
+    Where events last, their intervals are whole ones, without parts.
 
     Raises
     ------
@@ -107,9 +88,12 @@ def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts:
     columns: list[tuple[Int64, ...]] = []
     variables: list[str] = []
     shares, between = [], []
+    begin, end = (plan.domain.ticks(table.column(name)) for name in (plan.names.lower, plan.names.upper))
     for found, events, groups in weighed_matches(plan, table, matches):
+        if plan.lasting:
+            events = events._replace(lower=begin[found.row], upper=end[found.row])
         ticks = events.upper - events.lower + 1
-        sizes = np.minimum(ticks, parts)
+        sizes = np.minimum(ticks, 0 if plan.lasting else parts)
         begins = np.cumsum(sizes) - sizes
         share = np.zeros(int(sizes.sum()))
         names = found.columns
@@ -117,23 +101,23 @@ def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts:
         columns.append(
             (found.match, found.component, found.position, found.row, events.lower, events.upper, sizes)
         )
-        begin = found.match[events.start[:-1]]
-        for some, confidences in groups:
+        number = found.match[events.start[:-1]]
+        for some, confidences in groups if found.plan.forbids or not plan.lasting else ():
             match, event = events.of(some)
-            for piece in pieces_of(sizes[event]):
+            for piece in () if plan.lasting else pieces_of(sizes[event]):
                 own = event[piece]
                 each = np.repeat(own, sizes[own])
                 part = counting(sizes[own])
-                begin_at, end_at = (
-                    part_begins(ticks[each], sizes[each], number) for number in (part, part + 1)
-                )
+                begin_at, end_at = (part_begins(ticks[each], sizes[each], at) for at in (part, part + 1))
                 low = events.lower[each]
                 boxes = Boxes(np.repeat(match[piece], sizes[own]), each, low + begin_at, low + end_at - 1)
                 share[np.repeat(begins[own], sizes[own]) + part] = confidences.of(boxes)
             spoiled, spoiling = confidences.in_between(some)
-            between.append((begin[spoiled], spoiling))
-        total = np.add.reduceat(share, begins) if len(share) else share
-        shares.append(share / np.repeat(np.where(total > 0.0, total, 1.0), sizes))
+            between.append((number[spoiled], spoiling))
+        if len(share):
+            total = np.add.reduceat(share, begins)
+            share /= np.repeat(np.where(total > 0.0, total, 1.0), sizes)
+        shares.append(share)
     match, component, position, row, first, last, sizes = np.concatenate(
         [np.stack(part) for part in columns], axis=1
     )
@@ -141,7 +125,6 @@ def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts:
     begins = np.cumsum(sizes) - sizes
     flat = end_to_end(begins[order], sizes[order])[0]
     pairs = np.concatenate([np.zeros((2, 0), dtype=np.int64), *map(np.stack, between)], axis=1)
-    begin, end = (plan.domain.ticks(table.column(name)) for name in (plan.names.lower, plan.names.upper))
     pairs = pairs[:, np.lexsort((end[pairs[1]], begin[pairs[1]], pairs[0]))]
     return Pictures(
         match[order], [variables[k] for k in order.tolist()], position[order], row[order], first[order],

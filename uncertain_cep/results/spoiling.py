@@ -1,7 +1,8 @@
 """Events that can spoil a match: in some world with the rest of it they lie in a forbidden span.
 
 What a match asks are bounds on differences of times, and so is that an event lies in a span; an event of a
-clock is within its own bounds of the clock's offset. Whether all can hold at once is whether a system of such
+clock is within its own bounds of the clock's offset. An event that lasts has two times, with bounds and maybe
+a law of its length, their difference. Whether all can hold at once is whether a system of such
 bounds has a solution, which whole numbers have as soon as any numbers do. Times with holes, ticks of
 probability 0 inside their interval, are tried run by run.
 """
@@ -10,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.chain.distribution import DOUBTFUL
 from confidence.timed.bounds import UNBOUND, Bounds, tightened
+from confidence.timed.counted_pairs import LASTING, RECORD
 from confidence.timed.forbidden_tables import OTHER
 from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.candidates.sequenced import SequencedEvents
@@ -38,13 +40,21 @@ MOST_TRIED: Final = 4096
 class _System:
     """Bounds of some times and of their differences.
 
-    ``runs`` are the ticks of each time without holes, or of what a time is apart from that of another.
+    ``runs`` are the ticks of each time without holes, or of what a time is apart from that of another. The
+    times are those of a match, then of one event that may spoil it, then the offsets of clocks.
     """
 
     lower: list[int]
     upper: list[int]
     bounds: Bounds
+    spoiler: int
+    """The number of its begin; its end is the next."""
     runs: list[tuple[int, int, list[Run]]] = field(default_factory=list)
+
+    @property
+    def first_clock(self) -> int:
+        """The number of the offset of the first clock."""
+        return self.spoiler + 2
 
     def within(self, time: int, other: int, runs: list[Run]) -> None:
         """Keep a time less another one, or a time itself where that is -1, within some runs."""
@@ -94,7 +104,7 @@ def spoilers(
             rows = [
                 int(part.spoiler_row[x])
                 for x in events
-                if base is not None and _can_spoil(part, k, x, base, model, clocks, records)
+                if base is not None and _Spoiler(part, k, x, model, clocks, records).can_be(base)
             ]
             yield n, np.array(sorted(rows), dtype=np.int64)
 
@@ -107,9 +117,7 @@ def _match_system(
     first, last = times.first[k].tolist(), times.last[k].tolist()
     if first[0] > last[0]:
         return None
-    # Behind the events of the match one that may spoil it, then the clocks.
-    count = len(first)
-    system = _System([*first, -UNBOUND // 2], [*last, UNBOUND // 2], {})
+    system = _System([*first, *2 * [-UNBOUND // 2]], [*last, *2 * [UNBOUND // 2]], {}, len(first))
     row = min(k, len(times.low) - 1)
     for (i, j), low, high in zip(
         times.sides.tolist(), times.low[row].tolist(), times.high[row].tolist(), strict=True
@@ -119,47 +127,83 @@ def _match_system(
         system.lower += clocks.offsets.lower.tolist()
         system.upper += clocks.offsets.upper.tolist()
         for clock, (low, high, law) in enumerate(zip(*(c.tolist() for c in clocks.offsets), strict=True)):
-            system.within(count + 1 + clock, -1, _runs(low, high, law, clocks.values))
+            system.within(system.first_clock + clock, -1, _runs(low, high, law, clocks.values))
     for event, own in enumerate(part.row[k].tolist()):
         law = -1 if times.size[k, event] > 0.0 else int(times.offset[k, event]) + first[event]
         runs = _runs(first[event], last[event], law, model.pmfs.values)
         if not runs:
             return None
-        _place(system, event, own, runs, count, clocks)
+        _place(system, event, own, runs, clocks)
+    for end, event in enumerate(part.shape.lasting, start=part.shape.total):
+        system.within(end, event, _lengths(model, int(part.row[k, event])))
     return system
 
 
-def _can_spoil(
-    part: ExplicitMatches,
-    k: int,
-    x: int,
-    base: _System,
-    model: MatchModel,
-    clocks: SharedClocks | None,
-    records: _Records | None,
-) -> bool:
-    """Return whether an event can lie in a span that a rule forbids it, in a world that has the match."""
-    others, values, count = part.forbidden, model.pmfs.values, part.shape.total
-    law = int(others.offset[x])
-    if law <= DOUBTFUL:
-        if not values[DOUBTFUL - law] > 0.0:
-            return False
-        law = int(values[DOUBTFUL - law + 1])
-    for r in range(int(others.rule_start[x]), int(others.rule_start[x + 1])):
-        system = replace(
-            base, lower=list(base.lower), upper=list(base.upper), bounds=dict(base.bounds),
-            runs=list(base.runs),
-        )  # fmt: skip
-        system.lower[count], system.upper[count] = int(others.lower[x]), int(others.upper[x])
-        runs = _runs(system.lower[count], system.upper[count], law, values)
-        _place(system, count, int(part.spoiler_row[x]), runs, count, clocks)
-        if records is not None:
-            rows = [*part.row[k].tolist(), int(part.spoiler_row[x])]
-            if not records.put_in_order(system, rows, clocks):
+def _lengths(model: MatchModel, row: int) -> list[Run]:
+    """Return the runs of lengths that an event can have which lasts."""
+    assert model.pattern.spans is not None
+    length, laws = model.pattern.spans.times.length, model.pattern.spans.times.length_laws
+    low, high = int(length.lower[row]), int(length.upper[row])
+    law = None if laws is None else laws.of(row, high - low + 1)
+    return [(low, high)] if law is None else _runs(low, high, 0, law)
+
+
+class _Spoiler(NamedTuple):
+    """An event, number x of those that may be forbidden, beside match k."""
+
+    part: ExplicitMatches
+    k: int
+    x: int
+    model: MatchModel
+    clocks: SharedClocks | None
+    records: _Records | None
+
+    def can_be(self, base: _System) -> bool:
+        """Return whether it can lie in a span that a rule forbids it, in a world that has the match."""
+        others, values, x = self.part.forbidden, self.part.pmfs.values, self.x
+        law = int(others.offset[x])
+        if law <= DOUBTFUL:
+            if not values[DOUBTFUL - law] > 0.0:
                 return False
-        if _forbid(system, part, r, count) and system.has_solution():
-            return True
-    return False
+            law = int(values[DOUBTFUL - law + 1])
+        lasts = law <= LASTING
+        rules = range(int(others.rule_start[x]), int(others.rule_start[x + 1]), 2 if lasts else 1)
+        for r in rules:
+            system = replace(
+                base, lower=list(base.lower), upper=list(base.upper), bounds=dict(base.bounds),
+                runs=list(base.runs),
+            )  # fmt: skip
+            ticks = int(others.lower[x]), int(others.upper[x])
+            if lasts:
+                self._put_both(system, ticks)
+                # Behind the record of such an event stand the lengths that each of its rules forbids.
+                at = LASTING - law + RECORD + r - rules.start
+                tie(system.bounds, base.spoiler + 1, base.spoiler, int(values[at]), int(values[at + 1]))
+            else:
+                self._put(system, base.spoiler, int(self.part.spoiler_row[x]), ticks, law)
+            if self.records is not None:
+                rows = [*self.part.row[self.k].tolist(), int(self.part.spoiler_row[x])]
+                if not self.records.put_in_order(system, rows, self.clocks):
+                    return False
+            met = [_forbid(system, self.part, r + end, base.spoiler + end) for end in range(rules.step)]
+            if all(met) and system.has_solution():
+                return True
+        return False
+
+    def _put_both(self, system: _System, ticks: Run) -> None:
+        """Give an event a begin and an end; ``ticks`` are those of the begin."""
+        spans, row = self.model.pattern.spans, int(self.part.spoiler_row[self.x])
+        assert spans is not None
+        ends = tuple(int(bound[row]) for bound in spans.ends)
+        rows = row, row + spans.times.events
+        for number, (time_row, of_time) in enumerate(zip(rows, (ticks, ends), strict=True)):
+            self._put(system, system.spoiler + number, time_row, of_time, int(self.model.offsets[time_row]))
+        system.within(system.spoiler + 1, system.spoiler, _lengths(self.model, row))
+
+    def _put(self, system: _System, time: int, row: int, ticks: tuple[int, ...], law: int) -> None:
+        low, high = ticks
+        system.lower[time], system.upper[time] = low, high
+        _place(system, time, row, _runs(low, high, law, self.part.pmfs.values), self.clocks)
 
 
 class _Records:
@@ -202,7 +246,7 @@ class _Records:
                 if clocks is None or clocks.own.clock[row] < 0:
                     low = int(self._sequences.low[row])
                     runs = [(begin + low, end + low) for begin, end in runs]
-                _place(system, time, row, runs, len(rows) - 1, clocks)
+                _place(system, time, row, runs, clocks)
                 if previous >= 0:
                     tie(system.bounds, time, previous, 0, UNBOUND)
                 previous = time
@@ -232,12 +276,12 @@ class _Records:
         return bounds
 
 
-def _forbid(system: _System, part: ExplicitMatches, r: int, count: int) -> bool:
-    """Add the constraints of a rule for an event; return False if one is never met."""
+def _forbid(system: _System, part: ExplicitMatches, r: int, time: int) -> bool:
+    """Add the constraints of a rule for a time of an event; return False if one is never met."""
     others = part.forbidden
     rule = int(others.rule[r])
     for c in range(int(others.constraints[rule])):
-        i, j = (count if side == OTHER else side for side in others.sides[rule, c].tolist())
+        i, j = (time if side == OTHER else side for side in others.sides[rule, c].tolist())
         low, high = int(others.low[r, c]), int(others.high[r, c])
         if low > high or (i == j and not low <= 0 <= high):
             return False
@@ -246,9 +290,7 @@ def _forbid(system: _System, part: ExplicitMatches, r: int, count: int) -> bool:
     return True
 
 
-def _place(
-    system: _System, time: int, row: int, runs: list[Run], count: int, clocks: SharedClocks | None
-) -> None:
+def _place(system: _System, time: int, row: int, runs: list[Run], clocks: SharedClocks | None) -> None:
     """Keep the time of an event within its runs or, if it shares a clock, where that allows it."""
     clock = -1 if clocks is None else int(clocks.own.clock[row])
     if clocks is None or clock < 0:
@@ -256,7 +298,7 @@ def _place(
         return
     own = clocks.own
     apart = _runs(int(own.lower[row]), int(own.upper[row]), int(own.offset[row]), clocks.values)
-    system.within(time, count + 1 + clock, apart)
+    system.within(time, system.first_clock + clock, apart)
 
 
 def _runs(lower: int, upper: int, law: int, values: Float64) -> list[Run]:

@@ -334,7 +334,7 @@ EDGES = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)
 
 
 def test_shared_clocks_happen_as_often_as_said() -> None:
-    """By the simulation's hidden times; the page on clocks has the table."""
+    """By the simulation's hidden times; the page on clocks shows two bands."""
     said: dict[bool, list[Floats]] = {False: [], True: []}
     happened: dict[bool, list[npt.NDArray[np.bool_]]] = {False: [], True: []}
     for seed in range(CLUSTERS):
@@ -365,7 +365,7 @@ def test_shared_clocks_happen_as_often_as_said() -> None:
                 f"{came[of_component].mean():.2f}",
             ]
     assert errors[True] < 0.8 * errors[False]
-    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    table = "".join(f"| {' | '.join(line)} |\n" for line in lines[2:4])
     assert table in (ROOT / "docs" / "clocks.md").read_text(encoding="utf-8")
 
 

@@ -93,7 +93,7 @@ def traces_argument(*, required: bool = True) -> Callable[[Command], Command]:
     return click.argument("traces", nargs=-1, required=required, metavar=metavar, callback=_readable)
 
 
-overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a result that is there.")
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace an earlier result.")
 
 
 def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
@@ -108,20 +108,21 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
 _SOURCES: Final = click.option(
     "--sources/--no-sources",
     default=True,
-    help="Whether events that name one clock, with bounds of its offset, move together; they do.",
+    help="By default, events of one clock with bounded offset move together; --no-sources takes them "
+    "as independent.",
 )
 _LIMITS: Final = (
     click.option(
         "--time-limit",
         metavar="T",
         callback=_seconds,
-        help="Stop with an error, and without a result, after such a time: 30s, 5min. It includes reading "
-        "the traces and starting Spark.",
+        help="Stop with an error and without a result after this time: 30s, 5min. Reading the traces and "
+        "starting Spark count.",
     ),
     click.option(
         "--memory-limit",
         metavar="M",
-        help="Stop with an error, and without a result, before the process holds more memory: 4GB, 512MiB. "
+        help="Stop with an error and without a result before the process holds more memory: 4GB, 512MiB. "
         "Not with --engine spark.",
     ),
 )
@@ -138,9 +139,8 @@ _EVALUATION_OPTIONS: Final = (
         metavar="P",
         default="auto",
         show_default=True,
-        help="Who chooses the order in which events are put together: auto, trivial, frequency, greedy, "
-        "ii_random, ii_greedy, dp_left_deep, dp_bushy, zstream, zstream_greedy; or that order itself, as a "
-        "tree over the variables, '((c a) b)'.",
+        help="How to order the joins: auto, trivial, frequency, greedy, ii_random, ii_greedy, "
+        "dp_left_deep, dp_bushy, zstream, zstream_greedy, or a tree over the variables, '((c a) b)'.",
     ),
     click.option(
         "--latency-weight",
@@ -148,23 +148,22 @@ _EVALUATION_OPTIONS: Final = (
         metavar="A",
         default=0.0,
         show_default=True,
-        help="For planners: how much what is left to do once the last event is there counts beside all the "
-        "work.",
+        help="For planners: how much the work after the last event counts beside all the work.",
     ),
     _SOURCES,
     click.option(
         "--known-until",
         metavar="T",
         default=None,
-        help="The time up to which all events are known, as ISO 8601 text or a tick: leave out matches with "
-        "a gap, such as that of a negation at the end, that can end behind it.",
+        help="All events are known up to this time, ISO 8601 text or a tick. Leave out matches with a gap "
+        "that can end later, such as a negation at the end.",
     ),
     click.option(
         "--threads",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Most threads that look for matches at once. Default: one for each core. Without ORDER BY the "
-        "order of the matches depends on it. Not with --engine spark.",
+        help="Most threads at once. Default: one for each core. Without ORDER BY the order of the matches "
+        "depends on it. Not with --engine spark.",
     ),
     *_LIMITS,
 )
@@ -243,7 +242,7 @@ parameter_option: Final = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     callback=_parameters,
-    help="The value of a parameter of the query: limit=5 for $limit. It may be given several times.",
+    help="A parameter of the query: limit=5 for $limit. May be given several times.",
 )
 
 
@@ -412,19 +411,21 @@ _SCHEMA_OPTIONS: Final = (
         help="What all traces are, whatever their names: csv, tsv, json, parquet, or a format that needs no "
         "schema: {formats}.",
     ),
-    click.option("--schema", metavar="FILE", help="A schema file (TOML); instead of the options below."),
+    click.option("--schema", metavar="FILE", help="A schema file (TOML), instead of the options below."),
     click.option("--type", metavar="T", help="The type of all events."),
     click.option("--type-column", metavar="COL", help="The column of the types."),
     click.option("--id", metavar="COL", help="The column of the ids. Default: running numbers."),
     click.option("--time", metavar="COL", help="The column of the stamps, or a sum: at - 60 s."),
-    click.option("--begin", metavar="COL", help="Of events that last: the column of their begins."),
-    click.option("--end", metavar="COL", help="That of their ends."),
-    click.option("--duration", metavar="COL", help="That of how long they last; two of the three are given."),
+    click.option("--begin", metavar="COL", help="The column of begins, for events that last."),
+    click.option("--end", metavar="COL", help="The column of ends, for events that last."),
+    click.option(
+        "--duration", metavar="COL", help="The column of durations. Events that last need two of the three."
+    ),
     click.option(
         "--spans",
         is_flag=True,
         default=None,
-        help="Of an --input-format with begins and ends: one event of both, which lasts.",
+        help="Make one event that lasts of each begin and end of an --input-format.",
     ),
     click.option("--unit", metavar="U", help="The unit of numeric stamps: s, ms, us, ns, or tick."),
     click.option("--tick", metavar="D", help="The length of a tick, such as 100ms."),
@@ -435,11 +436,15 @@ _SCHEMA_OPTIONS: Final = (
         "histogram:PMF or clock_offset:TABLE:COL; several add up: granularity:1s + plus_minus:200ms.",
     ),
     click.option("--zone", metavar="Z", help="The time zone of stamps without one, and of hours and days."),
-    click.option("--missing", type=click.Choice(["error", "drop"]), help="Rows without a time; error."),
+    click.option(
+        "--missing",
+        type=click.Choice(["error", "drop"]),
+        help="What to do about rows without a time. Default: error.",
+    ),
 )
 
 
-_WHERE: Final = click.option("--where", metavar="CONDITION", help="Only rows whose columns meet it.")
+_WHERE: Final = click.option("--where", metavar="CONDITION", help="Read only rows that meet this condition.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,8 @@ def casestudy(
 ) -> None:
     """Simulate an hour of cluster monitoring, ask which tasks maxed out a CPU, run four queries on Spark.
 
-    The task logs carry millisecond stamps of clocks that are off by up to two seconds, the metrics 15-second
-    stamps; the true times are written beside them and not used.
+    Task logs have millisecond stamps of clocks that are off by up to two seconds, metrics have 15-second
+    stamps. The true times are written beside them and not used.
     """
     started = time.monotonic()
     queries = examples.folder("cluster") if queries is None else queries

@@ -34,7 +34,7 @@ __all__ = ["decide"]
     type=click.Choice(["source", "type", "event"]),
     default="source",
     show_default=True,
-    help="What the times of events are summed by; clocks are told apart always.",
+    help="How to group the times of events. Clocks always stand alone.",
 )
 @click.option(
     "--doubtful",
@@ -44,7 +44,7 @@ __all__ = ["decide"]
     metavar="K",
     help="List the K most doubtful answers.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Write a JSON object instead of words.")
+@click.option("--json", "as_json", is_flag=True, help="Write a JSON object instead of text.")
 @parameter_option
 @evaluation_options
 @schema_options
@@ -60,7 +60,7 @@ def decide(
 ) -> None:
     """Name the times and clocks that, if known, would decide most answers of QUERY in one or more traces.
 
-    With RETURN PROBABILITY each group is an answer, else each match is.
+    An answer is a match, or with RETURN PROBABILITY a group.
 
     QUERY is a file, or the text itself if it starts with PATTERN.
     """

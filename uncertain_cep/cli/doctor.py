@@ -52,9 +52,9 @@ class Finding:
 def doctor() -> None:
     """Check the installation: list its parts and every fault.
 
-    Versions, Java, the folder of compiled kernels, and the optional parts. What is missing is shown with the
-    line to type. A note is about something that only some uses need. The exit code is 1 if something is wrong
-    that every use needs.
+    It checks versions, Java, the folder of compiled kernels, and the optional parts. For a missing part it
+    shows the line to type. A note is about a part that only some uses need. The exit code is 1 if a part that
+    every use needs is wrong.
     """
     show(f"uncertain-cep {VERSION} in {Path(__file__).parents[2]}")
     wrong = 0

@@ -36,18 +36,18 @@ __all__ = ["join", "order"]
     "--by",
     multiple=True,
     metavar="COL",
-    help="Only events with equal values in this column. It may be given several times.",
+    help="Only pairs of events with equal values in this column. May be given several times.",
 )
 @click.option(
-    "--within", metavar="D", help="Only pairs that can happen so close to each other: 5s, or whole ticks."
+    "--within", metavar="D", help="Only pairs that can happen this close to each other: 5s, or whole ticks."
 )
 @click.option(
     "--pairs",
     type=click.Choice(["open", "all", "cover"]),
     default="open",
     show_default=True,
-    help="open: those in no certain order. cover: those in certain order with none between, the edges of a "
-    "drawing.",
+    help="open: pairs in no certain order. cover: pairs in certain order with no event between, the "
+    "edges of a drawing.",
 )
 @out_option("A file whose name ends in .parquet, .csv or .jsonl. Default: CSV on stdout.")
 @overwrite_option
@@ -63,7 +63,7 @@ def order(
     overwrite: bool,
     options: MatchOptions,
 ) -> None:
-    """Say how likely each of two events in one or more traces happened first, for all pairs that are open.
+    """Show which of two events happened first, and how likely, for all pairs in no certain order.
 
     Each row has the ids x and y of two events, and the probabilities before (x is first), after (y is) and
     neither (both are at one tick, or overlap if they last).
@@ -95,40 +95,46 @@ _OF_ONE_WAY: Final = {"asof": ("tolerance", "exact", "ties", "left_at", "right_a
     "--on",
     multiple=True,
     metavar="COL",
-    help="Only events with equal values in this column of both. It may be given several times.",
+    help="Only pairs with equal values in this column of both traces. May be given several times.",
 )
 @click.option(
     "--when",
     metavar="RELATION",
-    help="Pairs whose times can be so: overlaps, contains, during, before, after, or 'within 5s'. Default: "
+    help="The relation of a pair: overlaps, contains, during, before, after, or 'within 5s'. Default: "
     "overlaps.",
 )
 @click.option(
-    "--how", type=click.Choice(["inner", "left"]), help="left: also how likely an event of LEFT has no pair."
+    "--how",
+    type=click.Choice(["inner", "left"]),
+    help="left: also say how likely an event of LEFT has no pair.",
 )
 @click.option(
     "--asof",
     type=click.Choice(["backward", "forward", "nearest"]),
-    help="In place of pairs: the last event of RIGHT that was not later, the first that was not earlier, or "
-    "the nearest one.",
+    help="Instead of pairs, find the last event of RIGHT that was not later, the first that was not "
+    "earlier, or the nearest.",
 )
-@click.option("--tolerance", metavar="D", help="With --asof: the most between the two: 5s, or whole ticks.")
+@click.option("--tolerance", metavar="D", help="With --asof: the largest distance, 5s or whole ticks.")
 @click.option(
-    "--exact/--no-exact", default=None, help="With --asof: whether both may be at one tick; they may."
+    "--exact/--no-exact",
+    default=None,
+    help="With --asof: both may be at one tick, unless --no-exact is given.",
 )
 @click.option(
     "--ties",
     type=click.Choice(["one", "all"]),
-    help="With --asof: of several events of RIGHT at one tick take one, as pandas does, or all. Default: "
-    "one.",
+    help="With --asof: take one of several events of RIGHT at one tick, as pandas does, or all. "
+    "Default: one.",
 )
 @click.option(
     "--left-at",
     type=click.Choice(["begin", "end"]),
-    help="With --asof: at which end events of LEFT that last are. Default: begin.",
+    help="With --asof: which end of events of LEFT that last counts. Default: begin.",
 )
 @click.option(
-    "--right-at", type=click.Choice(["begin", "end"]), help="With --asof: the same of RIGHT. Default: end."
+    "--right-at",
+    type=click.Choice(["begin", "end"]),
+    help="With --asof: which end of events of RIGHT that last counts. Default: end.",
 )
 @click.option("--left-type", metavar="TYPE", help="Only events of this type in LEFT.")
 @click.option("--right-type", metavar="TYPE", help="Only events of this type in RIGHT.")
@@ -145,7 +151,7 @@ def join(
     options: MatchOptions,
     **chosen: Any,
 ) -> None:
-    """Join the events of two traces by their times, and say how likely each pair is.
+    """Join the events of two traces by their times, with the probability of each pair.
 
     LEFT and RIGHT may be one file, with --left-type and --right-type. Each row has left_id and right_id, the
     columns of both, and the probability.

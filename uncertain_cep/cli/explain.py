@@ -30,8 +30,10 @@ __all__ = ["explain"]
 @click.command(cls=HelpfulCommand)
 @query_argument
 @traces_argument(required=False)
-@click.option("--analyze", is_flag=True, help="Find the matches, and set actual numbers beside estimates.")
-@click.option("--json", "as_json", is_flag=True, help="Write a JSON object instead of words.")
+@click.option(
+    "--analyze", is_flag=True, help="Find the matches, and show actual numbers beside the estimates."
+)
+@click.option("--json", "as_json", is_flag=True, help="Write a JSON object instead of text.")
 @parameter_option
 @evaluation_options
 @schema_options
@@ -44,10 +46,10 @@ def explain(
     analyze: bool,
     as_json: bool,
 ) -> None:
-    """Say how QUERY will be evaluated; with traces also on what statistics, and by which plan.
+    """Show how QUERY will be evaluated; with traces also the statistics and the plan.
 
-    QUERY is a file, or the text itself if it starts with PATTERN; or a folder or a TOML file of rules, of
-    which it is said what they share on the traces.
+    QUERY is a file, or the text itself if it starts with PATTERN; or a folder or a TOML file of rules:
+    then it shows what they share.
     """
     from uncertain_cep.api import explained
     from uncertain_cep.clocks.assumed import assumed_in

@@ -25,14 +25,20 @@ def generate() -> None:
     type=int,
     default=5,
     show_default=True,
-    help="Each event may have happened that many ticks before or after its stamp.",
+    help="How many ticks before or after its stamp an event may have happened.",
 )
 @click.option("--series", type=int, default=1000, show_default=True, help="Values rise from 1 to this.")
-@click.option("--keys", type=int, help="Deal the events out to that many keys, in a column key.")
+@click.option("--keys", type=int, help="Spread the events over this many keys, in a column key.")
 @click.option("--spacing", type=int, default=1, show_default=True, help="Ticks between events of a key.")
 @click.option("--long-share", type=float, default=0.0, show_default=True, help="Share of long intervals.")
-@click.option("--long-half-interval", type=int, default=2000, show_default=True, help="Half of a long one.")
-@click.option("--seed", type=int, help="Chooses the events with a long interval.")
+@click.option(
+    "--long-half-interval",
+    type=int,
+    default=2000,
+    show_default=True,
+    help="Half the length of a long interval.",
+)
+@click.option("--seed", type=int, help="The same seed gives the same trace.")
 @out_option("A file whose name ends in .parquet, .csv or .jsonl.", required=True)
 @overwrite_option
 def stream(
@@ -47,7 +53,7 @@ def stream(
     out: str,
     overwrite: bool,
 ) -> None:
-    """Make the paper's stream: repeating values, one event a tick, each known within an interval."""
+    """Make the stream of the paper: repeating values, one event a tick, each with an interval."""
     format_name = format_of_name(out)
     if format_name is None:
         raise OptionError(f"{out} must end in .parquet, .csv or .jsonl, which says what to write")
@@ -68,7 +74,7 @@ def stream(
 @out_option("A directory for tasks.parquet, metrics.parquet, clock_offsets.csv and _truth/.", required=True)
 @overwrite_option
 def cluster(minutes: int, nodes: int, seed: int, out: str, overwrite: bool) -> None:
-    """Simulate a cluster's task log and 15-second metrics, with the hidden true times kept aside."""
+    """Simulate a cluster: its task log, its 15-second metrics, and beside them the true times."""
     from uncertain_cep.traces.cluster import cluster_trace, write_cluster
 
     trace = cluster_trace(minutes, nodes, seed)

@@ -31,14 +31,17 @@ __all__ = ["infer_offsets"]
     "--causal",
     metavar="PATTERN",
     multiple=True,
-    help="A sequence of two events, the second of which never happens before the first: 'SEQ(Failed a, "
-    "Start b) WHERE a.task = b.task'. May be given several times, beside the [[constraints]] of the schema.",
+    help="Two events, the second of which never happens before the first: 'SEQ(Failed a, Start b) "
+    "WHERE a.task = b.task'. May be given several times, beside the [[constraints]] of the "
+    "schema.",
 )
-@click.option("--prior", metavar="D", help="The most by which any clock is off: 10min. Default: unknown.")
+@click.option("--prior", metavar="D", help="The largest error of any clock: 10min. Default: unknown.")
 @click.option("--reference", metavar="CLOCK", help="The clock that is right.")
 @click.option("--source", metavar="COL", default="source", show_default=True, help="The column of clocks.")
-@click.option("--drop", is_flag=True, help="Leave out what contradicts what stands before it, and count it.")
-@click.option("--epochs", is_flag=True, help="Find out when clocks were set, or how often they drifted.")
+@click.option(
+    "--drop", is_flag=True, help="Leave out pairs that contradict those before them, and count them."
+)
+@click.option("--epochs", is_flag=True, help="Start a new epoch of a clock where it was set or has drifted.")
 @schema_options
 @out_option("A file whose name ends in .parquet, .csv or .jsonl. Default: CSV on stdout.")
 @overwrite_option
@@ -51,10 +54,10 @@ def infer_offsets(
     overwrite: bool,
     **settings: Any,
 ) -> None:
-    """Find bounds of what the clocks in traces can have been off by.
+    """Find bounds of the errors of the clocks in traces.
 
-    The times of the events are those of their clocks, so their uncertainty is exact, or what the clock
-    leaves out. The result is a table for clock_offset.
+    Times are as the clocks showed them, so their uncertainty is exact, or only what the stamps cut off. The
+    result is a table for clock_offset.
     """
     from uncertain_cep.cli.batch_writers import write_table
     from uncertain_cep.clocks.inferring import infer_offsets

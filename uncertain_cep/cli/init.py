@@ -37,13 +37,13 @@ _LONGEST: Final = 3_600 * 10**9
 @click.command(cls=HelpfulCommand)
 @traces_argument()
 @click.option("-o", "--out", metavar="FOLDER", default=".", callback=written_here,
-    help="Where the files go. Default: this folder.")  # fmt: skip
-@click.option("--input-format", metavar="F", help="What all traces are, as for match.")
+    help="The folder for the files. Default: this folder.")  # fmt: skip
+@click.option("--input-format", metavar="F", help="The format of all traces, as for match.")
 def init(traces: tuple[str, ...], out: str, input_format: str | None) -> None:
     """Look at traces and write a schema file and a first query for them.
 
-    Comments in the schema say why each column and uncertainty was chosen. Nothing is asked, and nothing
-    that is there is overwritten.
+    Comments in the schema say why each column and uncertainty was chosen. It asks nothing and overwrites
+    nothing.
     """
     from uncertain_cep.traces.proposing import propose
 

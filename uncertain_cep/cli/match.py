@@ -52,8 +52,8 @@ Engine = Literal["local", "spark"]
 @query_argument
 @traces_argument()
 @out_option(
-    "Where the matches go: a file if the name ends in .parquet, .csv, .json or .jsonl, else a directory. "
-    "Without it they are printed on stdout. A cluster also writes to a URI, such as s3a://bucket/matches.",
+    "A file .parquet, .csv, .json or .jsonl, else a folder. Without it the matches go to stdout. "
+    "A cluster also writes to a URI, such as s3a://bucket/matches.",
     checked=False,
 )
 @click.option(
@@ -61,15 +61,16 @@ Engine = Literal["local", "spark"]
     "types",
     multiple=True,
     metavar="TYPE",
-    help="With several queries: the type of the events that the first one's matches are, then the second's, "
-    "and so on. Default: the name of the query file without its ending.",
+    help="With several queries: the event type of the matches of the first, then of the second, and so"
+    " on. Default: the name of the query file without its ending.",
 )
 @overwrite_option
 @click.option(
     "--format",
     "format_name",
     type=click.Choice(FORMATS),
-    help="Default: by the name of OUT; for a directory parquet, for stdout csv. json is one object a line.",
+    help="The format. Default: by the name of OUT; for a folder parquet, for stdout csv. json is one "
+    "object a line.",
 )
 @click.option("--min-confidence", type=click.FloatRange(0, 1), metavar="X", help="As HAVING CONFIDENCE >= X.")
 @click.option("--top", type=click.IntRange(min=1), metavar="K", help="As ORDER BY CONFIDENCE DESC LIMIT K.")
@@ -78,23 +79,23 @@ Engine = Literal["local", "spark"]
     "--approximate",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="E",
-    help="Estimate, with this standard error, confidences that take too long to compute exactly.",
+    help="Estimate confidences that cost too much, with this standard error.",
 )
 @click.option(
     "--undecided",
     type=click.Choice(["error", "bounds"]),
     default="error",
     show_default=True,
-    help="With RETURN PROBABILITY, for a group that takes too long: an error, or certain bounds and a null.",
+    help="With RETURN PROBABILITY, for a group that costs too much: an error, or certain bounds and a null.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="For --approximate.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="The seed of --approximate.")
 @click.option(
     "--max-matches",
     type=click.IntRange(min=1),
     default=MAX_MATCHES,
     show_default=True,
     metavar="N",
-    help="In process: stop with an error when there are more.",
+    help="Stop with an error at more matches. Not with --engine spark.",
 )
 @engine_option
 @master_option
@@ -132,13 +133,13 @@ def match(
     """Find the matches of QUERY in one or more traces.
 
     QUERY is a file, or the text itself if it starts with PATTERN. It may also be a folder or a TOML file of
-    rules, or files of Sigma (*.yml), whose alerts come as one table with the rule first. A TRACE is a
-    Parquet, CSV or JSON lines file (also .gz); its columns are type, id, lower and upper unless a schema
-    file or the options below say otherwise.
+    rules, or files of Sigma (*.yml): their alerts are one table, whose first column is the rule. A TRACE is a
+    Parquet, CSV or JSON lines file (also .gz); its columns are type, id, lower and upper unless a schema file
+    or the options below say otherwise.
 
-    More queries may follow QUERY, as files named *.sase, *.query or *.sql or as text. Each one sees the
-    events of the traces and, as events over their time ranges, the matches of the queries before it; the
-    last one's matches are the result, and the options on matches are for it.
+    More queries may follow QUERY, as files *.sase, *.query or *.sql, or as text. For each query, the matches
+    of the queries before it are events over their time ranges. The result, and the options on matches, are
+    those of the last query.
     """
     started = time.monotonic()
     with uncollected():

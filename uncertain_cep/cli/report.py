@@ -45,7 +45,7 @@ __all__ = ["report", "write_report"]
 @traces_argument()
 @out_option("The page, such as report.html.", required=True)
 @overwrite_option
-@click.option("--title", metavar="TEXT", help="Default: the comment that the query begins with.")
+@click.option("--title", metavar="TEXT", help="The title. Default: the first comment of the query.")
 @click.option("--min-confidence", type=click.FloatRange(0, 1), metavar="X", help="As HAVING CONFIDENCE >= X.")
 @click.option("--top", type=click.IntRange(min=1), metavar="K", help="As ORDER BY CONFIDENCE DESC LIMIT K.")
 @engine_option
@@ -69,8 +69,8 @@ def report(
 ) -> None:
     """Write the matches of QUERY in one or more traces as one page that opens anywhere.
 
-    It shows how many matches there are and how sure, when and where they are, each with its events on a time
-    line, and what the raw stamps would have said instead. It needs no network.
+    The page shows how many matches there are, how sure, when and where. Each has its events on a time line.
+    It also shows what the raw stamps alone would have said. It needs no network.
 
     QUERY is a file, or the text itself if it starts with PATTERN.
     """

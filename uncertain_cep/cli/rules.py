@@ -45,7 +45,7 @@ def rules_and_traces(query: str, arguments: tuple[str, ...]) -> tuple[list[str],
 
 @click.group()
 def rules() -> None:
-    """Work with rules: queries with names and notes, in files of their own."""
+    """Work with rules: queries with names and notes, in files."""
 
 
 @rules.command("test", cls=HelpfulCommand)
@@ -53,10 +53,10 @@ def rules() -> None:
 @schema_options
 @click.pass_context
 def test_rules(context: click.Context, sources: tuple[str, ...], columns: TraceOptions) -> None:
-    """Run the tests of RULES, which are files, folders or patterns, and say which fail.
+    """Run the tests of RULES (files, folders or patterns) and show which fail.
 
-    A test is a table [[rule.tests]] of a TOML file: events, and the alerts expected of them. Exits with 1 if
-    one fails, or if there is none.
+    A test is a table [[rule.tests]] of a TOML file: events, and the alerts expected of them. The exit code is
+    1 if a test fails, or if there is none.
     """
     from uncertain_cep.plurals import counted
     from uncertain_cep.rule_sets.checked_rules import checked_tests

@@ -36,7 +36,7 @@ def _length(_context: click.Context, _parameter: click.Parameter, value: str | N
     "--source",
     required=True,
     metavar="DIR|kafka://HOST:PORT/TOPIC",
-    help="A folder that files are put into, by renaming, or a topic of Kafka.",
+    help="A folder into which files are moved by renaming, or a topic of Kafka.",
 )
 @click.option("--schema", metavar="FILE", help="A schema file (TOML). Default: the columns of the model.")
 @click.option("--tick", metavar="D", help="Without a schema: the length of a tick, such as 100ms.")
@@ -45,40 +45,48 @@ def _length(_context: click.Context, _parameter: click.Parameter, value: str | N
     required=True,
     metavar="D",
     callback=_length,
-    help="The largest upper - lower of an event, such as 10s, or a number of ticks. What is longer is late.",
+    help="The longest interval of an event, such as 10s, or a number of ticks. Longer events are late.",
 )
 @click.option("--checkpoint", required=True, metavar="DIR", callback=written_here,
-    help="Where the state is kept, to go on from.")  # fmt: skip
+    help="The folder of the state, from which the same command goes on.")  # fmt: skip
 @click.option("-o", "--out", required=True, metavar="DIR|-|URL",
     help="A folder, which gets a folder a batch; of rules also -, a webhook or another sink.")  # fmt: skip
 @click.option(
     "--once",
     is_flag=True,
-    help="End when all that is there has been read, and tell all that no event to come can change.",
+    help="End when all files have been read. Matches that events to come can change wait in the checkpoint.",
 )
-@click.option("--close", is_flag=True, help="As --once, and then nothing is to come: release all matches.")
 @click.option(
-    "--trigger", metavar="D", default="1s", show_default=True, help="Begin a batch so often at most."
+    "--close", is_flag=True, help="As --once, but also release all matches that wait: nothing else will come."
+)
+@click.option(
+    "--trigger", metavar="D", default="1s", show_default=True, help="Begin at most one batch in this time."
 )
 @click.option("--batch", "batch_limit", type=click.IntRange(min=1), metavar="N",
-    help="Most files, or messages of Kafka, of a batch.")  # fmt: skip
-@click.option("--idle-after", metavar="D", help="Move on with the clock when nothing has come for so long.")
+    help="Most files, or messages of Kafka, in one batch.")  # fmt: skip
+@click.option("--idle-after", metavar="D", help="Move the time on when nothing has come for so long.")
 @click.option(
     "--duplicates",
     type=click.Choice(["error", "drop"]),
     default="error",
     show_default=True,
-    help="What to do about a row that is the same as another one.",
+    help="What to do about a row that equals an earlier one.",
 )
-@click.option("--slice-length", type=click.IntRange(min=1), metavar="N", help="Of the state, in ticks.")
-@click.option("--buckets", type=click.IntRange(min=1), metavar="N", help="Parts of the state.")
-@click.option("--reload", is_flag=True, help="Of rules: ask rules that change on disk from then on.")
+@click.option(
+    "--slice-length",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The length of a slice of the state, in ticks.",
+)
+@click.option("--buckets", type=click.IntRange(min=1), metavar="N", help="The number of parts of the state.")
+@click.option("--reload", is_flag=True, help="With rules: use rules that change on disk from then on.")
 @click.option(
     "--when",
     type=click.Choice(["final", "certain"]),
     default="final",
     show_default=True,
-    help="Of rules: when an alert is told: certain as soon as nothing to come can take it back.",
+    help="With rules: send an alert when it is final, or as soon as no later event can take it back "
+    "(certain).",
 )
 @click.option("--metrics", metavar="[HOST:]PORT", help="Serve figures for Prometheus.")
 @click.option("-v", "--verbose", is_flag=True, help="Log times and levels, too.")
@@ -101,11 +109,11 @@ def stream(
     master: str,
     **settings: Any,
 ) -> None:
-    """Find the matches of QUERY in a stream, each once, whatever dies meanwhile.
+    """Find the matches of QUERY in a stream, each once, also after a crash.
 
-    QUERY is a file, or the text itself if it starts with PATTERN; a folder or a TOML file holds rules, which
-    are asked together, in this process. The matches, and the events that came late,
-    are in OUT, a folder of Parquet files for each batch. The same command goes on where it was ended.
+    QUERY is a file, or the text itself if it starts with PATTERN; a folder or a TOML file has rules, which
+    run together in this process. OUT has a folder of Parquet files for each batch, with matches and late
+    events. The same command goes on where it ended.
     """
     from uncertain_cep.cli.stream_runs import Source, run_stream
     from uncertain_cep.streaming.stream_layout import StreamOptions

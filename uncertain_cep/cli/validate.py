@@ -27,9 +27,8 @@ __all__ = ["validate"]
 @click.option(
     "--query",
     metavar="QUERY",
-    help="Also check that this query, a file or a text, or each rule of a folder or a TOML file, can be "
-    "asked of the traces: columns and types, whether ids are unique in partitions, and how many events "
-    "each variable can be.",
+    help="Also check a query (a file or text), or each rule of a folder or a TOML file: columns, "
+    "types, unique ids, and how many events each variable can be.",
 )
 @parameter_option
 @schema_options
@@ -43,8 +42,8 @@ def validate(
 ) -> None:
     """Check that traces can be read and matched, and print every fault with its file and row.
 
-    Besides, a profile is printed: the types, times and nulls of events without faults, names such as those of
-    hosts, and what looks odd. Exit code 0 without faults, else 2.
+    It also prints a profile of the events without faults: types, times, nulls, names such as hosts, and what
+    looks odd. The exit code is 0 without faults, else 2.
     """
     from uncertain_cep.plurals import counted
     from uncertain_cep.traces.profile import profile_lines, profile_of, sound_part

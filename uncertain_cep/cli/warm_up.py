@@ -13,11 +13,13 @@ __all__ = ["warm_up"]
 
 
 @click.command("warm-up", cls=HelpfulCommand)
-@click.option("--all", "every", is_flag=True, help="Those of every kind of pattern, not only of sequences.")
+@click.option(
+    "--all", "every", is_flag=True, help="Compile for every kind of pattern, not only for sequences."
+)
 def warm_up(every: bool) -> None:
     """Compile kernels, so that no later command has to.
 
-    What is compiled already is only looked at. Ctrl-C ends it, and what is done is kept.
+    Compiled kernels are kept, also after Ctrl-C.
     """
     from uncertain_cep import warming
 

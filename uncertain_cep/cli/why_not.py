@@ -39,11 +39,13 @@ __all__ = ["ids_of_text", "why_not"]
     "named",
     multiple=True,
     metavar="NAME=ID",
-    help="The event of a variable: a=17. A list of ids for a Kleene variable, c=[1,2]; b=null for a variable "
-    "that is left out; k=v for a partition attribute. It may be given several times.",
+    help="The event of a variable: a=17, or c=[1,2] for a list; b=null for a variable that is left "
+    "out; k=v for a partition attribute. May be given several times.",
 )
-@click.option("--misses", type=click.IntRange(1), default=3, show_default=True, help="Show at most so many.")
-@click.option("--json", "as_json", is_flag=True, help="Write a JSON object instead of words.")
+@click.option(
+    "--misses", type=click.IntRange(1), default=3, show_default=True, help="The number of misses to show."
+)
+@click.option("--json", "as_json", is_flag=True, help="Write a JSON object instead of text.")
 @parameter_option
 @limit_options
 @schema_options_but_where
@@ -59,8 +61,8 @@ def why_not(
 ) -> None:
     """Say why no match of QUERY has certain events, by how much it is missed, and the nearest misses.
 
-    Exit code 1 says that there is such a match, and the message shows it. QUERY is a file, or the text itself
-    if it starts with PATTERN.
+    If there is such a match, the exit code is 1, and the message shows it. QUERY is a file, or the text
+    itself if it starts with PATTERN.
     """
     from uncertain_cep.cli.execution import plan_of
     from uncertain_cep.misses import answered

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import product
 from random import Random
 from typing import Any, Final
@@ -124,6 +126,51 @@ def test_random_queries() -> None:
         first = [place + 5 * rng.randint(0, 2) for place, _ in enumerate(rows)]
         check(case, rows, [[tick + 5 * step for step in range(rng.randint(1, 3))] for tick in first])
     assert compared > 20
+
+
+BOUNDS: Final = ("PREV({})", "1", "1.5", "2")
+COMPARED: Final[dict[str, Callable[[float, float], bool]]] = {
+    "<": operator.lt, "<=": operator.le, "=": operator.eq, "<>": operator.ne, ">=": operator.ge,
+    ">": operator.gt,
+}  # fmt: skip
+
+
+def comparison(rng: Random, name: str) -> tuple[str, Define]:
+    """Return a comparison of v with that of the row before, or with a number, in one of its spellings."""
+    sign, bound = rng.choice([*COMPARED]), rng.choice(BOUNDS)
+    column = rng.choice(["v", f"{name}.v"])
+    other = bound.format(rng.choice(["v", f"{name}.v"]))
+    flipped = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(sign, sign)
+    text = (
+        f"{name} AS {other} {flipped} {column}"
+        if rng.random() < 0.4
+        else f"{name} AS {column} {sign} {other}"
+    )
+
+    def holds(row: Row, taken: Taken) -> bool | None:
+        before = taken[-1][1]["v"] if "PREV" in bound else float(bound)
+        return None if None in (row["v"], before) else COMPARED[sign](row["v"], before)
+
+    return text, holds
+
+
+def test_runs_that_end_where_another_comparison_holds() -> None:
+    """Runs are answered where no row meets both conditions, and then as SQL does; else they are refused."""
+    rng, compared = Random(7), 0
+    for number in range(120):
+        conditions = [comparison(rng, name) for name in "BC"]
+        define = dict(zip("BC", (holds for _, holds in conditions), strict=True))
+        times = rng.choice(["+", "*", "{1,2}", "?"])
+        text = f"A B{times} C DEFINE {', '.join(text for text, _ in conditions)}"
+        case = Case(text, (One("A"), One("B", TIMES[times]), One("C")), define, "abc", 1000)
+        try:
+            uc.sql(case.text)
+        except uc.QueryError:
+            continue
+        compared += 1
+        certain = drawn(5000 + number, 6, 7)
+        check(case, certain, [[row["t"]] for row in certain])
+    assert compared > 15
 
 
 def test_runs_of_all_rows_are_the_sessions_of_each_world() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NoReturn
+from decimal import Decimal, InvalidOperation
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple, NoReturn
 
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.match_recognize import (
@@ -21,7 +24,13 @@ from uncertain_cep.query.match_recognize import (
 
 __all__ = ["Gap", "Step", "Steps"]
 
-_OPPOSITE: Final = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "=": "<>", "<>": "="}
+_SIDES: Final = {
+    "<": (-1,), "<=": (-1, 0), "=": (0,), ">=": (0, 1), ">": (1,), "<>": (-1, 1), "!=": (-1, 1),
+}  # fmt: skip
+"""By signs of comparisons, whether the column is below, at or above what it is compared with."""
+_FLIPPED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_REGIONS: Final = ((-1, -1), (0, -1), (1, -1), (1, 0), (1, 1))
+"""On which side of each of two constants a value is, of which the first is the lower one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,45 +218,120 @@ class Steps:
 
     def exclude(self, one: str, other: str) -> bool:
         """Return whether no row meets the conditions of two variables, as far as two comparisons show."""
-        pairs = [
-            (self._comparison(one, a), self._comparison(other, b))
-            for a in self.conditions_of(one)
-            for b in self.conditions_of(other)
-        ]
-        for left, right in pairs:
-            if left is None or right is None or left[0] != right[0]:
-                continue
-            if left[1] == right[1] == "=" and left[2] != right[2]:
-                return True
-            if left[2] == right[2] and _OPPOSITE[left[1]] == right[1]:
-                return True
-        return False
+        return any(
+            _apart(left, right)
+            for left in self._comparisons(one)
+            for right in self._comparisons(other)
+            if left.column == right.column
+        )
 
-    def _comparison(self, name: str, condition: Tokens) -> tuple[str, str, str] | None:
-        """Return column, sign and constant of a comparison of the row itself with a constant."""
-        words = [word for word in condition if word.text not in ("(", ")")]
-        if len(words) > 2 and words[0].name.upper() == name and words[1].text == ".":
-            words = words[2:]
-        if (
-            len(words) != 3
-            or words[0].kind not in ("name", "quoted")
-            or words[2].kind not in ("string", "number")
-        ):
-            return None
-        sign = {"!=": "<>"}.get(words[1].text, words[1].text)
-        return (words[0].name, sign, words[2].text) if sign in _OPPOSITE else None
+    def _comparisons(self, name: str) -> list[_Comparison]:
+        compared = [_compared(name, condition) for condition in self.conditions_of(name)]
+        return [each for each in compared if each is not None]
 
     def type_of(self, name: str) -> tuple[str, list[Tokens]]:
         """Return the type that a variable's condition names, ANY without one, and the other conditions."""
         types: list[str] = []
         further: list[Tokens] = []
         for condition in self.conditions_of(name):
-            compared = self._comparison(name, condition)
-            if compared is not None and compared[:2] == ("type", "=") and compared[2][0] == "'" and not types:
-                types.append(quote_name(compared[2][1:-1].replace("''", "'"), reserved=True))
+            compared = _compared(name, condition)
+            value = None if compared is None or compared[:2] != ("type", "=") else compared.constant
+            if isinstance(value, str) and not types:
+                types.append(quote_name(value, reserved=True))
             elif condition:
                 further.append(condition)
         return (types[0] if types else "ANY"), further
+
+
+class _Comparison(NamedTuple):
+    """A column of the row itself, a sign, and the words that it is compared with."""
+
+    column: str
+    sign: str
+    words: tuple[str, ...]
+
+    @property
+    def constant(self) -> str | Decimal | None:
+        """The text or the number that the words are, if they are one."""
+        if len(self.words) == 1 and self.words[0].startswith("'"):
+            return self.words[0][1:-1].replace("''", "'")
+        try:
+            return Decimal("".join(self.words))
+        except InvalidOperation:
+            return None
+
+
+def _compared(name: str, condition: Tokens) -> _Comparison | None:
+    """Return the comparison that a condition in the DEFINE of a variable is, if it is one of its row."""
+    bare = [word for word in condition if word.text not in ("(", ")")]
+    has_call = any(word.kind == "name" and behind.text == "(" for word, behind in pairwise(condition))
+    words = bare if len(bare) <= _WORDS_OF_PLAIN and not has_call else list(condition)
+    signs = [place for place, word in enumerate(words) if word.text in _SIDES]
+    if len(signs) != 1:
+        return None
+    (place,) = signs
+    sign, sides = words[place].text, (_of_row(name, words[:place]), _of_row(name, words[place + 1 :]))
+    if _is_column(name, words[:place]):
+        column, value = words[place - 1].name, sides[1]
+    elif _is_column(name, words[place + 1 :]):
+        column, value, sign = words[-1].name, sides[0], _FLIPPED.get(sign, sign)
+    else:
+        return None
+    return None if value is None else _Comparison(column, sign, value)
+
+
+_WORDS_OF_PLAIN: Final = 5
+"""``A . x > 5``, in whatever parentheses."""
+
+
+def _is_column(name: str, words: Sequence[Word]) -> bool:
+    """Tell whether words are a column of the row of a variable."""
+    if len(words) == 3 and words[0].name.upper() == name and words[1].text == ".":
+        words = words[2:]
+    return len(words) == 1 and words[0].kind in ("name", "quoted")
+
+
+def _of_row(name: str, words: Sequence[Word]) -> tuple[str, ...] | None:
+    """Return words that mean the same for all variables that a row may be of; None for others.
+
+    They are constants, arithmetic, and columns of the row or of the one before it, without the name of the
+    variable.
+    """
+    text: list[str] = []
+    place = 0
+    while place < len(words):
+        word = words[place]
+        behind = words[place + 1].text if place + 1 < len(words) else ""
+        if behind == ".":
+            if word.name.upper() != name:
+                return None
+            place += 2
+            continue
+        is_call = behind == "(" and word.kind in ("name", "quoted")
+        if (is_call and word.upper != "PREV") or word.upper in ("AND", "OR", "NOT", "CASE", "BETWEEN", "IN"):
+            return None
+        text.append(f'"{word.name}"' if word.kind in ("name", "quoted") and not is_call else word.upper)
+        place += 1
+    return tuple(text)
+
+
+def _apart(one: _Comparison, other: _Comparison) -> bool:
+    """Tell whether no value meets both comparisons of a column."""
+    left, right = _SIDES[one.sign], _SIDES[other.sign]
+    if one.words == other.words:
+        return not {*left} & {*right}
+    low, high = one.constant, other.constant
+    if isinstance(low, Decimal) and isinstance(high, Decimal):
+        if low == high:
+            return not {*left} & {*right}
+        swapped = low > high
+    elif isinstance(low, str) and isinstance(high, str):
+        swapped = low > high
+    else:
+        return False
+    if swapped:
+        left, right = right, left
+    return not any(below in left and above in right for below, above in _REGIONS)
 
 
 def _names_in(node: Node) -> tuple[str, ...]:

@@ -100,17 +100,22 @@ class Bytecode(NamedTuple):
 
 
 @kernel(allocates=True)
-def next_limits(first_class, class_start, class_stop, lower, upper, event, twin, prunable, out):
+def next_limits(first_class, class_start, class_stop, lower, upper, prunable, out):
     """Write for each candidate of component j the largest A that a candidate of component j + 1 may have.
 
     Parameters
     ----------
-    first_class, class_start, class_stop, lower, upper, event, twin
+    first_class, class_start, class_stop, lower, upper
         Of the layout, see :func:`eventbased.joins.pivot_join.join`.
     prunable : (l,) bool
         Whether every candidate of a component is forbidden before it, whatever the match holds so far.
     out : (n,) int64
         Overwritten. O(n log n).
+
+    Notes
+    -----
+    An event x that begins after e of component j ends, and ends before y of component j + 1 begins, is
+    between both in every world. So no match has e and y: x would be in its gap, or one of its events there.
     """
     length = first_class.shape[0] - 1
     for i in range(out.shape[0]):
@@ -123,12 +128,7 @@ def next_limits(first_class, class_start, class_stop, lower, upper, event, twin,
             smallest = np.empty(stop - start + 1, np.int64)
             smallest[stop - start] = UNLIMITED
             for x in range(stop - 1, start - 1, -1):
-                # An event that a later component of the match may hold is not forbidden then.
-                later = False
-                if event[x] >= 0:
-                    for k in range(j + 2, length):
-                        later = later or twin[event[x], k] >= 0
-                smallest[x - start] = min(smallest[x - start + 1], UNLIMITED if later else upper[x])
+                smallest[x - start] = min(smallest[x - start + 1], upper[x])
             hint = start
             for i in range(class_start[first_class[j]], class_stop[first_class[j + 1] - 1]):
                 hint = first_above(lower, start, stop, upper[i] - 1, hint)

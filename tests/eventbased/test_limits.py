@@ -72,19 +72,12 @@ def test_behind_its_next_event_s_latest_time_nothing_is_next(events: list[tuple[
     starts = np.cumsum([0, *map(len, takes)])
     lower = np.array([low - j for j, part in enumerate(takes) for low, _, _ in part], dtype=np.int64)
     upper = np.array([high - j for j, part in enumerate(takes) for _, high, _ in part], dtype=np.int64)
-    number = np.array([n for part in takes for _, _, n in part], dtype=np.int64)
-    twin = np.full((len(events), length), -1)
-    for place, n in enumerate(number):
-        twin[n, np.searchsorted(starts, place, side="right") - 1] = place
-    shared = (twin >= 0).sum(axis=1)[number] > 1
     limit = np.empty(len(lower), dtype=np.int64)
     # Components without candidates are not asked about.
     if not all(takes):
         return
-    next_limits(
-        np.arange(length + 1), starts[:-1], starts[1:], lower, upper, np.where(shared, number, -1), twin,
-        np.ones(length, dtype=np.bool_), limit,
-    )  # fmt: skip
+    first_class, always = np.arange(length + 1), np.ones(length, dtype=np.bool_)
+    next_limits(first_class, starts[:-1], starts[1:], lower, upper, always, limit)
     for chosen in product(*takes):
         places = [starts[j] + takes[j].index(event) for j, event in enumerate(chosen)]
         if len({n for _, _, n in chosen}) < length or not any(_worlds([event[:2] for event in chosen], 99)):
@@ -96,6 +89,16 @@ def test_behind_its_next_event_s_latest_time_nothing_is_next(events: list[tuple[
             before, after = chosen[j][1], chosen[j + 1][0]
             own = {n for _, _, n in chosen}
             assert any(low > before and high < after and n not in own for low, high, n in takes[j + 1])
+
+
+def test_events_that_several_components_can_take_limit_what_is_next() -> None:
+    """Of events at 0, 10, 20 and 30 only the following one is next, whatever takes it later."""
+    times = np.arange(4) * 10
+    lower, starts = np.concatenate([times - j for j in range(3)]), np.arange(4) * 4
+    limit = np.empty(12, dtype=np.int64)
+    next_limits(np.arange(4), starts[:-1], starts[1:], lower, lower, np.ones(3, dtype=np.bool_), limit)
+    for j in range(2):
+        assert (limit[4 * j : 4 * j + 3] + j + 1).tolist() == [10, 20, 30]
 
 
 @st.composite

@@ -60,7 +60,7 @@ class NextMatches:
         # What is next for certain, or leaves a match unlikely, is so only if it happened.
         happened = existence is None
         prunable = self._plain & happened
-        next_limits(*self._classes[:3], lower, upper, shared.event, shared.twin, prunable, self.limit)
+        next_limits(*self._classes[:3], lower, upper, prunable, self.limit)
         offset = np.full(len(rows), -1) if pmfs is None else pmfs.offset[rows]
         values = np.zeros(0) if pmfs is None else pmfs.values
         self._pmfs = Pmfs.of(values, lower, upper, offset)

@@ -85,6 +85,7 @@ def _describe(completed, begin, end, w, candidates, pmf, longest, wanted, matche
         matches.lower[n] = completed[n, length]
         matches.upper[n] = completed[n, length + 1]
         matches.confidence[n] = np.nan
+        matches.std_error[n] = 0.0
         if explicit:
             for k in range(length):
                 low[k] += k
@@ -130,10 +131,8 @@ def describe(completed: Int64, pool: CandidatePool, w: int, *, confidence: bool,
         If a match reaches over more.
     """
     count, length = len(completed), completed.shape[1] - 2
-    matches = Matches(
-        np.empty((length, count), dtype=np.int64), np.empty(count, dtype=np.int64),
-        np.empty(count, dtype=np.int64), np.empty(count), np.zeros(count),
-    )  # fmt: skip
+    whole, real = np.empty((length + 2, count), dtype=np.int64), np.empty((2, count))
+    matches = Matches(whole[:length], whole[length], whole[length + 1], real[0], real[1])
     # Of uniform intervals, whatever they are long.
     costs = np.full(count, float(length) ** 3)
     is_explicit = len(pool.pmfs.pmf) > 0
@@ -147,10 +146,10 @@ def describe(completed: Int64, pool: CandidatePool, w: int, *, confidence: bool,
     if is_explicit and not (possible := matches.lower <= matches.upper).all():
         completed, matches = completed[possible], Matches._make(part[..., possible] for part in matches)
     if confidence:
-        lower, upper, position = pool.arrays.lower, pool.arrays.upper, np.arange(length)
+        lower, upper = pool.arrays.lower, pool.arrays.upper
 
         def intervals(row: int) -> tuple[Int64, Int64, None]:
-            chosen = completed[row, :length]
+            chosen, position = completed[row, :length], np.arange(length)
             return lower[chosen] + position, upper[chosen] + position, None
 
         redo_exactly(matches.confidence, w + length, intervals)

@@ -196,9 +196,8 @@ class IncrementalMethod:
         lower, upper = times
         self._make_room(upper - lower, max(partitions) + 1)
         indices = self.pool.append_event(components, partitions, times, event, cells)
-        floor = np.full(len(components) + 1, self.safe)
-        floor[:-1] = min(lower, self.safe)
-        yield from self._take(indices, floor)
+        floor = np.array([*[min(lower, self.safe)] * len(components), self.safe])
+        return self._take(indices, floor)
 
     def advance(self, safe: int) -> Iterator[Matches]:
         """Learn that no unseen event has ``lower < safe`` (ticks); yield the matches that became final.

@@ -184,6 +184,25 @@ def test_an_event_without_a_text_takes_the_place_of_a_forgotten_one() -> None:
     assert [one.push(event).num_rows for event in events[1100:]] == [0] * 31 + [1]
 
 
+@pytest.mark.parametrize("confidence", [True, False])
+@pytest.mark.parametrize("tick", [None, "2s"])
+def test_rows_that_were_given_out_stay(tick: str | None, confidence: bool) -> None:
+    """More rows than are slices of one batch, of a query that shows ids alone, kept until the end."""
+    times = pa.int64() if tick is None else pa.timestamp("s")
+    schema = pa.schema({"type": pa.string(), "id": pa.int64(), "lower": times, "upper": times})
+    at: list[Any] = list(range(403))
+    if tick is not None:
+        at = [datetime(2026, 3, 1) + timedelta(seconds=2 * n) for n in at]
+    events = [{"type": "AB"[n % 2], "id": n, "lower": at[n], "upper": at[n + 3]} for n in range(400)]
+    query = f"PATTERN SEQ(A a, B b) WITHIN {9 if tick is None else '18 seconds'}"
+    one = uc.IncrementalMatcher(query, schema, tick=tick, largest_interval=3, confidence=confidence)
+    pushed = pa.Table.from_batches([*map(one.push, events), one.close()])
+    whole = uc.match(pa.Table.from_pylist(events, schema), query, tick=tick, confidence=confidence)
+    order = [("a", "ascending"), ("b", "ascending")]
+    assert pushed.num_rows > 600
+    assert pushed.sort_by(order).equals(whole.sort_by(order))
+
+
 TIMES = st.sampled_from([0, 1, 999, 1_000, 1_500, 2_000_000, 10_000_000, -1]).map(
     lambda us: datetime(2026, 3, 1) + timedelta(microseconds=us)
 )

@@ -34,6 +34,7 @@ from uncertain_cep.running.resource_limits import Limits
 from uncertain_cep.streaming.duplicate_ids import duplicates_in
 from uncertain_cep.streaming.early_rows import EarlyRows, why_not_early
 from uncertain_cep.streaming.event_buffer import RetainedEvents
+from uncertain_cep.streaming.few_rows import FewRows
 from uncertain_cep.streaming.final_buckets import BucketedEvaluation
 from uncertain_cep.streaming.micro_batches import SlicedEvaluation
 from uncertain_cep.streaming.reoptimisation import UsedPlan
@@ -171,6 +172,7 @@ class QueryEvaluation:
         self._of_slices = None if self._sliced is None else self._sliced.looking_at(schema)
         self._by_runs = self._runs()
         self._nothing = pa.RecordBatch.from_pylist([], schema=plan.batch_schema)
+        self._few = FewRows.of(plan)
         plain = self._by_runs is not None and self._by_runs.takes_events and not plan.bound.times
         self._single = SingleEvents.of(plan, schema) if plain else None
         self._kernels = kernels_of(plan) if self._by_runs is None else ("incremental methods",)
@@ -394,6 +396,9 @@ class QueryEvaluation:
         kept = None if chunk is None else confident(self.plan, chunk)
         if kept is None or not len(kept.lower):
             return self._nothing
+        few = self._few.batch(kept) if table is None and self._few is not None else None
+        if few is not None:
+            return few
         times_between = None if table is None else partial(returned_times, execute, self.plan, table)
         return had(self.plan, table, kept, table is None, times_between)
 

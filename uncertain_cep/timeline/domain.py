@@ -372,11 +372,11 @@ class TimeDomain:
     @property
     def times_are_ticks(self) -> bool:
         """Whether times are written as ticks are, int64."""
-        return self.unit == "tick" and self._per_tick == 1
+        return self.unit == "tick" and self.per_tick == 1
 
     def times(self, ticks: Int64) -> pa.Array:
         """Return ticks as an array of ``arrow_type``."""
-        values = as_array(ticks if self._per_tick == 1 else ticks * self._per_tick)
+        values = as_array(ticks if self.per_tick == 1 else ticks * self.per_tick)
         return values if self.unit == "tick" else values.cast(self.arrow_type)
 
     def moments(self, ticks: Int64, behind: npt.NDArray[np.float64]) -> pa.Array:
@@ -384,18 +384,18 @@ class TimeDomain:
         if self.unit == "tick":
             return pa.array(ticks + behind)
         whole = np.floor(behind)
-        units = np.rint((behind - whole) * self._per_tick).astype(np.int64)
-        return pa.array((ticks + whole.astype(np.int64)) * self._per_tick + units).cast(self.arrow_type)
+        units = np.rint((behind - whole) * self.per_tick).astype(np.int64)
+        return pa.array((ticks + whole.astype(np.int64)) * self.per_tick + units).cast(self.arrow_type)
 
     def tick_of(self, time: object) -> int:
         """Return the tick of a point in time, rounded down.
 
         What is no time of ``arrow_type`` is an error of pyarrow, a TypeError or a ValueError.
         """
-        return int(pa.array([time]).cast(self.arrow_type)[0].value) // self._per_tick
+        return int(pa.array([time]).cast(self.arrow_type)[0].value) // self.per_tick
 
     @property
-    def _per_tick(self) -> int:
+    def per_tick(self) -> int:
         """Length of a tick in the unit of ``arrow_type``."""
         if self.per_unit == 1 or self.tick_nanoseconds is None:
             return self.tick

@@ -209,7 +209,9 @@ def test_a_correlation_is_as_likely_as_the_worlds_in_which_it_holds(
         assert probability == pytest.approx(float(expected[group]), rel=1e-9)
 
 
-BASE: Final = "title: d\nname: d\ndetection: {s: {User: x}, condition: s}\n---\ntitle: c\ncorrelation:\n"
+BASE: Final = (
+    "title: d\nname: d\ndetection: {s: {User: x}, condition: s}\n---\ntitle: c\nname: c\ncorrelation:\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -228,6 +230,7 @@ BASE: Final = "title: d\nname: d\ndetection: {s: {User: x}, condition: s}\n---\n
         ("a: [", "it is no YAML"),
         (f"{BASE}  type: value_avg", "a correlation of the type value_avg is not answered"),
         (f"{BASE}  type: temporal\n  rules: [e]\n  timespan: 1m", "no detection has the name or id e"),
+        (f"{BASE}  type: temporal\n  rules: [c]\n  timespan: 1m", "c is a correlation itself, which is not"),
         (f"{BASE}  type: temporal\n  rules: [d]\n  timespan: 1M", "timespan is a number and one of"),
         (f"{BASE}  type: temporal\n  rules: [d]\n  timespan: 1m\n  group: x", "did you mean group-by?"),
         (

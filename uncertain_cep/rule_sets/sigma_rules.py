@@ -128,7 +128,14 @@ def sigma_rules(files: Sequence[str]) -> Iterator[tuple[str, Callable[[], Rule]]
             documents += _documents(file)
         except SigmaError as error:
             yield file, partial(_refused, str(error))
-    by_key = {key: one for one in documents if "detection" in one.content for key in one.keys}
+    # A detection comes before a correlation of the same name.
+    by_key = {
+        key: one
+        for kind in ("correlation", "detection")
+        for one in documents
+        if kind in one.content
+        for key in one.keys
+    }
     named = {
         key
         for one in documents
@@ -267,6 +274,10 @@ class _Correlation:
         for name in self._names:
             if name not in by_key:
                 raise SigmaError(f"correlation: no detection has the name or id {name}")
+            if "detection" not in by_key[name].content:
+                raise SigmaError(
+                    f"correlation: {name} is a correlation itself, which is not answered: name its detections"
+                )
         self._rules = tuple(by_key[name] for name in self._names)
         self._span = _timespan(self._content.get("timespan"))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.cases.beside import beside_cases
-from tests.cases.clocks import by_clocks
+from tests.cases.clocks import by_clocks, in_order, in_sequence
 from tests.cases.existence import doubtful
 from tests.cases.language import language_cases
 from tests.cases.negated_groups import group_cases
@@ -23,6 +23,7 @@ from tests.cases.repeats import repeated_cases
 from tests.cases.sampling import FEWER
 from tests.cases.times import timed_cases, timed_nested_cases, timed_sequences
 from tests.misses.cases import NamedCase, crowded, named_cases
+from tests.operators.test_until import until_cases
 from uncertain_cep.misses.reasons import rank_of
 
 CASES: dict[str, st.SearchStrategy[Any]] = {
@@ -38,6 +39,8 @@ CASES: dict[str, st.SearchStrategy[Any]] = {
     "repeated groups": repeated_cases(largest=4),
     "crowded repeated groups": crowded(repeated_cases(largest=3)),
     "negated groups": crowded(group_cases(repeated=False)),
+    "until": crowded(until_cases()),
+    "until in sequence": in_sequence(crowded(until_cases())) | in_order(crowded(until_cases())),
     "existence": doubtful(language_cases()),
     "clocks": by_clocks(language_cases()),
     "times by clocks": by_clocks(timed_sequences()),

@@ -15,14 +15,16 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.api.charts import values
 from tests.cases.cases import cases
-from tests.cases.clocks import by_clocks, in_sequence
+from tests.cases.clocks import by_clocks, in_order, in_sequence
 from tests.cases.existence import doubtful
 from tests.cases.language import language_cases
 from tests.cases.negated_groups import group_cases
 from tests.cases.nested import nested_cases
 from tests.cases.options import option_cases
+from tests.cases.repeats import repeated_cases
 from tests.cases.sampling import FEWER
 from tests.cases.times import timed_cases, timed_nested_cases
+from tests.operators.test_until import until_cases
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.query import parse
@@ -41,6 +43,9 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "doubtful": doubtful(language_cases(most=4)),
     "clocks": by_clocks(language_cases(most=4)),
     "sequences of clocks": in_sequence(language_cases(most=4)),
+    "until": until_cases(),
+    "until in sequence": in_sequence(until_cases()) | in_order(until_cases()),
+    "repeated groups": repeated_cases(largest=3),
 }
 PROVED = 8
 """Matches of a case that are looked at."""

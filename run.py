@@ -145,8 +145,8 @@ def is_installed(lock_set: str) -> bool:
 
 
 def environment_works() -> bool:
-    """Whether ``.venv`` has a Python that starts and is new enough."""
-    ask = "import sys; print(sys.version_info >= (3, 11))"
+    """Whether ``.venv`` has a Python that starts, is new enough and has its pip."""
+    ask = "import sys, pip; print(sys.version_info >= (3, 11))"
     try:
         answer = subprocess.run([str(PYTHON), "-c", ask], capture_output=True, text=True, check=False)
     except OSError:

@@ -174,7 +174,7 @@ def test_a_command_that_is_ended_takes_spark_with_it(
     assert invoke("generate", "stream", "--events", 200_000, "-o", trace).exit_code == 0
     before = sorted(os.listdir(tmp_path))
     query = f"PATTERN SEQ(E a, E b, E c) {ENDLESS}"
-    command = [*COMMAND, "match", query, str(trace), "-o", str(tmp_path / "out"), "--master", "local[2]"]
+    command = [*COMMAND, "match", query, str(trace), "-o", str(tmp_path / "out"), "--master", "local[1]"]
     with subprocess.Popen(
         command,
         stderr=subprocess.PIPE,

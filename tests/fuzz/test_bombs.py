@@ -16,7 +16,7 @@ from tests.fuzz.bombs import BOMBS
 from tests.fuzz.long_matches import DRAWN, LONG
 from tests.needs import is_demanded
 
-QUICK: Final = ("dense", "all in order", "parentheses", "negated again and again")
+QUICK: Final = ("dense", "parentheses")
 
 MOST_LATE: Final = 100.0
 """Seconds of processor time beyond a limit, on a slow machine: to compile what fewer events did not ask for.

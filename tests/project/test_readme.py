@@ -206,6 +206,16 @@ def test_pictures_of_reports_are_of_the_page_as_it_is() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_lead_somewhere(document: str) -> None:
     file = ROOT / document
-    for target in re.findall(r"\]\(([^)#]+)\)", file.read_text(encoding="utf-8")):
-        made = target in {f"drawings/{name}.svg" for name in DRAWINGS}
-        assert made or target.startswith("https://") or (file.parent / target).exists()
+    made = {f"drawings/{name}.svg" for name in DRAWINGS}
+    for target, _, heading in re.findall(r"\]\(([^)#]*)(#([^)]*))?\)", file.read_text(encoding="utf-8")):
+        if target in made or target.startswith("https://"):
+            continue
+        place = file.parent / target if target else file
+        assert place.exists(), target
+        assert not heading or heading in headings(place), (target, heading)
+
+
+def headings(page: Path) -> set[str]:
+    """Return the headings of a page as links name them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}

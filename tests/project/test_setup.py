@@ -134,6 +134,16 @@ def test_a_damaged_stamp_counts_as_none(run_py: ModuleType, content: str) -> Non
     assert not run_py.is_installed("runtime")
 
 
+def test_an_environment_whose_making_failed_is_made_anew(
+    run_py: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where Debian's Python lacks ensurepip, venv leaves an environment without pip behind."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
+    monkeypatch.setattr(run_py, "PYTHON", run_py.python_in(tmp_path / "env"))
+    assert subprocess.run([run_py.PYTHON, "-c", ""], check=False).returncode == 0
+    assert not run_py.environment_works()
+
+
 def test_a_failing_step_shows_what_it_said(
     run_py: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.datasource import ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 import uncertain_cep as uc
 from tests.spark.kafka_broker import broker, make_topic, send
@@ -44,6 +45,25 @@ def messages(table: pa.Table) -> list[dict[str, object]]:
     return [dict(row) for row in rows]
 
 
+def test_the_offsets_and_messages_of_partitions(address: str) -> None:
+    make_topic(address, "parts", 2)
+    sent = messages(trace(7, 5))
+    send(address, "parts", sent, 2)
+    reader = kafka_source._Reader({"servers": address, "topic": "parts", "most": "4"})
+    begin = reader.initialOffset()
+    assert begin == {"0": 0, "1": 0}
+    assert reader.latestOffset(begin, reader.getDefaultReadLimit()) == {"0": 2, "1": 2}
+    reader.prepareForTriggerAvailableNow()
+    end = reader.latestOffset(begin, ReadAllAvailable())
+    assert end == {"0": 4, "1": 3}
+    batches = [batch for part in reader.partitions(begin, end) for batch in reader.read(part)]
+    rows = pa.Table.from_batches(batches).sort_by([("offset", "ascending"), ("partition", "ascending")])
+    assert [json.loads(value) for value in rows["value"].to_pylist()] == sent
+    assert rows["key"].to_pylist() == [f"k{number}".encode() for number in range(7)]
+    assert reader.partitions(end, end) == []
+
+
+@pytest.mark.thorough
 def test_the_messages_of_a_topic(spark: SparkSession, address: str, tmp_path: Path) -> None:
     table = trace(600, 5)
     make_topic(address, "small", 2)

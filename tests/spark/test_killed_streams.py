@@ -19,10 +19,15 @@ from tests.spark.streams import TOO_BUSY, put
 from uncertain_cep.cli import main
 
 
+@pytest.mark.parametrize(
+    "kills",
+    [["driver", "end"], pytest.param(["worker", "driver", "end"], marks=pytest.mark.thorough)],
+    ids=["some", "all"],
+)
 def test_whatever_dies_every_match_is_there_once(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: list[str]
 ) -> None:
-    """A worker and the driver are killed, then the command is ended; it goes on in this process."""
+    """Processes are killed, then the command is ended; it goes on in this process."""
     monkeypatch.setattr(spark, "stop", lambda: None)
     runner = CliRunner()
 
@@ -33,11 +38,11 @@ def test_whatever_dies_every_match_is_there_once(
         assert result.exit_code == 0, result.output
         assert result.output.endswith("the stream is closed\n")
 
-    kills = ["worker", "driver", "end"]
-    outcome = run(tmp_path, QUERIES["next"], trace(1200, 1), 4, kills, 1, "local[1]", close)
+    pieces = len(kills) + 1
+    outcome = run(tmp_path, QUERIES["next"], trace(300 * pieces, 1), pieces, kills, 1, "local[1]", close)
     assert outcome["starts"] >= 3
     # The batch that closes the stream comes by itself.
-    assert outcome["batches"] == 5
+    assert outcome["batches"] == pieces + 1
     said = (tmp_path / "log").read_text()
     assert "batch 0: 300 events, " in said
     assert "0 late; state " in said
@@ -69,10 +74,9 @@ def test_a_run_that_ends_tells_what_nothing_to_come_can_change(
         out = written(tmp_path / "out")
         return ([] if out is None else sorted(out.column("a").to_pylist())), result.output
 
-    for _ in range(2):
-        matches, said = told("--once")
-        assert matches == [1]
-        assert "2 matches are undecided, as an event from 17 on can spoil them" in said
+    matches, said = told("--once")
+    assert matches == [1]
+    assert "2 matches are undecided, as an event from 17 on can spoil them" in said
     assert told("--close")[0] == [1, 1, 15]
 
 

@@ -134,7 +134,11 @@ def assert_same_drawings(there: list[tuple[str, str]], here: list[tuple[str, str
 
 @pytest.mark.parametrize(
     ("query", "table"),
-    [(FORBIDS, oddly_named()), pytest.param(PLAIN, trace(), marks=pytest.mark.thorough), (SECONDS, timed())],
+    [
+        (FORBIDS, oddly_named()),
+        pytest.param(PLAIN, trace(), marks=pytest.mark.thorough),
+        pytest.param(SECONDS, timed(), marks=pytest.mark.thorough),
+    ],
     ids=["forbids", "plain", "seconds"],
 )
 def test_a_page_is_that_of_this_process(spark: SparkSession, query: str, table: pa.Table) -> None:

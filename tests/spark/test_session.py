@@ -124,6 +124,46 @@ spark.stop()
 """
 
 
+class Recorded:
+    """Stands in for the builder of sessions; a session is what it was told."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, str] = {}
+
+    def appName(self, name: str) -> Recorded:  # noqa: N802
+        return self.config("spark.app.name", name)
+
+    def master(self, name: str) -> Recorded:
+        return self.config("spark.master", name)
+
+    def config(self, name: str, value: str) -> Recorded:
+        self._told[name] = value
+        return self
+
+    def getOrCreate(self) -> dict[str, str]:  # noqa: N802
+        return self._told
+
+
+@pytest.mark.parametrize("submitted", [False, True])
+def test_the_master_is_left_to_spark_submit(monkeypatch: pytest.MonkeyPatch, submitted: bool) -> None:
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(SparkSession, "builder", Recorded())
+    monkeypatch.setattr("uncertain_cep.spark.session._start_java", lambda *_: None)
+    # Both are set by what is called.
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        monkeypatch.setenv(name, "")
+    if submitted:
+        monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    else:
+        monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    session: Any = get_session("local[1]")
+    assert session["spark.app.name"] == "uncertain-cep"
+    assert session.get("spark.master") == (None if submitted else "local[1,2]")
+    assert ("spark.driver.memory" in session) != submitted
+    assert os.environ["PYSPARK_PYTHON"] == ("" if submitted else python_of_workers())
+
+
+@pytest.mark.thorough
 def test_spark_submit_decides_on_the_master(tmp_path: Path) -> None:
     submit = Path(importlib.util.find_spec("pyspark").origin or "").parent / "bin" / "spark-submit"  # type: ignore[union-attr]
     settings = NOT_GENERATED | PATIENT | {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
@@ -155,6 +195,18 @@ from uncertain_cep.traces import plus_minus
 table = random_trace(1, 200, keys=4).drop_columns("not used")
 frame = spark.createDataFrame(table)
 assert_same(frame, table, KEYED, 5, partitions=3, slice_length=10)
+rows = [("A", 7, 1, 1), ("B", 7, 2, 2)]
+twice = spark.createDataFrame(rows, "type string, id long, lower long, upper long")
+try:
+    with worker_errors():
+        match(twice, "PATTERN SEQ(A a, B b) WITHIN 30").collect()
+except TraceError as error:
+    assert "value 7" in str(error) and "Traceback" not in str(error), error
+else:
+    raise AssertionError("an id used twice was not found")
+"""
+
+MORE_CONNECTED = """
 assert_same(frame, table, UNKEYED, 5, partitions=2, slice_length=None)
 assert_same(frame, table, KEYED + " ORDER BY CONFIDENCE DESC LIMIT 3", 3)
 folder = Path("out").absolute()
@@ -178,15 +230,6 @@ assert match(events, "PATTERN SEQ(A a, B b) WITHIN 30").count() == 1
 import pyarrow.csv
 pyarrow.csv.write_csv(table, "events.csv")
 assert read_traces(spark, "events.csv").count() == 200
-rows = [("A", 7, 1, 1), ("B", 7, 2, 2)]
-twice = spark.createDataFrame(rows, "type string, id long, lower long, upper long")
-try:
-    with worker_errors():
-        match(twice, "PATTERN SEQ(A a, B b) WITHIN 30").collect()
-except TraceError as error:
-    assert "value 7" in str(error) and "Traceback" not in str(error), error
-else:
-    raise AssertionError("an id used twice was not found")
 from tests.spark.streams import counted, pieces_of, put, reading, run
 table = table.sort_by("lower")
 put(folder.parent / "stream", *pieces_of(table, [120]))
@@ -196,6 +239,9 @@ rows, done = run(stream, folder.parent)
 assert counted(done)["events"] == 200 and counted(done)["late"] == 0
 expected = uc.match(table, KEYED)
 assert as_rows(rows.select(expected.column_names)) == as_rows(expected)
+"""
+
+END_CONNECTED = """
 print("all well")
 spark.stop()
 """
@@ -235,5 +281,9 @@ def listening(process: int) -> set[int]:
     return ports
 
 
-def test_spark_connect(server: str, tmp_path: Path) -> None:
-    assert "all well" in run_script(CONNECTED, tmp_path, [sys.executable], server)
+@pytest.mark.parametrize(
+    "more", ["", pytest.param(MORE_CONNECTED, marks=pytest.mark.thorough)], ids=["some", "all"]
+)
+def test_spark_connect(server: str, tmp_path: Path, more: str) -> None:
+    script = CONNECTED + more + END_CONNECTED
+    assert "all well" in run_script(script, tmp_path, [sys.executable], server)

@@ -114,7 +114,7 @@ class TraceSchema:
     Columns are named as they are, fields within fields by their path: ``task.host``, ``"a.b".c``. Formats of
     times are those of strptime, ``iso``, ``epoch_s``, ``epoch_ms``, ``epoch_us`` and ``epoch_ns``. Names of
     text formats are ``syslog``, ``syslog5424``, ``log4j``, ``access``, ``cri``
-    and others of docs/traces.md.
+    and others of docs/text-logs.md.
 
     Kinds of uncertainty: ``exact``; ``plus_minus`` (``by``); ``granularity`` (``of``); ``as_written``;
     ``window`` (``length``, and ``source``, the column of a sampler of one phase); ``period`` (``length``);

@@ -92,8 +92,8 @@ def test_who_reads_no_times_takes_the_query_all_the_same() -> None:
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
-        ("SEQ(A a, !N n, B b) WITHIN 9 RETURN DURATION(a, b) AS d", "does not support negations"),
-        ("SEQ(A a, B+ b[]) WITHIN 9 RETURN DURATION(a, b) AS d", "does not support Kleene"),
+        ("SEQ(A a, B+ b[]) WITHIN 9 RETURN DURATION(a, b) AS d", "b takes several"),
+        ("SEQ(A a, B b) WITHIN 9 RETURN DURATION(a) AS d", "a has no length: no event"),
         ("SEQ(A a, !N n, B b) WITHIN 9 RETURN DURATION(a, n) AS d", "n is negated"),
         ("SEQ(A a, B b) WITHIN 9 RETURN DURATION(a, c) AS d", "unknown variable c"),
         ("SEQ(A a, B b) WITHIN 9 RETURN DURATION(a, b) + 1 AS d", "depends on the world"),
@@ -111,6 +111,11 @@ QUERIES = {
     "three": "PATTERN SEQ(A a, B b, C c) WITHIN 12 RETURN DURATION(a, c) AS took, DURATION(b, c) AS rest",
     "set": "PATTERN AND(A a, B b) WHERE TIME(b) - TIME(a) >= a.v WITHIN 9 RETURN DURATION(a, b) AS took",
     "kept": "PATTERN SEQ(A a, B b) WITHIN 9 HAVING took_mean >= 3 RETURN b.v, DURATION(a, b) AS took",
+    "negation": "PATTERN SEQ(A a, !C n, B b) WITHIN 9 RETURN DURATION(a, b) AS took",
+    "next": "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) WITHIN 9 RETURN DURATION(a, b) AS took",
+    "list": "PATTERN SEQ(A a, B+ b[], C c) WITHIN 9 RETURN DURATION(a, c) AS took",
+    "alternatives": "PATTERN OR(SEQ(A a, B b), SEQ(A c, C d)) WITHIN 9 RETURN DURATION(a, b) AS took",
+    "option": "PATTERN SEQ(A a, B? b, C c) WITHIN 9 RETURN DURATION(a, b) AS took, DURATION(a, c) AS rest",
     "of a type": "PATTERN SEQ(A a, A b) WITHIN 9 HAVING CONFIDENCE >= 0.3 RETURN DURATION(b, a) AS took",
 }
 

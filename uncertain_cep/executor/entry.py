@@ -153,7 +153,7 @@ def execute(
         plan, table, spans = with_ends(plan, table, file, rows)
         scan_cache, times = ScanCache(threads), times_once(plan, table)
     scan = TableScan(
-        table, slicing, batch_rows, owned, diagnostics, threads, scan_cache, times, file, execute, buckets,
+        table, slicing, batch_rows, owned, diagnostics, threads, scan_cache, times, file, buckets,
         spans, without_ends,
     )  # fmt: skip
     yield from batches_of(plan, scan, counters)()
@@ -179,7 +179,7 @@ def candidates(plan: EvaluationPlan, table: pa.Table, diagnostics: Diagnostics |
     table = with_marginals(plan, table)
     check_table(plan, table)
     times = times_once(plan, table)
-    scan = TableScan(table, None, BATCH_ROWS, None, None, 1, ScanCache(), times, None, execute)
+    scan = TableScan(table, None, BATCH_ROWS, None, None, 1, ScanCache(), times, None)
     problem = KnownOrder.forward(OneClock.forward(Problem(plan, plan, scan, table, times())))
     selection = chosen(problem)
     if diagnostics is not None:

@@ -23,7 +23,6 @@ from uncertain_cep.executor.kept import (
     threshold_of_having,
 )
 from uncertain_cep.executor.problem import Problem
-from uncertain_cep.executor.times_between import returned_times
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
@@ -77,7 +76,10 @@ class MatchingRun:
         self._times_between: TimesBetween | None = None
         if plan.bound.returns_times:
             refuse_overlapping_records(problem.sequences, plan.names, "DURATION(a, b) in RETURN")
-            self._times_between = partial(returned_times, scan.evaluate, problem.asked_plan, scan.events)
+            # Imports much that matches do without.
+            from uncertain_cep.executor.times_between import returned_times
+
+            self._times_between = partial(returned_times, problem.asked_plan, scan.events)
         self._ids = None if problem.by_rows or is_best_only(plan) else id_payload(plan, problem.table)
         with_confidence = plan.needs_confidence
         self._weigher = _ClockWeigher.of(problem, self._ids, with_confidence)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -40,8 +40,6 @@ class TableScan:
     scan_cache: ScanCache
     times: Callable[[], EventTimes]
     file: str | None
-    evaluate: Callable[[EvaluationPlan, pa.Table], Iterator[pa.RecordBatch]]
-    """Yields the matches of another plan among other events."""
     buckets: tuple[int, int] | None = None
     """With RETURN PROBABILITY and EVERY, the ticks between which the buckets begin that are weighed."""
     spans: SpanTimes | None = None

@@ -1,8 +1,7 @@
 """How long it took from one end of a match to another one, given the match: bounds, means and laws.
 
-``P(t_b - t_a <= x, match)`` is the confidence of the query with one more condition. A match whose pattern has
-no negation depends on its events alone. So all matches are asked at once, each with a bound of its own: their
-events become the events of one table, a partition for each match.
+``P(t_b - t_a <= x, match)`` is the confidence of the match with one literal more. So all matches are asked at
+once, each with a bound of its own, beside what their pattern says and forbids.
 
 **Mean.** Of the ticks before the last one at which t can be, ``t - first`` are earlier than t. So the mean of
 that number is how many there are, times the probability that one of them, drawn alike, is earlier. It is the
@@ -13,130 +12,175 @@ confidence with one more event that must not be at t or behind it, whatever the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from confidence.flat_lists import counting
+from confidence.timed.bounds import UNBOUND
+from uncertain_cep.candidates.existence import existence
 from uncertain_cep.errors import OptionError
-from uncertain_cep.executor.checked_events import CheckedEvents, Ends
-from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
-from uncertain_cep.query import Query, parse
+from uncertain_cep.operators.batch import MatchBatch
+from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.branches import is_linear
-from uncertain_cep.query.returned_times import NO_SINGLE_EVENTS, TimeBetween, beyond_single_events
-from uncertain_cep.query.syntax import Component, Conjunction, Time, expressions_in
+from uncertain_cep.query.returned_times import NO_LENGTH, OF_SINGLE_EVENTS, TimeBetween
+from uncertain_cep.results.box_parts import Events
+from uncertain_cep.results.boxes import Searched, weighed_events
+from uncertain_cep.results.matched_events import MatchedEvents
 from uncertain_cep.timeline.domain import lengths_in_ticks, mean_lengths_in_ticks
+from uncertain_cep.weighers.beside import Beside, EarlierTick, EndOfEvent, TimeDifference
 
 __all__ = ["ElapsedTimes", "bisected", "check_ends", "returned_times"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Evaluate = Callable[[EvaluationPlan, pa.Table], Iterator[pa.RecordBatch]]
-"""Yields the matches of a plan: `execute`, which calls this module."""
-
-_MATCH, _BOUND = "elapsed_match", "elapsed_bound"
-"""Attributes of the copies of events: the number of their match, and its bound."""
-
-_EARLIER: Final = "elapsed_earlier"
-"""The type, and the variable, of an event that is to be earlier than a time."""
+EventsOf = Callable[[EvaluationPlan, pa.Table], Iterable[MatchedEvents]]
+"""Finds the events of matches, see :func:`uncertain_cep.results.boxes.weighed_events`."""
 
 
-def returned_times(
-    evaluate: Evaluate, plan: EvaluationPlan, table: pa.Table, events: Int64
-) -> dict[TimeBetween, pa.Array]:
-    """Return the times between two ends that RETURN asks for, of matches of a plan.
+def returned_times(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch) -> dict[TimeBetween, pa.Array]:
+    """Return the times between two ends that RETURN asks for, of matches of a plan without OR.
 
-    ``events``, (l, k) int64, are the rows of their events in a sound table.
+    The events of the matches are rows of a sound table.
     """
-    rows, place = np.unique(events, return_inverse=True)
-    needed = [name for name in plan.required_columns if name in table.column_names]
-    used = table.select(needed).take(pa.array(rows))
-    items = [item.between for item in plan.bound.returns if item.between is not None]
+    events = _events_of(plan, chunk)
+    if not plan.forbids:
+        # Such a match depends on its events alone.
+        rows, place = np.unique(events.row, return_inverse=True)
+        needed = [name for name in plan.required_columns if name in table.column_names]
+        table = table.select(needed).take(pa.array(rows))
+        events = MatchedEvents(plan, events.match, events.component, events.position, place.reshape(-1))
     columns: dict[TimeBetween, pa.Array] = {}
-    for ends in dict.fromkeys(item.ends for item in items):
-        times = ElapsedTimes.of_matches(evaluate, plan, used, place.reshape(events.shape).T, ends)
+    for of in dict.fromkeys(item.between.ends for item in plan.bound.returns if item.between is not None):
+        times = ElapsedTimes.of_matches(plan, table, partial(_as_found, events), of)
         lower, upper, mean = times.columns()
         columns |= {
-            TimeBetween(ends, "lower"): lower, TimeBetween(ends, "upper"): upper,
-            TimeBetween(ends, "mean"): mean,
+            TimeBetween(of, "lower"): lower, TimeBetween(of, "upper"): upper, TimeBetween(of, "mean"): mean,
         }  # fmt: skip
     return columns
 
 
+def _events_of(plan: EvaluationPlan, chunk: MatchBatch) -> MatchedEvents:
+    counts, rows = chunk.by_match()
+    sizes = counts.T.ravel()
+    number = np.repeat(np.arange(len(sizes)), sizes)
+    match, component = np.divmod(number, len(counts))
+    return MatchedEvents(plan, match, component, counting(sizes) + 1, rows)
+
+
+def _as_found(events: MatchedEvents, plan: EvaluationPlan, table: pa.Table) -> Iterator[MatchedEvents]:
+    del table
+    yield MatchedEvents(plan, events.match, events.component, events.position, events.row)
+
+
 def check_ends(plan: EvaluationPlan, of: Sequence[str]) -> None:
-    """Raise OptionError if a plan has no such two ends, or its matches depend on more than single events."""
+    """Raise OptionError if matches of a plan have no such two ends."""
     if not plan.returns_matches:
         raise OptionError(f"the query returns {plan.rows_are}, which have no times")
-    if (feature := beyond_single_events(plan.query)) is not None:
-        raise OptionError(NO_SINGLE_EVENTS.format(feature))
-    _components_of(of, [part.variable for part in plan.components])
+    single = [part.variable for part in plan.components if not part.kleene]
+    for time in of:
+        variable, _, end = time.partition(".")
+        if any(part.variable == variable and part.kleene for part in plan.components):
+            raise OptionError(f"of={time!r}: {OF_SINGLE_EVENTS.format(variable)}")
+        if variable not in single or end not in ("", "begin", "end"):
+            raise OptionError(
+                f"of={time!r}: name a variable of the pattern, {', '.join(single)}; of events that last "
+                "with .begin or .end"
+            )
+    if len(of) != 2 or of[0] == of[1]:
+        raise OptionError(f"of={of!r}: it has two times")
+    variable, other = (time.partition(".")[0] for time in of)
+    if variable == other and not plan.lasting:
+        raise OptionError(f"of={of!r}: {NO_LENGTH.format(variable)}")
+
+
+class _Group(NamedTuple):
+    """Matches that are weighed together.
+
+    Attributes
+    ----------
+    place : (m,) int64
+        Their places among all.
+    number : (m,) int64
+        What they are called by what weighs them.
+    confidences : Searched
+    happened : (m,) float64
+        The probability that their events happened.
+    ends : (EndOfEvent, EndOfEvent)
+    """
+
+    place: Int64
+    number: Int64
+    confidences: Searched
+    happened: Float64
+    ends: tuple[EndOfEvent, EndOfEvent]
 
 
 @dataclass(frozen=True)
 class ElapsedTimes:
-    """The times from one end of each match to another one.
+    """The times from one end of each match to another one, of the matches that have both.
 
     Attributes
     ----------
-    evaluate : callable
     plan : EvaluationPlan
-    pattern : Query
-        What of the query speaks of times.
-    of : tuple of str
-        The two ends.
+    match : (k,) int64
+        Their numbers among all matches.
+    row : (k,) int64
+        The events that the first times are of.
     ends : ((2, k) int64, (2, k) int64)
         Bounds of the first time and of the last one.
-    table : pyarrow.Table
-    rows : (k, l) int64
-        The events of each match.
-    first : int
-        The component that the first time is of.
     low, high : (k,) int64
         Ticks that each time is between, whatever else holds.
     """
 
-    evaluate: Evaluate
     plan: EvaluationPlan
-    pattern: Query
-    of: tuple[str, str]
+    match: Int64
+    row: Int64
     ends: tuple[Int64, Int64]
-    table: pa.Table
-    rows: Int64
-    first: int
     low: Int64
     high: Int64
+    _groups: tuple[_Group, ...]
 
     @classmethod
     def of_matches(
-        cls, evaluate: Evaluate, plan: EvaluationPlan, table: pa.Table, rows: Int64, of: tuple[str, str]
+        cls, plan: EvaluationPlan, table: pa.Table, events_of: EventsOf, of: tuple[str, str]
     ) -> ElapsedTimes:
-        """Return the times of matches of a plan, whose events are rows, (k, l) int64, of a sound table."""
-        query = plan.query
-        first, last = components = _components_of(of, [part.variable for part in plan.components])
-        bounds = Ends.of(CheckedEvents.of(table, _options(plan)))
-        ends = [
-            (bounds.end if time.endswith(".end") else bounds.begin)[:, rows[:, component]]
-            for time, component in zip(of, components, strict=True)
-        ]
-        # The events are matches already: what does not speak of times holds.
-        conditions = [
-            part for part in query.where if any(isinstance(one, Time) for one in expressions_in(part))
-        ]
-        pattern = replace(
-            query, where=tuple(conditions), returns=(), min_confidence=None, having=None,
-            order_by_confidence=False, order_by=(), limit=None, non_overlapping=False,
-        )  # fmt: skip
-        low, high = _reach(plan, of, first, last)
-        return cls(
-            evaluate, plan, pattern, of, (ends[0], ends[1]), table, rows, first,
-            np.maximum(ends[1][0] - ends[0][1], low), np.minimum(ends[1][1] - ends[0][0], high),
-        )  # fmt: skip
+        """Return the times of matches of a plan, whose events are those of a sound table."""
+        exists = existence(table, plan.names.probability)
+        groups: list[_Group] = []
+        parts: list[tuple[Int64, ...]] = []
+        count = 0
+        for branch, events, weighed in weighed_events(plan, table, events_of, binds_beside=True):
+            names = [time.partition(".")[0] for time in of]
+            if not len(branch.match) or not {*names} <= {*branch.variables}:
+                continue
+            # A match has one event of each.
+            first, last = (np.flatnonzero(branch.component == branch.variables.index(name)) for name in names)
+            sides = [_bounds_of(events, chosen, time) for chosen, time in zip((first, last), of, strict=True)]
+            numbers = [branch.variables.index(name) for name in names]
+            ends = [EndOfEvent(number, at_end) for number, (_, at_end) in zip(numbers, sides, strict=True)]
+            happened = np.ones(len(first))
+            if exists is not None:
+                happened = np.multiply.reduceat(exists.probability[branch.row], events.start[:-1])
+            for which, confidences in weighed:
+                assert isinstance(confidences, Searched)
+                groups.append(_Group(count + which, which, confidences, happened[which], (ends[0], ends[1])))
+            (begin, _), (end, _) = sides
+            low, high = (0, 0) if ends[0] == ends[1] else _reach(branch.plan, of, *numbers)
+            low, high = np.maximum(end[0] - begin[1], low), np.minimum(end[1] - begin[0], high)
+            parts.append((branch.match[events.start[:-1]], branch.row[first], *begin, *end, low, high))
+            count += len(first)
+        nothing = (np.zeros(0, np.int64),) * 8
+        match, row, *bounds = map(np.concatenate, zip(nothing, *parts, strict=True))
+        begins, ends_of = np.stack(bounds[:2]), np.stack(bounds[2:4])
+        return cls(plan, match, row, (begins, ends_of), bounds[4], bounds[5], tuple(groups))
 
     def columns(self) -> list[pa.Array]:
         """Return the shortest, the longest and the mean time of each match."""
@@ -149,11 +193,12 @@ class ElapsedTimes:
     @cached_property
     def confidence(self) -> Float64:
         """The probability of each match, (k,)."""
-        return self.below(np.arange(len(self.rows)), self.high)
+        return self.below(np.arange(len(self.match)), self.high)
 
     def below(self, which: Int64, length: Int64) -> Float64:
         """Return P(match, and its time is at most a length), (m,), for some matches."""
-        return self._confidences("<=", which, length)
+        length = np.clip(length, self.low[which] - 1, self.high[which])
+        return self._between(which, np.full(len(which), -UNBOUND), length)
 
     @cached_property
     def bounds(self) -> tuple[Int64, Int64]:
@@ -163,128 +208,74 @@ class ElapsedTimes:
             return np.asarray(self.below(which, length) > 0.0, np.bool_)
 
         def is_possible_back(which: Int64, back: Int64) -> Mask:
-            return np.asarray(self._confidences(">=", which, -back) > 0.0, np.bool_)
+            return np.asarray(self._between(which, -back, np.full(len(which), UNBOUND)) > 0.0, np.bool_)
 
         return bisected(self.low, self.high, is_possible), -bisected(-self.high, -self.low, is_possible_back)
 
     def means(self, confidence: Float64, lower: Int64, upper: Int64) -> Float64:
         """Return the mean of the time of each match, ticks, (k,) float64."""
         of_times = []
-        for time, (first, last) in zip(self.of, self.ends, strict=True):
-            behind = np.where((first < last) & (lower < upper), self._cheap_means(time, first), 0.0)
-            open_ = np.flatnonzero(np.isnan(behind))
-            query = _after_another(self.pattern, time)
-            part = self._weighed(query, open_, self._earlier(open_, first, last)) if len(open_) else 0.0
-            behind[open_] = (last - first)[open_] * (part / confidence[open_])
+        for side, (first, last) in enumerate(self.ends):
+            is_open = (first < last) & (lower < upper)
+            behind = np.where(is_open, self._cheap_means(side, confidence), 0.0)
+            which = np.flatnonzero(np.isnan(behind))
+            earlier = self._weighed(which, partial(_earlier, side, first[which], last[which] - 1))
+            behind[which] = (last - first)[which] * (earlier / confidence[which])
             of_times.append(behind)
         mean = (self.ends[1][0] - self.ends[0][0]) + (of_times[1] - of_times[0])
         return np.asarray(np.clip(mean, lower, upper), np.float64)
 
-    def _cheap_means(self, time: str, first: Int64) -> Float64:
+    def _cheap_means(self, side: int, confidence: Float64) -> Float64:
         """Return by how many ticks a time is behind a first one in the mean, (k,); NaN where ticks cost.
 
         Of events that last, one more event that must not be there is weighed over ticks, where pieces of the
         time's own law are not.
         """
-        means = np.full(len(self.rows), np.nan)
-        if not self.plan.lasting:
-            return means
-        # Imports much that matches do without.
-        from uncertain_cep.results.box_parts import Boxes
-        from uncertain_cep.results.boxes import weighed_matches
-
-        place = self.table.schema.get_field_index(self.plan.names.id)
-        table = self.table.set_column(place, self.plan.names.id, pa.array(np.arange(self.table.num_rows)))
-        plan = _planned(self.pattern, table.schema, _options(self.plan))
-        variable, _, end = time.partition(".")
-        variables = [part.variable for part in plan.components]
-        matches = pa.table({name: pa.array(self.rows[:, j]) for j, name in enumerate(variables)})
-        for branch, events, groups in weighed_matches(plan, table, matches):
-            for numbers, confidences in groups:
-                event = events.start[numbers] + variables.index(variable)
-                for side, chosen, at_end in events.sides:
-                    of_side = chosen[event] & (at_end == (end == "end"))
-                    law = confidences.at_ends() if at_end else confidences
-                    centres = law.cheap_centres(numbers[of_side], event[of_side])
-                    cheap = np.flatnonzero(of_side)[np.isfinite(centres)]
-                    if not len(cheap):
-                        continue
-                    begin, last = (bound[event[cheap]] for bound in (side.lower, side.upper))
-                    whole = law.of(Boxes(numbers[cheap], event[cheap], begin, last))
-                    match = branch.match[event[cheap]]
-                    means[match] = begin - first[match] + centres[np.isfinite(centres)] / whole
+        means = np.full(len(self.match), np.nan)
+        for group in self._groups:
+            centres = group.confidences.cheap_centres_of(group.number, group.ends[side])
+            means[group.place] = centres * group.happened / confidence[group.place]
         return means
 
-    def _earlier(self, which: Int64, first: Int64, last: Int64) -> pa.Table:
-        """Return an event for each of some matches at any tick but the last one of a time."""
-        names, domain = self.plan.names, self.plan.domain
-        kept = {
-            names.type: pa.array([_EARLIER] * len(which)),
-            names.lower: domain.times(first[which]),
-            names.upper: domain.times(last[which] - 1),
-            _MATCH: pa.array(np.arange(len(which))),
-        }
-        return pa.table(kept)
+    def _between(self, which: Int64, low: Int64, high: Int64) -> Float64:
+        """Return P(match, and its time is between two lengths), (m,), for some matches."""
+        return self._weighed(
+            which, lambda group, at: TimeDifference(group.ends[1], group.ends[0], low[at], high[at])
+        )
 
-    def _confidences(self, sign: str, which: Int64, length: Int64) -> Float64:
-        """Return P(match, and a bound of its time), (m,), for some matches, (m,), and as many lengths."""
-        return self._weighed(_with_bound(self.pattern, self.of, sign), which, None, length)
+    def _weighed(self, which: Int64, beside: Callable[[_Group, Int64], Beside]) -> Float64:
+        """Return the confidences of some matches whose times are bound besides, (m,).
 
-    def _weighed(
-        self, query: Query, which: Int64, beside: pa.Table | None, length: Int64 | None = None
-    ) -> Float64:
-        """Return the confidences of some matches by a query, with further events, or with bounds, (m,)."""
+        ``beside`` says how those of a group are, by their places in ``which``.
+        """
         checkpoint()
-        rows = self.rows[which]
-        each = rows.shape[1]
-        names, copies = self.plan.names, self.table.take(pa.array(rows.ravel()))
-        copies = copies.append_column(_MATCH, pa.array(np.repeat(np.arange(len(which)), each)))
-        if length is not None:
-            bounds = lengths_in_ticks(np.repeat(length, each), self.plan.domain.tick_nanoseconds)
-            copies = copies.append_column(_BOUND, bounds)
-        if beside is not None:
-            place = copies.schema.get_field_index(names.type)
-            copies = copies.set_column(place, names.type, copies.column(place).cast(pa.string()))
-            copies = pa.concat_tables([copies, beside], promote_options="permissive")
-        place = copies.schema.get_field_index(names.id)
-        copies = copies.set_column(place, names.id, pa.array(np.arange(copies.num_rows)))
-        plan = _planned(query, copies.schema, _options(self.plan))
         confidences = np.zeros(len(which))
-        for batch in self.evaluate(plan, copies):
-            # Two events of one type may be a match both ways round.
-            ids = np.stack([batch.column(part.variable).to_numpy() for part in self.plan.components], axis=1)
-            is_this = (ids < rows.size).all(axis=1) & (ids % each == np.arange(each)).all(axis=1)
-            confidences[ids[is_this, 0] // each] = batch.column("confidence").to_numpy()[is_this]
+        at = np.full(len(self.match), -1)
+        at[which] = np.arange(len(which))
+        for group in self._groups:
+            places = at[group.place]
+            here = np.flatnonzero(places >= 0)
+            if len(here):
+                bound = group.confidences.bound(group.number[here], beside(group, places[here]))
+                confidences[places[here]] = bound * group.happened[here]
         return confidences
 
 
-def _options(plan: EvaluationPlan) -> MatchOptions:
-    """Return the options by which events are read as a plan reads them."""
-    tick = plan.domain.tick_nanoseconds
-    return MatchOptions(
-        names=plan.names, tick=None if tick is None else f"{tick}ns", sources=plan.clocks, takes_spans=True
-    )
+def _earlier(side: int, first: Int64, last: Int64, group: _Group, at: Int64) -> EarlierTick:
+    return EarlierTick(group.ends[side], first[at], last[at])
 
 
-@lru_cache(maxsize=64)
-def _planned(query: Query, schema: pa.Schema, options: MatchOptions) -> EvaluationPlan:
-    return make_plan(query, schema, options)
-
-
-def _components_of(of: Sequence[str], variables: Sequence[str]) -> list[int]:
-    """Return the components of two ends."""
-    ends = []
-    for time in of:
-        variable, _, end = time.partition(".")
-        if variable not in variables or end not in ("", "begin", "end"):
-            raise OptionError(
-                f"of={time!r}: name a variable of the pattern, {', '.join(variables)}; of events that last "
-                "with .begin or .end"
-            )
-        ends.append(variables.index(variable))
-    if len(ends) != 2 or of[0] == of[1]:
-        raise OptionError(f"of={of!r}: it has two times")
-    return ends
+def _bounds_of(events: Events, chosen: Int64, time: str) -> tuple[Int64, bool]:
+    """Return the bounds of one time of some events, (2, k) int64, and whether it is an end of its own."""
+    name, _, end = time.partition(".")
+    side, at_end = events, False
+    if events.ends is not None:
+        lasts = events.ends.lasts[chosen]
+        if not end and lasts.any():
+            raise OptionError(f"{name} has a begin and an end: name one of them, {name}.begin or {name}.end")
+        at_end = end == "end" and bool(lasts.any())
+        side = events.sides[at_end][0]
+    return np.stack((side.lower[chosen], side.upper[chosen])), at_end
 
 
 def _reach(plan: EvaluationPlan, of: tuple[str, str], first: int, last: int) -> tuple[int, int]:
@@ -295,28 +286,6 @@ def _reach(plan: EvaluationPlan, of: tuple[str, str], first: int, last: int) -> 
     if not is_linear(plan.bound.pattern):
         return low, high
     return (plan.least_step, high) if first < last else (low, -plan.least_step)
-
-
-@lru_cache(maxsize=64)
-def _with_bound(query: Query, of: tuple[str, str], sign: str) -> Query:
-    """Return a query that bounds the time from one event of each match to another one."""
-    first, last = of
-    one, other = first.partition(".")[0], last.partition(".")[0]
-    pattern = f"SEQ(ANY {one}, ANY {other})" if one != other else f"SEQ(ANY {one})"
-    condition = f"[{_MATCH}] AND TIME({last}) - TIME({first}) {sign} {one}.{_BOUND}"
-    return replace(query, where=(*query.where, *parse(f"PATTERN {pattern} WHERE {condition} WITHIN 1").where))
-
-
-@lru_cache(maxsize=64)
-def _after_another(query: Query, time: str) -> Query:
-    """Return a query with an event of each match that is earlier than a time of it."""
-    variable, position = time.partition(".")[0], query.pattern.position
-    whole = query.pattern
-    items = whole.items if isinstance(whole, Conjunction) else (whole,)
-    earlier = Component((_EARLIER,), _EARLIER, kleene=False, negated=True, position=position)
-    condition = f"[{_MATCH}] AND TIME({_EARLIER}) - TIME({time}) >= 0"
-    added = parse(f"PATTERN AND(ANY {variable}, !{_EARLIER} {_EARLIER}) WHERE {condition} WITHIN 1").where
-    return replace(query, pattern=Conjunction((*items, earlier), position), where=(*query.where, *added))
 
 
 def bisected(low: Int64, high: Int64, holds: Callable[[Int64, Int64], Mask]) -> Int64:

@@ -18,7 +18,7 @@ from confidence.timed.bounds import UNBOUND
 from uncertain_cep.boundary import public
 from uncertain_cep.config.tolerances import CONFIDENCE_TOLERANCE
 from uncertain_cep.errors import OptionError, TraceError, absent_columns
-from uncertain_cep.executor import execute, execute_within
+from uncertain_cep.executor import execute_within
 from uncertain_cep.executor.checked_events import CheckedEvents, names_of
 from uncertain_cep.executor.times_between import ElapsedTimes, bisected, check_ends
 from uncertain_cep.expressions.codes import codes_of, nulls_as_key, paired
@@ -26,9 +26,9 @@ from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.plan.lengths import ticks_in
 from uncertain_cep.query import Query, query_of, values_of
+from uncertain_cep.results.matched_events import matched_events
 from uncertain_cep.results.order import finished
 from uncertain_cep.running.resource_limits import looked_at
-from uncertain_cep.running.threads import threads_or_all
 from uncertain_cep.timeline.domain import Names, lengths_in_ticks, mean_lengths_in_ticks
 from uncertain_cep.timeline.durations import Duration
 from uncertain_cep.traces.frames import event_table, library_of, like
@@ -64,9 +64,9 @@ def elapsed(
     events : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
         As for :func:`uncertain_cep.match`, moments or such that last.
     query : Query or str
-        Single events, of which none is negated, by skip till any match.
     of : (str, str)
-        The two times: a variable, such as ``"a"``; of events that last ``"a.begin"`` or ``"a.end"``.
+        The two times: a variable of one event, such as ``"a"``; of events that last ``"a.begin"`` or
+        ``"a.end"``.
     at_most : sequence of str, timedelta or int
         Lengths such as ``"2s"``, or ticks: how likely it took no longer.
     quantiles : sequence of float
@@ -82,10 +82,11 @@ def elapsed(
     the same kind of frame as the events
         Times are int64 ticks, or durations where a tick has a length; lists are as long as the parameter.
 
-        Without ``by`` a row for each match: its events, ``confidence``, ``duration_lower`` and
-        ``duration_upper``, the shortest and the longest time of its worlds, ``mean``, ``at_most``, a list of
-        probabilities, and ``quantiles``, a list of times. All is said given that it is a match. The mean is
-        in ticks, float64, or a duration to the microsecond (nanosecond, where ticks are shorter).
+        Without ``by`` a row for each match that has both times: its events, ``confidence``,
+        ``duration_lower`` and ``duration_upper``, the shortest and the longest time of its worlds, ``mean``,
+        ``at_most``, a list of probabilities, and ``quantiles``, a list of times. All is said given that it is
+        a match. The mean is in ticks, float64, or a duration to the microsecond (nanosecond, where ticks are
+        shorter).
 
         With ``by`` the law of a match that is drawn by confidence: the columns of ``by``, ``matches``, the
         expected number of matches, ``mean``, ``at_most`` and ``quantiles``. ``expected`` lists how many
@@ -95,8 +96,8 @@ def elapsed(
     Raises
     ------
     OptionError
-        If ``of``, ``at_most``, ``quantiles`` or ``by`` has no such value, if the pattern has negations,
-        Kleene components, OR or another strategy, or if records of an ordered source overlap.
+        If ``of``, ``at_most``, ``quantiles`` or ``by`` has no such value, or if records of an ordered source
+        overlap.
     QueryError, TraceError, ConfidenceCostError, TimeLimitError, MemoryLimitError
         As of :func:`uncertain_cep.match`.
 
@@ -136,52 +137,37 @@ def elapsed(
     if absent := [name for name in keys if name not in table.column_names]:
         raise TraceError(absent_columns(absent, table.column_names, advice="by= names columns of the events"))
     with looked_at(options.limit):
-        plan, matches, events_of_matches = _matches(
-            table, query_of(query, values_of(parameters)), tuple(of), options
-        )
-        checked = CheckedEvents.of(table, options)
-        checked.ranks("elapsed")
-        evaluate = partial(execute, threads=threads_or_all(options.threads))
-        times = ElapsedTimes.of_matches(evaluate, plan, table, events_of_matches, (of[0], of[1]))
+        plan, matches = _matches(table, query_of(query, values_of(parameters)), tuple(of), options)
+        CheckedEvents.of(table, options).ranks("elapsed")
+        events_of = partial(matched_events, matches=matches)
+        times = ElapsedTimes.of_matches(plan, table, events_of, (of[0], of[1]))
         lengths = np.array([ticks_in(length, plan.domain, "at_most") for length in at_most], np.int64)
         rows = (
             _by_match(times, matches, lengths, shares)
             if by is None
-            else _by_group(times, keys, lengths, shares)
+            else _by_group(times, table.select(keys), lengths, shares)
         )
         return like(rows, events)
 
 
 def _matches(
     table: pa.Table, query: Query, of: tuple[str, ...], options: MatchOptions
-) -> tuple[EvaluationPlan, pa.Table, Int64]:
-    """Return the plan of a query, its matches, and the rows of their events, (k, l) int64."""
-    names = options.names
-    if names.id not in table.column_names:
-        raise TraceError(absent_columns([names.id], table.column_names))
-    # Rows are numbers, whatever the ids of the events are.
-    place = table.schema.get_field_index(names.id)
-    numbered = table.set_column(place, names.id, pa.array(np.arange(table.num_rows)))
-    plan = make_plan(replace(query, returns=()), numbered.schema, options)
+) -> tuple[EvaluationPlan, pa.Table]:
+    """Return the plan of a query, and its matches."""
+    if options.names.id not in table.column_names:
+        raise TraceError(absent_columns([options.names.id], table.column_names))
+    plan = make_plan(replace(query, returns=()), table.schema, options)
     check_ends(plan, of)
-    variables = [part.variable for part in plan.components]
-    batches = list(execute_within(plan, numbered, options, None))
+    batches = list(execute_within(plan, table, options, None))
     if plan.needs_all:
-        matches = finished(plan, batches, options.limit)
-    else:
-        matches = pa.Table.from_batches(batches, plan.batch_schema)
-    rows = np.stack([matches.column(name).to_numpy() for name in variables], axis=1)
-    ids = table.column(names.id)
-    for name in variables:
-        place = matches.schema.get_field_index(name)
-        matches = matches.set_column(place, name, ids.take(matches.column(name)))
-    return plan, matches, rows
+        return plan, finished(plan, batches, options.limit)
+    return plan, pa.Table.from_batches(batches, plan.batch_schema)
 
 
 def _by_match(times: ElapsedTimes, matches: pa.Table, lengths: Int64, shares: Float64) -> pa.Table:
     """Return the times of each match."""
     nanoseconds = times.plan.domain.tick_nanoseconds
-    everyone = np.arange(len(times.rows))
+    everyone = np.arange(len(times.match))
     confidence = times.confidence
     lower, upper = times.bounds
     below = [times.below(everyone, np.full(len(everyone), length)) for length in lengths.tolist()]
@@ -189,7 +175,7 @@ def _by_match(times: ElapsedTimes, matches: pa.Table, lengths: Int64, shares: Fl
     times_of_shares = [bisected(lower, upper, of_share) for of_share in reaches]
     left_out = ("range_lower", "range_upper", "confidence", "std_error")
     names = [name for name in matches.column_names if name not in left_out]
-    columns = {name: matches.column(name) for name in names}
+    columns = {name: matches.column(name).take(pa.array(times.match)) for name in names}
     columns |= {
         "confidence": pa.array(confidence),
         "duration_lower": lengths_in_ticks(lower, nanoseconds),
@@ -198,7 +184,7 @@ def _by_match(times: ElapsedTimes, matches: pa.Table, lengths: Int64, shares: Fl
         "at_most": _lists([np.minimum(part / confidence, 1.0) for part in below], len(everyone)),
         "quantiles": _lists_of_lengths(times.plan, times_of_shares, len(everyone)),
     }
-    return pa.table(columns)
+    return pa.table(columns).take(pa.array(np.argsort(times.match)))
 
 
 def _reaches(times: ElapsedTimes, share: float, which: Int64, length: Int64) -> Mask:
@@ -206,10 +192,10 @@ def _reaches(times: ElapsedTimes, share: float, which: Int64, length: Int64) -> 
     return np.asarray(times.below(which, length) >= sought, np.bool_)
 
 
-def _by_group(times: ElapsedTimes, by: Sequence[str], lengths: Int64, shares: Float64) -> pa.Table:
+def _by_group(times: ElapsedTimes, by: pa.Table, lengths: Int64, shares: Float64) -> pa.Table:
     """Return the times of a match of each group that is drawn by confidence."""
-    everyone = np.arange(len(times.rows))
-    keys = [times.table.column(name).take(pa.array(times.rows[:, times.first])) for name in by]
+    everyone = np.arange(len(times.match))
+    keys = by.take(pa.array(times.row)).columns
     group = np.zeros(len(everyone), np.int64)
     for key in keys:
         group = paired(group, nulls_as_key(codes_of([key])[0][0]))
@@ -239,7 +225,7 @@ def _by_group(times: ElapsedTimes, by: Sequence[str], lengths: Int64, shares: Fl
 
     times_of_shares = [bisected(first, last, partial(reaches, share)) for share in shares.tolist()]
     mean = summed(confidence * times.means(confidence, lower, upper)) / total
-    columns = {name: key.take(pa.array(begin)) for name, key in zip(by, keys, strict=True)}
+    columns = {name: key.take(pa.array(begin)) for name, key in zip(by.column_names, keys, strict=True)}
     columns |= {
         "matches": pa.array(total),
         "mean": mean_lengths_in_ticks(mean, times.plan.domain.tick_nanoseconds),

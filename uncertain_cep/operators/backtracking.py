@@ -54,6 +54,7 @@ from uncertain_cep.operators.shared_clocks import LikelyMatches, too_many_offset
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.time_bounds import literal_bounds
 from uncertain_cep.query.typed import Column, variables_of
+from uncertain_cep.weighers.beside import Beside
 from uncertain_cep.weighers.cheapest import Weighing
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
@@ -118,6 +119,9 @@ class BacktrackingSearch:
     their events. Of the candidates no positions are taken off; ``rows`` are those of the table, ``window`` is
     in ticks and no more than they ask for.
     """
+
+    binds_beside = False
+    """Whether matches are described with bounds beside the pattern."""
 
     def __init__(self, context: ExecutionContext, laid: Candidates, rows: Int64, window: int) -> None:
         plan, table, selection = context.plan, context.table, context.candidates
@@ -212,6 +216,7 @@ class BacktrackingSearch:
             self._window if ties is None else ties.span, context.existence, limits,
             None if ties is None else ties.events.ties, self._spans,
         )  # fmt: skip
+        self._pattern_of.is_bound_beside = self.binds_beside
         return Weighing(
             self._pattern_of,
             None if clocks is None else Clocks(clocks.own, clocks.offsets, clocks.values),
@@ -333,30 +338,42 @@ class BacktrackingSearch:
         return sorted_by_id(chunk, self._pattern.is_set, self._plan, self._table, payload is not None)
 
     def _described(
-        self, matches: FoundMatches, wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES
+        self,
+        matches: FoundMatches,
+        wanted: bool,
+        work: Scratch,
+        boxes: Int64 = NO_BOXES,
+        beside: Beside | None = None,
     ) -> tuple[Int64, Int64, Float64, Float64 | None]:
         """Return ranges, confidences and their standard errors; an impossible match has an empty range.
 
         With ``boxes``, see :class:`eventbased.gaps.gap_events.MatchEvents`, of the worlds where the events
-        are in theirs.
+        are in theirs; ``beside`` bounds their times besides.
         """
+        bounds = boxes, beside
         if not self._terms:
-            return self._weighed(matches, self._forbidden.events, wanted, work, boxes)
+            return self._weighed(matches, self._forbidden.events, wanted, work, bounds)
         union = Union(len(matches.start) - 1)
         for term, events in self._terms:
             if wanted or term.is_reading:
-                lower, upper, confidence, error = self._weighed(matches, events, wanted, work, boxes)
+                lower, upper, confidence, error = self._weighed(matches, events, wanted, work, bounds)
                 union.add(term, (lower, upper), confidence if wanted else None, error)
         return union.result()
 
     def _weighed(
-        self, matches: FoundMatches, events: ForbiddenEvents, wanted: bool, work: Scratch, boxes: Int64
+        self,
+        matches: FoundMatches,
+        events: ForbiddenEvents,
+        wanted: bool,
+        work: Scratch,
+        bounds: tuple[Int64, Beside | None],
     ) -> tuple[Int64, Int64, Float64, Float64 | None]:
         """Return ranges, confidences and errors as :meth:`_described` does, if ``events`` are forbidden."""
         answers = Columns.empty(len(matches.start) - 1)
+        boxes, beside = bounds
         model = MatchModel(
             self._pattern_of, MatchEvents(*matches, boxes), self._placed, self._offset, self._pmfs, events,
-            work, wanted,
+            work, wanted, beside=beside,
         )  # fmt: skip
         with self._priced(matches):
             (self._weighing if self._in_order is None else self._in_order).weigh(model, answers)

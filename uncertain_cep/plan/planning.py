@@ -630,6 +630,8 @@ def _check_compressed(plan: EvaluationPlan) -> None:
         not condition.elements(kleene[0]) <= {"current"} for condition in plan.bound.times
     ):
         fault = f"conditions on {kleene[0]}[i] alone: a set has no first, last or aggregate"
+    elif plan.bound.returns_times:
+        fault = "no DURATION in RETURN: a row is many matches"
     elif plan.approximate is not None:
         fault = "exact confidences: leave approximate= out"
     if fault is not None:

@@ -16,9 +16,9 @@ from uncertain_cep.query.gap_strategies import NamedGaps, named_gaps
 from uncertain_cep.query.group_keys import GroupKey, bound_keys
 from uncertain_cep.query.inference import Binding
 from uncertain_cep.query.returned_times import (
-    NO_SINGLE_EVENTS,
+    NO_LENGTH,
+    OF_SINGLE_EVENTS,
     TimeBetween,
-    beyond_single_events,
     times_between,
 )
 from uncertain_cep.query.span_relations import APART
@@ -187,7 +187,9 @@ class BoundQuery:
             returns=tuple(
                 item
                 for item in self.returns
-                if has(item.expression) and (item.variable is None or item.variable in names)
+                if has(item.expression)
+                and (item.variable is None or item.variable in names)
+                and (item.between is None or item.between.variables <= names)
             ),
             pattern=branch.pattern,
             terms=branch.terms if len(branch.terms) > 1 else (),
@@ -424,8 +426,7 @@ def _bound_time_condition(
     later = _reference(difference.later, binding, lasting)
     earlier = None if difference.earlier is None else _reference(difference.earlier, binding, lasting)
     if later == earlier:
-        message = f"{later.variable} has no length: no event of this trace has a begin and an end"
-        binding.refuse(message, position)
+        binding.refuse(NO_LENGTH.format(later.variable), position)
     if len(binding.faults) > faults_before:
         return None
     return TimeCondition(
@@ -524,8 +525,12 @@ def _bound_returns(
         variable = expression.variable
         return [BoundReturn(f"{variable}.{name}", None, variable, name) for name in binding.attributes]
     if (between := times_between(item.name, expression)) is not None:
-        if (feature := beyond_single_events(query)) is not None:
-            binding.refuse(NO_SINGLE_EVENTS.format(feature), item.position)
+        of = next(iter(between.values())).variables
+        for part in components_of(query.pattern):
+            if part.kleene and part.variable in of:
+                binding.refuse(OF_SINGLE_EVENTS.format(part.variable), item.position)
+        if len(of) == 1 and not has_spans(binding.schema.names):
+            binding.refuse(NO_LENGTH.format(*of), item.position)
         return [BoundReturn(name, None, None, between=part) for name, part in between.items()]
     typed = binding.expression(expression)
     return [] if typed is None else [BoundReturn(item.name, typed, None)]

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple, get_args
 
-from uncertain_cep.query.repeated_groups import has_repeated_groups
 from uncertain_cep.query.span_relations import length_ends
-from uncertain_cep.query.syntax import Disjunction, Expression, Query
-from uncertain_cep.query.walks import components_of, has_options, patterns_in
+from uncertain_cep.query.syntax import Expression
 
-__all__ = ["NO_SINGLE_EVENTS", "TimeBetween", "beyond_single_events", "times_between"]
+__all__ = ["NO_LENGTH", "OF_SINGLE_EVENTS", "TimeBetween", "times_between"]
 
 Side = Literal["lower", "upper", "mean"]
 
-NO_SINGLE_EVENTS: Final = "a time between ends does not support {} yet: ask for the single events of a match"
-"""What is said of a query of :func:`beyond_single_events`."""
+OF_SINGLE_EVENTS: Final = (
+    "a time between ends is of two single events, and {} takes several: name other variables"
+)
+"""A variable of several events has no such time."""
+
+NO_LENGTH: Final = "{} has no length: no event of this trace has a begin and an end"
 
 
 class TimeBetween(NamedTuple):
@@ -27,6 +29,11 @@ class TimeBetween(NamedTuple):
     """The first and the last one, such as ``a`` and ``b.end``."""
     side: Side
 
+    @property
+    def variables(self) -> frozenset[str]:
+        """The variables of the ends."""
+        return frozenset(end.partition(".")[0] for end in self.ends)
+
 
 def times_between(name: str, expression: Expression) -> dict[str, TimeBetween] | None:
     """Return the columns of an item of RETURN; None where it is no time between two ends."""
@@ -35,15 +42,3 @@ def times_between(name: str, expression: Expression) -> dict[str, TimeBetween] |
         return None
     last, first = (time.variable if time.part is None else f"{time.variable}.{time.part}" for time in ends)
     return {f"{name}_{side}": TimeBetween((first, last), side) for side in get_args(Side)}
-
-
-def beyond_single_events(query: Query) -> str | None:
-    """Return the part of a query by which a match depends on more than single events of its own, or None."""
-    if any(isinstance(pattern, Disjunction) for pattern in patterns_in(query.pattern)):
-        return "OR"
-    if has_options(query.pattern) or has_repeated_groups(query.pattern):
-        return "optional components and repeated groups"
-    parts = list(components_of(query.pattern))
-    if query.gap_strategies or query.strategy != "skip_till_any_match" or any(part.negated for part in parts):
-        return "negations and strategies"
-    return "Kleene components" if any(part.kleene for part in parts) else None

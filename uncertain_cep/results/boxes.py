@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -47,9 +47,10 @@ from uncertain_cep.results.pieces_of_laws import PiecesOfLaw, pieces_of_laws
 from uncertain_cep.results.piecewise import centres
 from uncertain_cep.results.sequenced_boxes import MovedMatches, OrderedChains, SpoilersInOrder
 from uncertain_cep.results.spoiling import spoilers
+from uncertain_cep.weighers.beside import Beside, EarlierTick, EndOfEvent
 from uncertain_cep.weighers.match_model import MatchModel
 
-__all__ = ["groups_in_order", "weighed_matches"]
+__all__ = ["Searched", "groups_in_order", "weighed_events", "weighed_matches"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -72,14 +73,25 @@ def weighed_matches(
     OptionError
         See `matched_events` and `sequenced`; of any branch, before one is yielded.
     """
+    yield from weighed_events(plan, table, partial(matched_events, matches=matches))
+
+
+def weighed_events(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    events_of: Callable[[EvaluationPlan, pa.Table], Iterable[MatchedEvents]],
+    *,
+    binds_beside: bool = False,
+) -> Iterator[tuple[MatchedEvents, Events, Iterator[tuple[Int64, Confidences]]]]:
+    """Yield the same as :func:`weighed_matches`, of events that a function finds for a plan and a table.
+
+    With ``binds_beside`` all confidences are :class:`Searched`, for times that are bound besides.
+    """
     table, spans = with_marginals(plan, table), None
     if plan.lasting:
         plan, table, spans = with_ends(plan, with_all_bounds(table, plan.names.lower))
     in_table, offsets, pmfs, lower, upper = event_times(plan, table)
-    parts = [
-        (found, sequenced(found.plan, table, pmfs, lower, upper))
-        for found in matched_events(plan, table, matches)
-    ]
+    parts = [(found, sequenced(found.plan, table, pmfs, lower, upper)) for found in events_of(plan, table)]
     clocks, others = None, pmfs
     if offsets is not None:
         clocks, others = shared_clocks(plan, table, offsets, pmfs, lower, upper)
@@ -91,15 +103,19 @@ def weighed_matches(
             None if spans is None else _ends_of(spans, found.row, lower, upper),
         )  # fmt: skip
         if order is not None:
-            yield found, events, groups_in_order(found.plan, table, events, order, exists)
+            in_order = partial(_tied, binds_beside=True) if binds_beside else groups_in_order
+            yield found, events, in_order(found.plan, table, events, order, exists)
             continue
         selected = partial(select, found.plan, table, lower, upper, in_table[0], None)
         times = lower, upper
         yield (
             found,
             events,
-            _engines(found.plan, table, events, times, selected, others, clocks, exists, spans=spans),
-        )
+            _engines(
+                found.plan, table, events, times, selected, others, clocks, exists, spans=spans,
+                binds_beside=binds_beside,
+            ),
+        )  # fmt: skip
 
 
 def _ends_of(spans: SpanTimes, rows: Int64, lower: Int64, upper: Int64) -> EndsOfEvents:
@@ -162,13 +178,18 @@ def _tied(
     events: Events,
     sequences: SequencedEvents,
     exists: Existence | None,
+    *,
+    binds_beside: bool = False,
 ) -> Iterator[tuple[Int64, Confidences]]:
     """Yield matches of an OR-free plan as those of times, of which sequences break ties."""
     lower, upper = sequences.times
     clocks, pmfs = shared_clocks(plan, table, offset_bounds(plan, table), sequences.pmfs, lower, upper)
     selected = partial(select, plan, table, lower, upper, lower, None)
     ties = TiedEvents(sequences, plan)
-    yield from _engines(plan, table, events, (lower, upper), selected, pmfs, clocks, exists, ties=ties)
+    yield from _engines(
+        plan, table, events, (lower, upper), selected, pmfs, clocks, exists, ties=ties,
+        binds_beside=binds_beside,
+    )  # fmt: skip
 
 
 def _unspoiled(
@@ -216,6 +237,8 @@ def _engines(
     in_order: InOrder | None = None,
     ties: TiedEvents | None = None,
     spans: SpanTimes | None = None,
+    *,
+    binds_beside: bool = False,
 ) -> Iterator[tuple[Int64, Confidences]]:
     """Yield the matches of one branch in groups, each with what gives their confidences.
 
@@ -223,7 +246,7 @@ def _engines(
     """
     if not len(events.row):
         return
-    independent = in_order is None and spans is None and plan.asks_order_alone
+    independent = in_order is None and spans is None and plan.asks_order_alone and not binds_beside
     sizes = np.diff(events.start)
     searched = np.full(len(sizes), not independent)
     if independent:
@@ -260,7 +283,8 @@ def _engines(
             places[mine[here]] = order[at[here]]
         some = np.flatnonzero(searched & (places[events.start[:-1]] >= 0))
         if len(some):
-            search = BoxedSearch(replace(context, candidates=part), candidates, rows, window)
+            kind = BoundSearch if binds_beside else BoxedSearch
+            search = kind(replace(context, candidates=part), candidates, rows, window)
             yield some, Searched(search, events, places)
 
 
@@ -391,10 +415,10 @@ class BoxedSearch(BacktrackingSearch):
         """
         yield from pieces_of_laws(self.model(MatchEvents(*matches)), event, at_end=at_end)
 
-    def confidences(self, matches: FoundMatches, boxes: Int64) -> Float64:
-        """Return P(match, and its events in their boxes), (k,) float64."""
+    def confidences(self, matches: FoundMatches, boxes: Int64, beside: Beside | None = None) -> Float64:
+        """Return P(match, and its events in their boxes), (k,) float64; ``beside`` bounds times besides."""
         most = int(np.diff(matches.start).max()) + len(self._kleene)
-        return self._described(matches, True, scratch(self._conditions, most), boxes)[2]
+        return self._described(matches, True, scratch(self._conditions, most), boxes, beside)[2]
 
     def spoilers(self, matches: FoundMatches) -> list[Int64]:
         """Return for each match the rows of the events that can be in a gap of it and forbid it."""
@@ -439,6 +463,12 @@ class BoxedSearch(BacktrackingSearch):
             self._pmfs, self._offset = pmfs, offset
 
 
+class BoundSearch(BoxedSearch):
+    """The same, for times that are bound beside the pattern."""
+
+    binds_beside = True
+
+
 class Searched(Confidences):
     """Matches whose gaps must stay free, whose events are partially ordered, or last."""
 
@@ -477,6 +507,22 @@ class Searched(Confidences):
             side = 2 * self._events.ends.lasts[boxes.event]
         asked[side, own], asked[side + 1, own] = boxes.first, boxes.last
         return self._search.confidences(matches, asked)
+
+    def bound(self, match: Int64, beside: Beside) -> Float64:
+        """Return P(match, and bounds of its times beside the pattern), (n,) float64, a match once or more."""
+        sizes = np.diff(self._events.start)[match]
+        return np.concatenate([np.zeros(0), *(self._bound(match, beside, part) for part in pieces_of(sizes))])
+
+    def _bound(self, match: Int64, beside: Beside, part: slice) -> Float64:
+        matches, event = self._matches(match[part])
+        # An earlier tick is by no clock: boxes say that times count, not their differences alone.
+        boxes = self._bounds[:, event] if isinstance(beside, EarlierTick) else NO_BOXES
+        return self._search.confidences(matches, boxes, beside.some(np.arange(len(match))[part]))
+
+    def cheap_centres_of(self, match: Int64, time: EndOfEvent) -> Float64:
+        """Return :meth:`cheap_centres` of one time of some matches."""
+        event = np.flatnonzero(self._events.component == time.component)[match]
+        return (self.at_ends() if time.at_end else self).cheap_centres(match, event)
 
     def centres(self, match: Int64, event: Int64) -> Float64:
         """Return P(match) times an event's mean time given the match, less its first tick, (n,) float64."""

@@ -29,8 +29,8 @@ __all__ = ["TimesBetween", "id_payload", "shows_ids_alone", "taken", "to_batch",
 
 _INT64: Final = (-(2**63), 2**63 - 1)
 
-TimesBetween = Callable[[NDArray[np.int64]], Mapping[TimeBetween, pa.Array]]
-"""Returns the columns of times between two ends that RETURN asks for, of (l, k) int64 rows of events."""
+TimesBetween = Callable[[MatchBatch], Mapping[TimeBetween, pa.Array]]
+"""Returns the columns of times between two ends that RETURN asks for, of matches whose events are rows."""
 
 
 def id_payload(plan: EvaluationPlan, table: pa.Table) -> NDArray[np.int64] | None:
@@ -178,7 +178,7 @@ def to_batch(
         add(ids[variable])
     between: Mapping[TimeBetween, pa.Array] = {}
     if plan.bound.returns_times and times_between is not None:
-        between = times_between(chunk.events)
+        between = times_between(chunk)
     for item in plan.bound.returns:
         checkpoint(8 * len(chunk.lower))
         if item.between is not None:

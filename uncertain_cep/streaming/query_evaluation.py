@@ -19,8 +19,7 @@ from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.executor import confident, constants_hold, execute
-from uncertain_cep.executor.times_between import returned_times
+from uncertain_cep.executor import confident, constants_hold
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.incremental import RunEvaluation
 from uncertain_cep.operators.table import kernels_of
@@ -399,7 +398,12 @@ class QueryEvaluation:
         few = self._few.batch(kept) if table is None and self._few is not None else None
         if few is not None:
             return few
-        times_between = None if table is None else partial(returned_times, execute, self.plan, table)
+        times_between = None
+        if table is not None and self.plan.bound.returns_times:
+            # Imports much that matches do without.
+            from uncertain_cep.executor.times_between import returned_times
+
+            times_between = partial(returned_times, self.plan, table)
         return had(self.plan, table, kept, table is None, times_between)
 
     def _tidy(self) -> None:

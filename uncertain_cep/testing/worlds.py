@@ -397,15 +397,28 @@ def _own_ticks(query: Query, events: Sequence[Event]) -> Iterator[tuple[Key, tup
             yield key, tuple(world[event] for event in candidate.events), probability
 
 
-def times_given(query: Query, events: Sequence[Event]) -> dict[Key, list[dict[int, Fraction]]]:
-    """Return for each match the law of the time of each of its events, given that it is a match.
+def ticks_of_matches(query: Query, events: Sequence[Event]) -> dict[Key, dict[tuple[int, ...], Fraction]]:
+    """Return for each match the probabilities that it is one, and its events are at certain ticks.
 
     By enumerating worlds as :func:`answer` does; the events are in pattern order.
     """
-    laws: dict[Key, list[dict[int, Fraction]]] = {}
+    laws: dict[Key, dict[tuple[int, ...], Fraction]] = {}
     for key, ticks, probability in _own_ticks(query, events):
-        for mass, tick in zip(laws.setdefault(key, [{} for _ in ticks]), ticks, strict=True):
-            mass[tick] = mass.get(tick, Fraction(0)) + probability
+        law = laws.setdefault(key, {})
+        law[ticks] = law.get(ticks, Fraction(0)) + probability
+    return laws
+
+
+def times_given(query: Query, events: Sequence[Event]) -> dict[Key, list[dict[int, Fraction]]]:
+    """Return for each match the law of the time of each of its events, given that it is a match.
+
+    See :func:`ticks_of_matches`.
+    """
+    laws: dict[Key, list[dict[int, Fraction]]] = {}
+    for key, joint in ticks_of_matches(query, events).items():
+        for ticks, probability in joint.items():
+            for mass, tick in zip(laws.setdefault(key, [{} for _ in ticks]), ticks, strict=True):
+                mass[tick] = mass.get(tick, Fraction(0)) + probability
     for mass in (mass for laws_of_match in laws.values() for mass in laws_of_match):
         total = sum(mass.values())
         mass.update({tick: weight / total for tick, weight in mass.items()})

@@ -68,7 +68,9 @@ def weigh_by_lengths(model: MatchModel, out: Columns, weigh: Callable[[MatchMode
         lengths = np.where(has_law[which], bounds.lower[rows[which]] + place, -1)
         answers = Columns.empty(len(which))
         try:
-            held = replace(model, matches=some_of(model.matches, which), lengths=lengths, wanted=True)
+            beside = None if model.beside is None else model.beside.some(which)
+            matches = some_of(model.matches, which)
+            held = replace(model, matches=matches, lengths=lengths, beside=beside, wanted=True)
             weigh(held, answers)
         except CostlyMatchError as error:
             match = int(which[error.match])

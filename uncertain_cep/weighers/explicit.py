@@ -29,6 +29,7 @@ from eventbased.gaps.shape_rules import (
     forbidden_of_all,
 )
 from uncertain_cep.candidates.tie_breaks import TieBreaks
+from uncertain_cep.weighers.beside import EarlierTick, EndOfEvent, TimeDifference
 from uncertain_cep.weighers.forbidden_pairs import with_pairs
 from uncertain_cep.weighers.pattern import ChosenEvents
 from uncertain_cep.weighers.shapes import Shape
@@ -47,6 +48,8 @@ __all__ = [
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Literals = dict[tuple[int, int], tuple[Any, Any]]
+"""Pairs of times, and the bounds of the one less the other."""
 
 _STRICT: Final = 1
 """Ticks by which an event is behind another one at least, unless a sequence breaks a tie."""
@@ -153,6 +156,11 @@ def written_out(model: ChosenEvents) -> Iterator[ExplicitMatches]:
         pmfs, spans = model.pmfs, model.pattern.spans
         if spans is not None and spans.negates_open:
             forbidden, pmfs = with_pairs(forbidden, spoiler_row, spans, pmfs, shape.of_end)
+        if isinstance(model.beside, EarlierTick):
+            # Its place among the rows is that of an event that the match has anyway.
+            spoiler_row = np.insert(spoiler_row, forbidden.start[1:], rows[:, 0])
+            time = _number(model, shape, which, model.beside.time)
+            forbidden = model.beside.some(which).among(forbidden, time)
         yield ExplicitMatches(which, shape, times, forbidden, pmfs, rows, spoiler_row, tied)
 
 
@@ -162,6 +170,14 @@ def matches_by_counts(model: ChosenEvents) -> Iterator[tuple[tuple[int, ...], In
         yield from by_counts(model.matches, model.pattern.length)
     elif model.count:
         yield (1,) * model.pattern.length, np.arange(model.count)
+
+
+def _number(model: ChosenEvents, shape: Shape, which: Int64, time: EndOfEvent) -> int:
+    """Return the number of a time among those of matches of one shape."""
+    first = int(model.matches.start[which[0]])
+    components = model.matches.component[first : first + shape.total]
+    event = int(np.searchsorted(components, time.component))
+    return shape.total + shape.lasting.index(event) if time.at_end else event
 
 
 def _times(model: ChosenEvents, shape: Shape, which: Int64, tied: Mask) -> tuple[Int64, SummedTimes]:
@@ -203,7 +219,16 @@ def _times(model: ChosenEvents, shape: Shape, which: Int64, tied: Mask) -> tuple
             lower[:, count:] = np.maximum(lower[:, count:], first)
             upper[:, count:] = np.minimum(upper[:, count:], last)
     lengths = None if model.lengths is None else model.lengths[which]
-    sides, low, high = _literals(model, shape, rows, lengths, (lower, upper), tied)
+    columns = _literals(model, shape, rows, lengths, (lower, upper), tied)
+    if isinstance(model.beside, TimeDifference):
+        later, earlier, shortest, longest = model.beside.some(which)
+        i, j = (_number(model, shape, which, time) for time in (later, earlier))
+        if i == j:
+            # Both ends of a moment.
+            lower[:, i] = np.where((shortest <= 0) & (longest >= 0), lower[:, i], upper[:, i] + 1)
+        else:
+            _narrow(columns, i, j, shortest, longest)
+    sides, low, high = _as_arrays(columns)
     times = SummedTimes(lower, upper, size, law, sides, low, high, shape.ends)
     tighten: Any = tighten_all
     tighten(times)
@@ -217,15 +242,15 @@ def _literals(
     lengths: Int64 | None,
     ticks: tuple[Int64, Int64],
     tied: Mask,
-) -> tuple[Int64, Int64, Int64]:
-    """Return the differences that are bound, (e, 2), and how, (k, e) or (1, e) for all matches alike.
+) -> Literals:
+    """Return the differences that are bound, and how, (k,), or (1,) for all matches alike.
 
     ``lengths``, (k, s), are those held of events that last, -1 for none. Conditions on single times narrow
     their ``ticks``.
     """
     lower, upper = ticks
     templates = model.pattern.templates
-    columns: dict[tuple[int, int], tuple[Any, Any]] = {**shape.order}
+    columns: Literals = {**shape.order}
     if model.pattern.ties is not None:
         for (later, earlier), (behind, ahead) in shape.order.items():
             allowed = model.pattern.ties.allow(rows[:, earlier], rows[:, later])
@@ -249,16 +274,26 @@ def _literals(
         if j < 0:
             lower[:, i], upper[:, i] = np.maximum(lower[:, i], low), np.minimum(upper[:, i], high)
             continue
-        if (j, i) in columns:
-            i, j, low, high = j, i, -high, -low
-        least, most = columns.get((i, j), (-UNBOUND, UNBOUND))
-        columns[i, j] = np.maximum(low, least), np.minimum(high, most)
+        _narrow(columns, i, j, low, high)
+    return columns
+
+
+def _narrow(columns: Literals, i: int, j: int, low: Int64, high: Int64) -> None:
+    """Bound a difference of two times besides."""
+    if (j, i) in columns:
+        i, j, low, high = j, i, -high, -low
+    least, most = columns.get((i, j), (-UNBOUND, UNBOUND))
+    columns[i, j] = np.maximum(low, least), np.minimum(high, most)
+
+
+def _as_arrays(columns: Literals) -> tuple[Int64, Int64, Int64]:
+    """Return the differences that are bound, (e, 2), and how, (k, e) or (1, e) for all matches alike."""
     each = max((len(np.atleast_1d(low)) for low, _ in columns.values()), default=1)
     bounds = np.empty((2, each, len(columns)), dtype=np.int64)
     for e, (low, high) in enumerate(columns.values()):
         bounds[0, :, e], bounds[1, :, e] = low, high
-    if model.pattern.spans is not None and each > 1 and (bounds == bounds[:, :1]).all():
-        # Lengths that nothing is known of.
+    if each > 1 and (bounds == bounds[:, :1]).all():
+        # Such as lengths that nothing is known of.
         bounds = bounds[:, :1]
     return np.array(list(columns), dtype=np.int64).reshape(-1, 2), bounds[0], bounds[1]
 

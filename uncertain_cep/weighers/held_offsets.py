@@ -48,7 +48,7 @@ class Offsets:
         self._is_listed = pattern.ties is not None or pattern.plan.negates_beside_sets
         # The two ends of an event share its clock.
         self._is_listed |= pattern.spans is not None
-        self._is_listed |= pattern.plan.has_negated_groups
+        self._is_listed |= pattern.plan.has_negated_groups or pattern.is_bound_beside
         # The range of an estimate takes all events of a match as apart.
         limits = Limits(pattern.limits.most_steps) if self._is_listed else pattern.limits
         self.held = HeldConfidences(
@@ -79,9 +79,12 @@ class Offsets:
             answers = Columns.empty(len(some.start) - 1)
             with numbered(which):
                 lengths = None if model.lengths is None else model.lengths[which]
+                beside = None if model.beside is None else model.beside.some(which)
                 given_offsets = model
                 if held is not None or some is not model.matches:
-                    given_offsets = replace(model, matches=some, held=held or NO_OFFSETS, lengths=lengths)
+                    given_offsets = replace(
+                        model, matches=some, held=held or NO_OFFSETS, lengths=lengths, beside=beside
+                    )
                 self._given(given_offsets, answers)
             answers.confidence[answers.lower > answers.upper] = 0.0
             return answers
@@ -98,7 +101,8 @@ class Offsets:
         """Return the events that decide on each match, and the clocks that several of them name."""
         sizes, spoilers = np.zeros((2, model.count), dtype=np.int64)
         listed: list[tuple[Int64, Int64]] = []
-        for part in model.explicit:
+        # An earlier tick is by no clock.
+        for part in replace(model, beside=None).explicit:
             rows, which = part.row.ravel(), np.repeat(part.which, part.row.shape[1])
             sizes[part.which], spoilers[part.which] = part.row.shape[1], part.spoilers
             if self._pattern.spans is not None:

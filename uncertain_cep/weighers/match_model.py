@@ -37,7 +37,9 @@ class MatchModel(ChosenEvents):
             place, start = taken(held.start, which)
             held = held._replace(start=start, clock=held.clock[place], value=held.value[place])
         lengths = None if self.lengths is None else self.lengths[which]
-        chosen = replace(self, matches=some_of(self.matches, which), held=held, lengths=lengths)
+        beside = None if self.beside is None else self.beside.some(which)
+        matches = some_of(self.matches, which)
+        chosen = replace(self, matches=matches, held=held, lengths=lengths, beside=beside)
         if "explicit" in self.__dict__:
             chosen.__dict__["explicit"] = _some_explicit(self.explicit, which, self.count)
         return chosen

@@ -27,6 +27,7 @@ from uncertain_cep.candidates.selection import coded
 from uncertain_cep.candidates.span_times import SpanTimes
 from uncertain_cep.candidates.tie_breaks import TieBreaks
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.weighers.beside import Beside
 from uncertain_cep.weighers.pair_laws import PairLaws
 from uncertain_cep.weighers.shapes import Shapes
 from uncertain_cep.weighers.templates import TimeTemplates
@@ -122,6 +123,11 @@ class MatchPattern:
         Which events are before others at the same tick; None: none.
     spans : ChosenSpans or None
         Which components take events that last; None: none.
+
+    Attributes
+    ----------
+    is_bound_beside : bool
+        Whether times of its matches are bound beside it, see :attr:`ChosenEvents.beside`.
     """
 
     def __init__(
@@ -142,6 +148,7 @@ class MatchPattern:
         self.length = len(plan.components)
         self.probability = None if existence is None else existence.probability
         self._table = table
+        self.is_bound_beside = False
 
     @cached_property
     def templates(self) -> TimeTemplates:
@@ -197,7 +204,7 @@ class MatchPattern:
     @property
     def has_time_literals(self) -> bool:
         """Whether conditions on times add literals to order and window."""
-        return bool(self.plan.bound.times) or self.spans is not None
+        return bool(self.plan.bound.times) or self.spans is not None or self.is_bound_beside
 
     @property
     def is_sequence(self) -> bool:
@@ -225,6 +232,8 @@ class ChosenEvents:
     """The offsets of clocks that are known; given them, times are independent."""
     lengths: Int64 | None = None
     """(k, s) int64. The lengths that are held, of the events of each match that last; -1: any."""
+    beside: Beside | None = None
+    """What bounds the times of each match beside the pattern; None: nothing."""
     sides: Sides = ()
     """Of pairs of events that are apart, by number, the side that is held: 0 for the first one before."""
 

@@ -67,7 +67,7 @@ BESIDE: Final[dict[Callable[..., Any], dict[str, object]]] = {
     uc.explain: {"analyze": False, "format": "text"},
     match_on_spark: {
         "partitions": None, "slice_length": None, "prune": None, "diagnostics": None, "buckets": None,
-        "metrics": "uncertain_cep", **STREAMING
+        "metrics": "uncertain_cep", "checkpoint": None, **STREAMING
     },
     match_to_parquet: {
         "partitions": None, "slice_length": None, "prune": None, "diagnostics": None, "overwrite": False,

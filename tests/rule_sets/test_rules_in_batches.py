@@ -21,7 +21,8 @@ from uncertain_cep.files.blobs import unpacked
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.rule_sets.events_by_type import types_of
 from uncertain_cep.rule_sets.named_rules import Rules, suppression_of
-from uncertain_cep.rule_sets.rule_parts import RuleParts, schema_of_stream
+from uncertain_cep.rule_sets.rule_changes import HeldRules
+from uncertain_cep.rule_sets.rule_parts import RuleParts
 from uncertain_cep.rule_sets.rule_pieces import SpreadRule, cut_for_rules
 from uncertain_cep.rule_sets.told_alerts import check_suppression
 from uncertain_cep.streaming.stream_layout import CLOSE, HEARTBEAT, KIND, StreamLayout, StreamOptions
@@ -31,20 +32,32 @@ class RuleBatches:
     """Evaluates the batches of a stream of rules as Spark does, in one process."""
 
     def __init__(self, rules: Rules, schema: pa.Schema, largest: int, length: int | None = None) -> None:
-        spread: list[SpreadRule] = []
-        for number, rule in enumerate(rules):
-            plan = make_plan(rule.query, schema, MatchOptions())
-            columns = pa.schema([schema.field(name) for name in plan.required_columns])
-            options = StreamOptions(largest, slice_length=length, buckets=2 if rule.suppress is None else 1)
-            layout = StreamLayout.of(plan, columns, options, rule.query, MatchOptions())
-            layout = replace(layout, rule=f"{rule.name}, {rule.suppress}")
-            apart = 0 if rule.suppress is None else check_suppression(plan, rule.suppress)
-            first = spread[-1].end if spread else 0
-            spread.append(SpreadRule(rule, layout, f"hash{number}", types_of(plan, schema), apart, first))
-        self.parts = RuleParts(tuple(spread), schema_of_stream(spread))
         self.states: dict[int, Kept] = defaultdict(Kept)
         self.counts: Counter[str] = Counter()
         self.found: list[pa.Table] = []
+        self.changed_at: int | None = None
+        self._schema_of_events, self._largest = schema, largest
+        self.ask(rules, length)
+
+    def ask(self, rules: Rules, length: int | None = None, held: HeldRules | None = None) -> None:
+        """Ask rules, with those that the state holds before them."""
+        schema, held = self._schema_of_events, held or HeldRules()
+        spread: list[SpreadRule] = []
+        places = held.followed_by(rules)
+        for number, one in enumerate(places):
+            rule, plan = one.rule, make_plan(one.rule.query, schema, MatchOptions())
+            columns = pa.schema([schema.field(name) for name in plan.required_columns])
+            buckets = one.buckets or (2 if rule.suppress is None else 1)
+            options = StreamOptions(self._largest, slice_length=one.length or length, buckets=buckets)
+            layout = StreamLayout.of(plan, columns, options, rule.query, MatchOptions())
+            apart = 0 if rule.suppress is None else check_suppression(plan, rule.suppress)
+            spread.append(SpreadRule(rule, layout, f"hash{number}", types_of(plan, schema), apart, 0))
+        self.parts = RuleParts.following(held, places, spread)
+
+    def go_on(self, rules: Rules, length: int | None = None) -> None:
+        """Begin anew with the state, and other rules."""
+        indices = {bucket: kept.index for bucket, kept in self.states.items() if kept.index is not None}
+        self.ask(rules, length, HeldRules.of(indices))
 
     def take(self, *tables: pa.Table) -> None:
         """Take a batch whose rows are in several partitions."""
@@ -59,6 +72,7 @@ class RuleBatches:
             report = self.parts.take(bucket, self.states[bucket], rows)
             self.found += [unpacked(blob)[0] for blob in report.blobs]
             self.counts.update({name: count for name, count in report.counts.items() if count})
+            self.changed_at = report.since if report.since is not None else self.changed_at
 
     def _schema(self, table: pa.Table) -> pa.Schema:
         hashes = [pa.field(one.hash, pa.int64()) for one in self.parts.rules]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
+from tests.rule_sets.test_changing_rules import expected_of, in_order
 from tests.rule_sets.test_rule_streams import STREAMED, SUPPRESSIBLE
 from tests.rule_sets.test_rules_together import comparable, traces
 from tests.spark.streams import counted, pieces_of, put, reading, run
@@ -153,3 +154,49 @@ def test_the_command_asks_rules_on_spark(tmp_path: Path) -> None:
         lines.append(result.stdout)
     assert lines[0] == lines[1]
     assert "timed" in lines[0]
+
+
+def test_other_rules_go_on_from_a_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+    """As two runs cut at a tick. Where a kill kept a written batch uncommitted, match is called again.
+
+    Spark does not compute such a batch again, so its state is not that which match has read.
+    """
+    queries = {
+        "kept": "PATTERN SEQ(A a, B b) WHERE [key] WITHIN 6",
+        "gone": "PATTERN SEQ(A a, C c) WHERE [key] WITHIN 6",
+        "other": "PATTERN SEQ(A a, !B b) WHERE [key] AND a.value > 3 WITHIN 9",
+    }
+    before = uc.rules(queries)
+    new = {
+        "new": "PATTERN SEQ(C c, D d) WHERE [key] WITHIN 9 RETURN PROBABILITY BY key EVERY 20",
+        "other": queries["other"].replace("3", "5"),
+    }
+    after = uc.rules({**new, "kept": queries["kept"]})
+    table = trace(1, 400)
+    pieces = pieces_of(table, [80, 160, 280])
+    place, checkpoint = tmp_path / "run", tmp_path / "run" / "checkpoint"
+
+    def go_on(rules: Rules, *files: pa.Table) -> tuple[pa.Table, Any]:
+        put(tmp_path / "events", *files)
+        # Dropping copies has state beside that of rules.
+        frame = reading(spark, tmp_path / "events", table.schema, files=2).dropDuplicates(["id"])
+        alerts = match(frame, rules, largest_interval=LARGEST, checkpoint=checkpoint.as_uri())
+        rows, done = run(alerts, place)
+        return rows, done[-1]["observedMetrics"]["uncertain_cep"]
+
+    go_on(before, pieces[0])
+    go_on(before, pieces[1])
+    for file in checkpoint.glob("commits/*1*"):
+        file.unlink()
+    with pytest.raises(uc.OptionError, match="has gone on since match"):
+        go_on(after, pieces[2])
+    _, counts = go_on(after)
+    tick = counts["changed_at"]
+    newest = max(table.column("lower").slice(0, 280).to_pylist())
+    assert tick == newest + 2 * LARGEST + 1 + 8
+    assert {*counts["rules"]} == {"new", "other", "kept", "gone"}
+    rows, counts = go_on(after, *pieces[3:])
+    assert (counts["changed_at"], counts["state_rows"]) == (tick, 0)
+    alerts = rows.filter(pa.compute.equal(rows.column("kind"), "match"))
+    alerts = alerts.drop_columns(["kind", "late_type", "late_id"])
+    assert in_order(alerts.to_pylist()) == in_order(expected_of(before, [(tick, after)], table))

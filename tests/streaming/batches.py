@@ -37,6 +37,10 @@ class Kept:
     def write_index(self, index: str) -> None:
         self.index = index
 
+    def clear(self) -> None:
+        self.index = None
+        self.blobs.clear()
+
     def read(self, slice: int, part: int) -> bytes:
         return self.blobs[slice, part]
 

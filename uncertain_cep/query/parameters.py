@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -20,7 +20,7 @@ from uncertain_cep.query.syntax import Expression, Instant, Untyped, duration_of
 from uncertain_cep.query.walks import with_leaves
 from uncertain_cep.timeline.durations import Duration, parse_duration
 
-__all__ = ["Parameters", "guessed", "kinds_of", "values_of", "with_values"]
+__all__ = ["Parameters", "guessed", "kinds_of", "plain_values", "values_of", "values_of_plain", "with_values"]
 
 Scalar: TypeAlias = int | float | str | bool | Duration | None
 Value: TypeAlias = Scalar | tuple[Scalar, ...]
@@ -71,8 +71,10 @@ def _scalar(name: str, value: Any) -> Scalar:
     is_time = isinstance(value, date | np.datetime64)
     if value is None or kind == "NAType" or ((is_time or is_length or kind == "NaTType") and value != value):
         return None
-    if is_length or isinstance(value, str | bool | int):
-        return value  # type: ignore[no-any-return]
+    if is_length:
+        return _length_of(parse_duration(value, what=f"parameters: ${name} is"))
+    if isinstance(value, str | bool | int):
+        return value
     if isinstance(value, float) and math.isfinite(value):
         return value
     if is_time:
@@ -88,6 +90,43 @@ def _scalar(name: str, value: Any) -> Scalar:
         f"parameters: ${name} is {value!r}: it must be a finite number, text, True or False, a datetime, a "
         "timedelta or None, or for IN a list of such"
     )
+
+
+def _length_of(nanoseconds: int) -> Duration:
+    """Return a length as the standard library has it, or NumPy where this has no such length."""
+    if nanoseconds % 1000 == 0:
+        return timedelta(microseconds=nanoseconds // 1000)
+    return np.timedelta64(nanoseconds, "ns")  # type: ignore[return-value]
+
+
+def plain_values(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return values as JSON can hold them; `values_of_plain` gives them back."""
+    return {name: _plain(value) for name, value in values}
+
+
+def values_of_plain(plain: Mapping[str, Any]) -> Parameters:
+    """Return the values of which `plain_values` has made JSON."""
+    return tuple((name, _of_plain(value)) for name, value in plain.items())
+
+
+def _plain(value: Value) -> Any:
+    if isinstance(value, tuple):
+        return [*map(_plain, value)]
+    if isinstance(value, Instant | Untyped):
+        return {type(value).__name__: value}
+    if isinstance(value, timedelta | np.timedelta64):
+        return {"length": parse_duration(value)}
+    return value
+
+
+def _of_plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_of_plain, value))
+    if isinstance(value, dict):
+        kinds: dict[str, Any] = {"Instant": Instant, "Untyped": Untyped, "length": _length_of}
+        ((kind, plain),) = value.items()
+        return kinds[kind](plain)
+    return value
 
 
 def kinds_of(values: Parameters, clauses: frozenset[str]) -> tuple[object, ...]:

@@ -81,7 +81,7 @@ class _OfRule(Diagnostics):
         """Learn nothing: a rule of which nothing happened is as it should be."""
 
 
-def plans_of(rules: Rules, schema: pa.Schema, options: MatchOptions) -> list[PlannedRule]:
+def plans_of(rules: Iterable[Rule], schema: pa.Schema, options: MatchOptions) -> list[PlannedRule]:
     """Return the rules, each planned for events of a schema.
 
     Raises

@@ -1,25 +1,36 @@
 """The state of rules over a stream that is cut into batches: parts by rule, and one that tells late events.
 
 Each rule has parts as a query alone has them (:mod:`uncertain_cep.streaming.held_slices`), and learns the
-same of events to come. A late event is left out by each rule, and told by the part behind those of all rules.
+same of events to come. A late event is left out by each rule, and told by the part that has all events.
 A rule with ``suppress`` has one part, which holds its alerts until none to come can be before them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
 
+from confidence.config import EVER, NEVER
 from uncertain_cep.errors import OptionError
 from uncertain_cep.files.blobs import packed, unpacked
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.rule_sets.rule_changes import (
+    Change,
+    HeldRule,
+    HeldRules,
+    PartNote,
+    cut_column,
+    definition_of,
+    texts_of,
+)
 from uncertain_cep.rule_sets.rule_matching import joint_schema, rows_of
 from uncertain_cep.rule_sets.rule_pieces import SpreadRule, named_rule, rule_of
 from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, AlertTeller
 from uncertain_cep.streaming.held_slices import COUNTED, Report, Store, pass_time, take
-from uncertain_cep.streaming.stream_layout import KIND, LATE_ID, LATE_TYPE
+from uncertain_cep.streaming.stream_layout import KIND, LATE_ID, LATE_TYPE, StreamLayout
 
 __all__ = ["RuleParts", "schema_of_stream"]
 
@@ -64,10 +75,30 @@ class RuleParts:
     rules : tuple of SpreadRule
     schema : pyarrow.Schema
         See :func:`schema_of_stream`.
+    change : Change
+        How the rules differ from those that the state has.
     """
 
     rules: tuple[SpreadRule, ...]
     schema: pa.Schema
+    change: Change
+
+    @classmethod
+    def following(
+        cls, held: HeldRules, places: Sequence[HeldRule], spread: Sequence[SpreadRule]
+    ) -> RuleParts:
+        """Return the parts of rules that go on from a checkpoint, in the places that they have there.
+
+        Raises
+        ------
+        OptionError
+            As :func:`schema_of_stream` and :meth:`HeldRules.change_to`.
+        """
+        rules = tuple(
+            replace(one, layout=replace(one.layout, rule=f"{one.rule.name}, suppress {one.rule.suppress}"))
+            for one in held.placed(spread, places)
+        )
+        return cls(rules, schema_of_stream(rules), held.change_to(rules))
 
     @property
     def idle(self) -> tuple[int, int] | None:
@@ -76,35 +107,63 @@ class RuleParts:
 
     def take(self, bucket: int, store: Store, pieces: Iterable[Mapping[str, Any]]) -> Report:
         """Take the pieces of a batch for a part."""
-        one = rule_of(self.rules, bucket)
+        one, note = rule_of(self.rules, bucket), self.change.note_of(store)
         if one is None:
-            return self._late(take(self.rules[0].layout, store, pieces))
+            texts = texts_of(self.rules)
+            self.change.check_rules(note, texts)
+            report = take(self._late_layout, store, pieces)
+            if note is None or note.changes < self.change.number:
+                note = self.change.begun(store, texts)
+            return self._late(report, note)
         with named_rule(one):
-            is_new = store.read_index() is None
-            return self._told(one, store, take(one.layout, store, pieces), is_new=is_new)
+            if note is not None:
+                report = take(one.layout, store, pieces)
+                note = self.change.gone_on(store, note, leaves=one.leaves)
+                return self._told(one, store, report, note, is_new=False)
+            if one.leaves:
+                # This part has ended.
+                return self._nothing(one)
+            report = take(replace(one.layout, begun=self.change.clock), store, pieces)
+            note = self.change.begun(store, definition_of(one.rule, one.first))
+            return self._told(one, store, report, note, is_new=True)
 
     def pass_time(self, bucket: int, store: Store) -> Report:
-        """Move the bound of a part on, as no event has come for a while."""
-        one = rule_of(self.rules, bucket)
-        if one is None:
-            return self._late(pass_time(self.rules[0].layout, store))
-        with named_rule(one):
-            return self._told(one, store, pass_time(one.layout, store), is_new=False)
+        """Move the bound of a part on, as no event has come for a while.
 
-    def _late(self, report: Report) -> Report:
+        Where rules have changed it waits for the first events, as parts that are new have no state yet.
+        """
+        one, note = rule_of(self.rules, bucket), self.change.note_of(store)
+        if note is None or note.changes < self.change.number:
+            return self._nothing(one)
+        if one is None:
+            return self._late(pass_time(self._late_layout, store), note)
+        with named_rule(one):
+            return self._told(one, store, pass_time(one.layout, store), note, is_new=False)
+
+    @property
+    def _late_layout(self) -> StreamLayout:
+        return replace(self.rules[0].layout, only_late=True)
+
+    def _place(self, one: SpreadRule) -> int:
+        return [other.first for other in self.rules].index(one.first)
+
+    def _nothing(self, one: SpreadRule | None) -> Report:
+        return Report([], dict.fromkeys(COUNTED), rule=None if one is None else self._place(one))
+
+    def _late(self, report: Report, note: PartNote) -> Report:
         """Return the late events among the results of the part that has all events."""
         columns = ["range_lower", "range_upper", LATE_TYPE, LATE_ID]
         blobs = [self._rows("late", None, unpacked(blob)[0].select(columns)) for blob in report.blobs]
         counts = {name: None if name in _OF_RULES else report.counts[name] for name in COUNTED}
-        return Report(blobs, counts)
+        return Report(blobs, counts, since=None if note.since == NEVER else note.since)
 
-    def _told(self, one: SpreadRule, store: Store, report: Report, *, is_new: bool) -> Report:
-        """Return the alerts of a rule that are told now."""
+    def _told(self, one: SpreadRule, store: Store, report: Report, note: PartNote, *, is_new: bool) -> Report:
+        """Return the alerts of a rule that are told now; drop the state of one that has ended."""
         tables = [unpacked(blob)[0] for blob in report.blobs]
         tables = [table for table in tables if table.column(KIND)[0].as_py() == "match"]
         plan = one.layout.plan
-        matches = [table.select(plan.output_schema.names) for table in tables]
-        left_out = 0
+        matches = [_between(plan, table.select(plan.output_schema.names), note) for table in tables]
+        left_out, waits = 0, False
         if one.rule.suppress is not None:
             teller = AlertTeller(plan, one.apart, one.rule.suppress.by)
             if not is_new:
@@ -113,14 +172,17 @@ class RuleParts:
                     store.remove(_TELLER, part)
             whole = pa.concat_tables([plan.output_schema.empty_table(), *matches])
             matches = [teller.tell(whole, report.earliest_end)]
-            left_out = teller.suppressed
+            left_out, waits = teller.suppressed, teller.holds
             for part, table in enumerate(teller.tables):
                 store.write(_TELLER, part, packed(table))
         blobs = [self._rows("match", one.rule.name, table) for table in matches if table.num_rows]
         counts = {name: report.counts[name] if name in _OF_RULES else None for name in COUNTED}
         counts["matches"] = sum(table.num_rows for table in matches)
         counts["suppressed"] = left_out
-        return Report(blobs, counts, rule=[other.first for other in self.rules].index(one.first))
+        if one.leaves and not waits and _earliest_cut(one.layout, report) >= note.until:
+            store.clear()
+            counts["state_rows"] = counts["state_bytes"] = 0
+        return Report(blobs, counts, rule=self._place(one))
 
     def _rows(self, kind: str, rule: str | None, table: pa.Table) -> bytes:
         """Return rows of this schema as a blob; columns that a table lacks are null."""
@@ -129,3 +191,19 @@ class RuleParts:
         if rule is None:
             rows = rows.set_column(0, columns.field(0), pa.nulls(table.num_rows, pa.string()))
         return packed(rows.add_column(0, self.schema.field(0), pa.repeat(pa.scalar(kind), table.num_rows)))
+
+
+def _between(plan: EvaluationPlan, alerts: pa.Table, note: PartNote) -> pa.Table:
+    """Return the alerts that are of a rule, as its note says."""
+    name = cut_column(plan)
+    if name is None or (note.since, note.until) == (NEVER, EVER):
+        return alerts
+    ticks = plan.domain.ticks(alerts.column(name))
+    return alerts.filter(pa.array((ticks >= note.since) & (ticks < note.until)))
+
+
+def _earliest_cut(layout: StreamLayout, report: Report) -> int:
+    """Return a tick before which no alert to come ends, or no bucket to come begins."""
+    if not layout.has_buckets:
+        return report.earliest_end
+    return report.earliest_end // layout.length * layout.length

@@ -7,11 +7,10 @@ final.
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +37,18 @@ from uncertain_cep.streaming.cutting import (
 from uncertain_cep.streaming.held_slices import take
 from uncertain_cep.streaming.stream_layout import StreamLayout
 
-__all__ = ["SpreadRule", "cut_for_rules", "matches_in_pieces", "named_rule", "rule_of", "told_of_rules"]
+__all__ = [
+    "LATE_BUCKET",
+    "SpreadRule",
+    "cut_for_rules",
+    "matches_in_pieces",
+    "named_rule",
+    "rule_of",
+    "told_of_rules",
+]
+
+LATE_BUCKET: Final = 0
+"""The part of the state that has all events, to tell late ones; those of rules are behind it."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,8 @@ class SpreadRule:
         Ticks between alerts that are told; 0 where none are suppressed.
     first : int
         Its first bucket; the others follow.
+    leaves : bool
+        Whether other rules follow it, see :class:`uncertain_cep.rule_sets.rule_changes.HeldRule`.
     """
 
     rule: Rule
@@ -65,6 +77,7 @@ class SpreadRule:
     types: frozenset[str] | None
     apart: int
     first: int
+    leaves: bool = False
 
     @property
     def end(self) -> int:
@@ -81,12 +94,11 @@ def cut_for_rules(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the pieces of some events for all rules, of the schema ``PIECES``.
 
-    The batches have the columns of ``schema``, by position. The buckets of a rule come behind those of the
-    rules before it. With ``of_stream`` one more bucket gets all events, to tell late ones, and all buckets
-    learn what is known of events to come.
+    The batches have the columns of ``schema``, by position. With ``of_stream`` ``LATE_BUCKET`` gets all
+    events, and all buckets learn what is known of events to come.
     """
     news, has_rows = News(), False
-    first, last = rules[0].layout, rules[-1].end
+    first = rules[0].layout
     for table in gathered(batches, schema):
         has_rows = True
         if of_stream:
@@ -98,7 +110,7 @@ def cut_for_rules(
         if of_stream:
             piece, latest = arrived_piece(table, first)
             news = news.joined(News(latest))
-            yield _in_buckets(piece, pa.scalar(last))
+            yield _in_buckets(piece, pa.scalar(LATE_BUCKET))
         by_type = EventsByType(table, first.plan.names.type)
         for one in rules:
             part, _ = by_type.of(one.types)
@@ -109,7 +121,9 @@ def cut_for_rules(
                     for batch in pieces:
                         yield _in_buckets(batch, pc.add(batch.column("bucket"), one.first))
     if of_stream and has_rows:
-        yield clock_pieces(news, last + 1)
+        yield clock_pieces(
+            news, [LATE_BUCKET, *(bucket for one in rules for bucket in range(one.first, one.end))]
+        )
 
 
 def _in_buckets(pieces: pa.RecordBatch, bucket: Any) -> pa.RecordBatch:
@@ -118,9 +132,8 @@ def _in_buckets(pieces: pa.RecordBatch, bucket: Any) -> pa.RecordBatch:
 
 
 def rule_of(rules: Sequence[SpreadRule], bucket: int) -> SpreadRule | None:
-    """Return the rule that a bucket is of; None for the one behind all."""
-    place = bisect_right([one.first for one in rules], bucket) - 1
-    return rules[place] if bucket < rules[place].end else None
+    """Return the rule that a bucket is of; None for ``LATE_BUCKET``."""
+    return next((one for one in rules if one.first <= bucket < one.end), None)
 
 
 def matches_in_pieces(
@@ -168,6 +181,9 @@ class _Nothing:
 
     def write_index(self, index: str) -> None:
         """Keep nothing."""
+
+    def clear(self) -> None:
+        """Drop nothing, as nothing is kept."""
 
     def read(self, slice: int, part: int) -> bytes:
         raise AssertionError(f"part {part} of slice {slice} was never kept")

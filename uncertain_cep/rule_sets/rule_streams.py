@@ -18,6 +18,7 @@ from uncertain_cep.plan.known_until import shown_tick
 from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.rule_sets.events_by_type import EventsByType
 from uncertain_cep.rule_sets.named_rules import Rule, Rules
+from uncertain_cep.rule_sets.rule_changes import text_of
 from uncertain_cep.rule_sets.rule_matching import joint_schema, rows_of
 from uncertain_cep.rule_sets.running_rules import RunningRule, running_rules
 from uncertain_cep.running.installation import VERSION
@@ -270,9 +271,7 @@ class RuleMatcher(EventStream[Alert]):
     def _fingerprint(self) -> dict[str, Any]:
         return {
             "version": VERSION,
-            "rules": {
-                rule.name: f"{rule.query.text_with_values}, suppress {rule.suppress}" for rule in self.rules
-            },
+            "rules": {rule.name: text_of(rule) for rule in self.rules},
             "schema": {field.name: str(field.type) for field in self.schema},
             "tick": self._plan.domain.describe(),
             "options": str(self._options),

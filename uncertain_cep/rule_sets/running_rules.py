@@ -12,6 +12,7 @@ from uncertain_cep.errors import Fault, OptionError, QueryError, UncertainCepErr
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.rule_sets.events_by_type import types_of
 from uncertain_cep.rule_sets.named_rules import Rule
+from uncertain_cep.rule_sets.rule_changes import cut_column
 from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, AlertTeller, check_suppression
 from uncertain_cep.streaming.early_rows import why_not_early
 from uncertain_cep.streaming.query_evaluation import QueryEvaluation, StreamPlan, stream_plan
@@ -60,8 +61,7 @@ class RunningRule:
         self.matches = 0
         self.failure = ""
         self.since, self.until, self.latest = NEVER, EVER, NEVER
-        names = plan.output_schema.names
-        self._cut_by = next((name for name in ("bucket", "range_upper") if name in names), None)
+        self._cut_by = cut_column(plan)
 
     @property
     def is_cut(self) -> bool:

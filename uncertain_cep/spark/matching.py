@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from functools import partial
+from os import PathLike
 from typing import Any
 
 import pyarrow as pa
@@ -69,6 +70,7 @@ def match(
     duplicates: str = "error",
     buckets: int | None = None,
     metrics: str = METRICS,
+    checkpoint: str | PathLike[str] | None = None,
 ) -> DataFrame:
     """Return the matches of a query among the events of a frame, as `uncertain_cep.match` does for others.
 
@@ -113,6 +115,9 @@ def match(
     metrics : str, optional
         For a streaming frame: the name of the counters in the progress of the query. Results that are used in
         one query, such as a union of them, need different names.
+    checkpoint : str or path, optional
+        For a streaming frame of rules: the folder of ``checkpointLocation``, also before it is there. Its
+        rules hold up to the tick in the counter ``changed_at``, and these rules from there on.
 
     Returns
     -------
@@ -154,7 +159,7 @@ def match(
         matches.write.parquet("matches")
     """
     options = MatchOptions.among(locals())
-    stream = StreamOptions(largest_interval, idle_after, duplicates, None, buckets, metrics)
+    stream = StreamOptions(largest_interval, idle_after, duplicates, None, buckets, metrics, checkpoint)
     if isinstance(query, Rules):
         return _of_rules(frame, query, options, Spread(partitions, slice_length, prune), stream)
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
@@ -195,12 +200,14 @@ def matches_frame(
                 "known_until= is for tables: a stream returns a match only once no event to come can spoil "
                 "it, so nothing that it returns is undecided"
             )
+        if stream.checkpoint is not None:
+            raise OptionError("checkpoint= is for rules: a stream of one query goes on with this query alone")
         stream = replace(stream, slice_length=spread.slice_length)
         return stream_frame(frame, query_of(query, options.parameters), options, stream)
     if stream.given:
         raise OptionError(
-            "largest_interval=, idle_after=, duplicates=, buckets= and metrics= are for streams, and this "
-            "frame is none: leave them out, or read the events with spark.readStream"
+            "largest_interval=, idle_after=, duplicates=, buckets=, metrics= and checkpoint= are for "
+            "streams, and this frame is none: leave them out, or read the events with spark.readStream"
         )
     prepared = prepare(frame, query, options, spread, diagnostics)
     if prepared.undecided is not None and prepared.candidates is not None:

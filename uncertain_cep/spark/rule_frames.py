@@ -5,7 +5,8 @@ So it is where the frame is streaming: one stateful operator has the parts of al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -19,6 +20,7 @@ from uncertain_cep.plan import MatchOptions
 from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.query.walks import components_of
 from uncertain_cep.rule_sets.named_rules import Rules
+from uncertain_cep.rule_sets.rule_changes import Change, HeldRule, HeldRules, texts_of
 from uncertain_cep.rule_sets.rule_matching import (
     RULE,
     PlannedRule,
@@ -26,8 +28,9 @@ from uncertain_cep.rule_sets.rule_matching import (
     plans_of,
     warn_of_types,
 )  # fmt: skip
-from uncertain_cep.rule_sets.rule_parts import RuleParts, schema_of_stream
+from uncertain_cep.rule_sets.rule_parts import RuleParts
 from uncertain_cep.rule_sets.rule_pieces import (
+    LATE_BUCKET,
     SpreadRule,
     cut_for_rules,
     matches_in_pieces,
@@ -45,6 +48,7 @@ from uncertain_cep.spark.dataframes import (
     whole_numbers,
     with_span_bounds,
 )  # fmt: skip
+from uncertain_cep.spark.held_indices import held_indices
 from uncertain_cep.spark.jobs import errors_of_workers
 from uncertain_cep.spark.spoiled_values import naming_spoiled_values
 from uncertain_cep.spark.stream_state import StreamState
@@ -53,6 +57,8 @@ from uncertain_cep.streaming.cutting import PIECES
 from uncertain_cep.streaming.stream_layout import StreamOptions, usual_length
 
 __all__ = ["alerts_frame"]
+
+_log: Final = logging.getLogger("uncertain_cep.alerts")
 
 _BUCKETS: Final = 8
 """How many tasks can match the events of one rule."""
@@ -87,11 +93,9 @@ def alerts_frame(
         planned = plans_of(rules, events, options)
     longest, span = _extremes(frame, planned)
 
-    def layout_options(one: PlannedRule) -> StreamOptions:
-        length = max(usual_length(one.plan, longest), span // _BUCKETS)
-        return StreamOptions(longest, slice_length=length, buckets=_BUCKETS)
-
-    spread = _spread(frame, planned, options, layout_options)
+    lengths = [max(usual_length(one.plan, longest), span // _BUCKETS) for one in planned]
+    of_layouts = [StreamOptions(longest, slice_length=length, buckets=_BUCKETS) for length in lengths]
+    spread = _spread(frame, planned, options, of_layouts)
     schema = joint_schema((one.rule.name, one.layout.plan.output_schema) for one in spread)
     pieces = _pieces(frame, spread, events)
     of_alerts = from_arrow_schema(schema)
@@ -113,21 +117,39 @@ def _stream_of_alerts(
     check_state_store(frame.sparkSession)
     frame = with_span_bounds(whole_numbers(frame, options.names), options.names)
     events = schema_with_all_bounds(arrow_schema(frame, options.names), options.names.lower)
-    planned = plans_of(rules, events, options)
+    held = HeldRules()
+    if stream.checkpoint is not None:
+        held = HeldRules.of(held_indices(frame.sparkSession, stream.checkpoint))
+    places = held.followed_by(rules)
+    planned = plans_of([one.rule for one in places], events, options)
     usual = max(_BUCKETS // len(rules), 1)
 
-    def layout_options(one: PlannedRule) -> StreamOptions:
+    def layout_options(one: HeldRule) -> StreamOptions:
+        if one.leaves:
+            return replace(stream, buckets=one.buckets, slice_length=one.length)
         # Alerts are told in one place.
-        return replace(stream, buckets=1 if one.rule.suppress is not None else stream.buckets or usual)
+        buckets = 1 if one.rule.suppress is not None else stream.buckets or one.buckets or usual
+        return replace(stream, buckets=buckets)
 
-    spread = tuple(
-        replace(one, layout=replace(one.layout, rule=f"{one.rule.name}, suppress {one.rule.suppress}"))
-        for one in _spread(frame, planned, options, layout_options)
-    )
-    parts = RuleParts(spread, schema_of_stream(spread))
-    pieces = _pieces(frame, spread, events, of_stream=True)
+    spread = _spread(frame, planned, options, [layout_options(one) for one in places])
+    parts = RuleParts.following(held, places, spread)
+    _log_change(parts.change, parts.rules)
+    pieces = _pieces(frame, parts.rules, events, of_stream=True)
     evaluated = held_pieces(pieces, StreamState(parts), parts.idle)
-    return rows_of_stream(evaluated, stream.metrics, parts.schema, [one.rule.name for one in spread])
+    return rows_of_stream(evaluated, stream.metrics, parts.schema, [one.rule.name for one in parts.rules])
+
+
+def _log_change(change: Change, rules: Sequence[SpreadRule]) -> None:
+    """Log how rules change, if they do; the tick is known behind the first batch."""
+    if change.clock is not None:
+        after = texts_of(rules)
+        leaving = [name for name, text in change.before.items() if after.get(name) != text]
+        new = [name for name, text in after.items() if change.before.get(name) != text]
+        _log.info(
+            "rules change at the tick that the counter changed_at gives: new %s; gone %s",
+            ", ".join(new) or "none",
+            ", ".join(leaving) or "none",
+        )
 
 
 def _pieces(
@@ -168,15 +190,14 @@ def _spread(
     frame: DataFrame,
     planned: Sequence[PlannedRule],
     options: MatchOptions,
-    layout_options: Callable[[PlannedRule], StreamOptions],
+    of_layouts: Sequence[StreamOptions],
 ) -> list[SpreadRule]:
     """Return the rules, each with the layout of its events."""
     spread: list[SpreadRule] = []
     refusals = []
     hashes: dict[tuple[str, ...], str] = {}
     taken = {name.lower() for name in frame.columns}
-    for one in planned:
-        stream = layout_options(one)
+    for one, stream in zip(planned, of_layouts, strict=True):
         try:
             layout = layout_of(frame, one.rule.query, options, stream)
         except OptionError as error:
@@ -185,7 +206,7 @@ def _spread(
         hash_name = hashes.setdefault(layout.spread_by, f"hash{len(hashes)}")
         while hash_name.lower() in taken:
             hash_name = hashes[layout.spread_by] = f"{hash_name}_"
-        first = spread[-1].end if spread else 0
+        first = spread[-1].end if spread else LATE_BUCKET + 1
         spread.append(SpreadRule(one.rule, layout, hash_name, one.types, one.apart, first))
     if refusals:
         raise OptionError("\n".join(refusals))

@@ -11,10 +11,14 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from uncertain_cep.spark.python_tasks import leave_modules_out
 from uncertain_cep.streaming.held_slices import COUNTED, Report, StateParts
 
-__all__ = ["BLOB", "RULE_PLACE", "StreamState", "rows_of"]
+__all__ = ["BLOB", "CHANGED_AT", "EVENTS", "INDEX", "RULE_PLACE", "StreamState", "rows_of"]
 
 BLOB = "blob"
+INDEX, EVENTS = "index", "events"
+"""The variables of the state."""
+
 RULE_PLACE = "rule_place"
+CHANGED_AT = "changed_at"
 
 
 class _SparkStore:
@@ -22,8 +26,8 @@ class _SparkStore:
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._index = handle.getValueState("index", "text string")
-        self._blobs = handle.getMapState("events", "slice bigint, part bigint", "blob binary")
+        self._index = handle.getValueState(INDEX, "text string")
+        self._blobs = handle.getMapState(EVENTS, "slice bigint, part bigint", "blob binary")
         self._timer = handle.getValueState("timer", "at bigint")
 
     def read_index(self) -> str | None:
@@ -32,6 +36,14 @@ class _SparkStore:
 
     def write_index(self, index: str) -> None:
         self._index.update((index,))
+
+    def clear(self) -> None:
+        self._index.clear()
+        self._blobs.clear()
+        before = self._timer.get()
+        if before is not None:
+            self._handle.deleteTimer(int(before[0]))
+        self._timer.clear()
 
     def read(self, slice: int, part: int) -> bytes:
         row = self._blobs.getValue((slice, part))
@@ -91,7 +103,10 @@ class StreamState(StatefulProcessor):
         return iter([rows_of(report)])
 
     def _wait(self, timers: Any) -> None:
-        if self._parts.idle is not None and self._store is not None:
+        if self._parts.idle is None or self._store is None:
+            return
+        # A part that has ended waits for nothing.
+        if self._store.read_index() is not None:
             self._store.set_timer(timers.getCurrentProcessingTimeInMs() + self._parts.idle[0])
 
 
@@ -101,5 +116,6 @@ def rows_of(report: Report) -> pd.DataFrame:
     columns: dict[str, Any] = {BLOB: blobs}
     for name in COUNTED:
         columns[name] = pd.array([report.counts[name]] + [None] * (len(blobs) - 1), dtype="Int64")
-    columns[RULE_PLACE] = pd.array([report.rule] + [None] * (len(blobs) - 1), dtype="Int64")
+    for name, value in ((RULE_PLACE, report.rule), (CHANGED_AT, report.since)):
+        columns[name] = pd.array([value] + [None] * (len(blobs) - 1), dtype="Int64")
     return pd.DataFrame(columns)

@@ -29,7 +29,7 @@ from uncertain_cep.spark.dataframes import (
     with_span_bounds,
 )
 from uncertain_cep.spark.session import STATE_PROVIDER, STATE_SETTINGS
-from uncertain_cep.spark.stream_state import BLOB, RULE_PLACE, StreamState
+from uncertain_cep.spark.stream_state import BLOB, CHANGED_AT, RULE_PLACE, StreamState
 from uncertain_cep.streaming.cutting import PIECES, cut
 from uncertain_cep.streaming.held_slices import COUNTED, OneQuery
 from uncertain_cep.streaming.stream_layout import StreamLayout, StreamOptions
@@ -66,12 +66,13 @@ def rows_of_stream(
     """
     counters = [(f.max if name in ("bound", "newest") else f.sum)(name).alias(name) for name in COUNTED]
     of_rules = []
-    for place, rule in enumerate(rules):
-        is_of_rule = f.col(RULE_PLACE) == place
+    for rule in dict.fromkeys(rules):
+        # A rule that leaves may have the name of one that follows it.
+        is_of_rule = f.col(RULE_PLACE).isin([place for place, name in enumerate(rules) if name == rule])
         sums = (f.sum(f.when(is_of_rule, f.col(name))).alias(name) for name in _OF_A_RULE)
         of_rules.append(f.struct(*sums).alias(rule))
     if of_rules:
-        counters.append(f.struct(*of_rules).alias("rules"))
+        counters += [f.struct(*of_rules).alias("rules"), f.max(CHANGED_AT).alias(CHANGED_AT)]
     observed = evaluated.observe(metrics, *counters)
     blobs = observed.filter(f.col(BLOB).isNotNull()).select(BLOB)
     return in_workers(blobs, _rows, from_arrow_schema(schema))
@@ -91,7 +92,7 @@ def held_pieces(pieces: DataFrame, state: StatefulProcessor, idle: tuple[int, in
     counted = ", ".join(f"{name} bigint" for name in COUNTED)
     return pieces.groupBy("bucket").transformWithStateInPandas(
         state,
-        outputStructType=f"{BLOB} binary, {counted}, {RULE_PLACE} bigint",
+        outputStructType=f"{BLOB} binary, {counted}, {RULE_PLACE} bigint, {CHANGED_AT} bigint",
         outputMode="Append",
         timeMode="None" if idle is None else "ProcessingTime",
     )

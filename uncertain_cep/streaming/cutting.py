@@ -92,13 +92,13 @@ def cut(batches: Iterable[pa.RecordBatch], layout: StreamLayout) -> Iterator[pa.
             news = news.joined(News(latest))
             yield from pieces
     if has_rows:
-        yield clock_pieces(news, layout.buckets)
+        yield clock_pieces(news, range(layout.buckets))
 
 
-def clock_pieces(news: News, buckets: int) -> pa.RecordBatch:
+def clock_pieces(news: News, buckets: Iterable[int]) -> pa.RecordBatch:
     """Return the pieces that tell each part of the state what is known of events to come."""
     blob = json.dumps(asdict(news)).encode()
-    clocks = [{"bucket": bucket, "kind": CLOCK, "blob": blob} for bucket in range(buckets)]
+    clocks = [{"bucket": bucket, "kind": CLOCK, "blob": blob} for bucket in buckets]
     return pa.RecordBatch.from_pylist([dict.fromkeys(PIECES.names, 0) | clock for clock in clocks], PIECES)
 
 

@@ -49,6 +49,9 @@ class Store(BlobStore, Protocol):
     def write_index(self, index: str) -> None:
         """Keep a text."""
 
+    def clear(self) -> None:
+        """Drop all that is kept."""
+
 
 class StateParts(Protocol):
     """The parts of a state, by their buckets."""
@@ -68,23 +71,29 @@ class Report(NamedTuple):
     """The results of a batch: tables of ``layout.output_schema`` as blobs, and the counters, null for none.
 
     No match to come ends before ``earliest_end``, ticks: it belongs to a slice that is held, or to come.
-    ``rule`` is the place of a rule among those of the stream; None: of one query, or of no rule.
+    ``rule`` is the place of a rule among those of the stream; None: of one query, or of no rule. ``since`` is
+    the tick at which rules changed last.
     """
 
     blobs: list[bytes]
     counts: Mapping[str, int | None]
     earliest_end: int = NOTHING_KNOWN
     rule: int | None = None
+    since: int | None = None
 
 
 @dataclass(slots=True)
 class _State:
-    """A part of the state but for its blobs. ``released`` rows have been told, and are to come again."""
+    """A part of the state but for its blobs. ``released`` rows have been told, and are to come again.
+
+    ``note`` is what others keep in the index.
+    """
 
     clock: BatchClock
     slices: dict[int, HeldSlice] = field(default_factory=dict)
     ids: HeldIds = field(default_factory=HeldIds)
     released: int = 0
+    note: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, layout: StreamLayout, store: Store) -> _State:
@@ -96,12 +105,14 @@ class _State:
         slices = {int(number): HeldSlice(*held) for number, held in index["slices"].items()}
         # State of an older version has no ids, and has released nothing.
         ids = HeldIds(**index.get("ids", {}))
-        return cls(BatchClock.read(index["clock"]), slices, ids, index.get("released", 0))
+        clock = BatchClock.read(index["clock"])
+        return cls(clock, slices, ids, index.get("released", 0), index.get("note", {}))
 
     def keep(self, layout: StreamLayout, store: Store) -> None:
         slices = {number: astuple(held) for number, held in self.slices.items()}
         index = {"fingerprint": layout.fingerprint, "clock": self.clock.written(), "slices": slices}
-        store.write_index(json.dumps(index | {"ids": asdict(self.ids), "released": self.released}))
+        index |= {"ids": asdict(self.ids), "released": self.released}
+        store.write_index(json.dumps(index | ({"note": self.note} if self.note else {})))
 
 
 @dataclass(slots=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from typing import Any, Final
 
 import pyarrow as pa
@@ -81,6 +83,8 @@ class StreamOptions:
         How many parts the state has.
     metrics : str
         The name of the counters in the progress of the query.
+    checkpoint : str or path or None
+        The folder with the state of rules that may be others than those asked now.
     """
 
     largest_interval: Duration | int | None = None
@@ -89,6 +93,7 @@ class StreamOptions:
     slice_length: int | None = None
     buckets: int | None = None
     metrics: str = METRICS
+    checkpoint: str | PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         if self.duplicates not in ("error", "drop"):
@@ -96,6 +101,9 @@ class StreamOptions:
         name: object = self.metrics
         if not isinstance(name, str) or not name:
             raise OptionError(f"metrics={name!r}: it must be a name")
+        place: object = self.checkpoint
+        if place is not None and not (isinstance(place, str | PathLike) and os.fspath(place)):
+            raise OptionError(f"checkpoint={place!r}: it must be the folder of checkpointLocation")
         if self.idle_after is not None and not parse_duration(self.idle_after, what="idle_after"):
             raise OptionError("idle_after must be longer than 0")
         for name in ("slice_length", "buckets"):
@@ -172,6 +180,10 @@ class StreamLayout:
         Milliseconds without events, and the ticks by which the bound moves on then.
     rule : str
         The rule that the query is of, with its suppression; empty for a query alone.
+    begun : BatchClock or None
+        The clock of the stream where the query is asked later than others.
+    only_late : bool
+        Whether the part of the state tells late events alone, whatever the query is.
     """
 
     plan: EvaluationPlan
@@ -184,6 +196,8 @@ class StreamLayout:
     drops: bool = False
     idle: tuple[int, int] | None = None
     rule: str = ""
+    begun: BatchClock | None = None
+    only_late: bool = False
 
     @classmethod
     def of(
@@ -261,8 +275,8 @@ class StreamLayout:
 
     @property
     def clock(self) -> BatchClock:
-        """The clock of a stream before its first event."""
-        return BatchClock.of(self.plan.domain, self.largest)
+        """The clock of a stream before the first event that the query is asked of."""
+        return self.begun or BatchClock.of(self.plan.domain, self.largest)
 
     @cached_property
     def types(self) -> frozenset[str]:
@@ -321,6 +335,12 @@ class StreamLayout:
     def fingerprint(self) -> dict[str, Any]:
         """The values that two layouts must share, if one is to read the state of the other."""
         plan = self.plan
+        if self.only_late:
+            return {
+                "format": FORMAT,
+                "tick": plan.domain.describe(),
+                "largest_interval": self.largest,
+            }
         return {
             "format": FORMAT,
             "query": plan.query.text_with_values,

@@ -1,0 +1,45 @@
+"""The indices that the parts of a stream's state have in the checkpoint of a query."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from uncertain_cep.errors import OptionError
+from uncertain_cep.files.special_files import is_url
+from uncertain_cep.spark.dataframes import as_spark_path
+from uncertain_cep.spark.stream_state import EVENTS, INDEX
+
+__all__ = ["held_indices"]
+
+
+def held_indices(spark: SparkSession, checkpoint: str | os.PathLike[str]) -> dict[int, str]:
+    """Return the text of the index of each part behind the last batch that is committed; none before it.
+
+    Raises
+    ------
+    OptionError
+        If the folder holds the checkpoint of something else, or of several streams of rules.
+    """
+    place = os.fspath(checkpoint) if is_url(checkpoint) else as_spark_path(Path(checkpoint).absolute())
+    operators = spark.read.format("state-metadata").load(place).select("operatorId", "operatorProperties")
+    rows = operators.dropDuplicates().collect()
+    ours = [row[0] for row in rows if f'"{INDEX}"' in (row[1] or "") and f'"{EVENTS}"' in row[1]]
+    if not rows:
+        return {}
+    if len(ours) != 1:
+        raise OptionError(
+            f"checkpoint={os.fspath(checkpoint)!r} has the state of {len(ours)} streams of rules: it must be "
+            "that of one"
+        )
+    reader = spark.read.format("statestore").option("stateVarName", INDEX).option("operatorId", ours[0])
+    try:
+        parts = reader.load(place).select("key.bucket", "value.text").collect()
+    except PySparkException as error:
+        if error.getCondition() != "STDS_COMMITTED_BATCH_UNAVAILABLE":
+            raise
+        return {}
+    return {int(bucket): str(text) for bucket, text in parts}

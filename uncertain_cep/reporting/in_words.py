@@ -98,13 +98,22 @@ def length_of(window: Duration) -> str:
     return format_duration(window.nanoseconds)
 
 
+def _conjunction(pattern: Conjunction) -> str:
+    """Return a set in words: its events, then those that must not be there."""
+    forbidden = [one for one in pattern.items if isinstance(one, Component) and one.negated]
+    parts = [_pattern(one) for one in pattern.items if one not in forbidden]
+    events = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]} in any order"
+    return ", but no ".join([events, *([" or ".join(map(_event, forbidden))] if forbidden else [])])
+
+
+def _event(component: Component) -> str:
+    return f"{' or '.join(component.types) or 'any event'} ({component.variable})"
+
+
 def _pattern(pattern: Pattern) -> str:
     if isinstance(pattern, Component):
-        kind = " or ".join(pattern.types) or "any event"
-        name = f"{kind} ({pattern.variable})"
-        if pattern.negated:
-            return f"no {name} there"
-        return f"{pattern.times} {name}".strip()
+        name = _event(pattern)
+        return f"no {name} there" if pattern.negated else f"{pattern.times} {name}".strip()
     parts = [_pattern(item) for item in pattern.items]
     if isinstance(pattern, Option):
         return f"perhaps ({parts[0]})"
@@ -113,7 +122,7 @@ def _pattern(pattern: Pattern) -> str:
     if len(parts) == 1:
         return parts[0]
     if isinstance(pattern, Conjunction):
-        return f"{', '.join(parts[:-1])} and {parts[-1]} in any order"
+        return _conjunction(pattern)
     if isinstance(pattern, Disjunction):
         return f"either {' or '.join(parts)}"
     return ", then ".join(parts)

@@ -3,7 +3,7 @@
 // that follow from others; open ones are dashed, with how likely the arrow is right.
 function makeOrders(tools, facts) {
   const { make, draw, percent, typeOf, cut } = tools;
-  const MOST = 8, ROW = 34, TOP = 20, DOT = 4.5, events = facts.events;
+  const MOST = 8, ROW = 34, TOP = 20, DOT = 4.5, LETTER = 7.2, events = facts.events;
   const known = new Map();
   const name = (x, y) => x * events.type.length + y;
   if (facts.orders) facts.orders.x.forEach((x, k) => {
@@ -44,15 +44,25 @@ function makeOrders(tools, facts) {
     const details = make("details", { class: "factors" }, make("summary", {}, "Which was first?"));
     // Hidden drawings have no width.
     details.addEventListener("toggle", () => {
-      if (details.childNodes.length === 1) details.append(
-        make("p", { class: "note" }, "Solid: certain, all other certain orders follow. Dashed: open, with how likely the arrow is right, whether or not there is a match."),
-        picture(nodes, edges, called, Math.min(Math.max(details.clientWidth, 260), 620)), table(nodes, edges, called));
+      if (details.childNodes.length === 1) details.append(...drawn(nodes, called, Math.min(Math.max(details.clientWidth, 260), 620)), edges.some((edge) => edge.p > 0) ? table(nodes, edges, called) : "");
     });
     return details;
   };
+  // Events that can be before or behind another one, and in words those that cannot.
+  function drawn(nodes, called, width) {
+    const possible = (one, other) => one !== other && known.get(name(one.place, other.place)).some((p) => p > 0);
+    const ordered = nodes.filter((one) => nodes.some((other) => possible(one, other))), never = nodes.filter((one) => !ordered.includes(one));
+    const said = (text) => make("p", { class: "note" }, text), meet = events.spans ? "overlap" : "are at one tick";
+    if (!ordered.length) return [said(`None: they ${meet} in every world.`)];
+    return [
+      said("Solid: certain, all other certain orders follow. Dashed: open, with how likely the arrow is right, whether or not there is a match."),
+      picture(ordered, edgesOf(ordered), called, width),
+      ...never.map((one) => said(`${called(one)} and each of the others ${meet} in every world.`)),
+    ];
+  }
   function picture(nodes, edges, called, width) {
-    const left = Math.min(230, width * 0.42), widest = Math.max(...edges.map((edge) => Math.abs(edge.then - edge.first)));
-    const step = Math.min(44, (width - left - 52) / widest), y = (k) => TOP + k * ROW, letters = Math.floor((left - 14) / 6.4);
+    const left = Math.min(230, width * 0.42, 24 + LETTER * Math.max(...nodes.map((one) => called(one).length))), widest = Math.max(...edges.map((edge) => Math.abs(edge.then - edge.first)));
+    const step = Math.min(44, (width - left - 52) / widest), y = (k) => TOP + k * ROW, letters = Math.floor((left - 24) / LETTER + 1e-9);
     const svg = draw("svg", { class: "orders", viewBox: `0 0 ${width} ${y(nodes.length - 1) + TOP}`, style: `max-width:${width}px`, role: "img", "aria-label": "Which event was first; the table below says the same" });
     const chances = [];
     for (const edge of edges.filter((one) => one.p > 0)) {

@@ -2,7 +2,7 @@
   const packed = Uint8Array.from(atob(document.getElementById("data").textContent), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   const facts = await new Response(stream).json();
-  const PAGE = 50;
+  const PAGE = 50, NARROWEST = 260, GAP = 16;
 
   const tools = makeTools(facts);
   const { make, draw, fill, byId, whole, amount, count, cut, clock, time, length, percent, percentOf, chance, stamped, axis, pressed, heatMap, oneStop, asTable } = tools;
@@ -145,7 +145,7 @@
     if (!rows.length) return null;
     return make("details", { class: "factors" }, make("summary", {}, `Why ${percent(column(set, "confidence")[n])}?`),
       make("p", { class: "note" }, "Each given all above it: they multiply up. The bar is how likely all up to here is."),
-      make("table", {}, make("thead", { class: "visually-hidden" }, make("tr", {}, ["what", "probability", "", "together"].map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, rows)));
+      make("div", { class: "scroll" }, make("table", {}, make("thead", { class: "visually-hidden" }, make("tr", {}, ["what", "probability", "", "together"].map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, rows))));
   }
 
   // --- charts that filter ---------------------------------------------------------------------------
@@ -211,16 +211,24 @@
     const middle = lower + Math.floor((upper - lower) / 2);
     return middle >= begin(k) && middle < begin(k + 1);
   }
+  // One bar alone says nothing: a sentence does, if the first panel does not say so already.
+  function howSure() {
+    const { matches, certain } = facts.totals, all = column(found, "confidence");
+    const same = all.length === matches && all.every((p) => percent(p) === percent(all[0]));
+    const sure = certain === matches ? "is certain" : `has probability ${same ? percent(all[0]) : within(facts.histogram.findIndex((value) => value))}`;
+    if (!facts.occurrences && (matches === 1 || certain === matches)) return [];
+    return [{ panel: make("div", { class: "panel" }, make("h2", {}, "How sure?"), make("p", {}, `${matches === 1 ? "The match" : `Each of the ${whole(matches)} matches`} ${sure}.`)) }];
+  }
   function charts() {
     const box = byId("charts");
     if (!facts.totals.matches) return box.remove();
     const panels = [], maps = [];
     const histogram = facts.histogram;
-    panels.push(bars({
+    panels.push(...histogram.filter((value) => value).length === 1 ? howSure() : [bars({
       title: "How sure?", note: "Matches by probability. A bar shows its matches in the table.", values: histogram, bottom: shares,
       label: (k) => `${within(k)}: ${count(histogram[k], "match", "matches")}`, action: (k) => choose("sure", k),
       heads: ["probability", "matches"], lines: () => histogram.map((value, k) => [within(k), whole(value)]),
-    }));
+    })]);
     const moments = facts.moments;
     if (moments.expected.length > 1) {
       const last = moments.expected.length;
@@ -266,8 +274,12 @@
       panels.push(chart(`By ${group.name}`, note, rows, [group.name, "expected", "matches"], () => group.values.map((one) => [one.value === null ? "null" : String(one.value), amount(one.expected), whole(one.count)])));
     }
     box.append(...panels.map((one) => one.panel));
+    if (!panels.length) box.remove();
+    // As many in each row as there can be, but none alone in the last one.
+    const fit = Math.max(Math.floor((box.clientWidth + GAP) / (NARROWEST + GAP)), 1), rowsOfPanels = Math.ceil(panels.length / fit);
+    box.style.setProperty("--columns", Math.ceil(panels.length / rowsOfPanels));
     byId("maps").append(...maps.map((one) => one.panel));
-    for (const { panel, drawn, table, most = 620 } of [...panels, ...maps]) {
+    for (const { panel, drawn, table, most = 620 } of [...panels, ...maps].filter((one) => one.drawn)) {
       const width = Math.min(Math.max(panel.clientWidth - 2 * parseFloat(getComputedStyle(panel).paddingLeft), 240), most);
       panel.append(fill(drawn(width), { style: `max-width:${width}px` }, []), table);
     }

@@ -20,6 +20,7 @@ from uncertain_cep.errors import OptionError, UncertainCepError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, parse
+from uncertain_cep.query.repeated_groups import list_of
 from uncertain_cep.query.span_relations import comparison_of, relation_at
 from uncertain_cep.query.syntax import (
     Component,
@@ -174,7 +175,8 @@ class _Question:
             members.setdefault(variables[component], []).append(number)
         pattern = with_events(plan.query.pattern, members, Ordered)
         assert pattern is not None
-        single = {part.variable for part in plan.components if not part.kleene} & members.keys()
+        present = {*map(list_of, members)}
+        single = {part.variable for part in plan.components if not part.kleene} & present
         on_times = [
             (condition, {*map(_mentioned, expressions_in(condition))} - {""})
             for condition in plan.query.where
@@ -182,7 +184,7 @@ class _Question:
         ]
         # One that mentions what is left out or negated is not asked of the events of the match.
         conditions = tuple(condition for condition, of in on_times if of <= single)
-        several = any(of <= members.keys() and not of <= single for _, of in on_times)
+        several = any(of <= present and not of <= single for _, of in on_times)
         forbids = any(part.forbids for part in plan.or_free)
         left_open = _IN_BETWEEN if forbids else _OTHERWISE if several else ""
         column = "match_number"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from uncertain_cep.query.repeated_groups import list_of, number_of, repeated_groups, with_counts
 from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Pattern
 from uncertain_cep.query.syntax import Sequence as Ordered
 from uncertain_cep.query.walks import components_of
@@ -18,15 +19,22 @@ _Around = type[Ordered] | type[Conjunction]
 
 
 def with_events(pattern: Pattern, members: Mapping[str, Sequence[int]], around: _Around) -> Pattern | None:
-    """Return a pattern of the events of a match, one for each component; None where it has none."""
+    """Return a pattern of the events of a match, one for each component; None where it has none.
+
+    ``members`` are the numbers of the events of each variable; of a repeated group ``b[2]`` is that of the
+    second iteration.
+    """
     if isinstance(pattern, Component):
         if pattern.negated or pattern.variable not in members:
             return None
         numbers = members[pattern.variable]
+        iteration = number_of(pattern.variable)
         singles = [
             Component(
                 (f"e{number}",),
-                f"{pattern.variable}{_ELEMENT}{place}" if pattern.kleene else pattern.variable,
+                f"{list_of(pattern.variable)}{_ELEMENT}{iteration or place}"
+                if iteration or pattern.kleene
+                else pattern.variable,
                 kleene=False,
                 negated=False,
                 position=pattern.position,
@@ -34,6 +42,9 @@ def with_events(pattern: Pattern, members: Mapping[str, Sequence[int]], around: 
             for place, number in enumerate(numbers, 1)
         ]
         return singles[0] if len(singles) == 1 else around(tuple(singles), pattern.position)
+    if groups := repeated_groups(pattern):
+        counts = [_iterations(group, members) for group in groups]
+        return with_events(with_counts(pattern, counts), members, around)
     kind: _Around = Ordered
     if isinstance(pattern, Conjunction):
         kind = Conjunction
@@ -43,6 +54,12 @@ def with_events(pattern: Pattern, members: Mapping[str, Sequence[int]], around: 
     if not items:
         return None
     return items[0] if len(items) == 1 else kind(tuple(items), pattern.position)
+
+
+def _iterations(group: Pattern, members: Mapping[str, Sequence[int]]) -> int:
+    """Return how often a repeated group stands in a match."""
+    lists = {part.variable for part in components_of(group)}
+    return max((number_of(name) for name in members if list_of(name) in lists), default=0)
 
 
 def shown_variable(variable: str) -> str:

@@ -152,6 +152,8 @@ def test_the_master_is_left_to_spark_submit(monkeypatch: pytest.MonkeyPatch, sub
     # Both are set by what is called.
     for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         monkeypatch.setenv(name, "")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "")
+    monkeypatch.delenv("SPARK_LOCAL_IP")
     if submitted:
         monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     else:
@@ -161,6 +163,8 @@ def test_the_master_is_left_to_spark_submit(monkeypatch: pytest.MonkeyPatch, sub
     assert session.get("spark.master") == (None if submitted else "local[1,2]")
     assert ("spark.driver.memory" in session) != submitted
     assert os.environ["PYSPARK_PYTHON"] == ("" if submitted else python_of_workers())
+    # Java need not look up the name of the machine, which nothing may know.
+    assert os.environ.get("SPARK_LOCAL_IP") == (None if submitted else "127.0.0.1")
 
 
 @pytest.mark.thorough

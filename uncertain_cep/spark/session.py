@@ -44,6 +44,7 @@ STATE_SETTINGS: Final = {
 """The settings that a session needs for the state of streams."""
 
 _JVM_OPTIONS: Final = "spark.driver.extraJavaOptions"
+_LOOPBACK: Final = "127.0.0.1"
 _LOCAL: Final = re.compile(r"local(?:\[([0-9]+|\*)\])?")
 _LOGGING: Final = """\
 rootLogger.level = error
@@ -97,8 +98,8 @@ def get_session(
 
     Notes
     -----
-    Starting a local session sets ``JAVA_HOME``, ``PYSPARK_PYTHON`` and ``PYSPARK_DRIVER_PYTHON`` of this
-    process, since Spark reads those and nothing else.
+    Starting a local session sets ``JAVA_HOME``, ``PYSPARK_PYTHON``, ``PYSPARK_DRIVER_PYTHON`` and, if it is
+    not set, ``SPARK_LOCAL_IP`` of this process, since Spark reads those and nothing else.
     """
     return start_session(master, app_name, conf)
 
@@ -131,6 +132,8 @@ def start_session(
             # Otherwise workers would run the first python3 of PATH, without the packages of this one.
             os.environ["PYSPARK_PYTHON"] = python_of_workers()
             os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+            # Otherwise Java looks the machine's own name up, and ends where nothing knows it.
+            os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
             settings |= _local_conf()
     for key, value in (conf or {}).items():
         # Options of the JVM add up; the later one of two holds.
@@ -232,8 +235,8 @@ def _local_conf() -> dict[str, str]:
     return {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": _LOOPBACK,
+        "spark.driver.bindAddress": _LOOPBACK,
         "spark.driver.memory": f"{_heap_mebibytes()}m",
         _JVM_OPTIONS: " ".join(options),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ import uncertain_cep as uc
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan, remembered_plan
 from uncertain_cep.query import parse, query_of, values_of
 from uncertain_cep.query.syntax import Untyped
+from uncertain_cep.timeline.durations import parse_duration
 
 MODEL = {"type": pa.string(), "id": pa.int64(), "lower": pa.int64(), "upper": pa.int64()}
 SCHEMA = pa.schema(
@@ -39,6 +40,7 @@ COMPARED = {
     "b": st.booleans(),
     "at": st.sampled_from(["1970-01-01", "1970-01-01T00:00:01"]),
 }
+DAY: Final = 86_400 * 10**9
 
 
 def planned(text: str, values: dict[str, Any]) -> EvaluationPlan:
@@ -110,6 +112,25 @@ def test_times(time: Any) -> None:
     assert repr(predicate).replace("parameter='t'", "parameter=None") == repr(
         make_plan(uc.parse(written), SCHEMA).components[0].local[0]
     )
+
+
+@pytest.mark.parametrize(
+    ("length", "nanoseconds"),
+    [
+        (np.timedelta64(3, ("ns", 10)), 30), (np.timedelta64(7_000, "ps"), 7),
+        (np.timedelta64(2, "W"), 14 * DAY),
+        (np.timedelta64(2**53 + 1, "ns"), 2**53 + 1), (np.timedelta64(3, "h"), DAY // 8),
+        (np.timedelta64(1, "M"), None), (np.timedelta64(1, "Y"), None), (np.timedelta64(5), None),
+        (np.timedelta64("NaT", "s"), None), (np.timedelta64(1, "ps"), None),
+    ],
+)  # fmt: skip
+def test_lengths_of_numpy(length: Any, nanoseconds: int | None) -> None:
+    """Months, years and numbers without a unit are no lengths; they were nanoseconds."""
+    if nanoseconds is not None:
+        assert parse_duration(length) == nanoseconds
+        return
+    with pytest.raises(uc.OptionError):
+        parse_duration(length)
 
 
 @pytest.mark.parametrize("length", ["15 s", "15000ms", dt.timedelta(seconds=15), np.timedelta64(15, "s"), 15])

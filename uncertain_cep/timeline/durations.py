@@ -87,12 +87,23 @@ def parse_duration(length: Duration, *, what: str = "duration") -> int:
     return int(exact)
 
 
+_NUMPY_PARTS: Final = {"ns": 1, "ps": 10**3, "fs": 10**6, "as": 10**9}
+"""Units of NumPy, of which so many are a nanosecond."""
+
+
 def _exact(length: Any, what: str) -> Fraction:
     if type(length).__name__ == "timedelta64":
-        # None where there is no time; whole nanoseconds where a timedelta would lose some.
-        length = length.item()
-        if isinstance(length, int):
-            return Fraction(length)
+        # A timedelta, or None; a number where a timedelta would lose some of it, and of months and years.
+        number = length.item()
+        if isinstance(number, int):
+            # Help and errors of usage load no NumPy.
+            from numpy import datetime_data
+
+            unit, step = datetime_data(length.dtype)
+            if unit in _NUMPY_PARTS:
+                return Fraction(number * step, _NUMPY_PARTS[unit])
+        else:
+            length = number
     if isinstance(length, timedelta):
         seconds = length.days * 86_400 + length.seconds
         return Fraction(

@@ -14,7 +14,7 @@ import uncertain_cep as uc
 from tests.cases.cases import Case, Trace, cases
 from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, text_of
-from tests.streaming.arrivals import arrivals, by_tables
+from tests.streaming.arrivals import arrivals
 from uncertain_cep.streaming.single_events import SingleEvents
 from uncertain_cep.testing.model import Strategy
 
@@ -38,7 +38,6 @@ def test_a_mapping_is_a_table_of_one_row(
         )
         for _ in range(2)
     ]
-    by_tables(matchers[1])
     beats = dict(zip(stream.cuts, stream.heartbeats, strict=True))
     for number, row in enumerate(table.to_pylist()):
         pushed_event: Any = row if alone[number] else table.slice(number, 1)
@@ -158,7 +157,6 @@ def answer(one: uc.IncrementalMatcher, pushed: Any) -> Any:
 def test_values_of_several_events(query: str, events: list[dict[str, Any]], data: st.DataObject) -> None:
     """Conditions on two events, whatever the values are: as by tables, also from a snapshot on."""
     alone, tables = (uc.IncrementalMatcher(query, MIXED, largest_interval=3) for _ in range(2))
-    by_tables(tables)
     cut = data.draw(st.integers(0, len(events)))
     for number, event in enumerate(events):
         if number == cut:
@@ -173,34 +171,6 @@ def test_values_of_several_events(query: str, events: list[dict[str, Any]], data
         assert alone.state_size == tables.state_size
     assert alone.late.num_rows == tables.late.num_rows
     assert repr(alone.close().to_pylist()) == repr(tables.close().to_pylist())
-
-
-def rows_of(one: uc.IncrementalMatcher, events: list[dict[str, Any]]) -> Any:
-    """Return the matches of a push of a table, in order, or its error."""
-    try:
-        return sorted(map(repr, one.push(pa.Table.from_pylist(events, schema=MIXED)).to_pylist()))
-    except uc.TraceError as error:
-        return str(error)
-
-
-@pytest.mark.parametrize("query", QUERIES)
-@FEWER
-@given(events=rows(), data=st.data())
-def test_events_of_a_small_table_are_taken_one_by_one(
-    query: str, events: list[dict[str, Any]], data: st.DataObject
-) -> None:
-    """Call by call as those of a large one: matches, late events, ids in use, a fault of the last event."""
-    small, tables = (uc.IncrementalMatcher(query, MIXED, largest_interval=3) for _ in range(2))
-    by_tables(tables)
-    begin = 0
-    while begin < len(events):
-        end = begin + data.draw(st.integers(1, 5))
-        faulty = [*events[begin:end], events[begin] | {"lower": 3, "upper": 2}]
-        assert rows_of(small, faulty) == rows_of(tables, faulty)
-        assert rows_of(small, events[begin:end]) == rows_of(tables, events[begin:end])
-        assert repr(small.late.to_pylist()) == repr(tables.late.to_pylist())
-        begin = end
-    assert sorted(map(repr, small.close().to_pylist())) == sorted(map(repr, tables.close().to_pylist()))
 
 
 def test_an_event_without_a_text_takes_the_place_of_a_forgotten_one() -> None:
@@ -251,7 +221,6 @@ def test_points_in_time(unit: str, zone: str | None, tick: str | None, times: li
     )
     query = "PATTERN SEQ(A a, B b) WITHIN 20 seconds"
     alone, tables = (uc.IncrementalMatcher(query, schema, tick=tick) for _ in range(2))
-    by_tables(tables)
     for number, (begin, place, end) in enumerate(times):
         event = {
             "type": "AB"[number % 2], "id": number, "lower": begin.replace(tzinfo=place),

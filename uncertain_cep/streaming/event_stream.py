@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
 from datetime import datetime
-from typing import Any, ClassVar, Final, Generic, NoReturn, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,6 @@ from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.streaming.arrived_rows import ArrivedRows
 from uncertain_cep.streaming.duplicate_ids import duplicate_error
 from uncertain_cep.streaming.given_events import events_given, length_of_tick, tick_given
-from uncertain_cep.streaming.single_events import PlainEvents
 from uncertain_cep.streaming.snapshots import packed_snapshot, unpacked_snapshot
 from uncertain_cep.streaming.watermark import ArrivalPromise
 
@@ -30,9 +29,6 @@ __all__ = ["EventStream"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-_FEW_ROWS: Final = 5
-"""Events of a table that takes longer than they do one by one."""
-
 AnswerT = TypeVar("AnswerT")
 
 
@@ -67,7 +63,6 @@ class EventStream(ABC, Generic[AnswerT]):
         self._late: list[pa.Table] = []
         self._waiting: list[AnswerT] = []
         self._copies = ArrivedRows(schema, plan.names.id) if duplicates == "drop" else None
-        self._plain_values = PlainEvents.of(plan, schema)
         self._closed = False
 
     @property
@@ -117,13 +112,8 @@ class EventStream(ABC, Generic[AnswerT]):
                 if refused is None:
                     return self._released(answers)
                 self._refusing(refused, events_given(events, self.schema), answers)
-        table = events_given(events, self.schema)
-        rows = self._few_rows(table)
-        if rows is None:
-            table = self._checked(table)
-            answers, refused = self._take_table(table)
-        else:
-            answers, refused = self._take_each(table, rows)
+        table = self._checked(events)
+        answers, refused = self._take_table(table)
         if refused is not None:
             self._refusing(refused, table, answers)
         return self._released(answers)
@@ -271,32 +261,10 @@ class EventStream(ABC, Generic[AnswerT]):
     def _take_over(self, held: Mapping[str, Any]) -> None:
         """Go on from what :meth:`_packed` returned."""
 
-    def _few_rows(self, table: pa.Table) -> list[dict[str, Any]] | None:
-        """Return the plain values of events that are taken one by one; None if they are taken as a table."""
-        plain = self._plain_values
-        if plain is None or self._copies is not None or not 0 < table.num_rows <= _FEW_ROWS:
-            return None
-        rows: list[dict[str, Any]] = table.to_pylist()
-        # Those with faults are named by the checks of the whole table, before any is taken.
-        return rows if all(plain.interval(row) is not None for row in rows) else None
-
-    def _take_each(
-        self, table: pa.Table, rows: Sequence[Mapping[str, Any]]
-    ) -> tuple[list[AnswerT], Mask | None]:
-        """Take sound events one by one, as :meth:`_take` does."""
-        answers: list[AnswerT] = []
-        again = np.zeros(len(rows), dtype=np.bool_)
-        for place, event in enumerate(rows):
-            taken = self._take_alone(event)
-            if taken is None:
-                taken = self._take_table(self._checked(table.slice(place, 1)))
-            answers += taken[0]
-            again[place] = taken[1] is not None
-        return answers, again if again.any() else None
-
-    def _checked(self, table: pa.Table) -> pa.Table:
-        """Return a checked table of events, with ticks as long as those before."""
+    def _checked(self, events: Any) -> pa.Table:
+        """Return events as a checked table, with ticks as long as those before."""
         plan = self._plan
+        table = events_given(events, self.schema)
         self._length_of_tick = length_of_tick(table, plan.names, self._length_of_tick)
         table = with_marginals(plan, with_all_bounds(table, plan.names.lower))
         check_table(plan, table)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from confidence.pools import AttributePool, AttributeValues, PmfPool, grown
 
-__all__ = ["BytecodeArrays", "CandidateArrays", "CandidatePool", "Cells", "RunBytecode"]
+__all__ = ["BytecodeArrays", "CandidateArrays", "CandidatePool", "Cells", "OneEvent", "RunBytecode"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -24,6 +24,30 @@ Mask = NDArray[np.bool_]
 
 Cells = Sequence[tuple[int, Any]]
 """Slots of attribute values, each with the value that a candidate has there, or None."""
+
+
+class OneEvent(NamedTuple):
+    """An event of a uniform time, and what can take it.
+
+    Attributes
+    ----------
+    components, partitions : sequences of int
+        The components that can take it, and the partition that it has for each.
+    lower, upper : int
+        Ticks.
+    number : int
+        The event.
+    cells : sequence of Cells
+        The values that predicates read of it at each component.
+    """
+
+    components: Sequence[int]
+    partitions: Sequence[int]
+    lower: int
+    upper: int
+    number: int
+    cells: Sequence[Cells]
+
 
 FIRST_CAPACITY: Final = 1024
 """Rows that a pool of candidates has room for at first."""
@@ -173,23 +197,13 @@ class CandidatePool:
             self._attributes.write(first, values)
         return np.arange(first, self.count)
 
-    def append_event(
-        self,
-        components: Sequence[int],
-        partitions: Sequence[int],
-        times: tuple[int, int],
-        event: int,
-        cells: Sequence[Cells],
-    ) -> Int64:
-        """Append one event of a uniform time as a candidate of components, as :meth:`append` does.
-
-        See :meth:`eventbased.incremental.method.IncrementalMethod.push_event`.
-        """
+    def append_event(self, event: OneEvent) -> Int64:
+        """Append one event as a candidate of components, as :meth:`append` does."""
+        components, partitions, lower, upper, number, cells = event
         first, shared = self._add(len(components)), len(components) > 1
-        lower, upper = times
         for index, component in enumerate(components, first):
             partition = partitions[index - first]
-            row = (component, partition, lower - component, upper - component, event, shared, -1)
+            row = (component, partition, lower - component, upper - component, number, shared, -1)
             for array, value in zip(self.arrays, row, strict=True):
                 array[index] = value
             self._attributes.put(index, cells[index - first])

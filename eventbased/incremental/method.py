@@ -7,7 +7,7 @@ here: the pools, what is final, what is forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from confidence.config import EVER, NEVER
 from confidence.pools import AttributeValues, repeated
 from eventbased.gaps.next_match import NextConfidences
 from eventbased.gaps.next_pool import describe_next
-from eventbased.incremental.candidate_pool import CandidatePool, Cells, RunBytecode
+from eventbased.incremental.candidate_pool import CandidatePool, OneEvent, RunBytecode
 from eventbased.incremental.completed import Matches, Pending, describe
 from eventbased.incremental.run_pool import MOST_COMPONENTS, RunPool
 
@@ -178,25 +178,12 @@ class IncrementalMethod:
             )  # fmt: skip
             yield from self._take(indices, floor[start : start + len(part) + 1])
 
-    def push_event(
-        self,
-        components: Sequence[int],
-        partitions: Sequence[int],
-        times: tuple[int, int],
-        event: int,
-        cells: Sequence[Cells],
-        safe: int,
-    ) -> Iterator[Matches]:
-        """Do what :meth:`push` does for one event of a uniform time, without arrays of one row.
-
-        ``components`` can take it, each in one of ``partitions``; ``times`` are the bounds of its interval,
-        and ``cells`` the values that predicates read of it at each component.
-        """
+    def push_event(self, event: OneEvent, safe: int) -> Iterator[Matches]:
+        """Do what :meth:`push` does for one event, without arrays of one row."""
         self.safe = max(self.safe, safe)
-        lower, upper = times
-        self._make_room(upper - lower, max(partitions) + 1)
-        indices = self.pool.append_event(components, partitions, times, event, cells)
-        floor = np.array([*[min(lower, self.safe)] * len(components), self.safe])
+        self._make_room(event.upper - event.lower, max(event.partitions) + 1)
+        indices = self.pool.append_event(event)
+        floor = np.array([*[min(event.lower, self.safe)] * len(event.components), self.safe])
         return self._take(indices, floor)
 
     def advance(self, safe: int) -> Iterator[Matches]:

@@ -13,7 +13,7 @@ from confidence import CostlyMatchError, Limits
 from confidence.config import EVER
 from confidence.pools import AttributeValues
 from eventbased.gaps.next_match import NextConfidences
-from eventbased.incremental.candidate_pool import Cells
+from eventbased.incremental.candidate_pool import Cells, OneEvent
 from eventbased.incremental.completed import LongChainError, Matches
 from eventbased.incremental.method import AnyState, IncrementalMethod
 from eventbased.incremental.query_order import QueryOrder
@@ -126,20 +126,9 @@ class RunEvaluation:
         """Return the values of an event that predicates across components read; None if it needs a table."""
         return self._predicates.take_event(event, components)
 
-    def push_alone(
-        self,
-        components: list[int],
-        partitions: list[int],
-        times: tuple[int, int],
-        number: int,
-        cells: list[Cells],
-        safe: int,
-    ) -> Iterator[Matches]:
-        """Do what :meth:`push` does for one event with a uniform time.
-
-        ``components`` can take it, each in one of ``partitions``; ``times`` are the bounds of its interval.
-        """
-        return self.checked(self.method.push_event(components, partitions, times, number, cells, safe))
+    def push_alone(self, event: OneEvent, safe: int) -> Iterator[Matches]:
+        """Do what :meth:`push` does for one event with a uniform time."""
+        return self.checked(self.method.push_event(event, safe))
 
     def checked(self, matches: Iterator[Matches]) -> Iterator[Matches]:
         """Yield matches, with the error of a chain that is too long in the user's words."""

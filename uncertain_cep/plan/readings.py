@@ -9,7 +9,7 @@ every role.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -90,17 +90,19 @@ class Readings:
 
     def covering_of(self, lengths: Mapping[str, int]) -> Iterator[Choice]:
         """Yield the choices of `covering` in which the groups of some variables stand so often instead."""
-        for counts in self._few_counts(lengths):
-            for number, alternative in enumerate(self.with_counts(counts)):
-                for choice in covering_choices(alternative):
-                    if self.is_own((*counts, number, *choice)):
-                        yield *counts, number, *choice
+        return self._own(lengths, covering_choices)
 
     def choices_of(self, lengths: Mapping[str, int]) -> Iterator[Choice]:
         """Yield all choices in which repeated groups stand as often as in those of `covering_of`."""
+        return self._own(lengths, lambda alternative: alternative.choices)
+
+    def _own(
+        self, lengths: Mapping[str, int], choices_of: Callable[[Alternative], Iterable[Choice]]
+    ) -> Iterator[Choice]:
+        """Yield the choices of each alternative that are no other ones', see `covering_of`."""
         for counts in self._few_counts(lengths):
             for number, alternative in enumerate(self.with_counts(counts)):
-                for choice in alternative.choices:
+                for choice in choices_of(alternative):
                     if self.is_own((*counts, number, *choice)):
                         yield *counts, number, *choice
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
-from typing import Final, Literal, NamedTuple, NoReturn
+from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.match_recognize import (
@@ -318,18 +318,13 @@ def _of_row(name: str, words: Sequence[Word]) -> tuple[str, ...] | None:
 def _apart(one: _Comparison, other: _Comparison) -> bool:
     """Tell whether no value meets both comparisons of a column."""
     left, right = _SIDES[one.sign], _SIDES[other.sign]
-    if one.words == other.words:
+    low: Any = one.constant
+    high: Any = other.constant
+    if one.words == other.words or (low is not None and low == high):
         return not {*left} & {*right}
-    low, high = one.constant, other.constant
-    if isinstance(low, Decimal) and isinstance(high, Decimal):
-        if low == high:
-            return not {*left} & {*right}
-        swapped = low > high
-    elif isinstance(low, str) and isinstance(high, str):
-        swapped = low > high
-    else:
+    if low is None or type(low) is not type(high):
         return False
-    if swapped:
+    if low > high:
         left, right = right, left
     return not any(below in left and above in right for below, above in _REGIONS)
 

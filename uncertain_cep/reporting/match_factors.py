@@ -173,7 +173,7 @@ class _Question:
         members: dict[str, list[int]] = {}
         for number, component in enumerate(components):
             members.setdefault(variables[component], []).append(number)
-        pattern = with_events(plan.query.pattern, members, Ordered)
+        pattern = with_events(plan.query.pattern, members)
         assert pattern is not None
         present = {*map(list_of, members)}
         single = {part.variable for part in plan.components if not part.kleene} & present

@@ -18,12 +18,17 @@ _ELEMENT: Final = "."
 _Around = type[Ordered] | type[Conjunction]
 
 
-def with_events(pattern: Pattern, members: Mapping[str, Sequence[int]], around: _Around) -> Pattern | None:
+def with_events(pattern: Pattern, members: Mapping[str, Sequence[int]]) -> Pattern | None:
     """Return a pattern of the events of a match, one for each component; None where it has none.
 
     ``members`` are the numbers of the events of each variable; of a repeated group ``b[2]`` is that of the
     second iteration.
     """
+    counts = [_iterations(group, members) for group in repeated_groups(pattern)]
+    return _of_members(with_counts(pattern, counts), members, Ordered)
+
+
+def _of_members(pattern: Pattern, members: Mapping[str, Sequence[int]], around: _Around) -> Pattern | None:
     if isinstance(pattern, Component):
         if pattern.negated or pattern.variable not in members:
             return None
@@ -42,15 +47,12 @@ def with_events(pattern: Pattern, members: Mapping[str, Sequence[int]], around: 
             for place, number in enumerate(numbers, 1)
         ]
         return singles[0] if len(singles) == 1 else around(tuple(singles), pattern.position)
-    if groups := repeated_groups(pattern):
-        counts = [_iterations(group, members) for group in groups]
-        return with_events(with_counts(pattern, counts), members, around)
     kind: _Around = Ordered
     if isinstance(pattern, Conjunction):
         kind = Conjunction
     elif isinstance(pattern, Disjunction):
         kind = around
-    items = [part for item in pattern.items if (part := with_events(item, members, kind)) is not None]
+    items = [part for item in pattern.items if (part := _of_members(item, members, kind)) is not None]
     if not items:
         return None
     return items[0] if len(items) == 1 else kind(tuple(items), pattern.position)

@@ -129,13 +129,8 @@ def sigma_rules(files: Sequence[str]) -> Iterator[tuple[str, Callable[[], Rule]]
         except SigmaError as error:
             yield file, partial(_refused, str(error))
     # A detection comes before a correlation of the same name.
-    by_key = {
-        key: one
-        for kind in ("correlation", "detection")
-        for one in documents
-        if kind in one.content
-        for key in one.keys
-    }
+    in_order = sorted(documents, key=lambda one: "detection" in one.content)
+    by_key = {key: one for one in in_order for key in one.keys}
     named = {
         key
         for one in documents

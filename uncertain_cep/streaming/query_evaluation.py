@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from confidence.config import EVER
 from confidence.kernel import plain_for
+from eventbased.incremental.candidate_pool import OneEvent
 from eventbased.incremental.completed import Matches
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
@@ -307,12 +308,9 @@ class QueryEvaluation:
             return None
         promise.arrive_alone(taken.lower)
         partitions = [self._partitions.number(key) if key else 0 for key in taken.keys]
+        one = OneEvent(taken.components, partitions, taken.lower, taken.upper, number, cells)
         with self._answering(1):
-            batch = self._named(
-                self._by_runs.push_alone(
-                    taken.components, partitions, (taken.lower, taken.upper), number, cells, promise.bound
-                )
-            )
+            batch = self._named(self._by_runs.push_alone(one, promise.bound))
             self._tidy()
         return batch
 

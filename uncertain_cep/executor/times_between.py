@@ -13,7 +13,7 @@ confidence with one more event that must not be at t or behind it, whatever the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ from uncertain_cep.candidates.existence import existence
 from uncertain_cep.errors import OptionError
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.derived import once_a_plan
 from uncertain_cep.query.branches import is_linear
 from uncertain_cep.query.returned_times import NO_LENGTH, OF_SINGLE_EVENTS, TimeBetween
 from uncertain_cep.results.box_parts import Events
@@ -65,6 +66,16 @@ def returned_times(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch) -> 
             TimeBetween(of, "lower"): lower, TimeBetween(of, "upper"): upper, TimeBetween(of, "mean"): mean,
         }  # fmt: skip
     return columns
+
+
+def _bound_beside(events_of: EventsOf, plan: EvaluationPlan, table: pa.Table) -> Iterator[MatchedEvents]:
+    for events in events_of(plan, table):
+        yield replace(events, plan=_binding_beside(events.plan))
+
+
+@once_a_plan
+def _binding_beside(plan: EvaluationPlan) -> EvaluationPlan:
+    return replace(plan, binds_beside=True)
 
 
 def _events_of(plan: EvaluationPlan, chunk: MatchBatch) -> MatchedEvents:
@@ -157,7 +168,7 @@ class ElapsedTimes:
         groups: list[_Group] = []
         parts: list[tuple[Int64, ...]] = []
         count = 0
-        for branch, events, weighed in weighed_events(plan, table, events_of, binds_beside=True):
+        for branch, events, weighed in weighed_events(plan, table, partial(_bound_beside, events_of)):
             names = [time.partition(".")[0] for time in of]
             if not len(branch.match) or not {*names} <= {*branch.variables}:
                 continue

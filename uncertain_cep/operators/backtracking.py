@@ -120,9 +120,6 @@ class BacktrackingSearch:
     in ticks and no more than they ask for.
     """
 
-    binds_beside = False
-    """Whether matches are described with bounds beside the pattern."""
-
     def __init__(self, context: ExecutionContext, laid: Candidates, rows: Int64, window: int) -> None:
         plan, table, selection = context.plan, context.table, context.candidates
         clocks, ties = context.clocks, context.ties
@@ -216,7 +213,6 @@ class BacktrackingSearch:
             self._window if ties is None else ties.span, context.existence, limits,
             None if ties is None else ties.events.ties, self._spans,
         )  # fmt: skip
-        self._pattern_of.is_bound_beside = self.binds_beside
         return Weighing(
             self._pattern_of,
             None if clocks is None else Clocks(clocks.own, clocks.offsets, clocks.values),

@@ -117,6 +117,9 @@ class EvaluationPlan(ResultRows):
     """The columns of ORDER BY, unless it is by falling confidence alone."""
     widens: bool = False
     """Whether a returned column of whole numbers may become float64, where one has more than 64 bits."""
+    binds_beside: bool = False
+    """Whether the times of each match are bound beside what the query asks, see
+    :mod:`uncertain_cep.weighers.beside`."""
     known_until: int | None = None
     """The tick up to which all events are known, see :mod:`uncertain_cep.plan.gap_ends`; None: all are."""
     derived: Derived = field(init=False, default_factory=Derived, compare=False)
@@ -267,7 +270,7 @@ class EvaluationPlan(ResultRows):
     @property
     def asks_order_alone(self) -> bool:
         """Whether times of a match have to be in one order, within the window, and nothing else."""
-        return self.order is None and not self.bound.times and not self.forbids
+        return self.order is None and not (self.bound.times or self.forbids or self.binds_beside)
 
     @property
     def depends_on_others(self) -> bool:

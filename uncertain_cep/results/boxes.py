@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +28,8 @@ from uncertain_cep.candidates.event_times import event_times
 from uncertain_cep.candidates.existence import Existence, existence
 from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.marginals import with_marginals
-from uncertain_cep.candidates.own_times import SharedClocks, offset_bounds, shared_clocks
-from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
+from uncertain_cep.candidates.own_times import offset_bounds, shared_clocks
+from uncertain_cep.candidates.pmfs import flat_pmfs
 from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
 from uncertain_cep.candidates.span_times import SpanTimes, with_ends
@@ -55,6 +56,9 @@ __all__ = ["Searched", "groups_in_order", "weighed_events", "weighed_matches"]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
+_NOT_SELECTED: Final = Selection((), (), (), None, 0)
+"""The candidates of a context until some matches need the search."""
+
 
 def weighed_matches(
     plan: EvaluationPlan, table: pa.Table, matches: pa.Table
@@ -80,12 +84,10 @@ def weighed_events(
     plan: EvaluationPlan,
     table: pa.Table,
     events_of: Callable[[EvaluationPlan, pa.Table], Iterable[MatchedEvents]],
-    *,
-    binds_beside: bool = False,
 ) -> Iterator[tuple[MatchedEvents, Events, Iterator[tuple[Int64, Confidences]]]]:
     """Yield the same as :func:`weighed_matches`, of events that a function finds for a plan and a table.
 
-    With ``binds_beside`` all confidences are :class:`Searched`, for times that are bound besides.
+    Where the plans of these bind times beside the query, all confidences are :class:`Searched`.
     """
     table, spans = with_marginals(plan, table), None
     if plan.lasting:
@@ -103,19 +105,14 @@ def weighed_events(
             None if spans is None else _ends_of(spans, found.row, lower, upper),
         )  # fmt: skip
         if order is not None:
-            in_order = partial(_tied, binds_beside=True) if binds_beside else groups_in_order
-            yield found, events, in_order(found.plan, table, events, order, exists)
+            yield found, events, groups_in_order(found.plan, table, events, order, exists)
             continue
         selected = partial(select, found.plan, table, lower, upper, in_table[0], None)
-        times = lower, upper
-        yield (
-            found,
-            events,
-            _engines(
-                found.plan, table, events, times, selected, others, clocks, exists, spans=spans,
-                binds_beside=binds_beside,
-            ),
+        context = ExecutionContext(
+            found.plan, table, _NOT_SELECTED, (lower, upper), others, None, True, BOXES_AT_ONCE,
+            clocks=clocks, existence=exists, spans=spans,
         )  # fmt: skip
+        yield found, events, _engines(context, selected, events)
 
 
 def _ends_of(spans: SpanTimes, rows: Int64, lower: Int64, upper: Int64) -> EndsOfEvents:
@@ -134,13 +131,13 @@ def groups_in_order(
     """Yield matches of an OR-free plan, of events that sequences put in order, with their confidences."""
     if not len(events.row):
         return
+    if plan.binds_beside or sequences.breaks_ties(plan):
+        yield from _tied(plan, table, events, sequences, exists)
+        return
     between = SpoilersInOrder(partial(_tied, plan, table, events, sequences, exists))
     if sequences.is_spoiled_in_time(plan):
         for matches, confidences in _searched_in_order(plan, table, events, sequences, exists):
             yield matches, between.beside(confidences)
-        return
-    if sequences.breaks_ties(plan):
-        yield from _tied(plan, table, events, sequences, exists)
         return
     weigher = SequenceWeigher.of(sequences, plan, table)
     times = sequences.lower + sequences.low, sequences.upper + sequences.high
@@ -163,12 +160,12 @@ def groups_in_order(
             moved = MovedMatches(events, sequences, weigher, which, size)
             own = others and replace(others, offset=others.offset[moved.rows])
             bound = replace(plan.bound, window=plan.window + ties)
-            found = _engines(
-                replace(plan, bound=bound), table.take(pa.array(moved.rows)), moved.events,
-                (moved.lower, moved.upper), partial(moved.selection, len(plan.components)), own,
-                moved.clocks, None,
+            context = ExecutionContext(
+                replace(plan, bound=bound), table.take(pa.array(moved.rows)), _NOT_SELECTED,
+                (moved.lower, moved.upper), own, None, True, BOXES_AT_ONCE, clocks=moved.clocks,
             )  # fmt: skip
-            for here, confidences in found:
+            selected = partial(moved.selection, len(plan.components))
+            for here, confidences in _engines(context, selected, moved.events):
                 yield which[here], moved.back(confidences)
 
 
@@ -178,18 +175,16 @@ def _tied(
     events: Events,
     sequences: SequencedEvents,
     exists: Existence | None,
-    *,
-    binds_beside: bool = False,
 ) -> Iterator[tuple[Int64, Confidences]]:
     """Yield matches of an OR-free plan as those of times, of which sequences break ties."""
     lower, upper = sequences.times
     clocks, pmfs = shared_clocks(plan, table, offset_bounds(plan, table), sequences.pmfs, lower, upper)
     selected = partial(select, plan, table, lower, upper, lower, None)
-    ties = TiedEvents(sequences, plan)
-    yield from _engines(
-        plan, table, events, (lower, upper), selected, pmfs, clocks, exists, ties=ties,
-        binds_beside=binds_beside,
+    context = ExecutionContext(
+        plan, table, _NOT_SELECTED, (lower, upper), pmfs, None, True, BOXES_AT_ONCE, clocks=clocks,
+        existence=exists, ties=TiedEvents(sequences, plan),
     )  # fmt: skip
+    yield from _engines(context, selected, events)
 
 
 def _unspoiled(
@@ -222,31 +217,24 @@ def _searched_in_order(
     order = InOrder(sequences, plan) if sequences.is_spoiled_in_time(plan) else None
     plan, lower, upper = sequences.searched(plan)
     selected = partial(select, plan, table, lower, upper, lower, None)
-    yield from _engines(plan, table, events, (lower, upper), selected, None, None, exists, order)
+    context = ExecutionContext(
+        plan, table, _NOT_SELECTED, (lower, upper), None, None, True, BOXES_AT_ONCE, existence=exists,
+        order=order,
+    )  # fmt: skip
+    yield from _engines(context, selected, events)
 
 
 def _engines(
-    plan: EvaluationPlan,
-    table: pa.Table,
-    events: Events,
-    ticks: tuple[Int64, Int64],
-    selected: Callable[[], Selection],
-    pmfs: ExplicitPmfs | None,
-    clocks: SharedClocks | None,
-    exists: Existence | None,
-    in_order: InOrder | None = None,
-    ties: TiedEvents | None = None,
-    spans: SpanTimes | None = None,
-    *,
-    binds_beside: bool = False,
+    context: ExecutionContext, selected: Callable[[], Selection], events: Events
 ) -> Iterator[tuple[Int64, Confidences]]:
     """Yield the matches of one branch in groups, each with what gives their confidences.
 
-    ``pmfs`` are those of the events without ``clocks``.
+    Candidates are selected only if some matches need the search.
     """
     if not len(events.row):
         return
-    independent = in_order is None and spans is None and plan.asks_order_alone and not binds_beside
+    plan, pmfs, clocks = context.plan, context.pmfs, context.clocks
+    independent = context.order is None and context.spans is None and plan.asks_order_alone
     sizes = np.diff(events.start)
     searched = np.full(len(sizes), not independent)
     if independent:
@@ -266,13 +254,8 @@ def _engines(
                 yield some, ChainMatches(plan, events, size, values, explicit)
     if not searched.any():
         return
-    selection = selected()
-    context = ExecutionContext(
-        plan, table, selection, ticks, pmfs, None, True, BOXES_AT_ONCE, clocks=clocks, existence=exists,
-        order=in_order, ties=ties, spans=spans,
-    )  # fmt: skip
     window = context.span
-    for part, candidates, rows in laid_out(selection, window + 2, step=0):
+    for part, candidates, rows in laid_out(selected(), window + 2, step=0):
         places = np.full(len(events.row), -1)
         for j in range(len(plan.components)):
             own = slice(int(candidates.first[j]), int(candidates.first[j + 1]))
@@ -283,8 +266,7 @@ def _engines(
             places[mine[here]] = order[at[here]]
         some = np.flatnonzero(searched & (places[events.start[:-1]] >= 0))
         if len(some):
-            kind = BoundSearch if binds_beside else BoxedSearch
-            search = kind(replace(context, candidates=part), candidates, rows, window)
+            search = BoxedSearch(context.among(part), candidates, rows, window)
             yield some, Searched(search, events, places)
 
 
@@ -463,12 +445,6 @@ class BoxedSearch(BacktrackingSearch):
             self._pmfs, self._offset = pmfs, offset
 
 
-class BoundSearch(BoxedSearch):
-    """The same, for times that are bound beside the pattern."""
-
-    binds_beside = True
-
-
 class Searched(Confidences):
     """Matches whose gaps must stay free, whose events are partially ordered, or last."""
 
@@ -491,7 +467,7 @@ class Searched(Confidences):
     def of(self, boxes: Boxes) -> Float64:
         """Return P(match, and one of its events in a box) for each box, (n,) float64."""
         sizes = np.diff(self._events.start)[boxes.match]
-        return np.concatenate([self._some(boxes.part(part)) for part in pieces_of(sizes)])
+        return np.concatenate([np.zeros(0), *(self._some(boxes.part(part)) for part in pieces_of(sizes))])
 
     def _matches(self, match: Int64) -> tuple[FoundMatches, Int64]:
         """Return matches as kernels take them, and the places of their events."""

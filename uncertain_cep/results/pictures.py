@@ -74,9 +74,7 @@ def part_begins(ticks: Int64, parts: Int64 | int, number: Int64) -> Int64:
 
 
 def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts: int) -> Pictures:
-    """Return how matches are drawn, with at most so many parts of each interval.
-
-    Where events last, their intervals are whole ones, without parts.
+    """Return how matches are drawn, with at most so many parts of each interval; none where events last.
 
     Raises
     ------
@@ -85,6 +83,7 @@ def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts:
     ConfidenceCostError
         If a confidence takes too many steps.
     """
+    parts = 0 if plan.lasting else parts
     columns: list[tuple[Int64, ...]] = []
     variables: list[str] = []
     shares, between = [], []
@@ -93,7 +92,7 @@ def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts:
         if plan.lasting:
             events = events._replace(lower=begin[found.row], upper=end[found.row])
         ticks = events.upper - events.lower + 1
-        sizes = np.minimum(ticks, 0 if plan.lasting else parts)
+        sizes = np.minimum(ticks, parts)
         begins = np.cumsum(sizes) - sizes
         share = np.zeros(int(sizes.sum()))
         names = found.columns
@@ -102,9 +101,9 @@ def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts:
             (found.match, found.component, found.position, found.row, events.lower, events.upper, sizes)
         )
         number = found.match[events.start[:-1]]
-        for some, confidences in groups if found.plan.forbids or not plan.lasting else ():
+        for some, confidences in groups:
             match, event = events.of(some)
-            for piece in () if plan.lasting else pieces_of(sizes[event]):
+            for piece in pieces_of(sizes[event]):
                 own = event[piece]
                 each = np.repeat(own, sizes[own])
                 part = counting(sizes[own])

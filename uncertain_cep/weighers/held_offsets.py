@@ -48,7 +48,7 @@ class Offsets:
         self._is_listed = pattern.ties is not None or pattern.plan.negates_beside_sets
         # The two ends of an event share its clock.
         self._is_listed |= pattern.spans is not None
-        self._is_listed |= pattern.plan.has_negated_groups or pattern.is_bound_beside
+        self._is_listed |= pattern.plan.has_negated_groups or pattern.plan.binds_beside
         # The range of an estimate takes all events of a match as apart.
         limits = Limits(pattern.limits.most_steps) if self._is_listed else pattern.limits
         self.held = HeldConfidences(

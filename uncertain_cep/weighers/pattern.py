@@ -123,11 +123,6 @@ class MatchPattern:
         Which events are before others at the same tick; None: none.
     spans : ChosenSpans or None
         Which components take events that last; None: none.
-
-    Attributes
-    ----------
-    is_bound_beside : bool
-        Whether times of its matches are bound beside it, see :attr:`ChosenEvents.beside`.
     """
 
     def __init__(
@@ -148,7 +143,6 @@ class MatchPattern:
         self.length = len(plan.components)
         self.probability = None if existence is None else existence.probability
         self._table = table
-        self.is_bound_beside = False
 
     @cached_property
     def templates(self) -> TimeTemplates:
@@ -204,7 +198,7 @@ class MatchPattern:
     @property
     def has_time_literals(self) -> bool:
         """Whether conditions on times add literals to order and window."""
-        return bool(self.plan.bound.times) or self.spans is not None or self.is_bound_beside
+        return bool(self.plan.bound.times) or self.spans is not None or self.plan.binds_beside
 
     @property
     def is_sequence(self) -> bool:

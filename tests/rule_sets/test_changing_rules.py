@@ -146,6 +146,25 @@ def test_a_longer_window_holds_from_where_its_events_are_there(monkeypatch: pyte
     assert len(matcher._running) == 1
 
 
+def test_a_rule_that_comes_back_begins_behind_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uncertain_cep.streaming.recent_events.FEW_HELD", -(10**6))
+    matcher = uc.RuleMatcher(soon(5), SCHEMA, largest_interval=0)
+    for tick in range(0, 100, 10):
+        matcher.push(event("A", tick, tick))
+    # A longer window begins late, and the short one goes on until then, and again from then on.
+    assert [matcher.update(soon(30)), matcher.update(soon(5))] == [87 + 28] * 2
+    rows = [row for tick in (92, 116) for row in matcher.push(event("B", tick, tick)).to_pylist()]
+    assert [(row["a"], row["b"]) for row in rows + matcher.close().to_pylist()] == [(90, 92)]
+
+
+def test_heartbeats_of_some_types_move_the_bound_of_rules_that_name_these() -> None:
+    matcher = uc.RuleMatcher(uc.rules({"b": "PATTERN SEQ(B b) WITHIN 1"}), SCHEMA, largest_interval=0)
+    matcher.push(event("A", 1, 3))
+    matcher.heartbeat(9, of_type="B")
+    assert (matcher.safe, matcher.update(uc.rules(TWO))) == (9, 9)
+    assert matcher.safe == 3
+
+
 def test_nothing_is_told_twice_or_lost() -> None:
     """A match that ends far behind the bound was told: the rules that follow begin behind it."""
     matcher = uc.RuleMatcher(soon(50), SCHEMA, largest_interval=20)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 
 import uncertain_cep as uc
 from uncertain_cep.cli import main
+from uncertain_cep.rule_sets.named_rules import Rules, suppression_of
 
 SHAPE: Final = "PATTERN SEQ(A a, B b) WHERE a.v > {} AND [k] WITHIN 5"
 RULES: Final = {
@@ -77,6 +79,13 @@ def test_all_faults_of_all_rules() -> None:
         uc.validate(EVENTS, query=uc.rules(RULES | FAULTY))
     assert {fault.message.split(":")[0] for fault in caught.value.faults} == {"rule 'p'", "rule 'q'"}
     assert uc.validate(EVENTS, query=uc.rules(RULES)) == []
+
+
+def test_faults_of_every_kind_are_told_together() -> None:
+    rules = uc.rules({"k": "PATTERN SEQ(A a) WHERE a.nosuch > 1 WITHIN 2", "s": "PATTERN SEQ(A a) WITHIN 2"})
+    rules = Rules([rules["k"], replace(rules["s"], suppress=suppression_of("5 BY host"))])
+    with pytest.raises(uc.OptionError, match=r"(?s)rule 's': suppress ... BY host.*rule 'k': .*nosuch"):
+        uc.match(EVENTS, rules)
 
 
 def test_ids_are_unique_where_each_rule_needs_it() -> None:

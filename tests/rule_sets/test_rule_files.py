@@ -70,7 +70,7 @@ def test_a_folder_is_its_files_in_order(folder: Path) -> None:
     [
         ("x = 1", "a file of rules has a table [[rule]]"),
         ("[rule]\nname = 'x'", "a file of rules has a table [[rule]]"),
-        ("[[rule]]\nquery = 'PATTERN SEQ(A a, B b) WITHIN 2'", "each [[rule]] has a name"),
+        ("[[rule]]\nquery = 'PATTERN SEQ(A a, B b) WITHIN 2'", "[[rule]] number 1: each rule has a name"),
         ("[[rule]]\nname = 'x'", "rule 'x': a rule has a query, or a query_file, and not both"),
         (f"{X}sevrity = 'y'", "rule 'x': sevrity: there is no such key: did you mean severity?"),
         (f"{X}severity = 3", "rule 'x': severity is text, and this is 3"),
@@ -114,10 +114,32 @@ def test_what_names_no_rules_is_refused(source: object, said: str) -> None:
 
 
 def test_names_differ(folder: Path) -> None:
-    with pytest.raises(uc.OptionError, match="two rules are called a"):
-        uc.rules([folder / "rules", folder / "rules" / "a.sase"])
+    (folder / "more.sase").write_text(TWO)
+    with pytest.raises(uc.OptionError) as error:
+        uc.rules(
+            [folder / "rules", folder / "more.sase", folder / "nosuch.sase", folder / "rules" / "a.sase"]
+        )
+    first, *again = str(error.value).splitlines()
+    assert "nosuch.sase: the query file cannot be read" in first
+    assert [line.partition(" (")[0] for line in again] == [
+        "two rules are called a",
+        "two rules are called more",
+    ]
+    assert again[1].count("more.sase") == again[1].count("b.toml") == 1
     with pytest.raises(KeyError, match="no rule is called 'nosuch'"):
         uc.rules(folder / "rules")["nosuch"]
+
+
+def test_hidden_files_and_folders_are_no_rules(folder: Path) -> None:
+    rules = folder / "rules"
+    (rules / ".#a.sase").write_text("an editor")
+    (rules / "sigma.toml").write_text("[fields]\nHost = 'host'")
+    (rules / "older.sase").mkdir()
+    (rules / "notes.md").unlink()
+    assert uc.rules(rules).names == uc.rules(str(rules / "*")).names == ("a", "more", "c")
+    (rules / "gone.sase").symlink_to(folder / "nosuch")
+    with pytest.raises(uc.OptionError, match=r"gone.sase: the query file cannot be read"):
+        uc.rules(rules)
 
 
 def test_an_empty_folder_has_no_rule(tmp_path: Path) -> None:
@@ -160,6 +182,61 @@ def test_tests_of_rules_hold_or_are_told(folder: Path) -> None:
         "  expected: a = 7, confidence = 1.0",
     ]
     assert lines[4:] == ["FAILED more: none", "  2 alerts expected, 0 told"]
+
+
+TIMED = """
+[[rule]]
+name = "timed"
+query = "PATTERN SEQ(A a, B b) WITHIN 10 s RETURN a.at AS at"
+[[rule.tests]]
+name = "zones"
+events = [
+    { type = "A", lower = 2024-05-01T12:00:01+02:00, at = 2024-05-01T10:00:01Z },
+    { type = "B", lower = 2024-05-01T10:00:02Z },
+]
+expected = [{ at = 2024-05-01T10:00:01, range_upper = 2024-05-01T12:00:02+02:00, confidence = 1 }]
+[[rule.tests]]
+name = "no zones"
+events = [{ type = "A", lower = 2024-05-01T10:00:01, at = 1 }, { type = "B", lower = 2024-05-01T10:00:02 }]
+expected = [{ at = 1, range_upper = 2024-05-01T10:00:02Z }]
+[[rule.tests]]
+name = "a count"
+events = [{ type = "A", lower = 2024-05-01T10:00:01, at = 1 }, { type = "B", lower = 5 }]
+expected = 1
+[[rule.tests]]
+name = "words"
+events = [{ type = "A", lower = 1, at = 1 }, { type = "B", lower = 2, at = "x" }]
+expected = 1
+[[rule.tests]]
+name = "large"
+events = [{ type = "A", lower = 99999999999999999999 }]
+expected = 1
+[[rule.tests]]
+name = "no event"
+events = []
+expected = 0
+[[rule.tests]]
+name = "columns"
+events = [{ type = "A", lower = 2024-05-01T10:00:01Z, at = 1 }]
+expected = [{ aa = 1 }]
+"""
+
+
+def test_each_test_says_what_is_wrong_with_it(folder: Path) -> None:
+    (folder / "timed.toml").write_text(TIMED)
+    result = run(folder, "rules", "test", str(folder / "timed.toml"))
+    assert result.exit_code == 1
+    assert [line[:6] for line in result.stdout.splitlines() if "timed: " in line] == ["ok    "] * 2 + [
+        "FAILED"
+    ] * 5
+    for said in (
+        "events: some values of lower are times, and others are none",
+        "events: the values of at make no column",
+        "events: the values of lower make no column",
+        "events: there is none",
+        "no column is called aa: alerts have a, b, at, range_lower",
+    ):
+        assert said in result.stdout
 
 
 def test_tests_may_read_traces_with_a_schema(folder: Path) -> None:

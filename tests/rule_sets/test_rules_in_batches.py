@@ -149,6 +149,13 @@ def test_absences_that_are_suppressed_are_told_before_their_slice_ends() -> None
     assert alerts == {12: [(1, 0)], 13: [(1, 0), (3, 1)]}
 
 
+def test_the_bound_is_the_least_of_all_rules() -> None:
+    rules = uc.rules({"b": "PATTERN SEQ(B b) WITHIN 1", "a": "PATTERN SEQ(A a) WITHIN 1"})
+    batches = RuleBatches(rules, SCHEMA, 0)
+    batches.take(pa.Table.from_pylist([event("A", 1, 3)], schema=SCHEMA), notice(SCHEMA, f"{HEARTBEAT}:B", 9))
+    assert batches.counts["bound"] == 3
+
+
 def test_a_late_event_is_told_once_whatever_rules_it_matters_to() -> None:
     batches = RuleBatches(uc.rules(TWO), SCHEMA, 0)
     batches.take(pa.Table.from_pylist([event("A", 1, 10), event("C", 2, 20)], schema=SCHEMA))

@@ -164,6 +164,16 @@ def test_columns_of_one_name_have_values_of_one_kind() -> None:
         uc.match(EVENTS, mixed)
 
 
+def test_columns_are_not_called_as_that_of_the_names_of_rules() -> None:
+    queries = {"a": "PATTERN SEQ(A rule) WITHIN 2", "b": "PATTERN SEQ(A a) WITHIN 2 RETURN a.id AS rule"}
+    table = pa.table({"type": ["A"], "id": [1], "lower": [1], "upper": [1]})
+    for call in (uc.match, lambda events, rules: uc.validate(events, query=rules)):
+        with pytest.raises(uc.OptionError, match=r"(?s)rule 'a' returns a column rule.*rule 'b' returns"):
+            call(table, uc.rules(queries))
+    with pytest.raises(uc.OptionError, match="rule 'a' returns a column rule"):
+        uc.RuleMatcher(uc.rules(queries), table.schema, largest_interval=0)
+
+
 def test_types_that_no_event_has_are_told_in_one_line() -> None:
     rules = uc.rules({f"r{number}": f"PATTERN SEQ(A a, X{number} x) WITHIN 8" for number in range(9)})
     with pytest.warns(uc.UncertainCepWarning, match="9 types that no event has: X0 \\(rule 'r0'\\)") as said:

@@ -96,6 +96,8 @@ def test_lengths_of_time_are_those_of_the_events() -> None:
 @pytest.mark.parametrize(
     ("query", "text", "said"),
     [
+        (QUERY.replace("a.n AS n", "a.n AS suppressed"), "5", "has a column suppressed of its own"),
+        ("PATTERN SEQ(A+ a[]) WITHIN 5", "5 BY a", "BY a: its values are lists"),
         (QUERY, "5 BY host", "suppress ... BY host: the result has no such column, but a, k, n, "),
         ("PATTERN SEQ(A a, B b) WITHIN 5 RETURN EXPECTED COUNT", "5", "only matches have"),
         ("PATTERN SEQ(A a, B b) WITHIN 5 RETURN PROBABILITY AS p EVERY 4 ticks", "5", "only matches have"),
@@ -107,7 +109,30 @@ def test_what_cannot_be_told_apart_is_refused(query: str, text: str, said: str) 
         uc.match(trace, suppressing(query, text))
 
 
-@pytest.mark.parametrize("text", ["", "soon", "5 s BY", "5 s BY a,, b", "5 s BY a BY b", 5, None, "-3 ticks"])
+def test_names_of_columns_may_be_quoted() -> None:
+    for text, names in (
+        ("5 s by `a, b`,c", ("a, b", "c")),
+        ("5 s BY `x BY y` , user name", ("x BY y", "user name")),
+    ):
+        assert suppression_of(text).by == names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "soon",
+        "5 s BY",
+        "5 s BY a,",
+        "5 s BY `a",
+        "5 s BY `a` b",
+        "5 s BY a,, b",
+        "5 s BY a BY b",
+        5,
+        None,
+        "-3 ticks",
+    ],
+)
 def test_texts_that_say_nothing_are_refused(text: Any) -> None:
     with pytest.raises(uc.OptionError):
         suppression_of(text)

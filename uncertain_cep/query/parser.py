@@ -141,7 +141,10 @@ def query_of(query: syntax.Query | str, values: Parameters = ()) -> syntax.Query
     if isinstance(query, os.PathLike):
         raise OptionError(_named_file(os.fspath(query)))
     if not isinstance(query, str):
-        raise OptionError(f"a query is text, or what parse makes of it, and this is a {type(query).__name__}")
+        raise OptionError(
+            f"a query is text, or what parse makes of it, and this is a {type(query).__name__}; several are "
+            'given by name, as uc.rules({"name": query})'
+        )
     return with_values(parse(query), values)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import pyarrow as pa
 
-from uncertain_cep.errors import UncertainCepError
+from uncertain_cep.errors import OptionError, UncertainCepError
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.plurals import counted
 from uncertain_cep.rule_sets.named_rules import Rules, RuleTest
@@ -45,7 +45,7 @@ def checked_tests(
             try:
                 events = _events_of(test, schema, tick)
                 answer = answers_of(events, Rules([rule]), MatchOptions(tick=tick))[rule.name]
-                fault = _fault(test, answer.to_pylist())
+                fault = _fault(test, answer)
             except UncertainCepError as error:
                 fault = str(error)
             yield CheckedTest(rule.name, test.name, fault)
@@ -59,29 +59,59 @@ def _events_of(test: RuleTest, schema: TraceSchema | None, tick: str | None) -> 
     """
     if isinstance(test.events, str):
         return read_traces(test.events, schema, tick=tick)
+    if not test.events:
+        raise OptionError("events: there is none")
     rows = [{"id": number, **row} for number, row in enumerate(test.events, 1)]
     rows = [{**row, "upper": row["lower"]} if "lower" in row and "upper" not in row else row for row in rows]
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {}
     for name in names:
-        values = [row.get(name) for row in rows]
-        times = any(isinstance(value, datetime) for value in values)
-        columns[name] = pa.array(values, pa.timestamp("us")) if times else pa.array(values)
+        columns[name] = _column_of(name, [row.get(name) for row in rows])
     return pa.table(columns)
 
 
-def _fault(test: RuleTest, alerts: Sequence[Mapping[str, Any]]) -> str:
+def _column_of(name: str, values: Sequence[Any]) -> pa.Array:
+    """Return the values of rows as a column; times are of UTC if one has a zone."""
+    zoned = {value.tzinfo is not None for value in values if isinstance(value, datetime)}
+    dtype = pa.timestamp("us", "UTC" if True in zoned else None) if zoned else None
+    if zoned and not all(isinstance(value, datetime) for value in values if value is not None):
+        raise OptionError(f"events: some values of {name} are times, and others are none")
+    try:
+        return pa.array(values, dtype)
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OverflowError) as error:
+        raise OptionError(f"events: the values of {name} make no column: {error}") from None
+
+
+def _fault(test: RuleTest, answer: pa.Table) -> str:
     """Say how the alerts of a test differ from those expected; nothing if they do not."""
+    alerts = _rows_of(answer)
     shown = "".join(f"\n  told: {_row_text(row)}" for row in alerts)
     if isinstance(test.expected, int):
         if len(alerts) == test.expected:
             return ""
         return f"{counted(test.expected, 'alert')} expected, {len(alerts):,} told{shown}"
+    for name in dict.fromkeys(name for row in test.expected for name in row):
+        if name not in answer.column_names:
+            return f"no column is called {name}: alerts have {', '.join(answer.column_names)}"
     unfit = _without_partner(test.expected, alerts)
     if not unfit and len(alerts) == len(test.expected):
         return ""
     missing = "".join(f"\n  expected: {_row_text(row)}" for row in unfit)
     return f"{counted(len(test.expected), 'alert')} expected, {len(alerts):,} told{missing}{shown}"
+
+
+def _rows_of(answer: pa.Table) -> list[Mapping[str, Any]]:
+    """Return alerts by row, with times to the microsecond, as those of TOML are."""
+    columns = [
+        column.cast(pa.timestamp("us", column.type.tz), safe=False)
+        if pa.types.is_timestamp(column.type)
+        else column
+        for column in answer.columns
+    ]
+    rows: list[Mapping[str, Any]] = pa.table(columns, names=answer.column_names).to_pylist()
+    return rows
 
 
 def _row_text(row: Mapping[str, Any]) -> str:
@@ -111,10 +141,13 @@ def _without_partner(
 
 
 def _fits(row: Mapping[str, Any], alert: Mapping[str, Any]) -> bool:
-    return all(name in alert and _equal(value, alert[name]) for name, value in row.items())
+    return all(_equal(value, alert[name]) for name, value in row.items())
 
 
 def _equal(expected: Any, value: Any) -> bool:
     if isinstance(expected, float) and isinstance(value, float | int):
         return math.isclose(expected, value, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    if isinstance(expected, datetime) and isinstance(value, datetime):
+        # Times without a zone are of UTC.
+        expected, value = (one if one.tzinfo else one.replace(tzinfo=UTC) for one in (expected, value))
     return bool(expected == value)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from uncertain_cep.errors import OptionError
+from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.query import Query
 from uncertain_cep.timeline.durations import parse_duration
 
-__all__ = ["Rule", "RuleTest", "Rules", "Suppression", "suppression_of"]
+__all__ = ["Rule", "RuleTest", "Rules", "Suppression", "of_each_rule", "suppression_of"]
+
+MadeT = TypeVar("MadeT")
 
 _BY: Final = re.compile(r"\s+by\s+", re.IGNORECASE)
+_COLUMN: Final = re.compile(r"\s*(?:`([^`]+)`|([^`,]+))\s*(?:,|$)")
 _TICKS: Final = re.compile(r"(\d+)(?:\s+ticks?)?", re.IGNORECASE)
 
 
@@ -40,14 +44,23 @@ def suppression_of(text: Any) -> Suppression:
     """
     if not isinstance(text, str) or not text.strip():
         raise OptionError(f'suppress is a length of time, such as "10 min BY host", and this is {text!r}')
-    length, *columns = _BY.split(text.strip())
-    names = tuple(name.strip().strip("`") for name in columns[0].split(",")) if columns else ()
-    if len(columns) > 1 or not all(names):
-        raise OptionError(f'suppress = "{text}": behind BY stand names of columns, such as BY host, user')
+    length, *columns = _BY.split(text.strip(), maxsplit=1)
+    names = tuple(name for column in columns for name in _columns_in(text, column))
     if (ticks := _TICKS.fullmatch(length)) is not None:
         return Suppression(int(ticks[1]), names)
     parse_duration(length, what="suppress")
     return Suppression(length, names)
+
+
+def _columns_in(text: str, columns: str) -> Iterator[str]:
+    """Yield the columns that stand behind BY."""
+    place = 0
+    while place < len(columns) or columns.endswith(","):
+        column = _COLUMN.match(columns, place)
+        if column is None or (column[2] is not None and (_BY.search(column[2]) or not column[2].strip())):
+            raise OptionError(f'suppress = "{text}": behind BY stand names of columns, such as BY host, user')
+        yield column[1] or column[2].strip()
+        place = column.end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +118,13 @@ class Rules(Sequence[Rule]):
         self._rules = tuple(rules)
         self._by_name = {rule.name: rule for rule in rules}
         if len(self._by_name) < len(self._rules):
-            names = [rule.name for rule in rules]
-            again = sorted({name for name in names if names.count(name) > 1})
-            raise OptionError(f"two rules are called {again[0]}: a rule is known by its name")
+            again = [name for name, count in Counter(rule.name for rule in rules).items() if count > 1]
+            raise OptionError("\n".join(self._named_twice(name) for name in again))
+
+    def _named_twice(self, name: str) -> str:
+        places = dict.fromkeys(rule.place for rule in self._rules if rule.name == name and rule.place)
+        where = f" ({', '.join(places)})" if places else ""
+        return f"two rules are called {name}{where}: a rule is known by its name"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,3 +152,33 @@ class Rules(Sequence[Rule]):
         """Return the names of the first rules, and how many there are."""
         shown = ", ".join(self.names[:5]) + (", ..." if len(self) > 5 else "")
         return f"<{len(self)} rules: {shown}>"
+
+
+def of_each_rule(rules: Iterable[Rule], make: Callable[[Rule], MadeT]) -> list[MadeT]:
+    """Return the results of a function for each rule.
+
+    Raises
+    ------
+    QueryError
+        With the faults of all rules, each behind the name of its rule.
+    OptionError
+        If some have another fault: with these, and those of all queries.
+    """
+    made: list[MadeT] = []
+    faults: list[Fault] = []
+    refusals: list[str] = []
+    for rule in rules:
+        try:
+            made.append(make(rule))
+        except QueryError as error:
+            faults += [
+                Fault(f"rule {rule.name!r}: {fault.message}", fault.line, fault.column)
+                for fault in error.faults
+            ]
+        except OptionError as error:
+            refusals.append(f"rule {rule.name!r}: {error}")
+    if refusals:
+        raise OptionError("\n".join([*refusals, *([str(QueryError(faults))] if faults else [])]))
+    if faults:
+        raise QueryError(faults)
+    return made

@@ -45,9 +45,9 @@ def rules(
     sources : str, path, mapping or sequence
         A file, a folder, a pattern such as ``"rules/*.sase"``, a sequence of these, or a mapping of names to
         queries. A folder stands for its files that end in ``.sase``, ``.query``, ``.sql``, ``.toml``,
-        ``.yml`` and ``.yaml``, by name. A ``.sase``, ``.query`` or ``.sql`` (MATCH_RECOGNIZE) file is one
-        rule, whose name is that of the file without its ending. A ``.yml`` or ``.yaml`` file has rules of
-        Sigma, which come last.
+        ``.yml`` and ``.yaml``, by name, but for hidden ones. A ``.sase``, ``.query`` or ``.sql``
+        (MATCH_RECOGNIZE) file is one rule, whose name is that of the file without its ending. A ``.yml`` or
+        ``.yaml`` file has rules of Sigma, which come last.
 
     Returns
     -------
@@ -96,11 +96,15 @@ def rules(
             collected.append(read())
         except (_Refused, SigmaError) as error:
             faults.append(f"{place}: {error}" if place else str(error))
+    if not collected and not faults:
+        raise OptionError(f"no rule: a folder of rules has files that end in {', '.join(RULE_ENDINGS)}")
+    try:
+        named = Rules(collected)
+    except OptionError as error:
+        faults.append(str(error))
     if faults:
         raise OptionError("\n".join(faults))
-    if not collected:
-        raise OptionError(f"no rule: a folder of rules has files that end in {', '.join(RULE_ENDINGS)}")
-    return Rules(collected)
+    return named
 
 
 def _readers(sources: Iterable[Any]) -> Iterator[tuple[str, Callable[[], Rule]]]:
@@ -133,18 +137,18 @@ def _files_of(source: Any) -> list[str]:
         raise OptionError(f"{source!r} is no name of a file: a path is text")
     if os.path.isdir(source):
         inside = sorted(os.path.join(source, name) for name in os.listdir(source))
-        return [
-            file
-            for file in inside
-            if file.lower().endswith(RULE_ENDINGS)
-            and os.path.basename(file) != FIELDS_FILE
-            and os.path.isfile(file)
-        ]
+        return [file for file in inside if file.lower().endswith(RULE_ENDINGS) and _is_rule_file(file)]
     if os.path.exists(source) or not has_magic(source):
         return [source]
-    if not (files := sorted(glob(source))):
+    if not (files := [file for file in sorted(glob(source)) if _is_rule_file(file)]):
         raise OptionError(f"{source}: no file is called so")
     return files
+
+
+def _is_rule_file(file: str) -> bool:
+    """Return whether a file can hold rules, by its name: not one that an editor hides, and no folder."""
+    name = os.path.basename(file)
+    return not name.startswith(".") and name != FIELDS_FILE and not os.path.isdir(file)
 
 
 def _text_of(file: str, name: str) -> str:
@@ -179,19 +183,19 @@ def _of_document(file: str) -> Iterator[tuple[str, Callable[[], Rule]]]:
         return
     for key in document:
         yield file, partial(_refused, f"{key}: a file of rules has tables [[rule]] only")
-    for table in tables:
-        yield file, partial(_of_table, table, file)
+    for number, table in enumerate(tables, 1):
+        yield file, partial(_of_table, table, number, file)
 
 
 def _refused(message: str) -> Rule:
     raise _Refused(message)
 
 
-def _of_table(table: Mapping[str, Any], file: str) -> Rule:
-    """Return the rule that a table of a TOML file describes."""
+def _of_table(table: Mapping[str, Any], number: int, file: str) -> Rule:
+    """Return the rule that a table of a TOML file describes, which has a number there."""
     name = table.get("name")
     if not isinstance(name, str) or not name.strip():
-        raise _Refused('each [[rule]] has a name, such as name = "brute force"')
+        raise _Refused(f'[[rule]] number {number}: each rule has a name, such as name = "brute force"')
     try:
         _check_keys(table, _KEYS)
         if ("query" in table) == ("query_file" in table):

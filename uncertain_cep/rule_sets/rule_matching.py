@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from confidence.kernel import plainly
 from uncertain_cep.candidates.diagnostics import EMPTY_TRACE, Diagnostics
 from uncertain_cep.candidates.selection import ScanCache
-from uncertain_cep.errors import Fault, MatchLimitError, OptionError, QueryError, UncertainCepError, warn
+from uncertain_cep.errors import MatchLimitError, OptionError, UncertainCepError, warn
 from uncertain_cep.executor import check_table, execute, ticks_of
 from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
@@ -24,7 +24,7 @@ from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.walks import components_of
 from uncertain_cep.results.order import finished
 from uncertain_cep.rule_sets.events_by_type import EventsByType, types_of
-from uncertain_cep.rule_sets.named_rules import Rule, Rules
+from uncertain_cep.rule_sets.named_rules import Rule, Rules, of_each_rule
 from uncertain_cep.rule_sets.shared_selection import of_some_rule
 from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, check_suppression, told_alerts
 from uncertain_cep.running.compiling import plain_seconds
@@ -86,32 +86,19 @@ def plans_of(rules: Iterable[Rule], schema: pa.Schema, options: MatchOptions) ->
 
     Raises
     ------
-    QueryError
-        With the faults of all rules, each behind the name of its rule.
-    OptionError
-        With each rule whose suppression cannot be told apart in its result.
+    QueryError, OptionError
+        As :func:`uncertain_cep.rule_sets.named_rules.of_each_rule` and :func:`joint_schema`.
     """
     if options.parameters:
         raise OptionError("parameters= is for one query: a rule brings the values of its own")
-    planned, faults, refusals = [], [], []
-    for rule in rules:
-        try:
-            plan = make_plan(rule.query, schema, options).widening()
-            apart = 0 if rule.suppress is None else check_suppression(plan, rule.suppress)
-        except QueryError as error:
-            faults += [
-                Fault(f"rule {rule.name!r}: {fault.message}", fault.line, fault.column)
-                for fault in error.faults
-            ]
-            continue
-        except OptionError as error:
-            refusals.append(f"rule {rule.name!r}: {error}")
-            continue
-        planned.append(PlannedRule(rule, plan, types_of(plan, schema), apart))
-    if faults:
-        raise QueryError(faults)
-    if refusals:
-        raise OptionError("\n".join(refusals))
+
+    def planned_rule(rule: Rule) -> PlannedRule:
+        plan = make_plan(rule.query, schema, options).widening()
+        apart = 0 if rule.suppress is None else check_suppression(plan, rule.suppress)
+        return PlannedRule(rule, plan, types_of(plan, schema), apart)
+
+    planned = of_each_rule(rules, planned_rule)
+    joint_schema((one.rule.name, one.plan.output_schema) for one in planned)
     return planned
 
 
@@ -235,21 +222,31 @@ def joint_schema(schemas: Iterable[tuple[str, pa.Schema]]) -> pa.Schema:
     Raises
     ------
     OptionError
-        If two rules have a column of one name with values of different kinds.
+        With all columns of one name that have values of different kinds in two rules, and those that are
+        called as that of the names of rules.
     """
     fields: dict[str, pa.DataType] = {}
     homes: dict[str, str] = {}
+    faults: list[str] = []
     for rule, schema in schemas:
         for field in schema:
+            if field.name == RULE:
+                faults.append(
+                    f"rule {rule!r} returns a column {RULE}, as the names of rules are called: call it, or "
+                    "the variable or key, otherwise"
+                )
             before = fields.get(field.name)
             dtype = field.type if before is None else _common(before, field.type)
             if dtype is None:
-                raise OptionError(
+                faults.append(
                     f"rules {homes[field.name]!r} and {rule!r} return {field.name} as {before} and "
                     f"{field.type}: call one of them otherwise, by AS"
                 )
+                continue
             fields[field.name] = dtype
             homes.setdefault(field.name, rule)
+    if faults:
+        raise OptionError("\n".join(faults))
     names = [name for name in fields if name not in _ENDING]
     names += [name for name in _ENDING if name in fields]
     return pa.schema([pa.field(RULE, pa.string()), *(pa.field(name, fields[name]) for name in names)])

@@ -7,6 +7,7 @@ A rule with ``suppress`` has one part, which holds its alerts until none to come
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -29,6 +30,7 @@ from uncertain_cep.rule_sets.rule_changes import (
 from uncertain_cep.rule_sets.rule_matching import joint_schema, rows_of
 from uncertain_cep.rule_sets.rule_pieces import SpreadRule, named_rule, rule_of
 from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, AlertTeller
+from uncertain_cep.streaming.batch_clock import BatchClock
 from uncertain_cep.streaming.held_slices import COUNTED, Report, Store, pass_time, take
 from uncertain_cep.streaming.stream_layout import KIND, LATE_ID, LATE_TYPE, StreamLayout
 
@@ -114,7 +116,7 @@ class RuleParts:
             report = take(self._late_layout, store, pieces)
             if note is None or note.changes < self.change.number:
                 note = self.change.begun(store, texts)
-            return self._late(report, note)
+            return self._late(store, report, note)
         with named_rule(one):
             if note is not None:
                 report = take(one.layout, store, pieces)
@@ -136,7 +138,7 @@ class RuleParts:
         if note is None or note.changes < self.change.number:
             return self._nothing(one)
         if one is None:
-            return self._late(pass_time(self._late_layout, store), note)
+            return self._late(store, pass_time(self._late_layout, store), note)
         with named_rule(one):
             return self._told(one, store, pass_time(one.layout, store), note, is_new=False)
 
@@ -150,11 +152,16 @@ class RuleParts:
     def _nothing(self, one: SpreadRule | None) -> Report:
         return Report([], dict.fromkeys(COUNTED), rule=None if one is None else self._place(one))
 
-    def _late(self, report: Report, note: PartNote) -> Report:
-        """Return the late events among the results of the part that has all events."""
+    def _late(self, store: Store, report: Report, note: PartNote) -> Report:
+        """Return the late events among the results of the part that has all events.
+
+        The bound on events to come is the least of all rules, as heartbeats may be for some types alone.
+        """
         columns = ["range_lower", "range_upper", LATE_TYPE, LATE_ID]
         blobs = [self._rows("late", None, unpacked(blob)[0].select(columns)) for blob in report.blobs]
         counts = {name: None if name in _OF_RULES else report.counts[name] for name in COUNTED}
+        clock = BatchClock.read(json.loads(store.read_index() or "{}")["clock"])
+        counts["bound"] = min(clock.bound(one.layout.types) for one in self.rules)
         return Report(blobs, counts, since=None if note.since == NEVER else note.since)
 
     def _told(self, one: SpreadRule, store: Store, report: Report, note: PartNote, *, is_new: bool) -> Report:

@@ -160,8 +160,8 @@ class RuleMatcher(EventStream[Alert]):
 
     @property
     def safe(self) -> int:
-        """No unseen event begins before this tick, unless it is late."""
-        return self._promise.safe
+        """No unseen event that matters to a rule begins before this tick, unless it is late."""
+        return min(self._bound(one) for one in self._running)
 
     @property
     def state_size(self) -> int:
@@ -241,9 +241,11 @@ class RuleMatcher(EventStream[Alert]):
         for one in (*new, *leaving):
             if not one.is_cut:
                 raise OptionError(f"rule {one.rule.name!r}: its answer has no times to change it at")
-        recent, safe = self._recent, self._promise.safe
+        recent, safe = self._recent, self.safe
         needed = [recent.horizon + one.reach + recent.longest for one in new]
-        tick = max([safe, *needed, *(one.latest + 1 for one in leaving)])
+        # None before the tick of an earlier change, at which rules begin or end.
+        changes = [end for one in self._running for end in (one.since, one.until) if end != EVER]
+        tick = max([safe, *needed, *changes, *(one.latest + 1 for one in leaving)])
         current = staying | {one.rule.name: one for one in new}
         running = [current[rule.name] for rule in rules] + leaving + self._running[len(before) :]
         self.alert_schema = self._joint_schema(running)

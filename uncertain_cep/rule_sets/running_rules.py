@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from confidence.config import EVER, NEVER
-from uncertain_cep.errors import Fault, OptionError, QueryError, UncertainCepError
+from uncertain_cep.errors import UncertainCepError
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.rule_sets.events_by_type import types_of
-from uncertain_cep.rule_sets.named_rules import Rule
+from uncertain_cep.rule_sets.named_rules import Rule, of_each_rule
 from uncertain_cep.rule_sets.rule_changes import cut_column
 from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, AlertTeller, check_suppression
 from uncertain_cep.streaming.early_rows import why_not_early
@@ -153,29 +153,13 @@ def running_rules(
 
     Raises
     ------
-    QueryError
-        With the faults of all rules, each behind the name of its rule.
-    OptionError
-        With what keeps each rule from a stream.
+    QueryError, OptionError
+        As :func:`uncertain_cep.rule_sets.named_rules.of_each_rule`.
     """
-    faults: list[Fault] = []
-    refusals: list[str] = []
-    running = []
-    for rule in rules:
-        try:
-            usual = stream_plan(rule.query, schema, options)
-            is_early = when == "certain" and not why_not_early(usual.plan)
-            stream = stream_plan(rule.query, schema, options, when=when) if is_early else usual
-            running.append(RunningRule(rule, stream))
-        except QueryError as error:
-            faults += [
-                Fault(f"rule {rule.name!r}: {fault.message}", fault.line, fault.column)
-                for fault in error.faults
-            ]
-        except OptionError as error:
-            refusals.append(f"rule {rule.name!r}: {error}")
-    if faults:
-        raise QueryError(faults)
-    if refusals:
-        raise OptionError("\n".join(refusals))
-    return running
+
+    def running_rule(rule: Rule) -> RunningRule:
+        usual = stream_plan(rule.query, schema, options)
+        is_early = when == "certain" and not why_not_early(usual.plan)
+        return RunningRule(rule, stream_plan(rule.query, schema, options, when=when) if is_early else usual)
+
+    return of_each_rule(rules, running_rule)

@@ -38,11 +38,20 @@ def check_suppression(plan: EvaluationPlan, suppression: Suppression) -> int:
     columns = plan.output_schema.names
     if "range_upper" not in columns or "bucket" in columns:
         raise OptionError("suppress goes by range_upper, which only matches have: leave it out")
+    if SUPPRESSED in columns:
+        raise OptionError(
+            f"a rule with suppress has a column {SUPPRESSED} of its own: call what RETURN gives otherwise"
+        )
     for name in suppression.by:
         if name not in columns:
             raise OptionError(
                 f"suppress ... BY {name}: the result has no such column, but {', '.join(columns)}: add "
                 f"RETURN v.{name} AS {name}, with a variable of the pattern"
+            )
+        if pa.types.is_list(plan.output_schema.field(name).type):
+            raise OptionError(
+                f"suppress ... BY {name}: its values are lists, which make no groups: name a column of "
+                "single values"
             )
     return ticks_in(suppression.length, plan.domain, "suppress")
 

@@ -197,8 +197,8 @@ class CandidatePool:
             self._attributes.write(first, values)
         return np.arange(first, self.count)
 
-    def append_event(self, event: OneEvent) -> Int64:
-        """Append one event as a candidate of components, as :meth:`append` does."""
+    def append_event(self, event: OneEvent) -> None:
+        """Append one event as a candidate of components."""
         components, partitions, lower, upper, number, cells = event
         first, shared = self._add(len(components)), len(components) > 1
         for index, component in enumerate(components, first):
@@ -207,7 +207,6 @@ class CandidatePool:
             for array, value in zip(self.arrays, row, strict=True):
                 array[index] = value
             self._attributes.put(index, cells[index - first])
-        return np.arange(first, self.count)
 
     def _add(self, count: int) -> int:
         """Make room for candidates, and return the index of the first."""

@@ -7,7 +7,8 @@ here: the pools, what is final, what is forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -36,6 +37,9 @@ PART_ROWS: Final = 1 << 16
 
 SETTLED_ROWS: Final = 1024
 """Rows of the pools below which compacting them is not worth a pass."""
+
+
+_by_time: Final = attrgetter("lower")
 
 
 class IncrementalMethod:
@@ -178,13 +182,17 @@ class IncrementalMethod:
             )  # fmt: skip
             yield from self._take(indices, floor[start : start + len(part) + 1])
 
-    def push_event(self, event: OneEvent, safe: int) -> Iterator[Matches]:
-        """Do what :meth:`push` does for one event, without arrays of one row."""
+    def push_few(self, events: Sequence[OneEvent], safe: int) -> Iterator[Matches]:
+        """Do what :meth:`push` does for few events, without arrays of their values."""
         self.safe = max(self.safe, safe)
-        self._make_room(event.upper - event.lower, max(event.partitions) + 1)
-        indices = self.pool.append_event(event)
-        floor = np.array([*[min(event.lower, self.safe)] * len(event.components), self.safe])
-        return self._take(indices, floor)
+        floor: list[int] = []
+        first = self.pool.count
+        for event in sorted(events, key=_by_time):
+            self._make_room(event.upper - event.lower, max(event.partitions) + 1)
+            self.pool.append_event(event)
+            floor += [min(event.lower, self.safe)] * len(event.components)
+        floor.append(self.safe)
+        return self._take(np.arange(first, self.pool.count), np.array(floor))
 
     def advance(self, safe: int) -> Iterator[Matches]:
         """Learn that no unseen event has ``lower < safe`` (ticks); yield the matches that became final.

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.rule_sets.test_rules_together import QUERIES, comparable, traces
+from tests.streaming.arrivals import by_tables
 from uncertain_cep.config.limits import LONGEST_PMF_CHAIN
 from uncertain_cep.rule_sets.named_rules import Rules, suppression_of
 
@@ -230,6 +231,7 @@ def test_late_events_are_counted_once_for_all_rules() -> None:
 def test_an_id_in_use_is_refused_and_nothing_else(alone: bool, duplicates: str) -> None:
     """And a copy is only counted, where copies are dropped."""
     matcher = uc.RuleMatcher(uc.rules(TWO), SCHEMA, largest_interval=0, duplicates=duplicates)
+    matcher = matcher if alone else by_tables(matcher)
     rows, refused = [], []
     for row in (event("A", 1, 0), *[event("B", 2, 1)] * 2, event("B", 2, 2), event("B", 3, 3)):
         try:

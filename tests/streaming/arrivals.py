@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -13,7 +13,10 @@ import uncertain_cep as uc
 from tests.cases.cases import Trace
 from uncertain_cep.testing.model import Event
 
-__all__ = ["Stream", "arrivals", "pushed"]
+__all__ = ["Stream", "arrivals", "by_tables", "pushed"]
+
+
+MatcherT = TypeVar("MatcherT", bound=uc.IncrementalMatcher | uc.RuleMatcher)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +81,9 @@ def pushed(
     batches.append(matcher.close())
     assert matcher.state_size == 0
     return pa.Table.from_batches(batches), matcher
+
+
+def by_tables(matcher: MatcherT) -> MatcherT:
+    """Let a matcher take small tables as it takes large ones: events one by one are held against it."""
+    matcher._plain = None
+    return matcher

@@ -14,7 +14,7 @@ import uncertain_cep as uc
 from tests.cases.cases import Case, Trace, cases
 from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, text_of
-from tests.streaming.arrivals import arrivals
+from tests.streaming.arrivals import arrivals, by_tables
 from uncertain_cep.streaming.single_events import SingleEvents
 from uncertain_cep.testing.model import Strategy
 
@@ -38,6 +38,7 @@ def test_a_mapping_is_a_table_of_one_row(
         )
         for _ in range(2)
     ]
+    by_tables(matchers[1])
     beats = dict(zip(stream.cuts, stream.heartbeats, strict=True))
     for number, row in enumerate(table.to_pylist()):
         pushed_event: Any = row if alone[number] else table.slice(number, 1)
@@ -157,6 +158,7 @@ def answer(one: uc.IncrementalMatcher, pushed: Any) -> Any:
 def test_values_of_several_events(query: str, events: list[dict[str, Any]], data: st.DataObject) -> None:
     """Conditions on two events, whatever the values are: as by tables, also from a snapshot on."""
     alone, tables = (uc.IncrementalMatcher(query, MIXED, largest_interval=3) for _ in range(2))
+    by_tables(tables)
     cut = data.draw(st.integers(0, len(events)))
     for number, event in enumerate(events):
         if number == cut:
@@ -171,6 +173,48 @@ def test_values_of_several_events(query: str, events: list[dict[str, Any]], data
         assert alone.state_size == tables.state_size
     assert alone.late.num_rows == tables.late.num_rows
     assert repr(alone.close().to_pylist()) == repr(tables.close().to_pylist())
+
+
+def pushed_rows(one: uc.IncrementalMatcher | uc.RuleMatcher, events: list[dict[str, Any]]) -> Any:
+    """Return the rows that a push of a table tells, in order, or its error."""
+    try:
+        return repr(one.push(pa.Table.from_pylist(events, schema=MIXED)).to_pylist())
+    except uc.TraceError as error:
+        return str(error)
+
+
+def matcher_of(queries: list[str], when: str) -> uc.IncrementalMatcher | uc.RuleMatcher:
+    if len(queries) == 1:
+        return uc.IncrementalMatcher(queries[0], MIXED, largest_interval=3, when=when)
+    rules = uc.rules({f"r{number}": query for number, query in enumerate(queries)})
+    return uc.RuleMatcher(rules, MIXED, largest_interval=3, when=when)
+
+
+@pytest.mark.parametrize(
+    ("queries", "when"),
+    [*(([query], "final") for query in QUERIES), (["PATTERN SEQ(A a, !C n, B b) WITHIN 3"], "certain"),
+     (QUERIES[:-3], "final"), (QUERIES[:-3], "certain")],
+    ids=lambda value: value if isinstance(value, str) else f"{len(value)}: {value[0]}",
+)  # fmt: skip
+@FEWER
+@given(events=rows(), data=st.data())
+def test_few_events_are_taken_as_many_are(
+    queries: list[str], when: str, events: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    """Call by call: matches, late events, ids in use, a fault of the last event, of a query and of rules."""
+    small, large = (matcher_of(queries, when) for _ in range(2))
+    by_tables(large)
+    begin = 0
+    while begin < len(events):
+        end = begin + data.draw(st.integers(1, 5))
+        faulty = [*events[begin:end], events[begin] | {"lower": 3, "upper": 2}]
+        assert pushed_rows(small, faulty) == pushed_rows(large, faulty)
+        assert pushed_rows(small, events[begin:end]) == pushed_rows(large, events[begin:end])
+        assert small.safe == large.safe
+        begin = end
+    assert repr(small.late.to_pylist()) == repr(large.late.to_pylist())
+    assert small.state_size == large.state_size
+    assert repr(small.close().to_pylist()) == repr(large.close().to_pylist())
 
 
 def test_an_event_without_a_text_takes_the_place_of_a_forgotten_one() -> None:
@@ -221,6 +265,7 @@ def test_points_in_time(unit: str, zone: str | None, tick: str | None, times: li
     )
     query = "PATTERN SEQ(A a, B b) WITHIN 20 seconds"
     alone, tables = (uc.IncrementalMatcher(query, schema, tick=tick) for _ in range(2))
+    by_tables(tables)
     for number, (begin, place, end) in enumerate(times):
         event = {
             "type": "AB"[number % 2], "id": number, "lower": begin.replace(tzinfo=place),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -119,16 +119,16 @@ class RunEvaluation:
 
     @property
     def takes_events(self) -> bool:
-        """Whether :meth:`push_alone` may take events."""
+        """Whether :meth:`push_few` may take events."""
         return self._predicates.takes_events
 
-    def cells_alone(self, event: Mapping[str, Any], components: list[int]) -> list[Cells] | None:
+    def cells_of(self, event: Mapping[str, Any], components: list[int]) -> list[Cells] | None:
         """Return the values of an event that predicates across components read; None if it needs a table."""
         return self._predicates.take_event(event, components)
 
-    def push_alone(self, event: OneEvent, safe: int) -> Iterator[Matches]:
-        """Do what :meth:`push` does for one event with a uniform time."""
-        return self.checked(self.method.push_event(event, safe))
+    def push_few(self, events: Sequence[OneEvent], safe: int) -> Iterator[Matches]:
+        """Do what :meth:`push` does for few events with uniform times."""
+        return self.checked(self.method.push_few(events, safe))
 
     def checked(self, matches: Iterator[Matches]) -> Iterator[Matches]:
         """Yield matches, with the error of a chain that is too long in the user's words."""

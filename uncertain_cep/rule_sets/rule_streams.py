@@ -24,9 +24,7 @@ from uncertain_cep.rule_sets.running_rules import RunningRule, running_rules
 from uncertain_cep.running.installation import VERSION
 from uncertain_cep.running.resource_limits import Limits, looked_at
 from uncertain_cep.streaming.event_stream import EventStream
-from uncertain_cep.streaming.given_events import events_given
 from uncertain_cep.streaming.recent_events import RecentEvents
-from uncertain_cep.streaming.single_events import PlainEvents
 from uncertain_cep.streaming.stream_methods import check_when
 from uncertain_cep.streaming.watermark import ArrivalPromise
 from uncertain_cep.timeline.domain import Names
@@ -150,7 +148,6 @@ class RuleMatcher(EventStream[Alert]):
         self.rules = rules
         self._running = self._begun(rules)
         super().__init__(schema, self._running[0].plan, ArrivalPromise(largest_interval), duplicates)
-        self._plain = PlainEvents.of(self._plan, self._of_events)
         self._limits = timeout, memory_limit
         Limits.of(*self._limits)
         self._largest = largest_interval
@@ -323,33 +320,35 @@ class RuleMatcher(EventStream[Alert]):
         """Return a tick before which no event to come begins that matters to a rule."""
         return self._promise.bound_of(one.awaited)
 
-    def _take_alone(self, event: Mapping[str, Any]) -> tuple[list[Alert], Mask | None] | None:
-        if self._plain is None:
-            return None
-        interval = self._plain.interval(event)
-        if interval is None or not self._promise.takes_alone(*interval):
-            return None
-        lower, upper = interval
-        promise, type_ = self._promise, event[self._plan.names.type]
-        refused = False
+    def _take_few(
+        self,
+        events: Sequence[Mapping[str, Any]],
+        intervals: Sequence[tuple[int, int]],
+        reached: tuple[int, int],
+    ) -> tuple[list[Alert], Mask | None]:
+        self._promise.move(reached)
+        if self._recent is not None:
+            self._recent.take_few(events, intervals)
+        of_type: dict[str, list[int]] = {}
+        for place, event in enumerate(events):
+            of_type.setdefault(event[self._plan.names.type], []).append(place)
+        refused = np.zeros(len(events), dtype=np.bool_)
 
-        def push(one: RunningRule) -> pa.RecordBatch:
-            nonlocal refused
-            if one.types is not None and type_ not in one.types:
-                return one.evaluation.advance(promise.safe)
-            batch = one.evaluation.take_alone(event, promise)
+        def take(one: RunningRule) -> pa.RecordBatch:
+            types = of_type if one.types is None else one.types & of_type.keys()
+            places = sorted(place for type_ in types for place in of_type[type_])
+            part, bounds = [events[place] for place in places], [intervals[place] for place in places]
+            batch = one.evaluation.take_few(part, bounds, self._bound(one))
             if batch is None:
-                table = events_given(event, self.schema)
-                bounds = np.array([[lower], [upper]])
-                batch, again = one.evaluation.take_new(table, bounds[0], bounds[1], promise.safe)
-                refused = refused or again is not None
+                lower, upper = np.array(bounds).T
+                table = pa.Table.from_pylist(part, schema=self.schema)
+                batch, again = one.evaluation.take_new(table, lower, upper, self._bound(one))
+                if again is not None:
+                    refused[places] |= again
             return batch
 
-        promise.arrive_alone(lower)
-        if self._recent is not None:
-            self._recent.take_alone(event, lower, upper)
-        alerts = self._each(push, lambda _: promise.safe)
-        return alerts, np.ones(1, dtype=np.bool_) if refused else None
+        alerts = self._each(take, self._bound)
+        return alerts, refused if refused.any() else None
 
     def _take(
         self, table: pa.Table, lower: Int64, upper: Int64, promise: ArrivalPromise

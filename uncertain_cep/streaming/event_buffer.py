@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,11 +58,11 @@ class UniqueIds:
             # The row would be that of the retained event; the value says which event is meant.
             raise TraceError([replace(fault, row=None) for fault in faults])
 
-    def takes(self, id: int) -> bool:
-        """Return whether an id is new by its value alone, and learn it then."""
-        if self._largest is not None and id <= self._largest:
+    def takes(self, ids: Sequence[int]) -> bool:
+        """Return whether ids, which differ, are new by their values alone, and learn them then."""
+        if self._largest is not None and min(ids) <= self._largest:
             return False
-        self._largest = id
+        self._largest = max(ids)
         return True
 
     def _rising(self, ids: pa.ChunkedArray) -> bool:
@@ -138,24 +138,26 @@ class RetainedEvents:
         numbers = np.arange(self._next, self._next + table.num_rows)
         self._numbers = np.concatenate((self._numbers, numbers))
         self._next += table.num_rows
-        self._show(numbers, new.column(self._id))
+        self._show(numbers - self._shown_from, new.column(self._id))
         return numbers
 
-    def append_alone(self, event: Mapping[str, Any]) -> int | None:
-        """Retain one event and return its number; None, without retaining it, if its id may not be new."""
-        if not self._ids.takes(event[self._id]):
+    def append_few(self, events: Sequence[Mapping[str, Any]]) -> range | None:
+        """Retain events and return their numbers; None, without retaining any, if an id may not be new."""
+        ids = [event[self._id] for event in events]
+        if not self._ids.takes(ids):
             return None
         for name, values in zip(self._names, self._alone, strict=True):
-            values.append(event.get(name))
-        self._next += 1
-        self._show(self._next - 1, event[self._id])
-        return self._next - 1
+            values += [event.get(name) for event in events]
+        numbers = range(self._next, self._next + len(events))
+        self._next = numbers.stop
+        self._show(slice(numbers.start - self._shown_from, numbers.stop - self._shown_from), ids)
+        return numbers
 
-    def _show(self, numbers: Any, ids: Any) -> None:
-        """Note the ids of the last events."""
+    def _show(self, places: Any, ids: Any) -> None:
+        """Note the ids of the last events at their places."""
         if self._shown is not None:
             self._shown = grown(self._shown, self._next - self._shown_from)
-            self._shown[numbers - self._shown_from] = ids
+            self._shown[places] = ids
 
     def named(self, numbers: Int64) -> tuple[Int64, bool]:
         """Return the ids of these events, or else their rows in ``table``; and whether these are ids."""

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
 from datetime import datetime
-from typing import Any, ClassVar, Generic, NoReturn, TypeVar
+from typing import Any, ClassVar, Final, Generic, NoReturn, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from uncertain_cep.plan.lasting import with_all_bounds
 from uncertain_cep.streaming.arrived_rows import ArrivedRows
 from uncertain_cep.streaming.duplicate_ids import duplicate_error
 from uncertain_cep.streaming.given_events import events_given, length_of_tick, tick_given
+from uncertain_cep.streaming.single_events import PlainEvents, plain_rows
 from uncertain_cep.streaming.snapshots import packed_snapshot, unpacked_snapshot
 from uncertain_cep.streaming.watermark import ArrivalPromise
 
@@ -30,6 +31,9 @@ __all__ = ["EventStream"]
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 AnswerT = TypeVar("AnswerT")
+
+_FEW_ROWS: Final = 50
+"""Events of a call up to which Python's own values are cheaper than arrays of them."""
 
 
 class EventStream(ABC, Generic[AnswerT]):
@@ -63,6 +67,7 @@ class EventStream(ABC, Generic[AnswerT]):
         self._late: list[pa.Table] = []
         self._waiting: list[AnswerT] = []
         self._copies = ArrivedRows(schema, plan.names.id) if duplicates == "drop" else None
+        self._plain = PlainEvents.of(plan, schema)
         self._closed = False
 
     @property
@@ -85,7 +90,7 @@ class EventStream(ABC, Generic[AnswerT]):
         ----------
         events : pyarrow.Table or RecordBatch, pandas or Polars DataFrame, or mapping
             With at least the columns of ``schema``; a mapping of column to value is one event. Large
-            batches are cheaper by event than small ones.
+            batches are cheaper by event than small ones; few events are looked at one by one.
 
         Returns
         -------
@@ -105,17 +110,14 @@ class EventStream(ABC, Generic[AnswerT]):
             If the stream was closed, or an earlier call failed while it computed matches.
         """
         self._check_open()
-        if isinstance(events, Mapping) and self._copies is None:
-            taken = self._take_alone(events)
-            if taken is not None:
-                answers, refused = taken
-                if refused is None:
-                    return self._released(answers)
-                self._refusing(refused, events_given(events, self.schema), answers)
-        table = self._checked(events)
-        answers, refused = self._take_table(table)
+        taken = events if isinstance(events, Mapping) else events_given(events, self.schema)
+        few = self._taken_as_few(taken)
+        if few is None:
+            taken = self._checked(taken)
+            few = self._take_table(taken)
+        answers, refused = few
         if refused is not None:
-            self._refusing(refused, table, answers)
+            self._refusing(refused, events_given(taken, self.schema), answers)
         return self._released(answers)
 
     @public
@@ -225,8 +227,16 @@ class EventStream(ABC, Generic[AnswerT]):
         """The plans that look at the ends of events that last."""
 
     @abstractmethod
-    def _take_alone(self, event: Mapping[str, Any]) -> tuple[list[AnswerT], Mask | None] | None:
-        """Do as :meth:`_take` for one event by its plain values; return None if it needs a table."""
+    def _take_few(
+        self,
+        events: Sequence[Mapping[str, Any]],
+        intervals: Sequence[tuple[int, int]],
+        reached: tuple[int, int],
+    ) -> tuple[list[AnswerT], Mask | None] | None:
+        """Do as :meth:`_take` for few events by their plain values; return None if they need a table.
+
+        ``reached`` is what the promise comes to behind them (:meth:`ArrivalPromise.behind`).
+        """
 
     @abstractmethod
     def _take(
@@ -260,6 +270,26 @@ class EventStream(ABC, Generic[AnswerT]):
     @abstractmethod
     def _take_over(self, held: Mapping[str, Any]) -> None:
         """Go on from what :meth:`_packed` returned."""
+
+    def _taken_as_few(self, events: pa.Table | Mapping[str, Any]) -> tuple[list[AnswerT], Mask | None] | None:
+        """Take events by their plain values, as :meth:`_take` does; return None if they need a table.
+
+        They do if they are many, or one is late, may be a copy, or has a fault, which checks of a table name.
+        """
+        plain = self._plain
+        if plain is None or self._copies is not None:
+            return None
+        if isinstance(events, Mapping):
+            rows: Sequence[Mapping[str, Any]] = [events]
+        elif 0 < events.num_rows <= _FEW_ROWS:
+            rows = plain_rows(events)
+        else:
+            return None
+        intervals = plain.intervals(rows)
+        reached = None if intervals is None else self._promise.behind(intervals)
+        if intervals is None or reached is None:
+            return None
+        return self._take_few(rows, intervals, reached)
 
     def _checked(self, events: Any) -> pa.Table:
         """Return events as a checked table, with ticks as long as those before."""

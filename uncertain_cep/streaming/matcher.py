@@ -208,9 +208,18 @@ class IncrementalMatcher(EventStream[pa.RecordBatch]):
     def _lasting_plans(self) -> Sequence[EvaluationPlan]:
         return (self.plan,) if self.plan.lasting else ()
 
-    def _take_alone(self, event: Mapping[str, Any]) -> tuple[list[pa.RecordBatch], Mask | None] | None:
-        batch = self._evaluation.take_alone(event, self._promise)
-        return None if batch is None else ([batch], None)
+    def _take_few(
+        self,
+        events: Sequence[Mapping[str, Any]],
+        intervals: Sequence[tuple[int, int]],
+        reached: tuple[int, int],
+    ) -> tuple[list[pa.RecordBatch], Mask | None] | None:
+        # No type has a bound of its own.
+        batch = self._evaluation.take_few(events, intervals, reached[1])
+        if batch is None:
+            return None
+        self._promise.move(reached)
+        return [batch], None
 
     def _take(
         self, table: pa.Table, lower: Int64, upper: Int64, promise: ArrivalPromise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,20 +154,22 @@ class SlicedEvaluation:
             self.size += len(new.lower)
         self._took(new)
 
-    def take_alone(self, event: Mapping[str, Any], held: Held) -> bool:
-        """Take one event, if it matters; return False, with nothing done, if its id may not be new."""
-        if not held.positive and not held.needed:
-            return True
-        if held.positive and not self._ids.takes(event[self._plan.names.id]):
+    def take_few(self, events: Sequence[Mapping[str, Any]], held: Sequence[Held]) -> bool:
+        """Take the events that matter; return False, with nothing done, if an id may not be new."""
+        id_ = self._plan.names.id
+        ids = [event[id_] for event, one in zip(events, held, strict=True) if one.positive]
+        if ids and not self._ids.takes(ids):
             return False
-        self._rows.append(tuple(map(event.get, self._columns)))
-        self._held.append(held)
-        self.size += 1
-        self._took_alone(held)
+        for event, one in zip(events, held, strict=True):
+            if one.positive or one.needed:
+                self._rows.append(tuple(map(event.get, self._columns)))
+                self._held.append(one)
+                self.size += 1
+                self._took_alone(one)
         return True
 
     def looking_at(self, schema: pa.Schema) -> SlicedEvents | None:
-        """Return the checks of events before :meth:`take_alone`; None if it takes none of this schema."""
+        """Return the checks of events before :meth:`take_few`; None if it takes none of this schema."""
         return SlicedEvents.of(self._plan, self._branches, schema)
 
     def _took(self, events: EventsInReach) -> None:

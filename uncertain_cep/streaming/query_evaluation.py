@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -48,7 +48,6 @@ from uncertain_cep.streaming.stream_methods import (
     refuse_open_groups,
     usual_slice,
 )
-from uncertain_cep.streaming.watermark import ArrivalPromise
 from uncertain_cep.timeline.lasting_columns import has_spans
 
 __all__ = ["QueryEvaluation", "StreamPlan", "stream_plan"]
@@ -285,46 +284,63 @@ class QueryEvaluation:
         new = ~again
         return self.take(table.filter(pa.array(new)), lower[new], upper[new], safe), again
 
-    def take_alone(self, event: Mapping[str, Any], promise: ArrivalPromise) -> pa.RecordBatch | None:
-        """Take one event by its plain values; return None, with nothing done, if it needs a table.
+    def take_few(
+        self, events: Sequence[Mapping[str, Any]], intervals: Sequence[tuple[int, int]], safe: int
+    ) -> pa.RecordBatch | None:
+        """Do what :meth:`take` does for few events, by their plain values.
 
-        The promise learns of the event if it is taken.
+        Their ids differ. Returns None, with nothing done, if they have to go through a table.
         """
+        if not events:
+            return self.advance(safe)
         if self._sliced is not None:
-            return self._hold_alone(self._sliced, event, promise)
-        if self._single is None or self._by_runs is None:
+            return self._hold_few(self._sliced, events, intervals, safe)
+        runs = self._by_runs
+        if self._single is None or runs is None:
             return None
-        taken = self._single.look(event)
-        if taken is None or not promise.takes_alone(taken.lower, taken.upper):
+        taken, looks = [], []
+        for event, (lower, upper) in zip(events, intervals, strict=True):
+            look = self._single.look(event)
+            if look is None:
+                return None
+            components, keys = look
+            if components:
+                cells = runs.cells_of(event, components)
+                if cells is None:
+                    return None
+                taken.append(event)
+                looks.append((components, keys, lower, upper, cells))
+        if not taken:
+            return self.advance(safe)
+        numbers = self._retained.append_few(taken)
+        if numbers is None:
             return None
-        if not taken.components:
-            promise.arrive_alone(taken.lower)
-            return self.advance(promise.bound)
-        cells = self._by_runs.cells_alone(event, taken.components)
-        if cells is None:
-            return None
-        number = self._retained.append_alone(event)
-        if number is None:
-            return None
-        promise.arrive_alone(taken.lower)
-        partitions = [self._partitions.number(key) if key else 0 for key in taken.keys]
-        one = OneEvent(taken.components, partitions, taken.lower, taken.upper, number, cells)
-        with self._answering(1):
-            batch = self._named(self._by_runs.push_alone(one, promise.bound))
+        candidates = []
+        for number, (components, keys, lower, upper, cells) in zip(numbers, looks, strict=True):
+            partitions = [self._partitions.number(key) if key else 0 for key in keys]
+            candidates.append(OneEvent(components, partitions, lower, upper, number, cells))
+        with self._answering(len(candidates)):
+            batch = self._named(runs.push_few(candidates, safe))
             self._tidy()
         return batch
 
-    def _hold_alone(
-        self, sliced: SlicedEvaluation, event: Mapping[str, Any], promise: ArrivalPromise
+    def _hold_few(
+        self,
+        sliced: SlicedEvaluation,
+        events: Sequence[Mapping[str, Any]],
+        intervals: Sequence[tuple[int, int]],
+        safe: int,
     ) -> pa.RecordBatch | None:
-        """Do what :meth:`take_alone` does where slices are evaluated."""
-        held = None if self._of_slices is None else self._of_slices.look(event)
-        if held is None or not promise.takes_alone(held.lower, held.upper):
+        """Do what :meth:`take_few` does where slices are evaluated."""
+        if self._of_slices is None:
             return None
-        if not sliced.take_alone(event, held):
-            return None
-        promise.arrive_alone(held.lower)
-        return self.advance(promise.bound)
+        held = []
+        for event, interval in zip(events, intervals, strict=True):
+            one = self._of_slices.look(event, interval)
+            if one is None:
+                return None
+            held.append(one)
+        return self.advance(safe) if sliced.take_few(events, held) else None
 
     def close(self) -> pa.RecordBatch:
         """Return the last matches, as no event is to come."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,10 +61,10 @@ class RecentEvents:
             self._gather()
             self._add(table, np.array([lower, upper]))
 
-    def take_alone(self, event: Mapping[str, Any], lower: int, upper: int) -> None:
-        """Take one event."""
-        self._alone.append(dict(event))
-        self._bounds_alone.append((lower, upper))
+    def take_few(self, events: Sequence[Mapping[str, Any]], intervals: Sequence[tuple[int, int]]) -> None:
+        """Take events by their plain values."""
+        self._alone += map(dict, events)
+        self._bounds_alone += intervals
 
     def forget(self, before: int) -> None:
         """Drop the events that end before a tick, if that is worth it."""

@@ -1,8 +1,8 @@
-"""One event at a time, as plain values: which components can take it, and in which partition."""
+"""Few events, as plain values: which components can take each, and in which partition."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
@@ -16,7 +16,7 @@ from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.timeline.domain import TimeDomain
 from uncertain_cep.timeline.durations import UNIT_NANOSECONDS
 
-__all__ = ["Held", "PlainEvents", "SingleEvents", "SlicedEvents", "Taken"]
+__all__ = ["Held", "PlainEvents", "SingleEvents", "SlicedEvents", "plain_rows"]
 
 _KINDS: Final = (
     (pa.types.is_int64, int),
@@ -31,16 +31,6 @@ _EPOCH: Final = _ZONED_EPOCH.replace(tzinfo=None)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
-class Taken(NamedTuple):
-    """An event, and the components that can take it."""
-
-    lower: int
-    upper: int
-    components: list[int]
-    keys: list[tuple[Any, ...]]
-    """For each of these components the values of the partition attributes; none without partitions."""
-
-
 class Held(NamedTuple):
     """An event that matters to a slice; see :class:`uncertain_cep.streaming.micro_batches.EventsInReach`."""
 
@@ -51,11 +41,25 @@ class Held(NamedTuple):
     needed: bool
 
 
+def plain_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """Return the events of a table as mappings of plain values; times of nanoseconds as of microseconds."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+            # Python's own times have no nanoseconds, and those of pandas are not plain.
+            coarse = pa.timestamp("us", field.type.tz)
+            try:
+                table = table.set_column(place, field.name, table.column(place).cast(coarse))
+            except pa.ArrowInvalid:
+                continue
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
 @dataclass(frozen=True, slots=True)
 class PlainEvents:
-    """Checks the values of events that are given as mappings, where all columns hold plain values.
+    """Checks the values of few events, where all columns hold plain values.
 
-    An event with other values, or with faults, goes through a table of one row, whose checks name all faults.
+    Events of which one has other values, or a fault, go through a table, whose checks name all faults.
     """
 
     model: tuple[str, str, str, str]
@@ -91,7 +95,20 @@ class PlainEvents:
             return None
         return cls((names.type, names.id, names.lower, names.upper), kinds, units, plan.domain)
 
-    def interval(self, event: Mapping[str, Any]) -> tuple[int, int] | None:
+    def intervals(self, events: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]] | None:
+        """Return the intervals of events, ticks; None if they have to go through a table."""
+        intervals = []
+        for event in events:
+            interval = self._interval(event)
+            if interval is None:
+                return None
+            intervals.append(interval)
+        if len(events) > 1 and len({event[self.model[1]] for event in events}) < len(events):
+            # An id may stand in several partitions.
+            return None
+        return intervals
+
+    def _interval(self, event: Mapping[str, Any]) -> tuple[int, int] | None:
         """Return the interval of an event, ticks; None if it has to go through a table."""
         kinds, units = self.kinds, self.units
         for name, value in event.items():
@@ -160,7 +177,6 @@ def _rules_of(components: tuple[PlannedComponent, ...]) -> tuple[_Rule, ...] | N
 class SingleEvents:
     """Looks at events for runs: which components can take them, and in which partition."""
 
-    plain: PlainEvents
     plan: EvaluationPlan
     rules: tuple[_Rule, ...]
     of_type: Mapping[str, tuple[int, ...]]
@@ -179,15 +195,15 @@ class SingleEvents:
             name: tuple(j for j, rule in enumerate(rules) if not rule.types or name in rule.types)
             for name in types
         }
-        return cls(plain, plan, rules, of_type, tuple(j for j, rule in enumerate(rules) if not rule.types))
+        return cls(plan, rules, of_type, tuple(j for j, rule in enumerate(rules) if not rule.types))
 
-    def look(self, event: Mapping[str, Any]) -> Taken | None:
-        """Return the components that can take an event; None if it has to go through a table."""
-        interval = self.plain.interval(event)
-        if interval is None:
-            return None
+    def look(self, event: Mapping[str, Any]) -> tuple[list[int], list[tuple[Any, ...]]] | None:
+        """Return the components that can take an event; None if it has to go through a table.
+
+        With them come, for each of these components, the values of the partition attributes.
+        """
         components, keys = [], []
-        type_ = event[self.plain.model[0]]
+        type_ = event[self.plan.names.type]
         for j in self.of_type.get(type_, self.of_any):
             if self.rules[j].takes(type_, event):
                 key = self.plan.partitioning.of_event(event, j)
@@ -195,14 +211,15 @@ class SingleEvents:
                     return None
                 components.append(j)
                 keys.append(key)
-        return Taken(*interval, components, keys)
+        return components, keys
 
 
 @dataclass(frozen=True, slots=True)
 class SlicedEvents:
     """Looks at events for slices: whether they matter, and may be first in a match."""
 
-    plain: PlainEvents
+    type: str
+    """The column of types."""
     branches: tuple[EvaluationPlan, ...]
     positive: tuple[tuple[_Rule, ...], ...]
     """Of the components of each branch."""
@@ -224,14 +241,11 @@ class SlicedEvents:
         if not all(_has_plain_keys(branch, plain) for branch in branches):
             return None
         keeps_all = any(branch.query.strategy.endswith("contiguity") for branch in branches)
-        return cls(plain, tuple(branches), rules, negated, keeps_all)
+        return cls(plan.names.type, tuple(branches), rules, negated, keeps_all)
 
-    def look(self, event: Mapping[str, Any]) -> Held | None:
+    def look(self, event: Mapping[str, Any], interval: tuple[int, int]) -> Held | None:
         """Return how an event matters; None if it has to go through a table."""
-        interval = self.plain.interval(event)
-        if interval is None:
-            return None
-        type_ = event[self.plain.model[0]]
+        type_ = event[self.type]
         waits = positive = False
         for branch, rules in zip(self.branches, self.positive, strict=True):
             for j, rule in enumerate(rules):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -106,17 +107,27 @@ class ArrivalPromise:
             self.safe = max(self.safe, self._now - self._largest)
         return late
 
-    def takes_alone(self, lower: int, upper: int) -> bool:
-        """Return whether :meth:`arrive_alone` may take an event: on time, while no type has its own bound."""
-        if self._of_type or lower < self.safe:
-            return False
-        return self._largest is None or (upper >= self._now and lower >= self._now - self._largest)
+    def behind(self, intervals: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
+        """Return the largest lower bound seen and ``safe`` behind events that arrive in this order.
 
-    def arrive_alone(self, lower: int) -> None:
-        """Take an event of which :meth:`takes_alone` was true."""
-        if self._largest is not None:
-            self._now = max(self._now, lower)
-            self.safe = max(self.safe, self._now - self._largest)
+        ``intervals`` are their bounds, ticks. None if one of them is late, or a type has a bound of its own.
+        """
+        if self._of_type:
+            return None
+        now, safe, largest = self._now, self.safe, self._largest
+        for lower, upper in intervals:
+            if lower < safe:
+                return None
+            if largest is not None:
+                if upper < now or lower < now - largest:
+                    return None
+                now = max(now, lower)
+                safe = max(safe, now - largest)
+        return now, safe
+
+    def move(self, reached: tuple[int, int]) -> None:
+        """Take the events of which :meth:`behind` returned this."""
+        self._now, self.safe = reached
 
     def heartbeat(self, tick: int, of_type: str | None = None) -> None:
         """Learn that no event, or none of a type, with ``lower < tick`` is to come."""

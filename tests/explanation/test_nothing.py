@@ -39,6 +39,7 @@ def why(query: str, table: pa.Table = TRACE, **options: Any) -> str:
         ("SEQ(A a, B b) WHERE TIME(b) - TIME(a) > 12 WITHIN 20", "TIME(b) - TIME(a) > 12"),
         ("SEQ(A a, !N n, C c) WITHIN 40", "!N n"),
         ("SEQ(A a, !N n, C c) WHERE n.k = a.k WITHIN 40", "!N n"),
+        ("SEQ(A a, C c, D? d) UNTIL N n WITHIN 40", "UNTIL N n"),
         ("SEQ(A a, C c) WHERE strict_contiguity(a, c) WITHIN 40", "strict_contiguity"),
         ("SEQ(B a, N b) WITHIN 20 HAVING CONFIDENCE >= 0.99", "HAVING CONFIDENCE >= 0.99"),
         ("SEQ(B a, N b) WITHIN 20 HAVING CONFIDENCE < 0.1 AND b > 0", "HAVING CONFIDENCE < 0.1 AND b > 0"),

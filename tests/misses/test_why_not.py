@@ -103,6 +103,11 @@ TRACE = events(type=["A", "B", "B", "C"], lower=[1, 14, 30, 40], upper=[3, 16, 3
         ("SEQ(A a, B b) WHERE a.x > b.x WITHIN 99", {"b": 2}, "predicate", None, "b.x = null"),
         ("SEQ(A a, B b) WHERE [x] WITHIN 99", {"b": 1}, "key", None, "[x] is not true: a.x = 1, b.x = 2"),
         ("SEQ(A a, !B n, C c) WITHIN 99", {"a": 0}, "forbidden", 11, "!B n: the event 1 is there"),
+        ("SEQ(A a, C c) UNTIL B n WITHIN 99", {"a": 0}, "forbidden", 11, "UNTIL B n: the event 1 is there"),
+        (
+            "SEQ(A? d, A a, C c) UNTIL B n WITHIN 99", {"d": None, "a": 0}, "forbidden", 11,
+            "UNTIL B n: the event 1 is there",
+        ),
         (
             "SEQ(A a, B b) WHERE strict_contiguity(a, b) WITHIN 99", {"b": 2}, "forbidden", 11,
             "strict_contiguity: the event 1",

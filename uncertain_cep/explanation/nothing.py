@@ -31,6 +31,7 @@ from uncertain_cep.query.syntax import (
     expressions_in,
 )
 from uncertain_cep.query.time_conditions import texts_of
+from uncertain_cep.query.until import text_of_negation
 from uncertain_cep.query.walks import components_of, part_of
 from uncertain_cep.running.resource_limits import Limits, within
 
@@ -143,12 +144,11 @@ def _variants(plan: EvaluationPlan, schema: pa.Schema) -> Iterator[tuple[str, Qu
         yield text, replace(query, where=remaining_conditions)
         number += count
     negated = [part for part in components_of(query.pattern) if part.negated]
-    for name in dict.fromkeys(part.joint or part.variable for part in negated):
-        group = [part for part in negated if name in (part.joint, part.variable)]
-        each = [f"{'|'.join(map(quote_name, part.types)) or 'ANY'} {part.variable}" for part in group]
+    for of in dict.fromkeys(part.joint or part.position for part in negated):
+        group = [part for part in negated if of == (part.joint or part.position)]
         fewer = _without(query, group)
         if fewer is not None:
-            yield f"!SEQ({', '.join(each)})" if len(group) > 1 else f"!{each[0]}", fewer
+            yield text_of_negation(group), fewer
     if query.strategy != "skip_till_any_match" or query.gap_strategies:
         shown = ", ".join(strategy.text for strategy in query.gap_strategies) or query.strategy
         skipping = replace(

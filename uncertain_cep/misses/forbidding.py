@@ -29,8 +29,11 @@ from uncertain_cep.misses.reasons import Move, Reason
 from uncertain_cep.misses.span_ends import Side
 from uncertain_cep.misses.time_reasons import length_move, move_of_row
 from uncertain_cep.operators.context import ExecutionContext, TiedEvents
-from uncertain_cep.plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plurals import listed
+from uncertain_cep.query.repeated_groups import list_of
+from uncertain_cep.query.until import text_of_negation
+from uncertain_cep.query.walks import components_of
 from uncertain_cep.results.boxes import BoxedSearch
 from uncertain_cep.results.display import plain_text
 from uncertain_cep.weighers.explicit import ExplicitMatches
@@ -296,7 +299,9 @@ def _forbidding(times: ChoiceTimes, reading: frozenset[str] | None) -> Iterator[
         if ways:
             yield Forbidding((row,), tuple(dict.fromkeys(names)), tuple(ways))
     for (number, _), members in groups.items():
-        yield from _forbidding_together(times, _name_of_group(times.branch, number), members)
+        yield from _forbidding_together(
+            times, _text_of(times.branch, times.branch.negated_groups[number]), members
+        )
 
 
 def _forbidding_together(
@@ -402,22 +407,17 @@ def _outside(bounds: Iterable[tuple[int, int, int, int]]) -> Alternative | None:
 def _name_of(branch: EvaluationPlan, negation: int, component: int) -> str:
     """Return the rule that forbids an event, as the query writes it."""
     if negation >= 0:
-        part = branch.negations[negation].component
-        is_strategy = "(" in part.variable
-        return part.variable if is_strategy else f"!{_as_written(part)}"
+        return _text_of(branch, [negation]) or branch.negations[negation].component.variable
     if component >= 0:
         return f"{branch.query.strategy}: what could be {branch.components[component].variable}"
     return str(branch.query.strategy)
 
 
-def _name_of_group(branch: EvaluationPlan, number: int) -> str:
-    """Return a negated group, as the query writes it."""
-    parts = [branch.negations[negation].component for negation in branch.negated_groups[number]]
-    return f"!SEQ({', '.join(map(_as_written, parts))})"
-
-
-def _as_written(part: PlannedComponent) -> str:
-    return f"{'|'.join(part.types) or 'ANY'} {part.variable}"
+def _text_of(branch: EvaluationPlan, negations: Iterable[int]) -> str:
+    """Return negations that forbid together, as the query writes them; nothing for a strategy of one gap."""
+    names = {list_of(branch.negations[number].component.variable) for number in negations}
+    parts = [part for part in components_of(branch.query.pattern) if part.variable in names]
+    return text_of_negation(parts) if parts else ""
 
 
 def _written_out(

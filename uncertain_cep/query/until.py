@@ -7,10 +7,11 @@ may be left out, there is one negation for each pair of events that can be its e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, NoReturn
+from typing import Final, Literal, NoReturn
 
+from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.syntax import (
     Attribute,
     Binary,
@@ -27,9 +28,12 @@ from uncertain_cep.query.syntax import (
 )
 from uncertain_cep.query.walks import patterns_in, with_leaves
 
-__all__ = ["Spoiler", "Until", "without_until"]
+__all__ = ["Spoiler", "Until", "text_of_negation", "without_until"]
 
 Refuse = Callable[[str, Position], NoReturn]
+
+_NUMBERED: Final = " ("
+"""Between the variable of UNTIL and the number of a further negation: no variable has it in its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,20 @@ def without_until(pattern: Pattern | Until, refuse: Refuse) -> tuple[Pattern, tu
     return changed, tuple(spoilers)
 
 
+def text_of_negation(parts: Collection[Component]) -> str:
+    """Return a negation of one component, or of several that forbid together, as the query writes it."""
+    # The negations of one UNTIL have one text.
+    each = list(
+        dict.fromkeys(
+            f"{'|'.join(map(quote_name, part.types)) or 'ANY'} {part.variable.partition(_NUMBERED)[0]}"
+            for part in parts
+        )
+    )
+    if len(each) > 1:
+        return f"!SEQ({', '.join(each)})"
+    return f"UNTIL {each[0]}" if any(part.needs for part in parts) else f"!{each[0]}"
+
+
 def _spoilers(item: Pattern, until: Until, refuse: Refuse) -> Iterator[Spoiler]:
     """Yield a negation for each pair of events that can be the first and the last of an item.
 
@@ -101,7 +119,7 @@ def _spoilers(item: Pattern, until: Until, refuse: Refuse) -> Iterator[Spoiler]:
     if not pairs:
         refuse(f"{firsts[0].variable} is one event, and nothing is between its first and its last", position)
     for number, (first, last) in enumerate(pairs, 1):
-        name = variable if number == 1 else f"{variable} ({number})"
+        name = variable if number == 1 else f"{variable}{_NUMBERED}{number})"
         negated = replace(until.spoiler, variable=name, needs=frozenset((first.variable, last.variable)))
         # What lasts is between them if all of it is.
         begins, ends = (Time(name, None, position, part) for part in ("begin", "end"))

@@ -111,7 +111,8 @@ def occurrences(
     options : MatchOptions
         A group that takes too long has certain bounds.
     """
-    grouped, rows = groups_of(query, table, options)
+    grouped = make_plan(query, table.schema, replace(options, undecided="bounds"))
+    rows = groups_of(grouped, table, options)
     return _with_matches(grouped, rows, keys_of_matches(grouped, plan, table, matches), matches)
 
 
@@ -209,11 +210,9 @@ def _with_matches(grouped: EvaluationPlan, rows: pa.Table, keys: pa.Table, match
     )
 
 
-def groups_of(query: Query, table: pa.Table, options: MatchOptions) -> tuple[EvaluationPlan, pa.Table]:
-    """Return the plan and the answer of a query for groups; too dear ones have bounds."""
-    options = replace(options, undecided="bounds", max_matches=None)
-    plan = make_plan(query, table.schema, options)
-    return plan, finished(plan, execute_within(plan, table, options, None))
+def groups_of(grouped: EvaluationPlan, table: pa.Table, options: MatchOptions) -> pa.Table:
+    """Return the answer of a plan for groups, of however many matches."""
+    return finished(grouped, execute_within(grouped, table, replace(options, max_matches=None), None))
 
 
 def keys_of_matches(
@@ -268,7 +267,8 @@ def bounds_by(
     if query is None or _too_many(plan, table, matches, options):
         return None
     try:
-        rows = groups_of(query, table, options)[1]
+        grouped = make_plan(query, table.schema, replace(options, undecided="bounds"))
+        rows = groups_of(grouped, table, options)
     except (OptionError, QueryError):
         # What groups do not support, such as lists.
         return None

@@ -103,7 +103,7 @@ def shared_events(
         keys = keys_of_matches(grouped, plan, table, matches)
         each = grouped_matches(keys, matches.column("confidence"))
         if matches.num_rows <= GROUPED_MATCHES:
-            rows = groups_of(query, table, options)[1]
+            rows = groups_of(grouped, table, options)
         else:
             rows = bounded_rows(grouped, plan, each)
         groups = None if rows is None else occurrences_of(grouped, rows, each, keys.take(pa.array(shown)))

@@ -105,6 +105,7 @@ def test_faults_of_files_are_told_with_their_rule(folder: Path, text: str, said:
         ([], "not as a list"),
         ([3], "3 is no name of one"),
         ({3: TWO}, "a rule has a name"),
+        ({"a\nb": TWO}, "text on one line"),
         ({"x": 3}, "rule 'x': a query is text"),
     ],
 )
@@ -163,6 +164,22 @@ def test_options_of_one_query_are_refused(folder: Path, more: list[str]) -> None
     result = run(folder, "match", str(folder / "rules"), str(folder / "t.csv"), *more)
     assert result.exit_code == 2
     assert "is for one query, and" in result.stderr
+
+
+def test_alerts_replace_no_input(folder: Path) -> None:
+    rules, trace = str(folder / "rules"), str(folder / "t.csv")
+    for words, said in (
+        (["-o", trace, "--overwrite"], "is the trace"),
+        (["-o", str(folder / "rules" / "x.csv")], "lies in the rules"),
+        (["-o", "s3://bucket/x.csv"], "is a URL"),
+    ):
+        result = run(folder, "match", rules, trace, *words)
+        assert (result.exit_code, said in result.stderr) == (2, True)
+    (folder / "out.csv").touch()
+    result = run(folder, "match", rules, trace, "-o", str(folder / "out.csv"))
+    assert "is there already" in result.stderr
+    assert "reading" not in result.stderr
+    assert (folder / "t.csv").read_text() == TRACE
 
 
 def test_tests_of_rules_hold_or_are_told(folder: Path) -> None:

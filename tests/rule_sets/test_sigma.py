@@ -212,6 +212,7 @@ def test_a_correlation_is_as_likely_as_the_worlds_in_which_it_holds(
 BASE: Final = (
     "title: d\nname: d\ndetection: {s: {User: x}, condition: s}\n---\ntitle: c\nname: c\ncorrelation:\n"
 )
+TEMPORAL: Final = "type: temporal\n  rules: [d]\n  timespan: 1m"
 
 
 @pytest.mark.parametrize(
@@ -227,6 +228,31 @@ BASE: Final = (
         ("title: x\ndetection: {s: {User|cidr: '::1/8'}, condition: s}", "networks of IPv4 are answered"),
         ("title: x\nfilter: {}\ndetection: {}", "filter: documents that change other rules"),
         ("services: [x]", "it is no rule of Sigma"),
+        (f"{BASE}  {TEMPORAL}\n  generate: maybe", "generate is true or false"),
+        (f"{BASE}  {TEMPORAL}\n  aliases: {{who: {{d: User}}}}", "aliases: who stands in no group-by"),
+        (
+            f"{BASE}  {TEMPORAL}\n  group-by: [who]\n  aliases: {{who: {{d: User, e: Host}}}}",
+            "aliases: who: e is none of the rules",
+        ),
+        (
+            f"{BASE}  type: event_count\n  rules: [d]\n  timespan: 1m\n  condition: {{gte: 2, field: User}}",
+            "condition: field is of value_count",
+        ),
+        (
+            f"title: d2\nname: d\ndetection: {{s: {{User: y}}, condition: s}}\n---\n{BASE}  {TEMPORAL}",
+            "several detections",
+        ),
+        (
+            "title: x\ndetection:\n  s: {User: x}\n  s: {User: y}\n  condition: s",
+            "line 4: s stands there twice",
+        ),
+        ("title: x\ndetection: {}\ncorrelation: {}", "a detection or a correlation, and not both"),
+        ("title: [x]\ndetection: {s: {User: x}, condition: s}", "a rule has a title, which is text"),
+        ("title: x\ndetection: {s: {~: x}, condition: s}", "the name of a field is text, and None is none"),
+        (
+            'title: x\ndetection: {s: {User: "a\\nb"}, condition: s}',
+            "a text of several lines is not answered",
+        ),
         ("a: [", "it is no YAML"),
         (f"{BASE}  type: value_avg", "a correlation of the type value_avg is not answered"),
         (f"{BASE}  type: temporal\n  rules: [e]\n  timespan: 1m", "no detection has the name or id e"),
@@ -273,6 +299,17 @@ def test_aliases_tie_fields_of_different_names(place: Path) -> None:
     rule = uc.rules(place / "x.yml")["c"]
     assert "r1.user = r2.host" in rule.query.text
     assert (rule.severity, rule.place) == ("high", str(place / "x.yml"))
+
+
+def test_names_in_files_are_read_as_they_stand(tmp_path: Path) -> None:
+    """Anchors, empty documents and titles of several lines."""
+    (tmp_path / "x.yml").write_text(
+        "---\n---\ntitle: |\n  a\n  b\ndetection: {s: &x {User: y, Code: 1}, t: *x, condition: s or t}\n---\n"
+    )
+    assert uc.rules(tmp_path).names == ("a b",)
+    (tmp_path / "sigma.toml").write_text("[fields]\nUser = ''")
+    with pytest.raises(uc.OptionError, match=r"\[fields\] has names of columns"):
+        uc.rules(tmp_path)
 
 
 def test_networks_are_those_of_their_addresses(place: Path) -> None:

@@ -169,7 +169,13 @@ def match(
             raise OptionError("--master is for Spark: leave it out, or use --engine spark")
         on_spark = engine == "spark" or master is not None
         place = (master or "local[*]") if on_spark else None
-        alerts_of_rules(*rules_and_traces(query, traces), columns, options, out, overwrite, place)
+        sources, traces = rules_and_traces(query, traces)
+        if out is not None:
+            check_written_here(out)
+            check_output_place(
+                out, [*(("the rules", one) for one in sources), *inputs_of((), traces, columns)]
+            )
+        alerts_of_rules(sources, traces, columns, options, out, overwrite, place)
         return
     queries, traces = told_apart(query, traces)
     chosen, reason = choose_engine(engine, traces, master)

@@ -12,7 +12,7 @@ from typing import Final
 from uncertain_cep.errors import OptionError
 from uncertain_cep.files.atomic_output import written_aside
 
-__all__ = ["ABOUT_FILE", "describe_result", "result_written_aside"]
+__all__ = ["ABOUT_FILE", "check_replaceable", "describe_result", "result_written_aside"]
 
 ABOUT_FILE: Final = "_about.json"
 """File in every result directory that says how it was made; readers of Parquet skip such a name."""
@@ -31,14 +31,16 @@ def result_written_aside(out: Path, *, overwrite: bool) -> AbstractContextManage
     """
 
     def check(place: Path) -> bool:
-        if os.path.lexists(place):
-            _check_replaceable(place, overwrite)
+        check_replaceable(place, overwrite)
         return overwrite
 
     return written_aside(out, check)
 
 
-def _check_replaceable(out: Path, overwrite: bool) -> None:
+def check_replaceable(out: Path, overwrite: bool) -> None:
+    """Refuse a place where there is what is not to be overwritten, or what no command of ours has written."""
+    if not os.path.lexists(out):
+        return
     if not overwrite:
         raise OptionError(f"{out} is there already: name another place, or add --overwrite to replace it")
     if out.is_dir() and any(out.iterdir()) and not (out / ABOUT_FILE).is_file():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -89,12 +90,15 @@ def alerts_of_rules(
 ) -> None:
     """Write the alerts of rules on traces, which are read once, as one table; ``master`` is that of Spark."""
     from uncertain_cep.cli.batch_writers import write_table
+    from uncertain_cep.cli.outputs import check_replaceable
     from uncertain_cep.plurals import counted
     from uncertain_cep.rule_sets.rule_files import rules as read_rules
 
     if not traces:
         raise OptionError("there is no trace: name one or more files behind the rules")
     format_name = table_format(out)
+    if out is not None:
+        check_replaceable(Path(out), overwrite)
     named = read_rules(sources)
     if master is None:
         alerts = _alerts_in_process(named, traces, columns, options)

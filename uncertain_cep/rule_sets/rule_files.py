@@ -162,8 +162,8 @@ def _text_of(file: str, name: str) -> str:
 
 def _named(name: Any, query: Any, parameters: Mapping[str, Any]) -> Rule:
     """Return a rule of a query that is given as such or as text."""
-    if not isinstance(name, str) or not name.strip():
-        raise _Refused(f"name = {name!r}: a rule has a name, which is text")
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise _Refused(f"name = {name!r}: a rule has a name, which is text on one line")
     try:
         return Rule(name, query_of(query, values_of(parameters)))
     except (QuerySyntaxError, QueryError, OptionError) as error:

@@ -156,9 +156,11 @@ class _Condition:
     def _fields(self, fields: Mapping[Any, Any]) -> str:
         if not fields:
             raise SigmaError("it has no fields")
-        return _joined("AND", [self._field(str(key), value) for key, value in fields.items()])
+        return _joined("AND", [self._field(key, value) for key, value in fields.items()])
 
-    def _field(self, key: str, value: Any) -> str:
+    def _field(self, key: Any, value: Any) -> str:
+        if not isinstance(key, str):
+            raise SigmaError(f"the name of a field is text, and {key!r} is none")
         name, *modifiers = key.split("|")
         if not name:
             raise SigmaError(f"{key}: keywords search a whole line: name a field")
@@ -225,6 +227,8 @@ def _of_value(column: str, kind: str, value: Any, like: str, flags: str) -> str:
 
 
 def _quoted(text: str) -> str:
+    if len(text.splitlines()) > 1 or text.endswith(("\n", "\r")):
+        raise SigmaError(f"{text!r}: a text of several lines is not answered")
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -74,8 +74,8 @@ class _Document:
 
     @property
     def title(self) -> str:
-        """The name of the rule."""
-        return str(self.content.get("title") or self.content.get("name") or "")
+        """The name of the rule, on one line."""
+        return " ".join(str(self.content.get("title") or self.content.get("name")).split())
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -129,8 +129,11 @@ def sigma_rules(files: Sequence[str]) -> Iterator[tuple[str, Callable[[], Rule]]
         except SigmaError as error:
             yield file, partial(_refused, str(error))
     # A detection comes before a correlation of the same name.
-    in_order = sorted(documents, key=lambda one: "detection" in one.content)
-    by_key = {key: one for one in in_order for key in one.keys}
+    in_order = sorted(documents, key=lambda one: "correlation" in one.content)
+    by_key: dict[str, list[_Document]] = {}
+    for one in in_order:
+        for key in one.keys:
+            by_key.setdefault(key, []).append(one)
     named = {
         key
         for one in documents
@@ -177,7 +180,7 @@ def _documents(file: str) -> list[_Document]:
     import yaml  # type: ignore[import-untyped]
 
     try:
-        contents = [one for one in yaml.safe_load_all(text_in(file)) if one is not None]
+        contents = _contents(text_in(file))
     except UnreadableError as error:
         raise SigmaError(f"the file {error}") from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
@@ -191,12 +194,39 @@ def _documents(file: str) -> list[_Document]:
     for one in contents:
         if not isinstance(one, Mapping) or not ("detection" in one or "correlation" in one):
             raise SigmaError("it is no rule of Sigma: it has neither detection nor correlation")
+        if "detection" in one and "correlation" in one:
+            raise SigmaError("a rule has a detection or a correlation, and not both")
         for key in ("action", "filter"):
             if key in one:
                 raise SigmaError(f"{key}: documents that change other rules are not answered: write them out")
-        if not (one.get("title") or one.get("name")):
-            raise SigmaError("a rule has a title")
+        title = one.get("title") or one.get("name")
+        if not isinstance(title, str) or not title.strip():
+            raise SigmaError("a rule has a title, which is text")
     return [_Document(file, one, names) for one in contents]
+
+
+def _contents(text: str) -> list[Any]:
+    """Return the documents of YAML, but for empty ones; a SigmaError says which key one has twice."""
+    import yaml
+
+    loader = yaml.SafeLoader(text)
+    contents = []
+    while loader.check_node():
+        root = loader.get_node()
+        nodes = [root]
+        # What an anchor names stands there once.
+        seen = {id(root)}
+        for node in nodes:
+            keys = [pair[0] for pair in node.value if isinstance(pair, tuple)]
+            names = [key.value for key in keys]
+            if again := [key for place, key in enumerate(keys) if key.value in names[:place]]:
+                raise SigmaError(f"line {again[0].start_mark.line + 1}: {again[0].value} stands there twice")
+            parts = [] if isinstance(node.value, str) else node.value
+            values = [part[1] if isinstance(part, tuple) else part for part in parts]
+            nodes += [value for value in values if id(value) not in seen]
+            seen.update(map(id, values))
+        contents.append(loader.construct_document(root))
+    return [one for one in contents if one is not None]
 
 
 def _names_beside(file: str) -> _Names:
@@ -211,7 +241,7 @@ def _names_beside(file: str) -> _Names:
     fields, sources = document.pop("fields", {}), document.pop("logsource", [])
     for key in document:
         raise SigmaError(f"{place}: {key}: {no_such_key(key, ('fields', 'logsource'))}")
-    if not isinstance(fields, dict) or not all(isinstance(name, str) for name in fields.values()):
+    if not isinstance(fields, dict) or not all(isinstance(name, str) and name for name in fields.values()):
         raise SigmaError(f'{place}: [fields] has names of columns, such as CommandLine = "cmd"')
     tables = sources if isinstance(sources, list) else [sources]
     for table in tables:
@@ -245,14 +275,14 @@ def _detection(document: _Document) -> Rule:
     return _rule(document, write)
 
 
-def _correlation(document: _Document, by_key: Mapping[str, _Document]) -> Rule:
+def _correlation(document: _Document, by_key: Mapping[str, Sequence[_Document]]) -> Rule:
     return _rule(document, lambda: _Correlation(document, by_key).text())
 
 
 class _Correlation:
     """A correlation, and the query that asks it."""
 
-    def __init__(self, document: _Document, by_key: Mapping[str, _Document]) -> None:
+    def __init__(self, document: _Document, by_key: Mapping[str, Sequence[_Document]]) -> None:
         self._content = _mapping(document.content["correlation"], "correlation")
         for key in self._content:
             if key not in _CORRELATION_KEYS:
@@ -269,12 +299,27 @@ class _Correlation:
         for name in self._names:
             if name not in by_key:
                 raise SigmaError(f"correlation: no detection has the name or id {name}")
-            if "detection" not in by_key[name].content:
+            first, *further = by_key[name]
+            if "detection" not in first.content:
                 raise SigmaError(
                     f"correlation: {name} is a correlation itself, which is not answered: name its detections"
                 )
-        self._rules = tuple(by_key[name] for name in self._names)
+            if any("detection" in other.content for other in further):
+                raise SigmaError(f"correlation: several detections have the name or id {name}")
+        self._rules = tuple(by_key[name][0] for name in self._names)
         self._span = _timespan(self._content.get("timespan"))
+        if not isinstance(self._content.get("generate", False), bool):
+            raise SigmaError("generate is true or false")
+        self._check_aliases()
+
+    def _check_aliases(self) -> None:
+        """Refuse an alias that no group uses, and one of a rule that is not correlated."""
+        for alias, fields in _mapping(self._content.get("aliases", {}), "aliases").items():
+            if alias not in self._groups():
+                raise SigmaError(f"aliases: {alias} stands in no group-by, and elsewhere is not answered")
+            for rule in _mapping(fields, f"aliases: {alias}"):
+                if str(rule) not in self._names:
+                    raise SigmaError(f"aliases: {alias}: {rule} is none of the rules of the correlation")
 
     def text(self) -> str:
         """Return the query."""
@@ -317,6 +362,8 @@ class _Correlation:
         """Return the number that a count has to reach."""
         condition = _mapping(self._content.get("condition"), "condition")
         numbers = {key: value for key, value in condition.items() if key != "field"}
+        if self._type == "event_count" and "field" in condition:
+            raise SigmaError("condition: field is of value_count, and event_count counts events")
         if len(numbers) != 1 or next(iter(numbers)) not in ("gt", "gte"):
             raise SigmaError(
                 f"condition: {', '.join(map(str, numbers)) or 'nothing'} is not answered: a count has one "
@@ -343,7 +390,7 @@ class _Correlation:
             columns = []
             for place, event in enumerate(events):
                 rule = self._names[place if len(events) == len(self._names) else 0]
-                called = name if alias is None else _mapping(alias, f"aliases: {name}").get(rule)
+                called = name if alias is None else alias.get(rule)
                 if called is None:
                     raise SigmaError(f"aliases: {name} has no field of {rule}")
                 columns.append(event.column(str(called)))

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import EntryPoint
@@ -18,13 +18,15 @@ from typing import Any
 from urllib.request import urlopen
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
+import uncertain_cep as uc
 from tests.alerting.test_rule_runs import RULES, event, options_of, put
 from tests.conftest import ROOT
 from tests.project.test_readme import DOCS, blocks
 from tests.streaming.batches import Batches
-from uncertain_cep.alerting import buffered_delivery, run_metrics, sinks
+from uncertain_cep.alerting import buffered_delivery, run_metrics, sinks, webhooks
 from uncertain_cep.alerting.alert_lines import alert_keys
 from uncertain_cep.alerting.buffered_delivery import BufferedDelivery, UndeliverableError
 from uncertain_cep.alerting.rule_runs import RuleRun
@@ -44,7 +46,8 @@ def alerts(*numbers: int) -> pa.Table:
 def server(answers: list[Any]) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
     """Serve with one answer after the other, the last one for ever; yield the URL, and what came.
 
-    An answer is a status, or a number of seconds (a float) for which nothing is answered.
+    An answer is a status, one with seconds after which to try again, or a number of seconds (a float) for
+    which nothing is answered.
     """
     requests: list[tuple[str, dict[str, Any]]] = []
 
@@ -56,7 +59,10 @@ def server(answers: list[Any]) -> Iterator[tuple[str, list[tuple[str, dict[str, 
             if isinstance(answer, float):
                 time.sleep(answer)
                 return
-            self.send_response(answer)
+            status, *after = answer if isinstance(answer, tuple) else (answer,)
+            self.send_response(status)
+            for seconds in after:
+                self.send_header("Retry-After", seconds)
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
@@ -72,7 +78,7 @@ def server(answers: list[Any]) -> Iterator[tuple[str, list[tuple[str, dict[str, 
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buffered_delivery, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(buffered_delivery, "_FIRST_PAUSE", 0.0005)
 
 
 def test_a_server_that_fails_and_hangs_gets_all_alerts(tmp_path: Path) -> None:
@@ -93,7 +99,8 @@ def test_tries_are_bounded_and_what_is_lost_is_kept(tmp_path: Path) -> None:
         sink = BufferedDelivery(Webhook(url), tmp_path / "lost")
         sink.write(0, alerts(1, 2))
         sink.close()
-    assert len(requests) == 10
+    # Once it is known to be down, each is tried once.
+    assert [body["a"] for _, body in requests] == [1] * 10 + [2]
     assert [json.loads(line)["a"] for line in (tmp_path / "lost").read_text().splitlines()] == [1, 2]
     assert (sink.delivered, sink.lost_count) == (0, 2)
 
@@ -106,6 +113,75 @@ def test_a_refusal_is_not_tried_again(status: int, tmp_path: Path) -> None:
         sink.close()
     assert [body["a"] for _, body in requests] == [1, 2]
     assert (sink.delivered, sink.lost_count) == (1, 1)
+
+
+def test_a_server_that_is_back_is_tried_ten_times_again(tmp_path: Path) -> None:
+    with server([503] * 10 + [200] + [503] * 9 + [200]) as (url, requests):
+        sink = BufferedDelivery(Webhook(url), tmp_path / "lost")
+        sink.write(0, alerts(1, 2, 3))
+        sink.close()
+    assert [body["a"] for _, body in requests] == [1] * 10 + [2] + [3] * 10
+    assert (sink.delivered, sink.lost_count) == (2, 1)
+
+
+def test_a_server_says_when_to_try_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a minute at most; dates are not understood."""
+    pauses: list[float] = []
+    monkeypatch.setattr(buffered_delivery, "sleep", pauses.append)
+    with server([(429, "3"), (503, "7200"), (503, "Wed, 21 Oct 2015 07:28:00 GMT"), 200]) as (url, requests):
+        sink = BufferedDelivery(Webhook(url), tmp_path / "lost")
+        sink.write(0, alerts(1))
+        sink.close()
+    assert len(requests) == 4
+    assert pauses == [3.0, 60.0, pytest.approx(0.002)]
+    assert sink.delivered == 1
+
+
+def test_a_password_in_a_url_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+    answer = nullcontext(SimpleNamespace(status=204, getheader=lambda *_: ""))
+    connection = SimpleNamespace(
+        request=lambda *arguments: sent.append(arguments), getresponse=lambda: answer, close=lambda: None
+    )
+
+    def connect(*place: Any, timeout: float) -> Any:
+        sent.append(place)
+        return connection
+
+    monkeypatch.setattr(webhooks, "HTTPConnection", connect)
+    Webhook("http://me:a%20b@here:81/x%20y")(alerts(1), 0)
+    assert sent[0] == ("here", 81)
+    assert sent[1][:2] == ("POST", "/x%20y")
+    assert sent[1][3]["Authorization"] == "Basic bWU6YSBi"
+
+
+def test_what_a_function_raises_does_not_end_deliveries(tmp_path: Path) -> None:
+    ends: list[BaseException] = [SystemExit(3), KeyboardInterrupt(), ValueError("two\nlines")]
+
+    def deliver(part: pa.Table, number: int) -> None:
+        if ends:
+            raise ends.pop()
+
+    sink = BufferedDelivery(deliver, tmp_path / "lost")
+    sink.write(0, alerts(1))
+    sink.close()
+    assert (sink.delivered, sink.lost_count) == (1, 0)
+
+
+def test_an_alert_that_cannot_be_kept_ends_the_stream(tmp_path: Path) -> None:
+    """It stays in the buffer, and so in the checkpoint."""
+
+    def deliver(part: pa.Table, number: int) -> None:
+        raise UndeliverableError("no")
+
+    sink = BufferedDelivery(deliver, tmp_path, limit=1)
+    sink.write(0, alerts(1))
+    said = "that were not delivered: Is a directory"
+    with pytest.raises(uc.RuntimeEnvironmentError, match=said):
+        sink.write(1, alerts(2))
+    with pytest.raises(uc.RuntimeEnvironmentError, match=said):
+        sink.close()
+    assert [number for number, _ in sink.pending] == [0]
 
 
 def test_nobody_at_the_address(tmp_path: Path) -> None:
@@ -160,7 +236,7 @@ def test_alerts_that_wait_are_in_the_checkpoint(tmp_path: Path, monkeypatch: pyt
         monkeypatch.setattr(BufferedDelivery, "close", lambda one: None)
         run.run(None)
         monkeypatch.undo()
-        monkeypatch.setattr(buffered_delivery, "_FIRST_PAUSE", 0.01)
+        monkeypatch.setattr(buffered_delivery, "_FIRST_PAUSE", 0.0005)
         RuleRun([str(tmp_path / "rules")], options_of(tmp_path, out=url)).run(None)
         assert len(requests) >= 2
         assert len({key for key, _ in requests}) == 1
@@ -178,6 +254,12 @@ def test_sinks_of_others_come_by_entry_points(tmp_path: Path, monkeypatch: pytes
     sink.write(7, alerts(1, 2))
     sink.close()
     assert (tmp_path / "alerts").read_text() == "7 r r\n"
+    names["append"] = lambda place: None
+    with pytest.raises(uc.OptionError, match=r"append:x: None is no function of alerts"):
+        sink_of("append:x", tmp_path)
+    del names["append"]
+    with pytest.raises(uc.OptionError, match="append:x: the plug-in my_package:append fails: KeyError"):
+        sink_of("append:x", tmp_path)
 
 
 def test_the_dashboard_shows_figures_that_there_are() -> None:
@@ -203,6 +285,30 @@ def test_a_function_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert DELIVERED == [2]
 
 
+def test_a_function_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for the installed command, which does not look there by itself; the module may be broken."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place not in ("", str(ROOT))])
+    (tmp_path / "my_own_sinks.py").write_text("def put(alerts, number):\n    print(alerts.num_rows)\n")
+    (tmp_path / "my_bad_sinks.py").write_text("def put(")
+    sink_of("python:my_own_sinks:put", tmp_path).close()
+    with pytest.raises(uc.OptionError, match="python:my_bad_sinks:put: SyntaxError: "):
+        sink_of("python:my_bad_sinks:put", tmp_path)
+
+
+def test_folders_of_other_streams_are_refused(tmp_path: Path) -> None:
+    """Their batches would be taken for those of this one, and its alerts would be lost."""
+    folder = tmp_path / "out"
+    sink_of(str(folder), tmp_path).write(0, alerts(1))
+    with pytest.raises(uc.OptionError, match="out has alerts of another stream"):
+        sink_of(str(folder), tmp_path)
+    (tmp_path / "state.pickle").touch()
+    sink_of(str(folder), tmp_path).write(0, alerts(2))
+    assert pa.parquet.read_table(folder / "batch=0" / "alerts.parquet").column("a").to_pylist() == [1]
+    with pytest.raises(uc.OptionError, match="is no folder"):
+        sink_of(str(tmp_path / "state.pickle"), tmp_path)
+
+
 def test_figures_are_served(tmp_path: Path) -> None:
 
     table = pa.Table.from_pylist(
@@ -212,7 +318,7 @@ def test_figures_are_served(tmp_path: Path) -> None:
     run = RuleRun([str(tmp_path / "rules")], options_of(tmp_path, largest_interval=0))
     with served(run.metrics, "0") as port:
         run.run(None)
-        with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        with urlopen(f"http://127.0.0.1:{port}/metrics?x=1") as answer:
             text = answer.read().decode()
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     figures = dict(line.rsplit(" ", 1) for line in lines)
@@ -222,6 +328,7 @@ def test_figures_are_served(tmp_path: Path) -> None:
     assert figures['uncertain_cep_matches_total{rule="soon"}'] == "2"
     assert figures['uncertain_cep_suppressed_total{rule="often"}'] == "1"
     assert float(figures["uncertain_cep_batch_seconds_total"]) > 0
+    assert float(figures["uncertain_cep_state_bytes"]) == (tmp_path / "state" / "state.pickle").stat().st_size
 
 
 class DeltaTables:
@@ -308,14 +415,17 @@ def test_batches_of_spark_have_figures() -> None:
     figures, bound = RunMetrics(), int(time.time() - 60) * 1_000_000_000
     assert layout.plan.domain.tick_nanoseconds is not None
     bound //= layout.plan.domain.tick_nanoseconds
-    counts = {"events": 7, "matches": 2, "late": 1, "duplicates": 0, "state_rows": 9, "bound": bound}
+    counts = {"events": 7, "matches": 2, "late": 1, "duplicates": 0, "bound": bound}
+    counts |= {"state_rows": 9, "state_bytes": 80}
     for _ in range(2):
         _measure(figures, counts, 0.5, layout)
-    lag = figures.whole.pop("lag_seconds")
+    ((_, lag),) = figures.values_of("lag_seconds")
     assert 59 < lag < 90
+    # It grows while nothing comes.
+    assert figures.values_of("lag_seconds")[0][1] > lag
     assert figures.whole == {
         "events": 14, "matches": 4, "late": 2, "duplicates": 0, "batches": 2, "batch_seconds": 1.0,
-        "last_batch_seconds": 0.5, "held": 9,
+        "last_batch_seconds": 0.5, "held": 9, "state_bytes": 80,
     }  # fmt: skip
 
 
@@ -328,8 +438,11 @@ def test_a_topic_gets_alerts_with_their_keys(tmp_path: Path) -> None:
         make_topic(address, "alerts", 1)
         sink = sink_of(f"kafka://{address}/alerts", tmp_path)
         sink.write(0, alerts(1, 2))
-        sink.write(1, alerts(3))
+        large = pa.table({"rule": ["x" * 2_000_000, "r"], "a": pa.array([4, 3], pa.int64())})
+        sink.write(1, large)
         sink.close()
+        # The others of its batch are there.
+        assert len((tmp_path / "undelivered.jsonl").read_text().splitlines()) == 1
         consumer = Consumer({"bootstrap.servers": address, "group.id": "g", "auto.offset.reset": "earliest"})
         consumer.assign([TopicPartition("alerts", 0, 0)])
         rows: dict[str, int] = {}

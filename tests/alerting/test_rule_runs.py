@@ -31,6 +31,7 @@ from uncertain_cep.alerting import rule_runs
 from uncertain_cep.alerting.alert_lines import alert_keys, alert_lines
 from uncertain_cep.alerting.rule_runs import RuleRun, RunOptions
 from uncertain_cep.cli import main
+from uncertain_cep.cli.rule_run import alone_in
 from uncertain_cep.rule_sets.running_rules import RunningRule
 
 RULES: Final = {
@@ -206,6 +207,71 @@ def test_other_rules_need_reload(tmp_path: Path) -> None:
     assert written(tmp_path).column("rule").to_pylist() == ["s"]
 
 
+def test_a_file_that_cannot_be_read_can_be_taken_away(tmp_path: Path) -> None:
+    """And one whose events are refused; one of a batch that was begun has to stay."""
+    table = pa.Table.from_pylist([event("A", 1, 0), event("B", 2, 1)])
+    put(tmp_path, [table], {"r.sase": RULES["soon.sase"]})
+    options, rules = options_of(tmp_path, batch_limit=None), [str(tmp_path / "rules")]
+    again = "type,id,lower,upper,k\nA,1,9,9,x\nA,1,9,9,y\n"
+    faults = {"type,id\nA,1\n": "there is no such column", again: "drop goes on"}
+    for text, reason in faults.items():
+        (tmp_path / "in" / "bad.csv").write_text(text)
+        with pytest.raises(uc.TraceError, match=f"bad.csv.*{reason}"):
+            RuleRun(rules, options).run(None)
+        (tmp_path / "in" / "bad.csv").unlink()
+        RuleRun(rules, options).run(None)
+    put_file(tmp_path, 1, pa.Table.from_pylist([event("B", 3, 2)]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RuleRun, "_push", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            RuleRun(rules, options).run(None)
+    (tmp_path / "in" / "001.csv").rename(tmp_path / "001.csv")
+    with pytest.raises(uc.OptionError, match=r"001.csv: a run has begun a batch with this file.*put it back"):
+        RuleRun(rules, options).run(None)
+    (tmp_path / "001.csv").rename(tmp_path / "in" / "001.csv")
+    RuleRun(rules, options).run(None, close=True)
+    assert sorted(written(tmp_path).column("b").to_pylist()) == [2, 3]
+
+
+def test_a_stream_keeps_to_its_options(tmp_path: Path) -> None:
+    put(tmp_path, [pa.Table.from_pylist([event("A", 1, 0)])], {"r.sase": RULES["soon.sase"]})
+    rules = [str(tmp_path / "rules")]
+    RuleRun(rules, options_of(tmp_path)).run(None)
+    for changes in ({"largest_interval": 4}, {"tick": "1s"}):
+        with pytest.raises(uc.OptionError, match="begun with another --schema, --tick or --largest-interval"):
+            RuleRun(rules, options_of(tmp_path, **changes))
+    for name in ("batches.json", "state.pickle"):
+        (tmp_path / "state" / name).write_text("{")
+        with pytest.raises(uc.OptionError, match=f"{name} is broken"):
+            RuleRun(rules, options_of(tmp_path)).run(None)
+
+
+def test_counters_of_rules_begin_at_zero(tmp_path: Path) -> None:
+    """A counter that falls, as behind a kill, would be one that began anew, and all of it an increase."""
+    put(tmp_path, [pa.Table.from_pylist([event("A", 1, 0), event("B", 2, 1)])], RULES)
+    options = options_of(tmp_path, largest_interval=0)
+    RuleRun([str(tmp_path / "rules")], options).run(None)
+    put_file(tmp_path, 1, pa.Table.from_pylist([event("B", 3, 2), event("B", 4, 3), event("A", 5, 90)]))
+    run = RuleRun([str(tmp_path / "rules")], options)
+    run.run(None)
+    assert run.metrics.rules["soon"]["matches"] == 2
+    assert run.metrics.rules["often"]["suppressed"] == 2
+    assert run.metrics.whole["events"] == 3
+
+
+def test_two_processes_do_not_share_a_checkpoint(tmp_path: Path) -> None:
+    arguments = [
+        "stream", str(tmp_path / "rules"), "--source", str(tmp_path / "in"), "--largest-interval", "0",
+        "--checkpoint", str(tmp_path / "state"), "-o", "-", "--once",
+    ]  # fmt: skip
+    put(tmp_path, [], {"r.sase": RULES["soon.sase"]})
+    with alone_in(tmp_path / "state"):
+        result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert "state: another process goes on from it: end that one first" in result.output
+    assert CliRunner().invoke(main, arguments).exit_code == 0
+
+
 def messages(caplog: pytest.LogCaptureFixture, level: str) -> list[str]:
     """Return the messages of a level but for deliveries: those of a test before may be tried again."""
     logged = [record for record in caplog.records if record.levelname == level]
@@ -314,6 +380,9 @@ def test_the_command_writes_lines(tmp_path: Path) -> None:
         (["-o", "kafka://here"], "write kafka://HOST:PORT/TOPIC"),
         (["-o", "python:json:nosuch"], "write python:module:function"),
         (["-o", "http://"], "a webhook is http://HOST:PORT/PATH"),
+        (["-o", "HTTP://here:x/"], "a webhook is http://HOST:PORT/PATH"),
+        (["-o", "http://here/ä"], "in ASCII"),
+        (["-o", "http://[::1/"], "a webhook is http://HOST:PORT/PATH"),
         (["--metrics", "here"], "--metrics here: write a port, or HOST:PORT"),
     ],
 )
@@ -328,7 +397,7 @@ def test_wrong_options(more: list[str], said: str, tmp_path: Path) -> None:
     assert said in result.output
 
 
-@pytest.mark.parametrize("option", ["--reload", "--when certain"])
+@pytest.mark.parametrize("option", ["--reload", "--when certain", "-o -", "-o http://here/"])
 def test_options_of_rules_are_refused_of_one_query(option: str, tmp_path: Path) -> None:
     arguments = [
         "--source",
@@ -342,7 +411,7 @@ def test_options_of_rules_are_refused_of_one_query(option: str, tmp_path: Path) 
         *option.split(),
     ]
     result = CliRunner().invoke(main, ["stream", "PATTERN SEQ(A a, B b) WITHIN 5", *arguments])
-    assert (result.exit_code, f"{option.split()[0]} is for rules" in result.output) == (2, True)
+    assert (result.exit_code, f"{option.removesuffix(' certain')} is for rules" in result.output) == (2, True)
 
 
 @pytest.mark.thorough

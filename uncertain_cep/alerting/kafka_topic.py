@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow as pa
 
 from uncertain_cep.alerting.alert_lines import alert_keys, alert_lines
+from uncertain_cep.alerting.buffered_delivery import UndeliverableError
 from uncertain_cep.errors import OptionError, UncertainCepError
+from uncertain_cep.plurals import counted
 from uncertain_cep.running.installation import needed
 
 __all__ = ["KafkaTopic"]
@@ -48,33 +51,53 @@ class KafkaTopic:
             "message.timeout.ms": int(_SECONDS * 1000),
             "log_level": 0,
         }
+        self._trouble = ""
+        usual["error_cb"] = self._note_trouble
         self._producer = Producer(usual | (settings or {}))
+
+    def _note_trouble(self, error: Any) -> None:
+        self._trouble = f": {error.str()}"
 
     def __call__(self, alerts: pa.Table, number: int) -> None:  # noqa: ARG002
         """Send alerts.
 
         Raises
         ------
+        UndeliverableError
+            If some are too large, and the others are there.
         KafkaError
-            If one is not acknowledged.
+            If another one is not acknowledged.
         """
-        errors: list[str] = []
+        from confluent_kafka import KafkaError as Code
+        from confluent_kafka import KafkaException
 
-        def reported(error: Any, _message: Any) -> None:
-            if error is not None:
-                errors.append(str(error))
+        failed: dict[int, Any] = {}
 
-        for line, key in zip(alert_lines(alerts), alert_keys(alerts), strict=True):
-            while True:
-                try:
-                    self._producer.produce(self._topic, line.encode(), key=key, on_delivery=reported)
-                    break
-                except BufferError:
-                    # The queue of the producer is full until some messages are acknowledged.
-                    self._producer.poll(0.1)
+        def reported(row: int) -> Callable[[Any, Any], None]:
+            return lambda error, _: failed.update({row: error} if error is not None else {})
+
+        for row, (line, key) in enumerate(zip(alert_lines(alerts), alert_keys(alerts), strict=True)):
+            try:
+                self._produce(line, key, reported(row))
+            except KafkaException as error:
+                failed[row] = error.args[0]
         if left := self._producer.flush(_SECONDS + 1):
             self._producer.purge()
             self._producer.flush(1)
-            raise KafkaError(f"{self._topic}: {left} messages were not acknowledged")
-        if errors:
-            raise KafkaError(f"{self._topic}: {len(errors)} messages failed: {errors[0]}")
+            raise KafkaError(f"{self._topic}: {left} messages were not acknowledged{self._trouble}")
+        too_large = [row for row, error in failed.items() if error.code() == Code.MSG_SIZE_TOO_LARGE]
+        if len(too_large) < len(failed):
+            first = next(error for row, error in failed.items() if row not in too_large)
+            count = counted(len(failed), "message")
+            raise KafkaError(f"{self._topic}: {count} failed: {first.str()}{self._trouble}")
+        if too_large:
+            raise UndeliverableError(f"{self._topic}: {failed[too_large[0]].str()}", sorted(too_large))
+
+    def _produce(self, line: str, key: str, reported: Callable[[Any, Any], None]) -> None:
+        """Send a message; while the queue of the producer is full, wait for acknowledgements."""
+        while True:
+            try:
+                self._producer.produce(self._topic, line.encode(), key=key, on_delivery=reported)
+                return
+            except BufferError:
+                self._producer.poll(0.1)

@@ -6,8 +6,10 @@ import json
 import logging
 import pickle
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep, time
 from typing import Any, Final
@@ -27,7 +29,7 @@ from uncertain_cep.rule_sets.rule_files import rules as read_rules
 from uncertain_cep.rule_sets.rule_streams import RuleMatcher
 from uncertain_cep.running.installation import VERSION
 from uncertain_cep.streaming.query_evaluation import stream_plan
-from uncertain_cep.timeline.durations import Duration
+from uncertain_cep.timeline.durations import Duration, parse_duration
 from uncertain_cep.traces.reading import load_traces
 from uncertain_cep.traces.schema import TraceSchema
 
@@ -37,6 +39,10 @@ _log: Final = logging.getLogger("uncertain_cep.alerts")
 
 _STATE_SECONDS: Final = 10.0
 """How often the state is written, which may be large; behind a kill the batches since are done again."""
+
+
+_SHOWN_FILES: Final = 3
+"""Most files that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,7 @@ class _Kept:
     tick: str | None
     largest: int
     snapshot: bytes
+    options: tuple[Any, ...]
     number: int = 0
     files: set[str] = field(default_factory=set)
     pending: list[tuple[int, pa.Table]] = field(default_factory=list)
@@ -117,11 +124,16 @@ class RuleRun:
         self._stamp = self._stamp_of_rules()
         self._kept = self._read()
         self._matcher: RuleMatcher | None = None
+        self._before: dict[str, dict[str, float]] = {}
         self._number = 0 if self._kept is None else self._kept.number
         self._done = set() if self._kept is None else self._kept.files
         self._kept_at = perf_counter()
         options.checkpoint.mkdir(parents=True, exist_ok=True)
         self._sink: Sink = sink_of(options.out, options.checkpoint)
+        self.metrics.add(**dict.fromkeys(("events", "late", "duplicates", "batches", "batch_seconds"), 0))
+        for name, attribute in (("undelivered", "waiting"), ("lost", "lost_count")):
+            if hasattr(self._sink, attribute):
+                self.metrics.live[name] = partial(getattr, self._sink, attribute)
         if self._kept is not None:
             self._go_on(self._kept)
 
@@ -150,7 +162,7 @@ class RuleRun:
         elif self._matcher is not None:
             self._note([], close=True)
             kept, matcher = self._state
-            self._sink.write(self._number, _table(matcher.close()))
+            self._send_last(matcher.close())
             kept.is_closed = True
             self._keep()
         self._sink.close()
@@ -165,12 +177,17 @@ class RuleRun:
 
     def _batch(self, files: list[Path], began: float) -> None:
         """Read files, and tell the alerts that become final."""
-        table = self._events_of(files)
-        if self._matcher is None:
-            self._begin(table)
-        _, matcher = self._state
-        late, refused = matcher.late_count, matcher.duplicate_count
-        alerts = self._push(table)
+        try:
+            table = self._events_of(files)
+            if self._matcher is None:
+                self._begin(table)
+            _, matcher = self._state
+            late, refused = matcher.late_count, matcher.duplicate_count
+            alerts = self._push(table, files)
+        except (TraceError, OptionError) as error:
+            # None of its alerts is told, and its files may be mended, or taken away.
+            self._note(None)
+            raise type(error)(_of_files(files, str(error))) from error
         self._sink.write(self._number, alerts)
         late = matcher.late_count - late
         matcher.take_late()
@@ -194,18 +211,35 @@ class RuleRun:
     def _release(self) -> None:
         """Tell the alerts that no event to come can change."""
         _, matcher = self._state
-        alerts = _table(matcher.release())
-        self._sink.write(self._number, alerts)
+        self._send_last(matcher.release())
         self._number += 1
-        self.metrics.rules = matcher.counts
         if count := matcher.undecided_count:
             _log.warning(
-                "%s undecided, as an event from %s on can spoil them: they wait in the checkpoint",
+                "%s undecided, as an event from %s on can spoil %s in the checkpoint",
                 counted(count, "match is", "matches are"),
                 matcher.time_of(matcher.safe),
+                "it: it waits" if count == 1 else "them: they wait",
             )
 
-    def _push(self, table: pa.Table) -> pa.Table:
+    def _send_last(self, alerts: pa.RecordBatch) -> None:
+        """Tell alerts that are no longer held at the end of a run."""
+        self._sink.write(self._number, _table(alerts))
+        self._note_counts()
+        if alerts.num_rows:
+            _log.info("at the end: %s", counted(alerts.num_rows, "alert"))
+
+    def _note_counts(self) -> None:
+        """Note the figures of the rules; their counters begin at zero, as all of a process."""
+        _, matcher = self._state
+        figures = matcher.counts
+        for rule, before in self._before.items():
+            since = figures.get(rule, {})
+            for name in ("matches", "suppressed"):
+                if since.get(name, -1) >= before[name]:
+                    figures[rule][name] -= before[name]
+        self.metrics.rules = figures
+
+    def _push(self, table: pa.Table, files: list[Path]) -> pa.Table:
         """Push events, and log the rules that fail with them, and the events that are refused."""
         _, matcher = self._state
         failures, refused = matcher.failures, matcher.duplicate_count
@@ -214,9 +248,11 @@ class RuleRun:
             try:
                 batch = matcher.push(table)
             except TraceError as error:
-                if self._options.duplicates == "error" or matcher.duplicate_count == refused:
+                if matcher.duplicate_count == refused:
                     raise
-                _log.error("%s", error)
+                if self._options.duplicates == "error":
+                    raise TraceError(f"{error}. The run ends: --duplicates drop goes on") from error
+                _log.error("%s", _of_files(files, str(error)))
                 batch = matcher.push(table.slice(0, 0))
         for name, failure in matcher.failures.items():
             if name not in failures:
@@ -230,14 +266,10 @@ class RuleRun:
     def _measure(self, seconds: float) -> None:
         """Note the figures that hold now."""
         _, matcher = self._state
-        whole = self.metrics.whole
-        whole["last_batch_seconds"] = seconds
-        for name, attribute in (("undelivered", "waiting"), ("lost", "lost_count")):
-            if hasattr(self._sink, attribute):
-                whole[name] = getattr(self._sink, attribute)
-        if matcher.safe_seconds is not None:
-            whole["lag_seconds"] = time() - matcher.safe_seconds
-        self.metrics.rules = matcher.counts
+        self.metrics.whole["last_batch_seconds"] = seconds
+        if (safe := matcher.safe_seconds) is not None:
+            self.metrics.live["lag_seconds"] = lambda: time() - safe
+        self._note_counts()
 
     def _events_of(self, files: list[Path]) -> pa.Table:
         """Return the events of files, by ``lower``."""
@@ -254,7 +286,8 @@ class RuleRun:
         options = self._options
         first = stream_plan(self._rules[0].query, table.schema, MatchOptions(tick=self._tick))
         largest = ticks_in(options.largest_interval, first.plan.domain, "--largest-interval")
-        self._kept = _Kept(VERSION, self._rules, table.schema, self._tick, largest, b"")
+        kept_to = _kept_to(options)
+        self._kept = _Kept(VERSION, self._rules, table.schema, self._tick, largest, b"", kept_to)
         self._matcher = self._made(self._kept)
         self._keep()
 
@@ -272,8 +305,14 @@ class RuleRun:
         """Go on from a checkpoint."""
         if kept.is_closed:
             raise OptionError(f"{self._options.checkpoint}: this stream was closed: begin another one")
+        if kept.options != _kept_to(self._options):
+            raise OptionError(
+                f"{self._options.checkpoint}: the stream was begun with another --schema, --tick or "
+                "--largest-interval: name those, or begin another checkpoint"
+            )
         self._matcher = self._made(kept)
         self._matcher.restore(kept.snapshot)
+        self._before = self._matcher.counts
         for number, alerts in kept.pending:
             self._sink.write(number, alerts)
         if _text_of(kept.rules) != _text_of(self._rules):
@@ -312,7 +351,13 @@ class RuleRun:
         """Return the files of the next batch, which a note in the checkpoint names from then on."""
         options = self._options
         if self._noted is not None:
-            return [options.source / name for name in self._noted["files"]]
+            begun = [options.source / name for name in self._noted["files"]]
+            for file in begun:
+                if not file.exists():
+                    raise OptionError(
+                        f"{file}: a run has begun a batch with this file, so it is read again: put it back"
+                    )
+            return begun
         new = [
             (file.stat().st_mtime_ns, file.name, file)
             for file in options.source.iterdir()
@@ -327,7 +372,10 @@ class RuleRun:
     def _notes(self) -> list[dict[str, Any]]:
         """The batches that were begun since the state was written, in order."""
         place = self._options.checkpoint / "batches.json"
-        notes: list[dict[str, Any]] = json.loads(place.read_text(encoding="utf-8")) if place.exists() else []
+        notes: list[dict[str, Any]] = []
+        if place.exists():
+            with _readable(place):
+                notes = json.loads(place.read_text(encoding="utf-8"))
         first = 0 if self._kept is None else self._kept.number
         return [note for note in notes if note["number"] >= first]
 
@@ -341,10 +389,11 @@ class RuleRun:
         noted = self._noted
         return noted is not None and bool(noted.get(what))
 
-    def _note(self, files: list[str], **what: bool) -> None:
-        """Note the files of the next batch, before any of it is told."""
+    def _note(self, files: list[str] | None, **what: bool) -> None:
+        """Note the files of the next batch, before any of it is told; None: it is not begun after all."""
         notes = [note for note in self._notes if note["number"] < self._number]
-        notes.append({"number": self._number, "files": files, **what})
+        if files is not None:
+            notes.append({"number": self._number, "files": files, **what})
         with written_aside(self._options.checkpoint / "batches.json", lambda _: True) as made:
             made.write_text(json.dumps(notes), encoding="utf-8")
 
@@ -367,7 +416,8 @@ class RuleRun:
         place = self._options.checkpoint / "state.pickle"
         if not place.exists():
             return None
-        kept: _Kept = pickle.loads(place.read_bytes())
+        with _readable(place):
+            kept: _Kept = pickle.loads(place.read_bytes())
         if kept.version != VERSION:
             raise OptionError(f"{place} was written by version {kept.version}: go on with that one")
         return kept
@@ -386,7 +436,9 @@ class RuleRun:
     def _write(self) -> None:
         place = self._options.checkpoint / "state.pickle"
         with written_aside(place, lambda _: True) as made:
-            made.write_bytes(pickle.dumps(self._kept, protocol=5))
+            content = pickle.dumps(self._kept, protocol=5)
+            made.write_bytes(content)
+        self.metrics.whole["state_bytes"] = len(content)
 
 
 def _table(batch: pa.RecordBatch) -> pa.Table:
@@ -395,3 +447,30 @@ def _table(batch: pa.RecordBatch) -> pa.Table:
 
 def _text_of(rules: Rules) -> Any:
     return [(rule.name, rule.query.text_with_values, rule.suppress) for rule in rules]
+
+
+def _of_files(files: list[Path], message: str) -> str:
+    """Return a message with the files that it is about."""
+    if any(str(file) in message for file in files):
+        return message
+    more = ", ..." if len(files) > _SHOWN_FILES else ""
+    return f"{', '.join(map(str, files[:_SHOWN_FILES]))}{more}: {message}"
+
+
+def _kept_to(options: RunOptions) -> tuple[Any, ...]:
+    """Return the options that a stream keeps to, whatever they are written like."""
+    lengths = (options.tick, options.largest_interval)
+    return options.schema, *(parse_duration(one) if isinstance(one, str) else one for one in lengths)
+
+
+@contextmanager
+def _readable(place: Path) -> Iterator[None]:
+    """Name the file of a checkpoint that is broken."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        raise OptionError(
+            f"{place} is broken ({type(error).__name__}): restore it, or begin another checkpoint"
+        ) from error

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -27,16 +27,21 @@ FIGURES: Final = {
     "suppressed": ("counter", "Alerts of a rule that were counted and not told."),
     "failed": ("gauge", "Whether an error has ended a rule."),
     "held": ("gauge", "Events, candidates, runs and alerts that are held."),
+    "state_bytes": ("gauge", "Bytes of the state, when it was written last."),
 }
 """Of each figure its kind and what it is."""
+
+_SECONDS: Final = 10.0
+"""After so long without a byte of a request its connection is closed."""
 
 
 @dataclass
 class RunMetrics:
-    """The figures of a run: those of the whole, and those of each rule, by name."""
+    """The figures of a run: those of the whole, those of each rule, and those looked up when read."""
 
     whole: dict[str, float] = field(default_factory=dict)
     rules: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    live: dict[str, Callable[[], float]] = field(default_factory=dict)
 
     def add(self, **more: float) -> None:
         """Add to counters."""
@@ -48,6 +53,8 @@ class RunMetrics:
         values: list[tuple[str | None, float]] = []
         if name in self.whole:
             values.append((None, self.whole[name]))
+        if name in self.live:
+            values.append((None, self.live[name]()))
         return values + [(rule, of_rule[name]) for rule, of_rule in self.rules.items() if name in of_rule]
 
 
@@ -87,14 +94,18 @@ def served(metrics: RunMetrics, address: str | None) -> Iterator[int]:
         raise OptionError(f"--metrics {address}: write a port, or HOST:PORT")
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = _SECONDS
+
         def do_GET(self) -> None:
-            is_there = self.path in ("/metrics", "/")
+            is_there = self.path.partition("?")[0] in ("/metrics", "/")
             body = text_of_metrics(metrics).encode() if is_there else b""
             self.send_response(200 if is_there else 404)
             self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            with suppress(OSError):
+                # The reader may be gone.
+                self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing of each request."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -18,7 +17,7 @@ from uncertain_cep.alerting.alert_lines import alert_lines
 from uncertain_cep.alerting.buffered_delivery import BufferedDelivery, Deliver
 from uncertain_cep.alerting.kafka_topic import KafkaTopic
 from uncertain_cep.alerting.webhooks import Webhook
-from uncertain_cep.errors import OptionError
+from uncertain_cep.errors import OptionError, UncertainCepError
 from uncertain_cep.files.atomic_output import written_aside
 
 __all__ = ["GROUP", "Folder", "Lines", "Sink", "sink_of"]
@@ -26,7 +25,7 @@ __all__ = ["GROUP", "Folder", "Lines", "Sink", "sink_of"]
 GROUP: Final = "uncertain_cep.sinks"
 """The entry points of sinks: functions of the place, ``scheme:...``, that return a :data:`Deliver`."""
 
-_SCHEME: Final = re.compile(r"([a-z][a-z0-9+._-]+):(.*)", re.DOTALL)
+_SCHEME: Final = re.compile(r"([a-z][a-z0-9+._-]+):(.*)", re.DOTALL | re.IGNORECASE)
 
 
 class Sink(Protocol):
@@ -94,8 +93,19 @@ def sink_of(place: str, checkpoint: Path) -> Sink:
         return Lines()
     scheme = _SCHEME.fullmatch(place)
     if scheme is None or os.path.exists(place):
-        return Folder(Path(place).absolute())
-    return BufferedDelivery(_deliver_of(scheme[1], scheme[2], place), checkpoint / "undelivered.jsonl")
+        folder = Path(place).absolute()
+        _check_folder(folder, is_new=not (checkpoint / "state.pickle").exists())
+        return Folder(folder)
+    deliver = _deliver_of(scheme[1].lower(), scheme[2], place)
+    return BufferedDelivery(deliver, checkpoint / "undelivered.jsonl")
+
+
+def _check_folder(place: Path, *, is_new: bool) -> None:
+    """Refuse what is no folder, and the folder of another stream: its batches would be taken for done."""
+    if place.exists() and not place.is_dir():
+        raise OptionError(f"{place} is no folder: alerts go to a folder")
+    if is_new and any(place.glob("batch=*")):
+        raise OptionError(f"{place} has alerts of another stream: name another folder")
 
 
 def _deliver_of(scheme: str, name: str, place: str) -> Deliver:
@@ -106,9 +116,13 @@ def _deliver_of(scheme: str, name: str, place: str) -> Deliver:
     if scheme == "python":
         return _function(name)
     for point in entry_points(group=GROUP, name=scheme):
-        make: Callable[[str], Any] = point.load()
-        deliver: Deliver = make(place)
-        return deliver
+        try:
+            deliver = point.load()(place)
+        except UncertainCepError:
+            raise
+        except Exception as error:
+            raise OptionError(f"{place}: the plug-in {point.value} fails: {_reason(error)}") from error
+        return _callable(deliver, place)
     known_schemes = sorted(
         {"http", "https", "kafka", "python", *(point.name for point in entry_points(group=GROUP))}
     )
@@ -116,12 +130,24 @@ def _deliver_of(scheme: str, name: str, place: str) -> Deliver:
 
 
 def _function(name: str) -> Deliver:
+    """Return a function of a module, which may be in the folder that the command runs in."""
     module, _, function = name.partition(":")
+    if (here := os.getcwd()) not in sys.path:
+        sys.path.append(here)
     try:
-        deliver: Any = getattr(import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise OptionError(f"python:{name}: {error}: write python:module:function") from None
+        deliver = getattr(import_module(module), function)
+    except Exception as error:
+        reason = _reason(error)
+        raise OptionError(f"python:{name}: {reason}: write python:module:function") from error
+    return _callable(deliver, f"python:{name}")
+
+
+def _callable(deliver: Any, place: str) -> Deliver:
     if not callable(deliver):
-        raise OptionError(f"python:{name}: it is no function")
+        raise OptionError(f"{place}: {deliver!r} is no function of alerts and the number of their batch")
     made: Deliver = deliver
     return made
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

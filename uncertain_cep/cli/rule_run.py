@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from uncertain_cep.cli.run_log import begin_log, read_by_others
 from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError
+from uncertain_cep.files.atomic_output import locked
 from uncertain_cep.timeline.durations import parse_duration
 
-__all__ = ["run_rules"]
+__all__ = ["alone_in", "run_rules"]
 
 _FOR_QUERIES: Final = {"idle_after": None, "slice_length": None, "buckets": None}
 
@@ -54,7 +58,27 @@ def run_rules(rules: str, arguments: Mapping[str, Any], run: Mapping[str, Any]) 
         reload=run["reload"],
         when=run["when"],
     )
-    begun = RuleRun([rules], options)
     trigger = None if run["trigger"] is None else parse_duration(run["trigger"]) / 1e9
-    with read_by_others(begun.metrics, run["metrics"]):
-        begun.run(trigger, close=run["close"])
+    with alone_in(options.checkpoint):
+        begun = RuleRun([rules], options)
+        with read_by_others(begun.metrics, run["metrics"]):
+            begun.run(trigger, close=run["close"])
+    logging.getLogger("uncertain_cep").info(
+        "the stream is closed" if run["close"] else "all that was there is read"
+    )
+
+
+@contextmanager
+def alone_in(checkpoint: Path) -> Iterator[None]:
+    """Refuse to begin while another process goes on from a checkpoint."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    try:
+        lock = locked(checkpoint)
+    except BlockingIOError:
+        message = f"{checkpoint}: another process goes on from it: end that one first"
+        raise OptionError(message) from None
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)

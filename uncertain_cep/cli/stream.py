@@ -15,7 +15,7 @@ from uncertain_cep.cli.rule_run import run_rules
 from uncertain_cep.cli.rules import are_rules
 from uncertain_cep.cli.run_log import begin_log
 from uncertain_cep.errors import OptionError
-from uncertain_cep.files.special_files import check_written_here, is_url
+from uncertain_cep.files.special_files import is_url
 from uncertain_cep.timeline.durations import parse_duration
 
 if TYPE_CHECKING:
@@ -137,7 +137,10 @@ def stream(
     settings["when"] = None if settings["when"] == "final" else settings["when"]
     if for_rules := [f"--{name}" for name in ("reload", "when") if settings.pop(name)]:
         raise OptionError(f"{for_rules[0]} is for rules: give a folder or a TOML file of rules")
-    check_written_here(out)
+    zone = None if schema is None else load_schema(schema).zone
+    parsed = read_query(query, parameters, zone)
+    if out == "-" or is_url(out):
+        raise OptionError(f"-o {out} is for rules: one query writes to a folder of this machine")
     if master.startswith("sc://"):
         raise OptionError(
             "the command writes its batches from this process, which Spark Connect has no part in: use match "
@@ -145,8 +148,6 @@ def stream(
         )
     if is_url(source) and not source.startswith("kafka://"):
         raise OptionError(f"--source {source}: it is a folder of this machine, or kafka://HOST:PORT/TOPIC")
-    zone = None if schema is None else load_schema(schema).zone
-    parsed = read_query(query, parameters, zone)
     address, verbose, quiet = (settings.pop(name) for name in ("metrics", "verbose", "quiet"))
     options: StreamOptions = StreamOptions(largest_interval, **settings)
     begin_log(verbose=verbose, quiet=quiet)

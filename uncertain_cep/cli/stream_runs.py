@@ -206,7 +206,8 @@ def _undecided(counts: Mapping[str, int], layout: StreamLayout) -> str:
     """Return a warning about the matches that wait at the end of a run."""
     waiting = counted(counts["undecided"], "match is", "matches are")
     begin = shown_tick(counts["bound"], layout.plan.domain)
-    return f"{waiting} undecided, as an event from {begin} on can spoil them: they wait in the checkpoint"
+    they = "it: it waits" if counts["undecided"] == 1 else "them: they wait"
+    return f"{waiting} undecided, as an event from {begin} on can spoil {they} in the checkpoint"
 
 
 def _measure(figures: RunMetrics, counts: Mapping[str, int], seconds: float, layout: StreamLayout) -> None:
@@ -214,9 +215,11 @@ def _measure(figures: RunMetrics, counts: Mapping[str, int], seconds: float, lay
     added = {name: counts[name] for name in ("events", "late", "duplicates", "matches")}
     figures.add(**added, batches=1, batch_seconds=seconds)
     figures.whole |= {"last_batch_seconds": seconds, "held": counts["state_rows"]}
+    figures.whole["state_bytes"] = counts["state_bytes"]
     domain = layout.plan.domain
     if domain.unit != "tick" and domain.tick_nanoseconds is not None and abs(counts["bound"]) <= MAX_TICK:
-        figures.whole["lag_seconds"] = time() - counts["bound"] * domain.tick_nanoseconds / 1e9
+        bound = counts["bound"] * domain.tick_nanoseconds / 1e9
+        figures.live["lag_seconds"] = lambda: time() - bound
 
 
 def _line(number: int, metrics: Mapping[str, int], layout: StreamLayout) -> str:

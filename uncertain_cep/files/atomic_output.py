@@ -25,7 +25,7 @@ from uncertain_cep.files.special_files import check_written_here, special_kind
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["written_aside"]
+__all__ = ["locked", "written_aside"]
 
 _FORMER: Final = "former"
 _UNLINKABLE: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
@@ -123,7 +123,7 @@ def _new_folder(out: Path) -> tuple[Path, int | None]:
         aside.mkdir()
         # Before it is locked, another process may take it for left behind and hold the lock, or remove it.
         try:
-            lock = _locked(aside)
+            lock = locked(aside)
         except BlockingIOError:
             continue
         if aside.is_dir():
@@ -133,7 +133,7 @@ def _new_folder(out: Path) -> tuple[Path, int | None]:
     raise OptionError(f"other processes remove folders beside {out} all the time: name another place")
 
 
-def _locked(folder: Path) -> int | None:
+def locked(folder: Path) -> int | None:
     """Return a descriptor that holds the lock of a folder, or None if folders cannot be locked.
 
     Raises
@@ -165,7 +165,7 @@ def _remove_left_behind(out: Path) -> None:
             if not named.fullmatch(path.name):
                 continue
             with suppress(BlockingIOError):
-                if (lock := _locked(path)) is not None:
+                if (lock := locked(path)) is not None:
                     _remove(path, out)
                     os.close(lock)
 

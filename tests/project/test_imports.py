@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,6 +115,23 @@ def test_importing_the_library_loads_no_heavy_package() -> None:
 def test_help_loads_nothing_that_takes_time() -> None:
     statement = "from uncertain_cep.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass"
     assert loaded_by(statement, ("pyspark", "pandas", "polars", "numba", "numpy", "pyarrow", "rich")) == ""
+
+
+def test_the_process_that_begins_a_stream_on_spark_loads_no_engine() -> None:
+    """Spark starts one for each query with state. Its imports took most of the time until the first batch."""
+    from uncertain_cep.spark.stream_state import StreamState
+    from uncertain_cep.streaming.held_slices import OneQuery
+
+    parts: Any = OneQuery
+    state = pickle.dumps(StreamState(parts))
+    statement = (
+        "import pickle, pyspark.sql.streaming.transform_with_state_driver_worker\n"
+        f"state = pickle.loads({state!r})"
+    )
+    engine = ("pandas", "pyarrow", "numpy", "numba", "uncertain_cep.streaming")
+    assert loaded_by(statement, engine) == ""
+    # They come with the first rows.
+    assert loaded_by(f"{statement}\nstate._parts", engine) == "numpy pyarrow uncertain_cep.streaming"
 
 
 def test_matching_little_loads_no_compiler_and_no_pandas(tmp_path: Path) -> None:

@@ -1,15 +1,22 @@
-"""The state of a stream between batches, in Spark's state store: one key for each part of the state."""
+"""The state of a stream between batches, in Spark's state store: one key for each part of the state.
+
+Spark starts a Python process for each query that begins, which only declares the variables of the state. So
+what only batches need is imported when it is used, and packed until then.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+from pyspark import cloudpickle
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from uncertain_cep.spark.python_tasks import leave_modules_out
-from uncertain_cep.streaming.held_slices import COUNTED, Report, StateParts
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from uncertain_cep.streaming.held_slices import Report, StateParts
 
 __all__ = ["BLOB", "CHANGED_AT", "EVENTS", "INDEX", "RULE_PLACE", "StreamState", "rows_of"]
 
@@ -70,8 +77,13 @@ class StreamState(StatefulProcessor):
     """Hands the pieces of a batch to their part of the state."""
 
     def __init__(self, parts: StateParts) -> None:
-        self._parts = parts
+        self._packed: bytes = cloudpickle.dumps(parts)  # type: ignore[no-untyped-call]
         self._store: _SparkStore | None = None
+
+    @cached_property
+    def _parts(self) -> StateParts:
+        parts: StateParts = cloudpickle.loads(self._packed)
+        return parts
 
     def init(self, handle: StatefulProcessorHandle) -> None:  # noqa: D102
         self._store = _SparkStore(handle)
@@ -89,6 +101,8 @@ class StreamState(StatefulProcessor):
         return iter([rows_of(report)])
 
     def close(self) -> None:  # noqa: D102
+        from uncertain_cep.spark.python_tasks import leave_modules_out
+
         leave_modules_out()
 
     def handleExpiredTimer(  # noqa: D102, N802
@@ -112,6 +126,10 @@ class StreamState(StatefulProcessor):
 
 def rows_of(report: Report) -> pd.DataFrame:
     """Return the blobs of a report as rows, the first one with the counters."""
+    import pandas as pd
+
+    from uncertain_cep.streaming.held_slices import COUNTED
+
     blobs: list[bytes | None] = [*report.blobs] or [None]
     columns: dict[str, Any] = {BLOB: blobs}
     for name in COUNTED:

@@ -331,16 +331,16 @@ def orders_of_tests(apart: Sequence[str]) -> dict[str, list[str]]:
     """Return for each process of pytest the folders of tests in the order in which it comes to them.
 
     Each file is run by the process that comes to it first; all begin at different places, so they end at
-    about the same time. The folders ``apart`` are begun by one: it alone has a Spark session. While that
-    waits, there is time for two others.
+    about the same time. The folders ``apart`` are begun by one, that with a Spark session. While that waits,
+    there is time for two others, which help with Spark when nothing else is left.
     """
     every = {f"tests/{file.parent.name}" for file in (ROOT / "tests").glob("*/test_*.py")}
     folders = sorted(every - set(APART))
     half = len(folders) // 2
     return {
         "pytest with Spark": [*apart, *reversed(folders)],
-        "pytest beside it": [*folders[half:], *folders[:half], *apart[1:]],
-        "pytest": [*folders, *reversed(apart[1:])],
+        "pytest beside it": [*folders[half:], *folders[:half], *apart[1:], *apart[:1]],
+        "pytest": [*folders, *reversed(apart)],
     }
 
 

@@ -179,9 +179,10 @@ sys.exit(again or any(argument.endswith("/" + sys.argv[1]) for argument in sys.a
     (share, _, _, *shown), (same, _, _, *spark), (also, _, _, *beside), *tried = lines
     assert share == same == also
     assert share.startswith("--share=")
-    # Spark in one of them alone; all else begins at another place in each.
+    # Spark comes first in one of them and last in the others; all else begins at another place in each.
     assert spark[:3] == ["tests/spark", "tests/project", "tests/cli"]
-    assert shown == [*reversed(spark[3:]), "tests/cli", "tests/project"]
+    assert shown == [*reversed(spark[3:]), "tests/cli", "tests/project", "tests/spark"]
+    assert beside[-1] == "tests/spark"
     assert sorted(beside) == sorted(shown)
     assert len({spark[3], shown[0], beside[0]}) == 3
     folders = {file.parent for file in (ROOT / "tests").glob("*/test_*.py")}
@@ -219,9 +220,11 @@ def test_a_test_that_fails_is_tried_once_more_alone(
         "from pathlib import Path\n"
         "def pytest_addoption(parser):\n    parser.addoption('--share')\n"
         "def pytest_collection_modifyitems(config, items):\n"
-        "    if 'tests/spark' in config.args:\n"
-        "        items[:] = [item for item in items if 'query' not in item.nodeid]\n"
+        "    of_query = [item for item in items if 'query' in item.nodeid]\n"
+        "    if config.args[0] == 'tests/spark':\n"
+        "        items[:] = [item for item in items if item not in of_query]\n"
         "    elif config.getoption('--share'):\n"
+        "        items[:] = of_query\n"
         "        try:\n"
         "            Path(config.getoption('--share'), 'query').touch(exist_ok=False)\n"
         "        except FileExistsError:\n"

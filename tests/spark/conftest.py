@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.traces import FORKED, NOT_GENERATED, PATIENT, UNTRACED
+from tests.spark.traces import FEW_PROGRAMS, FORKED, NOT_GENERATED, PATIENT, UNTRACED
 from uncertain_cep.spark import get_session
 from uncertain_cep.spark.remark_counts import say_remarks
 
@@ -26,12 +27,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
             "spark.sql.session.timeZone": "America/New_York",
             "spark.driver.memory": "1g",
+            **FEW_PROGRAMS,
             **NOT_GENERATED,
             **PATIENT,
             **UNTRACED,
             **FORKED,
         },
     )
+    java: Any = session
+    files = java._jvm.org.apache.hadoop.fs.FileSystem.getLocal(java._jsc.hadoopConfiguration())
+    # Else Java starts another program for each of them.
+    files.setWriteChecksum(False)
     yield session
     session.stop()
     os.environ.clear()

@@ -206,13 +206,14 @@ def test_records_that_depend_on_each_other_travel_together(
 ) -> None:
     table = ordered(60)
     frame = spark.createDataFrame(table).repartition(3)
-    for query in (
+    queries = (
         "PATTERN SEQ(A a, B b) WITHIN 12 HAVING CONFIDENCE >= 0.2",
         "PATTERN SEQ(A a, B b) WHERE [source] WITHIN 12",
         "PATTERN SEQ(A a, !B b, A c) WHERE [source] WITHIN 12",
         "PATTERN SEQ(A a, B b, !C c) WHERE [source] WITHIN 12",
         "PATTERN SEQ(!C c, A a, B b) WHERE [source] AND TIME(b) - TIME(a) <= 9 WITHIN 12",
-    ):
+    )
+    for query in queries if "slice_length" in spread else queries[::2]:
         expected = as_rows(uc.match(table, query))
         assert expected
         assert as_rows(match(frame, query, **spread).toArrow()) == expected

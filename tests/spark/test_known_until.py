@@ -32,6 +32,8 @@ QUERIES = {
     "apart": "PATTERN SEQ(A a, B b, !D n) WHERE [key] WITHIN 9 OUTPUT NON OVERLAPPING",
     "not keyed": "PATTERN SEQ(A a, B b, !D n) WITHIN 4",
 }
+PARTS = ("negation at the end", "cut by a time", "set")
+"""Their constructs are in others as well: they run with ``--thorough``."""
 
 
 def said(call: Callable[[], Any]) -> tuple[Any, list[str]]:
@@ -61,7 +63,10 @@ def trace() -> pa.Table:
     return table.filter(pc.less(pc.subtract(table["upper"], table["lower"]), 20))
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.thorough if name in PARTS else ()) for name in QUERIES],
+)
 def test_the_same_sentence_as_in_process(
     spark: SparkSession, tmp_path: Path, trace: pa.Table, name: str
 ) -> None:

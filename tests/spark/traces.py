@@ -23,6 +23,13 @@ UNTRACED: Final = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
 FORKED: Final = {"spark.python.daemon.module": "tests.spark.daemon"}
 """Workers have imported what they need when they start."""
 
+FEW_PROGRAMS: Final = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    )
+}
+"""Else Java, which has no library for it here, starts eight programs to rename a file of a checkpoint."""
+
 PATIENT: Final = {"spark.python.authenticate.socketTimeout": "3600s"}
 """A busy machine may take longer than the 15 s that Spark waits for Python to fetch rows."""
 

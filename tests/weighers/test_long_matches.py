@@ -66,9 +66,9 @@ def test_the_cheapest_time_is_always_eliminated_next(scopes: set[frozenset[int]]
 
 
 @pytest.mark.parametrize("ties", ["neighbours", "the first"])
-def test_ten_thousand_times_are_eliminated_in_as_many_steps(ties: str) -> None:
+def test_thousands_of_times_are_eliminated_in_as_many_steps(ties: str) -> None:
     """All times were priced anew for each of them: a call with timeout=2 went on for minutes."""
-    count = 10_000
+    count = 3_000
     before = range(count - 1) if ties == "neighbours" else [0] * (count - 1)
     scopes = {frozenset(pair) for pair in zip(before, range(1, count), strict=True)} | {
         frozenset((0, count - 1))

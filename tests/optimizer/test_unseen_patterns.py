@@ -21,7 +21,7 @@ from uncertain_cep.traces import load_schema, read_traces
 from uncertain_cep.traces.cluster import cluster_trace, write_cluster
 
 DATASETS = Path(__file__).parents[2] / "datasets"
-PLANS = 60
+PLANS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def partial_matches(case: Selected, tree: Tree) -> float:
 def test_estimates_rank_plans_for_patterns_that_they_were_not_fitted_to(
     draw: Callable[[np.random.Generator, int], Tree], unseen: list[tuple[Selected, CostModel]]
 ) -> None:
-    """Sixty random plans of one kind, twenty for each of three patterns, by the sample that plans rest on."""
+    """Thirty random plans of one kind, ten for each of three patterns, by the sample that plans rest on."""
     rng = np.random.default_rng(61)
     estimates: list[float] = []
     counts: list[float] = []

@@ -17,7 +17,7 @@ from uncertain_cep.files.blobs import unpacked
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, BatchClock
 from uncertain_cep.streaming.cutting import cut
-from uncertain_cep.streaming.held_slices import Report, pass_time, take
+from uncertain_cep.streaming.held_slices import Report, index_of, pass_time, take
 from uncertain_cep.streaming.stream_layout import KIND, StreamLayout, StreamOptions
 
 SLICE_LENGTHS = sampled_from([None, 1, 2, 3, 7, 1000])
@@ -77,12 +77,13 @@ class Batches:
                 for row in piece.to_pylist():
                     pieces[row["bucket"]].append(row)
         for bucket, rows in pieces.items():
-            self._report(take(self.layout, self.parts[bucket], rows))
+            part = self.parts[bucket]
+            self._report(take(self.layout, part, index_of(part), rows))
 
     def idle(self) -> None:
         """Let the idle time pass."""
         for part in self.parts.values():
-            self._report(pass_time(self.layout, part))
+            self._report(pass_time(self.layout, part, index_of(part)))
 
     def _report(self, report: Report) -> None:
         self.found += [unpacked(blob)[0] for blob in report.blobs]

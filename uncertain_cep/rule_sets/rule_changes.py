@@ -9,9 +9,12 @@ same tick, as all have the same clock.
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
+
+import pyarrow as pa
 
 from confidence.config import EVER, NEVER
 from uncertain_cep.errors import OptionError
@@ -21,7 +24,7 @@ from uncertain_cep.query.parameters import plain_values, values_of_plain
 from uncertain_cep.rule_sets.named_rules import Rule, Suppression
 from uncertain_cep.rule_sets.rule_pieces import LATE_BUCKET, SpreadRule
 from uncertain_cep.streaming.batch_clock import BatchClock
-from uncertain_cep.streaming.held_slices import Store
+from uncertain_cep.streaming.held_slices import Store, index_of
 from uncertain_cep.streaming.recent_events import reach_back
 from uncertain_cep.streaming.stream_layout import check_fingerprint
 
@@ -30,6 +33,8 @@ __all__ = [
     "HeldRule",
     "HeldRules",
     "PartNote",
+    "columns_as_text",
+    "columns_of_text",
     "cut_column",
     "definition_of",
     "text_of",
@@ -61,12 +66,15 @@ class PartNote:
         ``until``, ticks, are of its rule. In the part of late events ``since`` is the last change.
     about : mapping of str to any
         The rule; in the part of late events the texts of all rules, by their names.
+    columns : str
+        In the part of late events the columns of all rows so far, see :func:`columns_as_text`.
     """
 
     changes: int
     since: int
     until: int
     about: Mapping[str, Any]
+    columns: str = ""
 
     @classmethod
     def of(cls, index: Mapping[str, Any]) -> PartNote:
@@ -113,18 +121,16 @@ class Change:
         behind = clock.now + 2 * clock.largest + 1 + self.reach
         return min(max(behind, clock.safe, *clock.of_type.values(), self.earliest), EVER)
 
-    def note_of(self, store: Store) -> PartNote | None:
-        """Return the note of a part; None if the part is new.
+    def note_of(self, index: Mapping[str, Any] | None) -> PartNote | None:
+        """Return the note in the index of a part; None if the part is new.
 
         Raises
         ------
         OptionError
             If the checkpoint is not the one that the rules were compared with.
         """
-        text = store.read_index()
-        if text is None:
+        if index is None:
             return None
-        index = json.loads(text)
         note = PartNote.of(index)
         if note.changes > self.number:
             raise OptionError(
@@ -140,13 +146,18 @@ class Change:
 
     def check_rules(self, note: PartNote | None, texts: Mapping[str, str]) -> None:
         """Raise OptionError if the part of late events knows other rules than the stream goes on from."""
+        if note is None and self.before:
+            raise OptionError(
+                "checkpointLocation is not the folder that match(..., checkpoint=...) has read: name the "
+                "same one at both places"
+            )
         if note is not None:
             before = texts if note.changes == self.number else self.before
             check_fingerprint({"rules": dict(note.about)}, {"rules": dict(before)})
 
-    def begun(self, store: Store, about: Mapping[str, Any]) -> PartNote:
+    def begun(self, store: Store, about: Mapping[str, Any], columns: str = "") -> PartNote:
         """Write the note of a part behind the first batch with these rules."""
-        return self._written(store, PartNote(self.number, self._tick_behind(store), EVER, about))
+        return self._written(store, PartNote(self.number, self._tick_behind(store), EVER, about, columns))
 
     def gone_on(self, store: Store, note: PartNote, *, leaves: bool) -> PartNote:
         """Write the note of a part of a rule that has one, if rules have changed since then."""
@@ -156,12 +167,12 @@ class Change:
         return self._written(store, replace(note, changes=self.number, until=until))
 
     def _tick_behind(self, store: Store) -> int:
-        index = json.loads(store.read_index() or "{}")
+        index = index_of(store) or {}
         return NEVER if self.clock is None else self.tick(BatchClock.read(index["clock"]))
 
     @staticmethod
     def _written(store: Store, note: PartNote) -> PartNote:
-        index = json.loads(store.read_index() or "{}")
+        index = index_of(store) or {}
         store.write_index(json.dumps(index | {"note": asdict(note)}))
         return note
 
@@ -187,28 +198,37 @@ class HeldRule:
     rule : Rule
     first : int or None
         The first of its buckets.
-    buckets, length : int or None
-        How many these are, and the length of its slices, ticks.
+    fingerprint : mapping of str to any
+        That of the layout of its events; empty where it has no state.
     leaves : bool
         Whether it is followed by other rules, and tells what ends before these hold.
     """
 
     rule: Rule
     first: int | None = None
-    buckets: int | None = None
-    length: int | None = None
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
     leaves: bool = False
+
+    @property
+    def buckets(self) -> int | None:
+        """How many buckets it has."""
+        return self.fingerprint.get("buckets")
+
+    @property
+    def length(self) -> int | None:
+        """The length of its slices, ticks."""
+        return self.fingerprint.get("slice_length")
 
     @classmethod
     def of(cls, index: Mapping[str, Any]) -> HeldRule:
         """Return the rule in the index of a part, see :func:`definition_of`."""
-        note, kept = PartNote.of(index), index["fingerprint"]
+        note = PartNote.of(index)
         about = note.about
         length, *by = about["suppress"] or (None,)
         suppress = None if length is None else Suppression(length, tuple(by))
         query = query_of(about["query"], values_of_plain(about["values"]))
         rule = Rule(about["name"], query, suppress=suppress)
-        return cls(rule, about["first"], kept["buckets"], kept["slice_length"], note.until != EVER)
+        return cls(rule, about["first"], index["fingerprint"], note.until != EVER)
 
 
 @dataclass(frozen=True)
@@ -242,6 +262,11 @@ class HeldRules:
         earliest = max([tick for tick in ticks if tick != EVER], default=NEVER)
         return cls(tuple(HeldRule.of(rules[first]) for first in sorted(rules)), late, earliest)
 
+    @property
+    def columns(self) -> pa.Schema:
+        """The columns of all rows so far."""
+        return columns_of_text(PartNote.of(self.late).columns) if self.late else pa.schema([])
+
     def followed_by(self, rules: Iterable[Rule]) -> list[HeldRule]:
         """Return the rules that a stream goes on with, and behind them those that leave."""
         staying = {(one.rule.name, text_of(one.rule)): one for one in self.rules if not one.leaves}
@@ -273,7 +298,7 @@ class HeldRules:
             return Change()
         note, clock = PartNote.of(self.late), BatchClock.read(self.late["clock"])
         if texts_of(rules) == note.about:
-            return Change(note.changes)
+            return Change(note.changes, before=note.about)
         if clock.safe == EVER:
             raise OptionError("this stream was closed: begin another one with other rules")
         places = {one.first for one in self.rules}
@@ -283,6 +308,16 @@ class HeldRules:
                 raise OptionError(f"rule {one.rule.name!r}: its answer has no times to change it at")
         reach = max((reach_back(one.layout.plan) for one in new), default=0)
         return Change(note.changes + 1, clock, reach, self.earliest, note.about)
+
+
+def columns_as_text(columns: pa.Schema) -> str:
+    """Return columns as a text that JSON can hold."""
+    return b64encode(columns.serialize().to_pybytes()).decode()
+
+
+def columns_of_text(text: str) -> pa.Schema:
+    """Return the columns that :func:`columns_as_text` has written; none of an empty text."""
+    return pa.ipc.read_schema(pa.py_buffer(b64decode(text))) if text else pa.schema([])
 
 
 def texts_of(rules: Iterable[SpreadRule]) -> dict[str, str]:

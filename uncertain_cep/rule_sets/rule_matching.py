@@ -38,6 +38,7 @@ __all__ = [
     "RULE",
     "PlannedRule",
     "answers_of",
+    "common_column",
     "in_one_table",
     "joint_schema",
     "plans_of",
@@ -236,7 +237,7 @@ def joint_schema(schemas: Iterable[tuple[str, pa.Schema]]) -> pa.Schema:
                     "the variable or key, otherwise"
                 )
             before = fields.get(field.name)
-            dtype = field.type if before is None else _common(before, field.type)
+            dtype = field.type if before is None else common_column(before, field.type)
             if dtype is None:
                 faults.append(
                     f"rules {homes[field.name]!r} and {rule!r} return {field.name} as {before} and "
@@ -263,10 +264,10 @@ def rows_of(rule: str, answer: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def _common(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+def common_column(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     """Return the type of a column that holds values of two; None if there is none."""
     if pa.types.is_list(first) or pa.types.is_list(second):
-        item = _common(_item_of(first), _item_of(second))
+        item = common_column(_item_of(first), _item_of(second))
         return None if item is None else pa.list_(item)
     if first != second and pa.uint64() in (first, second) and is_number(first) and is_number(second):
         # No whole numbers of 64 bits take both.
@@ -280,7 +281,7 @@ def _item_of(dtype: pa.DataType) -> pa.DataType:
 
 
 def _as(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    """Return a column as one of another type, see :func:`_common`."""
+    """Return a column as one of another type, see :func:`common_column`."""
     if not pa.types.is_list(dtype) or pa.types.is_list(column.type):
         return column.cast(dtype, safe=False)
     items = column.combine_chunks().cast(dtype.value_type, safe=False)

@@ -7,7 +7,6 @@ A rule with ``suppress`` has one part, which holds its alerts until none to come
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -23,16 +22,16 @@ from uncertain_cep.rule_sets.rule_changes import (
     HeldRule,
     HeldRules,
     PartNote,
+    columns_as_text,
     cut_column,
     definition_of,
     texts_of,
 )
-from uncertain_cep.rule_sets.rule_matching import joint_schema, rows_of
+from uncertain_cep.rule_sets.rule_matching import common_column, joint_schema, rows_of
 from uncertain_cep.rule_sets.rule_pieces import SpreadRule, named_rule, rule_of
 from uncertain_cep.rule_sets.told_alerts import SUPPRESSED, AlertTeller
-from uncertain_cep.streaming.batch_clock import BatchClock
-from uncertain_cep.streaming.held_slices import COUNTED, Report, Store, pass_time, take
-from uncertain_cep.streaming.stream_layout import KIND, LATE_ID, LATE_TYPE, StreamLayout
+from uncertain_cep.streaming.held_slices import COUNTED, Report, Store, index_of, pass_time, take
+from uncertain_cep.streaming.stream_layout import KIND, LATE_ID, LATE_TYPE, StreamLayout, check_fingerprint
 
 __all__ = ["RuleParts", "schema_of_stream"]
 
@@ -43,14 +42,19 @@ _OF_RULES: Final = ("matches", "suppressed", "duplicates", "undecided", "state_r
 """The counters that rules add up; others are told once."""
 
 
-def schema_of_stream(rules: Sequence[SpreadRule]) -> pa.Schema:
+def schema_of_stream(rules: Sequence[SpreadRule], before: pa.Schema) -> pa.Schema:
     """Return the columns of a stream of rules: the kind, those of alerts, and those of late events.
+
+    ``before`` has the columns of its rows so far: they keep their types, also if rules that had lists left.
 
     Raises
     ------
     OptionError
-        If a column of an alert has the name of one of these.
+        If a column of an alert has the name of one of these, or one had values of another type before.
     """
+    _check_columns(
+        ((f"rule {one.rule.name!r} returns", one.layout.plan.output_schema) for one in rules), before
+    )
     alerts = joint_schema((one.rule.name, one.layout.plan.output_schema) for one in rules)
     first = rules[0].layout.output_schema
     for name in ("range_lower", "range_upper"):
@@ -65,7 +69,28 @@ def schema_of_stream(rules: Sequence[SpreadRule]) -> pa.Schema:
             f"{', '.join(sorted(taken))}: the rows of a stream have columns of that name: call what RETURN "
             "gives otherwise"
         )
-    return pa.schema([ends[0], *alerts, *ends[1:]])
+    schema = pa.schema([ends[0], *alerts, *ends[1:]])
+    _check_columns([("these events give", schema)], before)
+    return pa.schema([before.field(one.name) if one.name in before.names else one for one in schema])
+
+
+def _check_columns(columns_by_source: Iterable[tuple[str, pa.Schema]], before: pa.Schema) -> None:
+    """Raise OptionError if columns have values that are not of the types that they had before."""
+    refusals: dict[str, str] = {}
+    for source, columns in columns_by_source:
+        for column in columns:
+            if column.name not in before.names:
+                continue
+            held = before.field(column.name).type
+            if common_column(held, column.type) != held:
+                refusals.setdefault(
+                    column.name,
+                    f"{source} {column.name} as {column.type}, and the stream of this checkpoint has told it "
+                    f"as {held}: call the variable, or what RETURN gives, otherwise, or begin with a new "
+                    "checkpoint folder and a new output folder",
+                )
+    if refusals:
+        raise OptionError("\n".join(refusals.values()))
 
 
 @dataclass(frozen=True)
@@ -79,11 +104,14 @@ class RuleParts:
         See :func:`schema_of_stream`.
     change : Change
         How the rules differ from those that the state has.
+    columns : pyarrow.Schema
+        The columns of all rows so far, and of those to come.
     """
 
     rules: tuple[SpreadRule, ...]
     schema: pa.Schema
     change: Change
+    columns: pa.Schema
 
     @classmethod
     def following(
@@ -94,13 +122,22 @@ class RuleParts:
         Raises
         ------
         OptionError
-            As :func:`schema_of_stream` and :meth:`HeldRules.change_to`.
+            As :func:`schema_of_stream` and :meth:`HeldRules.change_to`, or if the state is that of other
+            options or events.
         """
         rules = tuple(
             replace(one, layout=replace(one.layout, rule=f"{one.rule.name}, suppress {one.rule.suppress}"))
             for one in held.placed(spread, places)
         )
-        return cls(rules, schema_of_stream(rules), held.change_to(rules))
+        if held.late:
+            check_fingerprint(held.late["fingerprint"], _late_layout(rules).fingerprint)
+        for one, place in zip(rules, places, strict=True):
+            if place.fingerprint:
+                with named_rule(one):
+                    check_fingerprint(place.fingerprint, one.layout.fingerprint)
+        schema = schema_of_stream(rules, held.columns)
+        columns = pa.unify_schemas([held.columns, schema])
+        return cls(rules, schema, held.change_to(rules), columns)
 
     @property
     def idle(self) -> tuple[int, int] | None:
@@ -109,23 +146,24 @@ class RuleParts:
 
     def take(self, bucket: int, store: Store, pieces: Iterable[Mapping[str, Any]]) -> Report:
         """Take the pieces of a batch for a part."""
-        one, note = rule_of(self.rules, bucket), self.change.note_of(store)
+        index = index_of(store)
+        one, note = rule_of(self.rules, bucket), self.change.note_of(index)
         if one is None:
             texts = texts_of(self.rules)
             self.change.check_rules(note, texts)
-            report = take(self._late_layout, store, pieces)
+            report = take(_late_layout(self.rules), store, index, pieces)
             if note is None or note.changes < self.change.number:
-                note = self.change.begun(store, texts)
-            return self._late(store, report, note)
+                note = self.change.begun(store, texts, columns_as_text(self.columns))
+            return self._late(report, note)
         with named_rule(one):
             if note is not None:
-                report = take(one.layout, store, pieces)
+                report = take(one.layout, store, index, pieces)
                 note = self.change.gone_on(store, note, leaves=one.leaves)
                 return self._told(one, store, report, note, is_new=False)
             if one.leaves:
                 # This part has ended.
                 return self._nothing(one)
-            report = take(replace(one.layout, begun=self.change.clock), store, pieces)
+            report = take(replace(one.layout, begun=self.change.clock), store, None, pieces)
             note = self.change.begun(store, definition_of(one.rule, one.first))
             return self._told(one, store, report, note, is_new=True)
 
@@ -134,17 +172,14 @@ class RuleParts:
 
         Where rules have changed it waits for the first events, as parts that are new have no state yet.
         """
-        one, note = rule_of(self.rules, bucket), self.change.note_of(store)
+        index = index_of(store)
+        one, note = rule_of(self.rules, bucket), self.change.note_of(index)
         if note is None or note.changes < self.change.number:
             return self._nothing(one)
         if one is None:
-            return self._late(store, pass_time(self._late_layout, store), note)
+            return self._late(pass_time(_late_layout(self.rules), store, index), note)
         with named_rule(one):
-            return self._told(one, store, pass_time(one.layout, store), note, is_new=False)
-
-    @property
-    def _late_layout(self) -> StreamLayout:
-        return replace(self.rules[0].layout, only_late=True)
+            return self._told(one, store, pass_time(one.layout, store, index), note, is_new=False)
 
     def _place(self, one: SpreadRule) -> int:
         return [other.first for other in self.rules].index(one.first)
@@ -152,7 +187,7 @@ class RuleParts:
     def _nothing(self, one: SpreadRule | None) -> Report:
         return Report([], dict.fromkeys(COUNTED), rule=None if one is None else self._place(one))
 
-    def _late(self, store: Store, report: Report, note: PartNote) -> Report:
+    def _late(self, report: Report, note: PartNote) -> Report:
         """Return the late events among the results of the part that has all events.
 
         The bound on events to come is the least of all rules, as heartbeats may be for some types alone.
@@ -160,8 +195,8 @@ class RuleParts:
         columns = ["range_lower", "range_upper", LATE_TYPE, LATE_ID]
         blobs = [self._rows("late", None, unpacked(blob)[0].select(columns)) for blob in report.blobs]
         counts = {name: None if name in _OF_RULES else report.counts[name] for name in COUNTED}
-        clock = BatchClock.read(json.loads(store.read_index() or "{}")["clock"])
-        counts["bound"] = min(clock.bound(one.layout.types) for one in self.rules)
+        assert report.clock is not None
+        counts["bound"] = min(report.clock.bound(one.layout.types) for one in self.rules)
         return Report(blobs, counts, since=None if note.since == NEVER else note.since)
 
     def _told(self, one: SpreadRule, store: Store, report: Report, note: PartNote, *, is_new: bool) -> Report:
@@ -198,6 +233,10 @@ class RuleParts:
         if rule is None:
             rows = rows.set_column(0, columns.field(0), pa.nulls(table.num_rows, pa.string()))
         return packed(rows.add_column(0, self.schema.field(0), pa.repeat(pa.scalar(kind), table.num_rows)))
+
+
+def _late_layout(rules: Sequence[SpreadRule]) -> StreamLayout:
+    return replace(rules[0].layout, only_late=True)
 
 
 def _between(plan: EvaluationPlan, alerts: pa.Table, note: PartNote) -> pa.Table:

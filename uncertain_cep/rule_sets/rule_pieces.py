@@ -149,7 +149,7 @@ def matches_in_pieces(
         one = rule_of(rules, bucket)
         assert one is not None
         with named_rule(one):
-            report = take(one.layout, _Nothing(), [*pieces.pop(bucket), end])
+            report = take(one.layout, _Nothing(), None, [*pieces.pop(bucket), end])
         for blob in report.blobs:
             matches = unpacked(blob)[0].select(one.layout.plan.output_schema.names)
             yield from rows_of(one.rule.name, matches, schema).to_batches()

@@ -6,7 +6,8 @@ So it is where the frame is streaming: one stateful operator has the parts of al
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -15,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from uncertain_cep.errors import OptionError
+from uncertain_cep.errors import OptionError, UncertainCepError
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.query.walks import components_of
@@ -121,7 +122,8 @@ def _stream_of_alerts(
     if stream.checkpoint is not None:
         held = HeldRules.of(held_indices(frame.sparkSession, stream.checkpoint))
     places = held.followed_by(rules)
-    planned = plans_of([one.rule for one in places], events, options)
+    with _naming_those_that_leave(places):
+        planned = plans_of([one.rule for one in places], events, options)
     usual = max(_BUCKETS // len(rules), 1)
 
     def layout_options(one: HeldRule) -> StreamOptions:
@@ -137,6 +139,19 @@ def _stream_of_alerts(
     pieces = _pieces(frame, parts.rules, events, of_stream=True)
     evaluated = held_pieces(pieces, StreamState(parts), parts.idle)
     return rows_of_stream(evaluated, stream.metrics, parts.schema, [one.rule.name for one in parts.rules])
+
+
+@contextmanager
+def _naming_those_that_leave(places: Sequence[HeldRule]) -> Iterator[None]:
+    """Note which rules are not those that were asked, where some cannot be planned for the events."""
+    try:
+        yield
+    except UncertainCepError as error:
+        if leaving := [one.rule.name for one in places if one.leaves]:
+            error.add_note(
+                f"rules of the checkpoint that still tell alerts before the change: {', '.join(leaving)}"
+            )
+        raise
 
 
 def _log_change(change: Change, rules: Sequence[SpreadRule]) -> None:

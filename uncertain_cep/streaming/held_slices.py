@@ -28,7 +28,7 @@ from uncertain_cep.streaming.released_rows import ReleasedRows
 from uncertain_cep.streaming.slice_matches import Due, HeldSlice, matches_told
 from uncertain_cep.streaming.stream_layout import KIND, LATE_ID, LATE_TYPE, StreamLayout, check_fingerprint
 
-__all__ = ["COUNTED", "OneQuery", "Report", "StateParts", "Store", "pass_time", "take"]
+__all__ = ["COUNTED", "OneQuery", "Report", "StateParts", "Store", "index_of", "pass_time", "take"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -72,7 +72,7 @@ class Report(NamedTuple):
 
     No match to come ends before ``earliest_end``, ticks: it belongs to a slice that is held, or to come.
     ``rule`` is the place of a rule among those of the stream; None: of one query, or of no rule. ``since`` is
-    the tick at which rules changed last.
+    the tick at which rules changed last. ``clock`` is that behind the batch.
     """
 
     blobs: list[bytes]
@@ -80,6 +80,7 @@ class Report(NamedTuple):
     earliest_end: int = NOTHING_KNOWN
     rule: int | None = None
     since: int | None = None
+    clock: BatchClock | None = None
 
 
 @dataclass(slots=True)
@@ -96,11 +97,9 @@ class _State:
     note: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, layout: StreamLayout, store: Store) -> _State:
-        text = store.read_index()
-        if text is None:
+    def of(cls, layout: StreamLayout, index: Mapping[str, Any] | None) -> _State:
+        if index is None:
             return cls(layout.clock)
-        index = json.loads(text)
         check_fingerprint(index["fingerprint"], layout.fingerprint)
         slices = {int(number): HeldSlice(*held) for number, held in index["slices"].items()}
         # State of an older version has no ids, and has released nothing.
@@ -128,11 +127,24 @@ class _Arrived:
     releases: bool = False
 
 
-def take(layout: StreamLayout, store: Store, pieces: Iterable[Mapping[str, Any]]) -> Report:
+def index_of(store: Store) -> dict[str, Any] | None:
+    """Return the index that a part of the state has; None if the part is new."""
+    text = store.read_index()
+    return None if text is None else dict(json.loads(text))
+
+
+def take(
+    layout: StreamLayout,
+    store: Store,
+    index: Mapping[str, Any] | None,
+    pieces: Iterable[Mapping[str, Any]],
+) -> Report:
     """Take the pieces of a batch for a part of the state, and return the results.
 
     Parameters
     ----------
+    index : mapping of str to any, or None
+        See :func:`index_of`.
     pieces : iterable of mapping
         Rows of ``PIECES`` in any order, the news of all parts of the batch among them.
 
@@ -143,7 +155,7 @@ def take(layout: StreamLayout, store: Store, pieces: Iterable[Mapping[str, Any]]
     OptionError
         If the state is that of another stream.
     """
-    state = _State.of(layout, store)
+    state = _State.of(layout, index)
     begin = state.clock
     news: list[News] = []
     arrived = _Arrived()
@@ -174,9 +186,9 @@ def take(layout: StreamLayout, store: Store, pieces: Iterable[Mapping[str, Any]]
     return _advanced(layout, store, state, arrived, counts)
 
 
-def pass_time(layout: StreamLayout, store: Store) -> Report:
+def pass_time(layout: StreamLayout, store: Store, index: Mapping[str, Any] | None) -> Report:
     """Move the bound on by the ticks of the layout's idle time, and return the results that become final."""
-    state = _State.of(layout, store)
+    state = _State.of(layout, index)
     assert layout.idle is not None
     state.clock = state.clock.moved(layout.idle[1])
     return _advanced(layout, store, state, _Arrived(), Counter())
@@ -247,7 +259,7 @@ def _advanced(
     state.keep(layout, store)
     counted = {name: counts[name] for name in COUNTED} | {"bound": bound, "newest": state.clock.now}
     earliest_end = min([bound, *(_earliest(layout, *held) for held in state.slices.items())])
-    return Report(blobs, counted, earliest_end)
+    return Report(blobs, counted, earliest_end, clock=state.clock)
 
 
 def _matches(
@@ -296,11 +308,11 @@ class OneQuery:
 
     def take(self, bucket: int, store: Store, pieces: Iterable[Mapping[str, Any]]) -> Report:  # noqa: ARG002
         """Take the pieces of a batch for a part."""
-        return take(self.layout, store, pieces)
+        return take(self.layout, store, index_of(store), pieces)
 
     def pass_time(self, bucket: int, store: Store) -> Report:  # noqa: ARG002
         """Move the bound on."""
-        return pass_time(self.layout, store)
+        return pass_time(self.layout, store, index_of(store))
 
 
 def _packed_rows(kind: str, columns_by_name: Mapping[str, Any], rows: int, layout: StreamLayout) -> bytes:

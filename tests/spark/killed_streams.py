@@ -112,8 +112,8 @@ def command(folder: Path, query: str, *more: str, master: str = "local[2]") -> l
     ]  # fmt: skip
 
 
-def started(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start a command in a group of its own, with what it says in a file."""
+def started(arguments: Sequence[str], log: Path, module: str = "uncertain_cep") -> subprocess.Popen[bytes]:
+    """Start a command, that of a module, in a group of its own, with what it says in a file."""
     gateway = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE")
     environment = {name: value for name, value in os.environ.items() if name not in gateway}
     # The executors of a cluster find the sources of this checkout.
@@ -124,7 +124,7 @@ def started(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
     (settings / "spark-defaults.conf").write_text("".join(lines))
     with log.open("ab") as sink:
         return subprocess.Popen(
-            [sys.executable, "-m", "uncertain_cep", *arguments],
+            [sys.executable, "-m", module, *arguments],
             cwd=ROOT,
             env=environment | {"PYTHONPATH": str(ROOT), "SPARK_CONF_DIR": str(settings)},
             stdout=sink,
@@ -171,17 +171,16 @@ def run(
     expected = uc.match(table, query, max_matches=None)
     columns = expected.column_names
     signatures = pa.array(list(map(repr, expected.select(_signature(columns)).to_pylist())))
-    log, until = folder / "log", time.monotonic() + SECONDS
-    running = _Running([*command(folder, query, master=master), "--trigger", "200ms"], log)
+    until = time.monotonic() + SECONDS
+    running = _Running([*command(folder, query, master=master), "--trigger", "200ms"], folder)
     done: list[str] = []
     # The first batch is behind the first kill.
     steps = iter(sorted(draw.sample(range(1, at_once), len(kills) - kills.count("end"))))
     for kind in kills:
         if kind == "end":
-            before = log.stat().st_size
             put(folder / "events", pieces[at_once])
             at_once += 1
-            _waited(partial(_has_told, running, log, before), running, until)
+            _waited(partial(_has_told, running), running, until)
             if not running.end():
                 continue
         else:
@@ -193,7 +192,7 @@ def run(
     if running.process.poll() is None:
         running.process.terminate()
         running.process.wait()
-    close([*command(folder, query, master=master), "--close"], log)
+    close([*command(folder, query, master=master), "--close"], folder / "log")
     output = written(folder / "out")
     assert output is not None
     assert set(output.column("kind").to_pylist()) == {"match"}
@@ -208,22 +207,25 @@ def run(
 
 
 class _Running:
-    """A command that is started again when it is dead."""
+    """A command that is started again when it is dead.
 
-    def __init__(self, arguments: Sequence[str], log: Path) -> None:
-        self._arguments, self._log = arguments, log
+    Each time it has a log of its own: the JVM of a killed driver outlives it for a moment, and complains.
+    """
+
+    def __init__(self, arguments: Sequence[str], folder: Path) -> None:
+        self._arguments, self._folder = arguments, folder
         self.starts = 0
         self.start()
 
     def start(self) -> None:
-        self.begins = self._log.stat().st_size if self._log.exists() else 0
-        self.process = started(self._arguments, self._log)
         self.starts += 1
+        self._log = self._folder / f"log{self.starts}"
+        self.process = started(self._arguments, self._log)
 
     @property
     def said(self) -> str:
         """Its output since it was started the last time."""
-        return self._log.read_bytes()[self.begins :].decode()
+        return self._log.read_text()
 
     def victims(self, kind: str) -> list[int]:
         """Return its processes of a kind."""
@@ -241,13 +243,9 @@ class _Running:
         return True
 
 
-def _has_told(running: _Running, log: Path, before: int) -> bool:
-    """Return whether the command has told of a batch; what one killed before it said does not count.
-
-    The JVM of a killed driver outlives it for a moment, and complains of the "foreach batch" that it was at.
-    """
-    said = log.read_bytes()[max(before, running.begins) :]
-    return re.search(rb"batch \d+: [\d,]+ events, ", said) is not None
+def _has_told(running: _Running) -> bool:
+    """Return whether the command has told of a batch since it was started; a killed one may not have."""
+    return re.search(r"batch \d+: [\d,]+ events, ", running.said) is not None
 
 
 def _has_killed(running: _Running, kind: str, draw: random.Random) -> bool:

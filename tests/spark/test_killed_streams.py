@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
+import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,9 +20,12 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from tests.conftest import ROOT
-from tests.spark.killed_streams import QUERIES, command, run, trace, written
-from tests.spark.streams import TOO_BUSY, put
+from tests.rule_sets.test_changing_rules import expected_of, in_order
+from tests.spark import killed_rules, test_streams
+from tests.spark.killed_streams import QUERIES, command, commits, run, started, trace, victims, written
+from tests.spark.streams import TOO_BUSY, pieces_of, put
 from uncertain_cep.cli import main
+from uncertain_cep.rule_sets.rule_changes import text_of
 
 
 @pytest.mark.parametrize(
@@ -43,10 +52,11 @@ def test_whatever_dies_every_match_is_there_once(
     assert outcome["starts"] >= 3
     # The batch that closes the stream comes by itself.
     assert outcome["batches"] == pieces + 1
-    said = (tmp_path / "log").read_text()
-    assert "batch 0: 300 events, " in said
-    assert "0 late; state " in said
-    assert "final up to 7 ticks behind the newest event" in said
+    # A killed command may not have told of its batches; the one that is ended has told of one.
+    said = "".join(log.read_text() for log in tmp_path.glob("log*"))
+    assert re.search(
+        r"batch \d: 300 events, .*, 0 late; state .*; final up to 7 ticks behind the newest", said
+    )
     assert not list(tmp_path.glob(".out*"))
     other = runner.invoke(main, command(tmp_path, QUERIES["plain"], "--once"))
     assert other.exit_code == 2
@@ -101,3 +111,46 @@ def test_killed_executors_of_a_cluster(tmp_path: Path) -> None:
         tmp_path, QUERIES["sets"], trace(4000, 3), 8, ["executor", "executor"], 3, "local-cluster[2,1,1024]"
     )
     assert outcome["kills"] == ["executor", "executor"]
+
+
+@pytest.mark.thorough
+def test_rules_that_change_behind_25_kills(spark: SparkSession, tmp_path: Path) -> None:
+    draw, kills = random.Random(5), 25
+    table = test_streams.trace(5, 3000)
+    *pieces, end = pieces_of(table, range(30, 3000, 30))
+    log, killed, name = tmp_path / "log", 0, "first"
+    while killed < kills:
+        put(tmp_path / "events", *pieces[:3])
+        del pieces[:3]
+        before = commits(tmp_path)
+        running = started([str(tmp_path), name], log, "tests.spark.killed_rules")
+        while running.poll() is None and commits(tmp_path) < before + draw.randrange(1, 3):
+            time.sleep(0.01)
+        time.sleep(draw.uniform(0, 1.5))
+        # What outlives the death of its JVM or of a worker is killed, too.
+        for kind in (draw.choice(["JVM", "worker", "driver"]), "driver"):
+            with suppress(IndexError, ProcessLookupError):
+                os.kill(draw.choice(victims(running.pid, kind)), signal.SIGKILL)
+            time.sleep(draw.uniform(0, 1))
+        killed += running.wait() == -signal.SIGKILL
+        name = draw.choice([other for other in killed_rules.NAMES if other != name])
+    put(tmp_path / "events", *pieces, end)
+    killed_rules.go_on(spark, tmp_path, name)
+    assert check_told_rules(spark, tmp_path, table) > kills / 2
+
+
+def check_told_rules(spark: SparkSession, folder: Path, table: pa.Table) -> int:
+    """Check that the alerts are those of runs cut at the ticks of all changes; return how many changes."""
+    changes = killed_rules.changes_in(spark, folder)
+    assert list(changes) == [*range(len(changes))]
+    rules = {
+        json.dumps({rule.name: text_of(rule) for rule in of_name}, sort_keys=True): of_name
+        for of_name in map(killed_rules.rules_of, killed_rules.NAMES)
+    }
+    runs = [(tick, rules[json.dumps(about, sort_keys=True)]) for tick, about in changes.values()]
+    # Spark leaves out the files of batches that were not committed.
+    output = spark.read.option("mergeSchema", "true").parquet(str(folder / "out")).toArrow()
+    assert set(output.column("kind").to_pylist()) == {"match"}
+    alerts = output.drop_columns(["kind", "late_type", "late_id"]).to_pylist()
+    assert in_order(alerts) == in_order(expected_of(runs[0][1], runs[1:], table))
+    return len(changes) - 1

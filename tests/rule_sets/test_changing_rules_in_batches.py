@@ -65,15 +65,15 @@ def test_changed_rules_are_two_runs_cut_at_a_tick(
         start, rules = 0, before
         while start < table.num_rows:
             if changing := data.draw(st.booleans()):
-                others = data.draw(changed(rules))
+                next_rules = data.draw(changed(rules))
                 try:
-                    batches.go_on(others, length)
+                    batches.go_on(next_rules, length)
                 except uc.OptionError as error:
                     if "has told it as" not in str(error):
                         raise
                     changing = False
                 else:
-                    rules = others
+                    rules = next_rules
             size = data.draw(st.integers(1, 12))
             batches.take(table.slice(start, size))
             start += size

@@ -185,5 +185,6 @@ def test_a_state_of_other_rules_is_refused(change: str) -> None:
     }
     changed = RuleBatches(changes[change], SCHEMA, 0)
     changed.states = batches.states
-    with pytest.raises(uc.OptionError, match="the checkpoint is of another stream"):
+    with pytest.raises(uc.OptionError, match="the checkpoint is of another stream: its rules") as caught:
         changed.take(pa.Table.from_pylist([event("A", 3, 13)], schema=SCHEMA))
+    assert "with match(..., checkpoint=FOLDER) a stream of rules goes on" in caught.value.__notes__[-1]

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
 from tests.rule_sets.test_changing_rules import expected_of, in_order
-from tests.rule_sets.test_rule_streams import STREAMED, SUPPRESSIBLE
+from tests.rule_sets.test_rule_streams import STREAMED, SUPPRESSIBLE, TWO
 from tests.rule_sets.test_rules_together import comparable, traces
 from tests.spark.streams import counted, pieces_of, put, reading, run
 from tests.spark.test_streams import LARGEST, trace
@@ -74,20 +74,20 @@ def test_faults_and_refusals_name_their_rules(spark: SparkSession) -> None:
     rules = uc.rules({"x": f"{soon} LIMIT 3", "y": soon, "z": f"{soon} OUTPUT NON OVERLAPPING"})
     with pytest.raises(uc.OptionError) as caught:
         uc.match(frame, rules)
-    assert [line.split(":")[0] for line in str(caught.value).splitlines()] == ["rule 'x'", "rule 'z'"]
+    assert [line.split(":")[0] for line in str(caught.value).splitlines()[1:]] == ["rule 'x'", "rule 'z'"]
+    assert str(caught.value).startswith("on Spark rules are matched as a stream is\n")
     wrong: list[dict[str, Any]] = [{"known_until": 5}, {"threads": 2}, {"parameters": {"x": 1}}]
     for options in wrong:
         with pytest.raises(uc.OptionError):
             uc.match(frame, rules[1:2], **options)
     stream = spark.readStream.format("rate").load()
-    with pytest.raises(uc.OptionError, match=r"rule 'y': .*a stream needs largest_interval="):
-        uc.match(
-            stream.selectExpr("'A' AS type", "value AS id", "value AS lower", "value AS upper"), rules[1:2]
-        )
-    with pytest.raises(
-        uc.OptionError, match="partitions=, prune=, slice_length= and options of streams are for"
-    ):
+    events = stream.selectExpr("'A' AS type", "value AS id", "value AS lower", "value AS upper")
+    with pytest.raises(uc.OptionError, match=r"^a stream needs largest_interval="):
+        uc.match(events, uc.rules({"x": soon, "y": soon}))
+    with pytest.raises(uc.OptionError, match="partitions=, prune= and slice_length= are for one query"):
         match(frame, rules[1:2], partitions=2)
+    with pytest.raises(uc.OptionError, match=r"and checkpoint= are for streams, and this frame is none"):
+        match(frame, rules[1:2], checkpoint="state")
     twice = to_spark(spark, pa.table({"type": ["A"] * 2, "id": [1, 1], "lower": [0, 900], "upper": [0, 900]}))
     with (
         pytest.warns(uc.UncertainCepWarning, match="no event has"),
@@ -154,6 +154,25 @@ def test_the_command_asks_rules_on_spark(tmp_path: Path) -> None:
         lines.append(result.stdout)
     assert lines[0] == lines[1]
     assert "timed" in lines[0]
+
+
+def test_a_folder_that_is_no_checkpoint_of_rules_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    table = trace(1, 20)
+    put(tmp_path / "events", table)
+    events, rules = reading(spark, tmp_path / "events", table.schema), uc.rules(TWO)
+    plain = events.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "plain"))
+    plain.trigger(availableNow=True).start().awaitTermination()
+    (tmp_path / "notes").touch()
+    for place, said in (
+        ("events", "events' is no checkpoint of a streaming query: name the folder of checkpointLocation"),
+        ("notes", "notes' is no checkpoint"),
+        ("plain", "plain' has the state of 0 streams of rules"),
+    ):
+        with pytest.raises(uc.OptionError, match=said):
+            match(events, rules, largest_interval=LARGEST, checkpoint=tmp_path / place)
+    (tmp_path / "empty").mkdir()
+    for place in ("empty", "missing"):
+        match(events, rules, largest_interval=LARGEST, checkpoint=tmp_path / place)
 
 
 def test_other_rules_go_on_from_a_checkpoint(spark: SparkSession, tmp_path: Path) -> None:

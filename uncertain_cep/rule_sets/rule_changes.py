@@ -26,13 +26,13 @@ from uncertain_cep.rule_sets.rule_pieces import LATE_BUCKET, SpreadRule
 from uncertain_cep.streaming.batch_clock import BatchClock
 from uncertain_cep.streaming.held_slices import Store, index_of
 from uncertain_cep.streaming.recent_events import reach_back
-from uncertain_cep.streaming.stream_layout import check_fingerprint
 
 __all__ = [
     "Change",
     "HeldRule",
     "HeldRules",
     "PartNote",
+    "changed_names",
     "columns_as_text",
     "columns_of_text",
     "cut_column",
@@ -153,7 +153,9 @@ class Change:
             )
         if note is not None:
             before = texts if note.changes == self.number else self.before
-            check_fingerprint({"rules": dict(note.about)}, {"rules": dict(before)})
+            if dict(note.about) != dict(before):
+                names = changed_names(note.about, before)
+                raise OptionError(f"the checkpoint is of another stream: its rules are others: {names}")
 
     def begun(self, store: Store, about: Mapping[str, Any], columns: str = "") -> PartNote:
         """Write the note of a part behind the first batch with these rules."""
@@ -308,6 +310,15 @@ class HeldRules:
                 raise OptionError(f"rule {one.rule.name!r}: its answer has no times to change it at")
         reach = max((reach_back(one.layout.plan) for one in new), default=0)
         return Change(note.changes + 1, clock, reach, self.earliest, note.about)
+
+
+def changed_names(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Return the names of rules that come and go, given all texts by name; one that changes does both."""
+    new, gone = (
+        [name for name, text in one.items() if other.get(name) != text]
+        for one, other in ((after, before), (before, after))
+    )
+    return f"new {', '.join(new) or 'none'}; gone {', '.join(gone) or 'none'}"
 
 
 def columns_as_text(columns: pa.Schema) -> str:

@@ -60,7 +60,7 @@ def schema_of_stream(rules: Sequence[SpreadRule], before: pa.Schema) -> pa.Schem
     for name in ("range_lower", "range_upper"):
         if name not in alerts.names:
             alerts = alerts.append(first.field(name))
-    if any(one.rule.suppress is not None for one in rules):
+    if SUPPRESSED not in alerts.names and any(one.rule.suppress is not None for one in rules):
         alerts = alerts.append(pa.field(SUPPRESSED, pa.int64()))
     ends = [first.field(name) for name in (KIND, LATE_TYPE, LATE_ID)]
     taken = {name.lower() for name in alerts.names} & {KIND, LATE_TYPE, LATE_ID}
@@ -146,6 +146,16 @@ class RuleParts:
 
     def take(self, bucket: int, store: Store, pieces: Iterable[Mapping[str, Any]]) -> Report:
         """Take the pieces of a batch for a part."""
+        try:
+            return self._taken(bucket, store, pieces)
+        except OptionError as error:
+            if not self.change.before:
+                error.add_note(
+                    "with match(..., checkpoint=FOLDER) a stream of rules goes on with other rules"
+                )
+            raise
+
+    def _taken(self, bucket: int, store: Store, pieces: Iterable[Mapping[str, Any]]) -> Report:
         index = index_of(store)
         one, note = rule_of(self.rules, bucket), self.change.note_of(index)
         if one is None:

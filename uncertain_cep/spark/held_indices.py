@@ -24,11 +24,14 @@ def held_indices(spark: SparkSession, checkpoint: str | os.PathLike[str]) -> dic
     OptionError
         If the folder holds the checkpoint of something else, or of several streams of rules.
     """
-    place = os.fspath(checkpoint) if is_url(checkpoint) else as_spark_path(Path(checkpoint).absolute())
+    folder = None if is_url(checkpoint) else Path(checkpoint).absolute()
+    if folder is not None:
+        _check_folder(folder)
+    place = os.fspath(checkpoint) if folder is None else as_spark_path(folder)
     operators = spark.read.format("state-metadata").load(place).select("operatorId", "operatorProperties")
     rows = operators.dropDuplicates().collect()
     ours = [row[0] for row in rows if f'"{INDEX}"' in (row[1] or "") and f'"{EVENTS}"' in row[1]]
-    if not rows:
+    if not rows and not (folder is not None and any(folder.glob("commits/[0-9]*"))):
         return {}
     if len(ours) != 1:
         raise OptionError(
@@ -43,3 +46,16 @@ def held_indices(spark: SparkSession, checkpoint: str | os.PathLike[str]) -> dic
             raise
         return {}
     return {int(bucket): str(text) for bucket, text in parts}
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise OptionError if a place holds something that is no checkpoint."""
+    if not folder.exists():
+        return
+    is_empty = folder.is_dir() and all(file.name.startswith(".") for file in folder.iterdir())
+    # Spark writes this file first.
+    if not is_empty and not (folder / "metadata").is_file():
+        raise OptionError(
+            f"checkpoint={str(folder)!r} is no checkpoint of a streaming query: name the folder of "
+            "checkpointLocation, or a new one"
+        )

@@ -172,12 +172,22 @@ def _of_rules(
     """Return the alerts of rules."""
     if frame.isStreaming and spread.partitions is None and spread.prune is None:
         return alerts_frame(frame, rules, options, replace(stream, slice_length=spread.slice_length))
-    if spread != Spread() or stream.given:
+    if spread != Spread():
         raise OptionError(
-            "partitions=, prune=, slice_length= and options of streams are for one query: leave them out; a "
-            "streaming frame of rules takes those of streams, and slice_length="
+            "partitions=, prune= and slice_length= are for one query: leave them out; a streaming frame of "
+            "rules takes slice_length="
         )
+    _check_is_table(stream)
     return alerts_frame(frame, rules, options)
+
+
+def _check_is_table(stream: StreamOptions) -> None:
+    """Raise OptionError if a frame that is no stream is given options of streams."""
+    if stream.given:
+        raise OptionError(
+            "largest_interval=, idle_after=, duplicates=, buckets=, metrics= and checkpoint= are for "
+            "streams, and this frame is none: leave them out, or read the events with spark.readStream"
+        )
 
 
 def matches_frame(
@@ -204,11 +214,7 @@ def matches_frame(
             raise OptionError("checkpoint= is for rules: a stream of one query goes on with this query alone")
         stream = replace(stream, slice_length=spread.slice_length)
         return stream_frame(frame, query_of(query, options.parameters), options, stream)
-    if stream.given:
-        raise OptionError(
-            "largest_interval=, idle_after=, duplicates=, buckets=, metrics= and checkpoint= are for "
-            "streams, and this frame is none: leave them out, or read the events with spark.readStream"
-        )
+    _check_is_table(stream)
     prepared = prepare(frame, query, options, spread, diagnostics)
     if prepared.undecided is not None and prepared.candidates is not None:
         warn_of_later_count(prepared.plan, frame.sparkSession)

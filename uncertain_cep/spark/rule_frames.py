@@ -21,7 +21,7 @@ from uncertain_cep.plan import MatchOptions
 from uncertain_cep.plan.lasting import schema_with_all_bounds
 from uncertain_cep.query.walks import components_of
 from uncertain_cep.rule_sets.named_rules import Rules
-from uncertain_cep.rule_sets.rule_changes import Change, HeldRule, HeldRules, texts_of
+from uncertain_cep.rule_sets.rule_changes import Change, HeldRule, HeldRules, changed_names, texts_of
 from uncertain_cep.rule_sets.rule_matching import (
     RULE,
     PlannedRule,
@@ -157,14 +157,8 @@ def _naming_those_that_leave(places: Sequence[HeldRule]) -> Iterator[None]:
 def _log_change(change: Change, rules: Sequence[SpreadRule]) -> None:
     """Log how rules change, if they do; the tick is known behind the first batch."""
     if change.clock is not None:
-        after = texts_of(rules)
-        leaving = [name for name, text in change.before.items() if after.get(name) != text]
-        new = [name for name, text in after.items() if change.before.get(name) != text]
-        _log.info(
-            "rules change at the tick that the counter changed_at gives: new %s; gone %s",
-            ", ".join(new) or "none",
-            ", ".join(leaving) or "none",
-        )
+        names = changed_names(change.before, texts_of(rules))
+        _log.info("rules change at the tick that the counter changed_at gives: %s", names)
 
 
 def _pieces(
@@ -209,20 +203,24 @@ def _spread(
 ) -> list[SpreadRule]:
     """Return the rules, each with the layout of its events."""
     spread: list[SpreadRule] = []
-    refusals = []
+    refusals: dict[str, str] = {}
     hashes: dict[tuple[str, ...], str] = {}
     taken = {name.lower() for name in frame.columns}
     for one, stream in zip(planned, of_layouts, strict=True):
         try:
             layout = layout_of(frame, one.rule.query, options, stream)
         except OptionError as error:
-            refusals.append(f"rule {one.rule.name!r}: on Spark rules are matched as a stream is: {error}")
+            refusals[one.rule.name] = str(error)
             continue
         hash_name = hashes.setdefault(layout.spread_by, f"hash{len(hashes)}")
         while hash_name.lower() in taken:
             hash_name = hashes[layout.spread_by] = f"{hash_name}_"
         first = spread[-1].end if spread else LATE_BUCKET + 1
         spread.append(SpreadRule(one.rule, layout, hash_name, one.types, one.apart, first))
+    if len(refusals) == len(planned) and len({*refusals.values()}) == 1:
+        # It is the same in all rules, as where an option is missing.
+        raise OptionError(next(iter(refusals.values())))
     if refusals:
-        raise OptionError("\n".join(refusals))
+        lines = (f"rule {name!r}: {text}" for name, text in refusals.items())
+        raise OptionError("on Spark rules are matched as a stream is\n" + "\n".join(lines))
     return spread

@@ -355,6 +355,14 @@ def test_keys_tell_alerts_apart_and_stay() -> None:
     assert json.loads(alert_lines(other)[0]) == {"rule": "r", "a": 1, "range_lower": 0, "confidence": 0.7}
 
 
+def test_alerts_of_any_text_are_a_line_each() -> None:
+    """JSON leaves some characters as they are that Python takes for ends of lines."""
+    text = "".join(map(chr, [*range(1, 0x100), 0x2028, 0x2029, 0x1F600]))
+    lines = alert_lines(pa.table({"rule": ["r", text], "k": [text, "\x85"]}))
+    assert [json.loads(line) for line in lines] == [{"rule": "r", "k": text}, {"rule": text, "k": "\x85"}]
+    assert all("\n" not in line and "\r" not in line for line in lines)
+
+
 def test_the_command_writes_lines(tmp_path: Path) -> None:
     put(tmp_path, [pa.Table.from_pylist([event("A", 1, 0), event("B", 2, 1)])], RULES)
     arguments = [

@@ -84,6 +84,14 @@ def test_without_locks_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.Mo
     assert names(tmp_path) == [left, "out"]
 
 
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    """The system does not say where there is no space."""
+    with pytest.raises(OSError, match="No space") as caught, written_aside(tmp_path / "out", lambda _: True):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.filename == str(tmp_path / "out")
+    assert names(tmp_path) == []
+
+
 def test_a_former_folder_comes_back_if_its_successor_never_took_its_place(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()

@@ -18,7 +18,7 @@ _NUMBERS: Final = ("probability", "confidence", "exact", "std_error", "suppresse
 
 def alert_lines(alerts: pa.Table) -> list[str]:
     """Return a line of JSON for each alert, without the columns that are null: those of other rules."""
-    rows = [json.loads(line) for line in text_of(alerts, "json").decode().splitlines()]
+    rows = [json.loads(line) for line in text_of(alerts, "json").splitlines()]
     return [
         json.dumps({name: value for name, value in row.items() if value is not None}, ensure_ascii=False)
         for row in rows

@@ -361,7 +361,7 @@ class RuleRun:
         new = [
             (file.stat().st_mtime_ns, file.name, file)
             for file in options.source.iterdir()
-            if file.is_file() and not file.name.startswith((".", "_")) and file.name not in self._done
+            if file.name not in self._done and not file.name.startswith((".", "_")) and file.is_file()
         ]
         files = [file for *_, file in sorted(new)][: options.batch_limit]
         if files:

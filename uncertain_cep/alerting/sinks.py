@@ -57,8 +57,12 @@ class Lines(_AtOnce):
     def write(self, number: int, alerts: pa.Table) -> None:  # noqa: ARG002
         """Write alerts."""
         if alerts.num_rows:
-            sys.stdout.writelines(f"{line}\n" for line in alert_lines(alerts))
-            sys.stdout.flush()
+            try:
+                sys.stdout.writelines(f"{line}\n" for line in alert_lines(alerts))
+                sys.stdout.flush()
+            except OSError as error:
+                error.filename = "stdout"
+                raise
 
 
 class Folder(_AtOnce):

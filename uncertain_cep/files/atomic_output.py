@@ -30,6 +30,7 @@ __all__ = ["locked", "written_aside"]
 _FORMER: Final = "former"
 _UNLINKABLE: Final = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 _OVERTAKEN: Final = (errno.EEXIST, errno.ENOTEMPTY, errno.EISDIR, errno.ENOTDIR, errno.ENOENT)
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _TRIES: Final = 100
 
 
@@ -69,6 +70,10 @@ def written_aside(out: Path, check: Callable[[Path], bool]) -> Iterator[Path]:
         made = aside / out.name
         yield made
         _move(made, out, check)
+    except OSError as error:
+        if error.errno in _FULL and error.filename is None:
+            error.filename = str(out)
+        raise
     finally:
         _remove(aside, out)
         if lock is not None:

@@ -9,7 +9,17 @@ from confidence import Pmfs
 from confidence.flat_lists import starts_of
 from eventbased.gaps.next_match import Bytecode, EventArrays, NextConfidences
 from eventbased.gaps.survival_tables import Classes
-from eventbased.incremental.candidate_pool import BytecodeArrays, CandidatePool
+from eventbased.incremental.candidate_pool import (
+    COMPONENT,
+    EVENT,
+    LOWER,
+    PARTITION,
+    PMF,
+    SHARED,
+    UPPER,
+    BytecodeArrays,
+    CandidatePool,
+)
 from eventbased.incremental.completed import Matches
 
 __all__ = ["describe_next"]
@@ -27,6 +37,12 @@ def _by_component(bytecode: BytecodeArrays, length: int) -> Bytecode:
     start = ends[np.searchsorted(last[order], np.arange(length + 1))]
     code = np.concatenate([np.zeros((0, 2), dtype=np.int64), *parts])
     return Bytecode(start, code, bytecode.ints, bytecode.floats, bytecode.nulls, bytecode.slots)
+
+
+def _events(candidates: Int64, place: Int64) -> EventArrays:
+    """Return candidates, see :class:`CandidatePool`, as events that stand at places in bytecode."""
+    lower, upper, event = candidates[LOWER], candidates[UPPER], candidates[EVENT]
+    return EventArrays(lower, upper, event, candidates[SHARED] != 0, candidates[PMF], place)
 
 
 def describe_next(
@@ -52,22 +68,16 @@ def describe_next(
     -----
     O(c log c) for the c candidates of the pool, and what the confidences take.
     """
-    count = pool.count
-    candidates = pool.arrays
-    order = np.lexsort((candidates.lower[:count], candidates.component[:count], candidates.partition[:count]))
-    groups = candidates.partition[order] * length + candidates.component[order]
+    candidates = pool.candidates[:, : pool.count]
+    order = np.lexsort((candidates[LOWER], candidates[COMPONENT], candidates[PARTITION]))
+    groups = candidates[PARTITION, order] * length + candidates[COMPONENT, order]
     # One class for each partition and component; those without a candidate are empty.
     every = np.arange(partitions * length + 1)
     first = np.searchsorted(groups, every)
     longest = np.zeros(len(every), dtype=np.int64)
-    lower, upper = candidates.lower[order], candidates.upper[order]
-    np.maximum.at(longest, groups, upper - lower)
-    offset = candidates.pmf_offset[order]
-    own = EventArrays(
-        candidates.lower, candidates.upper, candidates.event, candidates.shared, candidates.pmf_offset,
-        candidates.event,
-    )  # fmt: skip
-    others = EventArrays(lower, upper, candidates.event[order], candidates.shared[order], offset, order)
+    own = _events(candidates, candidates[EVENT])
+    others = _events(candidates.take(order, axis=1), order)
+    np.maximum.at(longest, groups, others.upper - others.lower)
     signatures = np.ascontiguousarray(completed[:, :length].T)
     size = len(completed)
     out = (
@@ -76,10 +86,10 @@ def describe_next(
     # An event that has come since the last step may lie in a gap whose table was made before.
     confidences.forget()
     confidences.describe(
-        signatures, candidates.partition[signatures[0]], own, others,
+        signatures, candidates[PARTITION, signatures[0]], own, others,
         Classes(every, first[:-1], first[1:], longest), Pmfs(pool.pmfs.pmf, pool.pmfs.head, pool.pmfs.tail),
         _by_component(pool.bytecode, length), out,
     )  # fmt: skip
     possible = out[0] <= out[1]
-    matches = Matches(candidates.event[signatures], *out)
+    matches = Matches(candidates[EVENT, signatures], *out)
     return Matches._make(column[..., possible] for column in matches)

@@ -16,7 +16,20 @@ from numpy.typing import NDArray
 
 from confidence.pools import AttributePool, AttributeValues, PmfPool, grown
 
-__all__ = ["BytecodeArrays", "CandidateArrays", "CandidatePool", "Cells", "OneEvent", "RunBytecode"]
+__all__ = [
+    "COMPONENT",
+    "EVENT",
+    "LOWER",
+    "PARTITION",
+    "PMF",
+    "SHARED",
+    "UPPER",
+    "BytecodeArrays",
+    "CandidatePool",
+    "Cells",
+    "OneEvent",
+    "RunBytecode",
+]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -53,29 +66,21 @@ FIRST_CAPACITY: Final = 1024
 """Rows that a pool of candidates has room for at first."""
 
 
-class CandidateArrays(NamedTuple):
-    """The candidates as kernels see them, by index; everything (capacity,).
+# The rows of the candidates as kernels see them: one array, as each that a kernel is given takes it a while.
 
-    Attributes
-    ----------
-    component, partition : int64
-    lower, upper : int64
-        Interval bounds minus the component's position, ticks, inclusive.
-    event : int64
-        Number of the event, the same for its candidates at several components.
-    shared : bool
-        Whether the event is a candidate of several components.
-    pmf_offset : int64
-        Where its probabilities start in the pmf pool; -1 for a uniform interval.
-    """
+COMPONENT: Final = 0
+PARTITION: Final = 1
+LOWER: Final = 2
+UPPER: Final = 3
+"""Interval bounds minus the component's position, ticks, inclusive."""
+EVENT: Final = 4
+"""Number of the event, the same for its candidates at several components."""
+SHARED: Final = 5
+"""Whether the event is a candidate of several components: 0 or 1."""
+PMF: Final = 6
+"""Where its probabilities start in the pmf pool; -1 for a uniform interval."""
 
-    component: Int64
-    partition: Int64
-    lower: Int64
-    upper: Int64
-    event: Int64
-    shared: Mask
-    pmf_offset: Int64
+FIELDS: Final = 7
 
 
 class BytecodeArrays(NamedTuple):
@@ -145,7 +150,8 @@ class CandidatePool:
     ----------
     count : int
         Candidates held; their indices are 0 to ``count - 1``, older ones first.
-    arrays : CandidateArrays
+    candidates : (7, capacity) int64
+        By index; rows ``COMPONENT``, ``PARTITION``, ``LOWER``, ``UPPER``, ``EVENT``, ``SHARED``, ``PMF``.
     bytecode : BytecodeArrays
     pmfs : PmfPool
     """
@@ -153,8 +159,7 @@ class CandidatePool:
     def __init__(self, bytecode: RunBytecode) -> None:
         self.count = 0
         self.pmfs = PmfPool()
-        types = (np.int64, np.int64, np.int64, np.int64, np.int64, np.bool_, np.int64)
-        self.arrays = CandidateArrays._make(np.zeros(FIRST_CAPACITY, dtype=dtype) for dtype in types)
+        self.candidates: Int64 = np.zeros((FIELDS, FIRST_CAPACITY), dtype=np.int64)
         self._attributes = AttributePool(bytecode.real)
         self.use(bytecode)
 
@@ -168,7 +173,7 @@ class CandidatePool:
         self._compiled = bytecode
         attributes = self._attributes
         constants = bytecode.int_constants, bytecode.float_constants, np.zeros(0, dtype=np.bool_)
-        attributes.lay_out(constants, len(self.arrays.lower))
+        attributes.lay_out(constants, self.candidates.shape[1])
         slots = np.stack((bytecode.component, attributes.start, attributes.null_start), axis=1)
         self.bytecode = BytecodeArrays(bytecode.start, bytecode.mask, bytecode.code, *attributes.flat, slots)
 
@@ -191,8 +196,8 @@ class CandidatePool:
         first = self._add(len(component))
         start = self.pmfs.add(lower, upper, pmf_offset, pmf)
         rows = (component, partition, lower - component, upper - component, event, shared, start)
-        for array, new in zip(self.arrays, rows, strict=True):
-            array[first : self.count] = new
+        for row, new in zip(self.candidates, rows, strict=True):
+            row[first : self.count] = new
         if values is not None:
             self._attributes.write(first, values)
         return np.arange(first, self.count)
@@ -203,16 +208,16 @@ class CandidatePool:
         first, shared = self._add(len(components)), len(components) > 1
         for index, component in enumerate(components, first):
             partition = partitions[index - first]
-            row = (component, partition, lower - component, upper - component, number, shared, -1)
-            for array, value in zip(self.arrays, row, strict=True):
-                array[index] = value
+            self.candidates[:, index] = (
+                component, partition, lower - component, upper - component, number, shared, -1,
+            )  # fmt: skip
             self._attributes.put(index, cells[index - first])
 
     def _add(self, count: int) -> int:
         """Make room for candidates, and return the index of the first."""
         first, self.count = self.count, self.count + count
-        if self.count > len(self.arrays.lower):
-            self.arrays = CandidateArrays._make(grown(array, self.count) for array in self.arrays)
+        if self.count > self.candidates.shape[1]:
+            self.candidates = grown(self.candidates, self.count)
             self.use(self._compiled)
         return first
 
@@ -231,7 +236,7 @@ class CandidatePool:
 
     def _of_component(self, slot: int) -> Mask:
         """Return a mask of the candidates of the slot's component."""
-        return np.asarray(self.arrays.component[: self.count] == self._compiled.component[slot])
+        return np.asarray(self.candidates[COMPONENT, : self.count] == self._compiled.component[slot])
 
     def compact(self, used: Mask) -> Int64:
         """Keep the candidates that are used, in order, and return the new index of each; -1 if dropped.
@@ -242,9 +247,8 @@ class CandidatePool:
         mapping = np.full(self.count, -1, dtype=np.int64)
         mapping[kept] = np.arange(len(kept))
         self.count = len(kept)
-        for array in self.arrays:
-            array[: self.count] = array[kept]
+        held = self.candidates[:, : self.count]
+        held[:] = self.candidates[:, kept]
         self._attributes.keep(kept)
-        held = CandidateArrays._make(array[: self.count] for array in self.arrays)
-        held.pmf_offset[:] = self.pmfs.keep(held.lower, held.upper, held.pmf_offset)
+        held[PMF] = self.pmfs.keep(held[LOWER], held[UPPER], held[PMF])
         return mapping

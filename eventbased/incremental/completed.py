@@ -13,7 +13,7 @@ from confidence.chain.pmf import chain_confidence_pmf, support_range
 from confidence.chain.uniform import chain_confidence, confidence_of_three, confidence_of_two
 from confidence.kernel import kernel
 from confidence.pools import grown
-from eventbased.incremental.candidate_pool import CandidatePool
+from eventbased.incremental.candidate_pool import EVENT, LOWER, PMF, UPPER, CandidatePool
 
 __all__ = ["LongChainError", "Matches", "Pending", "describe"]
 
@@ -76,11 +76,11 @@ def _describe(completed, begin, end, w, candidates, pmf, longest, wanted, matche
         sizes = 1.0
         for k in range(length):
             i = completed[n, k]
-            matches.events[k, n] = candidates.event[i]
-            low[k] = candidates.lower[i]
-            high[k] = candidates.upper[i]
+            matches.events[k, n] = candidates[EVENT, i]
+            low[k] = candidates[LOWER, i]
+            high[k] = candidates[UPPER, i]
             sizes *= float(high[k] - low[k] + 1)
-            offset[k] = candidates.pmf_offset[i]
+            offset[k] = candidates[PMF, i]
             explicit = explicit or offset[k] >= 0
         matches.lower[n] = completed[n, length]
         matches.upper[n] = completed[n, length + 1]
@@ -140,17 +140,16 @@ def describe(completed: Int64, pool: CandidatePool, w: int, *, confidence: bool,
         ticks = (completed[:, length + 1] - completed[:, length] + 1).astype(np.float64)
         costs += ticks * np.where(ticks > w + length, length**2, length)
     for part in pieces(costs):
-        arguments = completed, part.start, part.stop, w, pool.arrays, pool.pmfs.pmf, longest, confidence
+        arguments = completed, part.start, part.stop, w, pool.candidates, pool.pmfs.pmf, longest, confidence
         if _describe(*arguments, matches) >= 0:
             raise LongChainError
     if is_explicit and not (possible := matches.lower <= matches.upper).all():
         completed, matches = completed[possible], Matches._make(part[..., possible] for part in matches)
     if confidence:
-        lower, upper = pool.arrays.lower, pool.arrays.upper
 
         def intervals(row: int) -> tuple[Int64, Int64, None]:
-            chosen, position = completed[row, :length], np.arange(length)
-            return lower[chosen] + position, upper[chosen] + position, None
+            chosen, position = pool.candidates[:, completed[row, :length]], np.arange(length)
+            return chosen[LOWER] + position, chosen[UPPER] + position, None
 
         redo_exactly(matches.confidence, w + length, intervals)
     return matches

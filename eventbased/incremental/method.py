@@ -19,7 +19,15 @@ from confidence.config import EVER, NEVER
 from confidence.pools import AttributeValues, repeated
 from eventbased.gaps.next_match import NextConfidences
 from eventbased.gaps.next_pool import describe_next
-from eventbased.incremental.candidate_pool import CandidatePool, OneEvent, RunBytecode
+from eventbased.incremental.candidate_pool import (
+    COMPONENT,
+    LOWER,
+    PARTITION,
+    UPPER,
+    CandidatePool,
+    OneEvent,
+    RunBytecode,
+)
 from eventbased.incremental.completed import Matches, Pending, describe
 from eventbased.incremental.run_pool import MOST_COMPONENTS, RunPool
 
@@ -219,7 +227,7 @@ class IncrementalMethod:
     def in_use(self) -> Mask:
         """Return for each partition whether anything of it is held, (partitions,) bool."""
         used = np.zeros(self._partitions, dtype=np.bool_)
-        used[self.pool.arrays.partition[: self.pool.count]] = True
+        used[self.pool.candidates[PARTITION, : self.pool.count]] = True
         return used
 
     def _make_room(self, longest: int, partitions: int) -> None:
@@ -252,7 +260,7 @@ class IncrementalMethod:
         while done < len(order):
             checkpoint()
             done, wants_room, completed = self.runs.feed(
-                order, done, floor, self.pool.arrays, self.pool.bytecode
+                order, done, floor, self.pool.candidates, self.pool.bytecode
             )
             if self._pending is None:
                 yield from self._described(completed)
@@ -264,12 +272,12 @@ class IncrementalMethod:
                     behind, rest = self._floor(safe), self._smallest_from(order)
                 if self.runs.size >= self._partitions:
                     self.runs.evict_dead(np.minimum(behind, rest[done]))
-                self.runs.make_room(int(order[done]), self.pool.arrays)
+                self.runs.make_room(int(order[done]), self.pool.candidates)
 
     def _smallest_from(self, order: Int64) -> Int64:
         """Return the smallest lower bound from each candidate of an order on, (n,) int64, ticks."""
-        pool = self.pool.arrays
-        lower = pool.lower[order] + pool.component[order]
+        pool = self.pool.candidates
+        lower = pool[LOWER, order] + pool[COMPONENT, order]
         return np.minimum.accumulate(lower[::-1])[::-1]
 
     def _described(self, completed: Int64) -> Iterator[Matches]:
@@ -281,8 +289,8 @@ class IncrementalMethod:
     def _floor(self, safe: int) -> Int64:
         """Return for each partition a bound on what waits there and what is still to come, ticks."""
         floor = np.full(self._partitions, safe)
-        pool, waiting = self.pool.arrays, self._waiting()
-        np.minimum.at(floor, pool.partition[waiting], pool.lower[waiting] + pool.component[waiting])
+        waiting = self.pool.candidates[:, self._waiting()]
+        np.minimum.at(floor, waiting[PARTITION], waiting[LOWER] + waiting[COMPONENT])
         return floor
 
     def _tidy(self, safe: int) -> None:
@@ -311,8 +319,8 @@ class IncrementalMethod:
         used[self._waiting()] = True
         if self._pending is not None:
             self._pending.mark(used)
-            pool = self.pool.arrays
-            upper = (pool.upper + pool.component)[: self.pool.count]
+            pool = self.pool.candidates[:, : self.pool.count]
+            upper = pool[UPPER] + pool[COMPONENT]
             used |= upper > self._horizon(safe)
         mapping = self.pool.compact(used)
         self.runs.move(mapping)
@@ -328,7 +336,7 @@ class IncrementalMethod:
         waiting = self._waiting()
         earliest = [safe, self.runs.earliest(), self._pending.earliest()]
         if len(waiting):
-            earliest.append(int(self.pool.arrays.lower[waiting].min()) - self.w)
+            earliest.append(int(self.pool.candidates[LOWER, waiting].min()) - self.w)
         return min(time for time in earliest if time is not None)
 
 

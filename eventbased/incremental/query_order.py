@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.config import NEVER
+from eventbased.incremental.candidate_pool import COMPONENT, LOWER, UPPER
 from eventbased.incremental.method import IncrementalMethod, around
 
 __all__ = ["QueryOrder"]
@@ -40,10 +41,10 @@ class QueryOrder(IncrementalMethod):
 
     def _due(self, safe: int) -> tuple[Int64, Int64]:
         """Take out what is due, in the order of feeding, with its floors. O(n log n), n being what waits."""
-        pool, held = self.pool.arrays, self._held
-        component = pool.component[held]
-        lower = pool.lower[held] + component
-        upper = pool.upper[held] + component
+        held = self._held
+        pool = self.pool.candidates[:, held]
+        component = pool[COMPONENT]
+        lower, upper = pool[LOWER] + component, pool[UPPER] + component
         due = lower.copy()
         for j in range(1, self.length):
             here = np.flatnonzero(component == j)

@@ -25,7 +25,15 @@ from confidence.budget import steps_per_call
 from confidence.kernel import kernel
 from confidence.pools import grown
 from confidence.predicates.bytecode import STACK_DEPTH, holds
-from eventbased.incremental.candidate_pool import BytecodeArrays, CandidateArrays
+from eventbased.incremental.candidate_pool import (
+    COMPONENT,
+    EVENT,
+    LOWER,
+    PARTITION,
+    SHARED,
+    UPPER,
+    BytecodeArrays,
+)
 
 __all__ = ["MOST_COMPONENTS", "RunPool"]
 
@@ -154,7 +162,8 @@ def feed(order, start, floor, prefixes, length, w, candidates, bytecode, most_st
         Whether runs hold a prefix of the pattern and only start at its first component (query order).
     length, w : int64
         Number of components l >= 2, and ``W - l``, ticks.
-    candidates : CandidateArrays
+    candidates : (7, capacity) int64
+        See :class:`eventbased.incremental.candidate_pool.CandidatePool`.
     bytecode : BytecodeArrays
     most_steps : int64
         See :func:`confidence.budget.steps_per_call`.
@@ -177,12 +186,12 @@ def feed(order, start, floor, prefixes, length, w, candidates, bytecode, most_st
     absent = np.empty(STACK_DEPTH, np.bool_)
     chosen = np.empty(length, np.int64)
     runs, head, held, completed = pool.rows, pool.head, pool.held, pool.completed
-    components = candidates.component
-    partitions = candidates.partition
-    lowers = candidates.lower
-    uppers = candidates.upper
-    event = candidates.event
-    shared = candidates.shared
+    components = candidates[COMPONENT]
+    partitions = candidates[PARTITION]
+    lowers = candidates[LOWER]
+    uppers = candidates[UPPER]
+    event = candidates[EVENT]
+    shared = candidates[SHARED]
     conditional = bytecode.mask.shape[0] > 0
     lists = length - 1 if prefixes else 1
     full = (np.int64(1) << length) - 1
@@ -206,7 +215,7 @@ def feed(order, start, floor, prefixes, length, w, candidates, bytecode, most_st
         lower = lowers[index]
         upper = uppers[index]
         number = event[index]
-        taken_elsewhere = shared[index]
+        taken_elsewhere = shared[index] != 0
         bit = np.int64(1) << component
         oldest = floor[done, 0]
         later = floor[done, 1]
@@ -372,7 +381,7 @@ class RunPool:
         self.arrays = self.arrays._replace(head=head, held=held)
 
     def feed(
-        self, order: Int64, start: int, floor: Int64, candidates: CandidateArrays, bytecode: BytecodeArrays
+        self, order: Int64, start: int, floor: Int64, candidates: Int64, bytecode: BytecodeArrays
     ) -> tuple[int, bool, Int64]:
         """Feed candidates; return how many are done, and the matches completed (a view).
 
@@ -387,9 +396,9 @@ class RunPool:
         self.arrays.state[COMPLETED] = 0
         return int(done), bool(wants_room), self.arrays.completed[:count]
 
-    def make_room(self, index: int, candidates: CandidateArrays) -> None:
+    def make_room(self, index: int, candidates: Int64) -> None:
         """Make room for what feeding one more candidate can bring."""
-        at = int(candidates.partition[index]) * self._lists
+        at = int(candidates[PARTITION, index]) * self._lists
         met = int(self.arrays.held[at : at + self._lists].max())
         completed = self.arrays.completed
         if met > len(completed):

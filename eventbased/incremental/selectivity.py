@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from confidence.config import EVER, NEVER
 from confidence.kernel import kernel
 from confidence.pools import grown
+from eventbased.incremental.candidate_pool import COMPONENT, LOWER, PARTITION, UPPER
 from eventbased.incremental.method import IncrementalMethod
 
 __all__ = ["Selectivity"]
@@ -93,7 +94,8 @@ def wait_or_feed(indices, floor, length, w, candidates, buffers, order, bounds):
         No candidate from the i-th on, nor any unseen event, has a smaller lower bound, ticks.
     length, w : int64
         Number of components l, and ``W - l``, ticks.
-    candidates : CandidateArrays
+    candidates : (7, capacity) int64
+        See :class:`eventbased.incremental.candidate_pool.CandidatePool`.
     buffers : Buffers
     order : (n,) int64, bounds : (n, 2) int64
         Overwritten: what to feed, and its floors (:func:`eventbased.incremental.run_pool.feed`); n is at
@@ -110,7 +112,8 @@ def wait_or_feed(indices, floor, length, w, candidates, buffers, order, bounds):
     """
     link, waits, first, last = buffers.link, buffers.waits, buffers.first, buffers.last
     fed_until, least_lower = buffers.fed_until, buffers.least
-    component, lower, upper = candidates.component, candidates.lower, candidates.upper
+    component, lower, upper = candidates[COMPONENT], candidates[LOWER], candidates[UPPER]
+    partition = candidates[PARTITION]
     seen = buffers.seen
     for i in range(indices.shape[0]):
         seen[component[indices[i]]] += 1
@@ -118,7 +121,7 @@ def wait_or_feed(indices, floor, length, w, candidates, buffers, order, bounds):
     for i in range(indices.shape[0]):
         index = indices[i]
         oldest = floor[i + 1]
-        g = candidates.partition[index]
+        g = partition[index]
         group = g * length
         at = group + component[index]
         link[index] = -1
@@ -170,7 +173,7 @@ def _drop(oldest, length, w, candidates, buffers):
     """Drop everything that is out of date from all buffers, not only from their front."""
     link, waits, first, last = buffers.link, buffers.waits, buffers.first, buffers.last
     fed_until, least_lower = buffers.fed_until, buffers.least
-    component, upper = candidates.component, candidates.upper
+    component, lower, upper = candidates[COMPONENT], candidates[LOWER], candidates[UPPER]
     for g in range(least_lower.shape[0]):
         group = g * length
         before = least_lower[g]
@@ -192,7 +195,7 @@ def _drop(oldest, length, w, candidates, buffers):
                         link[kept] = p
                     link[p] = -1
                     kept = p
-                    smallest = min(smallest, candidates.lower[p] + k)
+                    smallest = min(smallest, lower[p] + k)
                 p = following
             last[at] = kept
         least_lower[g] = smallest
@@ -236,7 +239,7 @@ class Selectivity(IncrementalMethod):
         self._buffers.fed_until[known:] = NEVER
 
     def _arrive(self, indices: Int64, floor: Int64) -> tuple[Int64, Int64]:
-        pool, count = self.pool.arrays, self.pool.count
+        pool, count = self.pool.candidates, self.pool.count
         if count > len(self._buffers.link):
             self._buffers = self._buffers._replace(
                 link=grown(self._buffers.link, count), waits=grown(self._buffers.waits, count)
@@ -249,7 +252,7 @@ class Selectivity(IncrementalMethod):
         return np.flatnonzero(self._buffers.waits[: self.pool.count])
 
     def _drop_out_of_date(self, safe: int) -> None:
-        _drop(safe, self.length, self.w, self.pool.arrays, self._buffers)
+        _drop(safe, self.length, self.w, self.pool.candidates, self._buffers)
 
     def _follow(self, mapping: Int64) -> None:
         _follow(mapping, self._buffers)

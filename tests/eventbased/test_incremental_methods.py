@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from confidence import Limits
 from confidence.config import EVER
 from eventbased.gaps.next_match import NextConfidences
-from eventbased.incremental.candidate_pool import CandidatePool, RunBytecode
+from eventbased.incremental.candidate_pool import PMF, CandidatePool, RunBytecode
 from eventbased.incremental.completed import Matches
 from eventbased.incremental.method import AnyState, IncrementalMethod
 from eventbased.incremental.query_order import QueryOrder
@@ -215,8 +215,8 @@ def test_probabilities_follow_their_candidates() -> None:
     pool.append(zeros, zeros, np.array([0, 5, 9]), np.array([2, 6, 10]), np.arange(3), shared, offset, pmf)
     mapping = pool.compact(np.array([False, True, True]))
     assert mapping.tolist() == [-1, 0, 1]
-    start = int(pool.arrays.pmf_offset[1])
-    assert pool.arrays.pmf_offset[0] == -1
+    start = int(pool.candidates[PMF, 1])
+    assert pool.candidates[PMF, 0] == -1
     assert pool.pmfs.pmf[start : start + 2].tolist() == [0.5, 0.5]
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from confidence.config import EVER
 from confidence.kernel import plain_for
-from eventbased.incremental.candidate_pool import OneEvent
+from eventbased.incremental.candidate_pool import EVENT, OneEvent
 from eventbased.incremental.completed import Matches
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
@@ -382,9 +382,12 @@ class QueryEvaluation:
 
     def _named(self, parts: Iterator[Matches]) -> pa.RecordBatch:
         """Return the matches of retained events as they are shown."""
-        matches = Matches.joined(list(parts), len(self.plan.components))
+        batches = list(parts)
+        if not batches:
+            return self._nothing
+        matches = Matches.joined(batches, len(self.plan.components))
         if not len(matches.lower):
-            return self._batch(None)
+            return self._nothing
         events, are_ids = self._retained.named(matches.events)
         chunk = MatchBatch(events, matches.lower, matches.upper, matches.confidence, matches.std_error)
         if are_ids:
@@ -426,6 +429,6 @@ class QueryEvaluation:
         method = self._by_runs.method
         if self._retained.crowded or self._partitions.crowded or self._closed:
             method.evict()
-            self._retained.keep(method.pool.arrays.event[: method.pool.count])
+            self._retained.keep(method.pool.candidates[EVENT, : method.pool.count])
             self._by_runs.forget_strings()
             method.forget(self._partitions.forget(method.in_use()))

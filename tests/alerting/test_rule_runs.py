@@ -326,10 +326,16 @@ def test_what_fails_is_logged_and_the_others_go_on(
     monkeypatch.setattr(RunningRule, "tell", told)
     parts = [[event("A", 1, 0), last], [last, last | {"upper": 2}, event("B", 5, 2)]]
     put(tmp_path, [pa.Table.from_pylist(rows) for rows in parts], RULES)
-    run = RuleRun([str(tmp_path / "rules")], options_of(tmp_path, duplicates="drop"))
-    run.run(None, close=True)
+    options = options_of(tmp_path, duplicates="drop")
+    run = RuleRun([str(tmp_path / "rules")], options)
+    run.run(None)
     errors = messages(caplog, "ERROR")
     assert len(errors) == 2
+    caplog.clear()
+    again = RuleRun([str(tmp_path / "rules")], options)
+    assert "rule 'often' has failed" in "".join(messages(caplog, "ERROR"))
+    assert again.metrics.rules["often"]["failed"] == 1
+    again.run(None, close=True)
     assert (
         "rule 'often' has failed, and tells nothing until it is changed; the others go on: it can"
         in errors[0]

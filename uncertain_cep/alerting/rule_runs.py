@@ -6,7 +6,7 @@ import json
 import logging
 import pickle
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -254,13 +254,7 @@ class RuleRun:
                     raise TraceError(f"{error}. The run ends: --duplicates drop goes on") from error
                 _log.error("%s", _of_files(files, str(error)))
                 batch = matcher.push(table.slice(0, 0))
-        for name, failure in matcher.failures.items():
-            if name not in failures:
-                _log.error(
-                    "rule %r has failed, and tells nothing until it is changed; the others go on: %s",
-                    name,
-                    failure,
-                )
+        _say_failures({name: why for name, why in matcher.failures.items() if name not in failures})
         return _table(batch)
 
     def _measure(self, seconds: float) -> None:
@@ -313,6 +307,8 @@ class RuleRun:
         self._matcher = self._made(kept)
         self._matcher.restore(kept.snapshot)
         self._before = self._matcher.counts
+        self._note_counts()
+        _say_failures(self._matcher.failures)
         for number, alerts in kept.pending:
             self._sink.write(number, alerts)
         if _text_of(kept.rules) != _text_of(self._rules):
@@ -447,6 +443,13 @@ def _table(batch: pa.RecordBatch) -> pa.Table:
 
 def _text_of(rules: Rules) -> Any:
     return [(rule.name, rule.query.text_with_values, rule.suppress) for rule in rules]
+
+
+def _say_failures(failures: Mapping[str, str]) -> None:
+    for name, failure in failures.items():
+        _log.error(
+            "rule %r has failed, and tells nothing until it is changed; the others go on: %s", name, failure
+        )
 
 
 def _of_files(files: list[Path], message: str) -> str:

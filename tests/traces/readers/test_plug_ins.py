@@ -64,6 +64,18 @@ def test_a_plug_in_that_fails_is_named(plugged: dict[str, Any], tmp_path: Path, 
     assert "a.txt" in str(error.value)
 
 
+def test_a_plug_in_that_cannot_be_imported_is_named(
+    plugged: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugged["jobs"] = None
+    monkeypatch.setattr(EntryPoint, "load", lambda _: 1 / 0)
+    (tmp_path / "a.txt").write_bytes(LINES)
+    with pytest.raises(
+        uc.OptionError, match="the plug-in for jobs, x:y, cannot be imported: ZeroDivisionError"
+    ):
+        uc.read_traces(tmp_path / "a.txt", format="jobs")
+
+
 def test_unknown_formats_are_refused(plugged: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(LINES)
     with pytest.raises(uc.OptionError, match=r"format='jobs' is unknown: use one of .*, or a plug-in"):

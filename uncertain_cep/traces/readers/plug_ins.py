@@ -76,5 +76,11 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def plug_in(name: str) -> PlugIn | None:
     """Return the reader of another package for a format; None if there is none."""
     for point in entry_points(group=GROUP, name=name):
-        return PlugIn(name, point.load())
+        try:
+            function = point.load()
+        except Exception as error:
+            raise OptionError(
+                f"the plug-in for {name}, {point.value}, cannot be imported: {type(error).__name__}: {error}"
+            ) from error
+        return PlugIn(name, function)
     return None

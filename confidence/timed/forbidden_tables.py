@@ -324,12 +324,12 @@ def _weigh_row(cells, at, start, width, low, high, offset, pmfs, spans, count):
                 cells[to + k] *= remainder + scale * (ticks - max(common, 0.0))
         return
     if lasts(offset, pmfs.values):
-        is_weighed = law_of_pairs(offset, pmfs.values) >= 0
-        for k in range(width):
-            if is_weighed:
+        if law_of_pairs(offset, pmfs.values) >= 0:
+            for k in range(width):
                 cells[at + k] *= free_of_weighed(low, high, offset, pmfs, ends, count // 2, start + k)
-            else:
-                cells[at + k] *= free_of_rules(low, high, offset, pmfs.values, ends, count // 2, start + k)
+            return
+        for k in range(width):
+            cells[at + k] *= free_of_rules(low, high, offset, pmfs.values, ends, count // 2, start + k)
         return
     for k in range(width):
         tick = start + k

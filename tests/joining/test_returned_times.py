@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -161,6 +162,26 @@ def test_the_best_are_chosen_first() -> None:
     assert [row["a"] for row in rows] == ["w"]
     apart = uc.match(EVENTS, f"{query} OUTPUT NON OVERLAPPING")
     assert sorted(apart["took_mean"].to_pylist()) == pytest.approx([3.0, 8.0])
+
+
+def test_lengths_are_not_estimated() -> None:
+    """Whether a length is possible is not drawn: of rare ones no draw would tell."""
+    lower, uncertainty = np.array([0, 3, 55, 100, 203, 310]), 3_000
+    table = pa.table(
+        {
+            "type": list("ACEBDF"),
+            "id": range(6),
+            "lower": lower - uncertainty,
+            "upper": lower + uncertainty + 5,
+            "source": list("xyzxyz"),
+            "offset_lower": [-uncertainty] * 6,
+            "offset_upper": [uncertainty] * 6,
+        }
+    )
+    query = "PATTERN SEQ(A a, C c, E e, B b, D d, F f) WITHIN 20000"
+    assert uc.match(table, query, approximate=0.01).num_rows == 1
+    with pytest.raises(uc.ConfidenceCostError, match="clocks x, y, z"):
+        uc.match(table, f"{query} RETURN a, DURATION(a, c) AS took", approximate=0.01)
 
 
 def test_commands_write_it(invoke: Invoke, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tests.cases.times import timed_cases, timed_nested_cases
 from tests.weighers.forcing import leave_out
 from uncertain_cep.operators import backtracking, incremental, next_match, points
 from uncertain_cep.weighers import elimination
-from uncertain_cep.weighers.held_times import HeldChains
+from uncertain_cep.weighers.held_ends import HeldChains
 
 QUERY = "PATTERN SEQ(A a, A b, A c) WHERE skip_till_next_match(a, b, c) WITHIN 100"
 

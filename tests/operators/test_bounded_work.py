@@ -28,7 +28,7 @@ from tests.cases.kernels import running
 from tests.weighers.forcing import leave_out
 from uncertain_cep.errors import TimeLimitError
 from uncertain_cep.results import buckets, expected_counts
-from uncertain_cep.weighers.held_times import HeldChains
+from uncertain_cep.weighers.held_ends import HeldChains
 
 
 def events(count: int, *, width: int, step: int = 1, types: str = "A", **more: Any) -> pa.Table:

@@ -10,7 +10,7 @@ from tests.weighers.forcing import leave_out
 from uncertain_cep.operators import backtracking as growing
 from uncertain_cep.operators import next_match
 from uncertain_cep.plurals import first_few
-from uncertain_cep.weighers.held_times import HeldChains
+from uncertain_cep.weighers.held_ends import HeldChains
 
 CONSTRUCTS = {
     "SEQ(A+ a[])": "Kleene components",

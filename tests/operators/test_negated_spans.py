@@ -253,7 +253,7 @@ def _last_tick(case: SpanCase, ticks: dict[str, Pair]) -> int:
                 for end in range(_ENDLESS + 1)
                 if any(condition.of({**ticks, name: (begin, end)}) for begin in range(-5, end + 1))
             ]
-            last = min(last, max(ends, default=_ENDLESS))
+            last = min(last, max(ends, default=-1))
     return last
 
 

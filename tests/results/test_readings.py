@@ -20,7 +20,7 @@ from tests.streaming.arrivals import arrivals
 from tests.streaming.test_sliced import streamed
 from tests.weighers.forcing import leave_out
 from uncertain_cep.operators import backtracking as growing
-from uncertain_cep.weighers.held_times import HeldChains
+from uncertain_cep.weighers.held_ends import HeldChains
 
 EVENTS = pa.table(
     {"type": ["A", "N", "M", "C"], "id": [1, 2, 3, 4], "lower": [0, 1, 2, 3], "upper": [0, 4, 3, 6]}

@@ -17,9 +17,9 @@ from tests.cases.budgets import budget
 from tests.cases.sampling import FEWER
 from tests.operators.test_until import UntilCase, until_cases
 from tests.weighers.forcing import forced
-from uncertain_cep.weighers import held_times
+from uncertain_cep.weighers import held_ends
 from uncertain_cep.weighers.elimination import Elimination
-from uncertain_cep.weighers.held_times import HeldChains
+from uncertain_cep.weighers.held_ends import HeldChains
 
 PATTERNS: Final = (
     "SEQ(A a, B b, C c) UNTIL N n WITHIN 200",
@@ -99,9 +99,9 @@ def test_what_plain_python_takes_long_for_is_compiled_at_once(
         entered.append(1)
         yield
 
-    monkeypatch.setattr(held_times, "runs_plain", lambda: True)
-    monkeypatch.setattr(held_times, "always_compiled", compiled)
-    monkeypatch.setattr(held_times, "_MOST_PLAIN", limit)
+    monkeypatch.setattr(held_ends, "runs_plain", lambda: True)
+    monkeypatch.setattr(held_ends, "always_compiled", compiled)
+    monkeypatch.setattr(held_ends, "_MOST_PLAIN", limit)
     events = trace([(0, 5), (15, 5), (25, 5), (40, 5)], [(10, 20, 1.0)])
     with forced(HeldChains.of):
         assert uc.match(events, f"PATTERN {PATTERNS[0]}").num_rows == 1

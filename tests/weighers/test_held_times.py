@@ -18,8 +18,8 @@ from tests.cases.sampling import FEWER
 from tests.cases.spans import SpanCase, span_cases
 from tests.operators.test_spans import check
 from tests.weighers.forcing import forced
-from uncertain_cep.weighers import held_pieces
-from uncertain_cep.weighers.held_pieces import HeldTimes
+from uncertain_cep.weighers import held_times
+from uncertain_cep.weighers.held_times import HeldTimes
 
 pytestmark = pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
 
@@ -65,7 +65,7 @@ def test_few_ticks_of_one_time_are_all_worlds(
             "upper": [low + size for low, size in bounds],
         }
     )  # fmt: skip
-    with forced(HeldTimes.of), patch.object(held_pieces, "_FEW_TICKS", 0):
+    with forced(HeldTimes.of), patch.object(held_times, "_FEW_TICKS", 0):
         rows = uc.match(events, query).to_pylist()
     assert len(rows) == (expected > 0)
     for row in rows:
@@ -79,7 +79,7 @@ def test_few_ticks_of_one_time_are_all_worlds(
 @given(case=span_cases())
 def test_events_that_last_are_their_worlds(case: SpanCase) -> None:
     note(case.text())
-    with forced(HeldTimes.of), patch.object(held_pieces, "_FEW_TICKS", 0):
+    with forced(HeldTimes.of), patch.object(held_times, "_FEW_TICKS", 0):
         check(case)
 
 

@@ -23,7 +23,7 @@ from uncertain_cep.weighers import explicit
 from uncertain_cep.weighers.bounded_chains import BoundedChains
 from uncertain_cep.weighers.elimination import Elimination
 from uncertain_cep.weighers.gap_chains import GapChains
-from uncertain_cep.weighers.held_times import HeldChains
+from uncertain_cep.weighers.held_ends import HeldChains
 from uncertain_cep.weighers.order_ideals import Ideals
 from uncertain_cep.weighers.two_times import TwoTimes
 

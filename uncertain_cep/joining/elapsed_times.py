@@ -106,7 +106,7 @@ def elapsed(
     Exact, as confidences are. A match takes a confidence for each length of ``at_most``, two for the mean,
     and one for each bit of its longest time for each quantile and both bounds. Where times are uniform and a
     relation or SEQ leaves them few orders, each is some hundred short sums, however many ticks the times have
-    (`uncertain_cep.weighers.held_pieces`). Else it is a sum over ticks, which may be too dear.
+    (`uncertain_cep.weighers.held_times`). Else it is a sum over ticks, which may be too dear.
 
     Examples
     --------

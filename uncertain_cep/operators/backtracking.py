@@ -44,10 +44,10 @@ from uncertain_cep.expressions.conditions import compile_conditions
 from uncertain_cep.expressions.vectorised import Values, loaded_from
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
+from uncertain_cep.operators.costly_matches import ids_by_component, too_dear
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.join_prefix import choice_of_singles, choices_of_singles
 from uncertain_cep.operators.lasting_events import chosen_spans
-from uncertain_cep.operators.next_match import ids_by_component, too_dear
 from uncertain_cep.operators.partial_orders import sorted_by_id
 from uncertain_cep.operators.series import by_component, event_by_event
 from uncertain_cep.operators.shared_clocks import LikelyMatches, too_many_offsets

@@ -27,27 +27,18 @@ from eventbased.joins.join_state import JoinBytecode
 from eventbased.thresholds import needed
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.config.limits import LONGEST_PMF_CHAIN
-from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
+from uncertain_cep.operators.costly_matches import long_chain
 
 if TYPE_CHECKING:
     from uncertain_cep.operators.joined_times import TimedChoices
     from uncertain_cep.operators.next_match import NextMatches
 
-__all__ = ["MatchDescription", "long_chain", "matches_among"]
+__all__ = ["MatchDescription", "matches_among"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-
-def long_chain(column: str) -> TraceError:
-    """Return the error for a match that reaches over more ticks than explicit pmfs are summed over."""
-    message = (
-        f"a match with an explicit pmf reaches over more than {LONGEST_PMF_CHAIN:,} ticks, "
-        'too many to sum over: give a longer tick, such as tick="1ms", or a shorter WITHIN'
-    )
-    return TraceError(TraceFault(message, column=column))
 
 
 def matches_among(ordered: Int64, search: JoinState, spans: Int64, which: Int64) -> Int64:

@@ -27,8 +27,7 @@ from uncertain_cep.expressions.run_bytecode import RunPredicates, Taken
 from uncertain_cep.expressions.vectorised import Values, loaded_from
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
-from uncertain_cep.operators.description import long_chain
-from uncertain_cep.operators.next_match import too_dear
+from uncertain_cep.operators.costly_matches import long_chain, too_dear
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Column
 from uncertain_cep.running.compiling import announce_compilation

@@ -12,7 +12,7 @@ from confidence import CostlyMatchError, Limits, Pmfs
 from eventbased.gaps.gap_events import GapRules, MatchEvents, Placed
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.config.limits import MOST_CONFIDENCE_STEPS
-from uncertain_cep.operators.next_match import too_dear
+from uncertain_cep.operators.costly_matches import too_dear
 from uncertain_cep.operators.series import event_by_event
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.weighers.cheapest import Weighing

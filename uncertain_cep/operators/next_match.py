@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -20,12 +17,11 @@ from eventbased.layout import Candidates
 from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
-from uncertain_cep.config.limits import MOST_CELLS_IN_TABLE, MOST_CONFIDENCE_STEPS
-from uncertain_cep.errors import ConfidenceCostError
+from uncertain_cep.config.limits import MOST_CONFIDENCE_STEPS
+from uncertain_cep.operators.costly_matches import too_dear
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.plurals import first_few, shortened
 
-__all__ = ["NextMatches", "ids_by_component", "too_dear"]
+__all__ = ["NextMatches"]
 
 Int64 = NDArray[np.int64]
 
@@ -57,7 +53,7 @@ class NextMatches:
         start = bytecode.start[0]
         self._plain = start[:-1] == start[1:]
         self.limit = np.empty(len(rows), dtype=np.int64)
-        # What is next for certain, or leaves a match unlikely, is so only if it happened.
+        # An event that may not have happened rules out nothing that comes behind it.
         happened = existence is None
         prunable = self._plain & happened
         next_limits(*self._classes[:3], lower, upper, prunable, self.limit)
@@ -75,7 +71,7 @@ class NextMatches:
             self._few = FewForbidden(len(plan.components), layout.w, lower, upper, rows, self._classes)
         self._candidates, self._w, self._shared = candidates, layout.w, shared.event
         self._bytecode = Bytecode(start, *bytecode[1:])
-        # Of equal intervals, limits know all that one event in a gap says.
+        # Where all intervals are equally long, the limits use all that one event in a gap tells.
         self._limits_suffice = not _vary(candidates)
         limits = Limits(float(MOST_CONFIDENCE_STEPS), *plan.estimates)
         self._confidences = NextConfidences(len(plan.components), layout.w, limits)
@@ -134,53 +130,3 @@ class NextMatches:
 def _vary(candidates: Candidates) -> bool:
     """Return whether intervals of some class differ in length."""
     return bool((candidates.class_shortest != candidates.class_longest).any())
-
-
-def ids_by_component(plan: EvaluationPlan, components: Sequence[int], ids: Sequence[Any]) -> list[Any]:
-    """Return the ids of a match's events by component: one of each single one, a list of each Kleene one."""
-    grouped: list[list[Any]] = [[] for _ in plan.components]
-    for component, event in zip(components, ids, strict=True):
-        grouped[component].append(event)
-    return [
-        found if planned.kleene else found[0] for found, planned in zip(grouped, plan.components, strict=True)
-    ]
-
-
-def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int, limit: float = 0.0) -> ConfidenceCostError:
-    """Return the error for a match, given by the ids of its events, whose confidence takes too many steps.
-
-    It names the first few events of each list, and the first ten variables.
-    ``limit`` is the limit that it exceeds, if that is not the one on the steps of a match.
-    """
-    variables = [component.variable for component in plan.components]
-    events = [f"{variable}={_shown(event)}" for variable, event in zip(variables, ids, strict=True)]
-    signature = first_few(events, 10)
-    instead = "allow an estimate, approximate=0.01"
-    if plan.approximate is not None:
-        instead = f"allow a standard error above {plan.approximate.std_error}"
-    tied = plan.event_order.coupling
-    if plan.bound.times:
-        tied = "conditions on times, or events that must stay out of its gaps, tie many of its times together"
-    # Kernels count in int64, and count too far where the estimate is beyond.
-    many = f"about {steps:.1e}" if steps > 0 else "more than 9.2e+18"
-    limit = limit or float(MOST_CONFIDENCE_STEPS)
-    unit = "steps"
-    if limit == MOST_CELLS_IN_TABLE:
-        unit = "cells in one table over ticks"
-    elif steps <= limit:
-        many = "more"
-    message = (
-        f"the confidence of the match ({signature}) under {plan.query.strategy} takes {many} {unit}; "
-        f"the limit is {limit:.1e}: its intervals have many ticks, or {tied}. "
-        f"{instead[0].upper()}{instead[1:]}, or give "
-        'a longer tick, such as tick="1s" where the intervals are made, a shorter WITHIN, or predicates that '
-        "leave fewer events"
-    )
-    return ConfidenceCostError(message, steps, int(limit))
-
-
-def _shown(ids: Any) -> str:
-    """Return an id, or the first of a list, as text of bounded length."""
-    if isinstance(ids, list):
-        return f"[{first_few([shortened(repr(event), 40) for event in ids])}]"
-    return shortened(repr(ids), 40)

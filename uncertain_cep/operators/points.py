@@ -28,7 +28,7 @@ from uncertain_cep.expressions.point_formulas import formulas_of
 from uncertain_cep.expressions.vectorised import Values, loaded_from
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
-from uncertain_cep.operators.next_match import ids_by_component, too_dear
+from uncertain_cep.operators.costly_matches import ids_by_component, too_dear
 from uncertain_cep.operators.series import by_component
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Column

@@ -179,7 +179,7 @@ def _first_bound(left: Int64, right: Int64, needs: int) -> NDArray[np.bool_]:
 
 
 def _next_to(plan: EvaluationPlan, number: Mapping[str, int]) -> list[int]:
-    """Return the components whose event the event before keeps from beginning late."""
+    """Return the components whose event must be able to come next after the one before it."""
     if plan.query.strategy == "skip_till_any_match":
         return []
     bound_last = {

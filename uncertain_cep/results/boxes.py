@@ -37,7 +37,7 @@ from uncertain_cep.config.limits import LONGEST_PMF_CHAIN
 from uncertain_cep.config.tuning import BOXES_AT_ONCE
 from uncertain_cep.operators.backtracking import BacktrackingSearch
 from uncertain_cep.operators.context import ExecutionContext, InOrder, TiedEvents
-from uncertain_cep.operators.description import long_chain
+from uncertain_cep.operators.costly_matches import long_chain
 from uncertain_cep.operators.sequenced_matches import SequenceWeigher
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.lasting import with_all_bounds

@@ -1,6 +1,6 @@
 """Where the law of one time of a match is another polynomial: for means that cost no ticks.
 
-They end where `uncertain_cep.weighers.held_pieces` says.
+They end where `uncertain_cep.weighers.held_times` says.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertain_cep.results.piecewise import weighted_sums
-from uncertain_cep.weighers.held_pieces import breaks_of
+from uncertain_cep.weighers.held_times import breaks_of
 from uncertain_cep.weighers.match_model import MatchModel
 
 __all__ = ["PiecesOfLaw", "pieces_of_laws"]

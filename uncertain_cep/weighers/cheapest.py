@@ -18,9 +18,9 @@ from uncertain_cep.weighers.exclusive_sums import weigh_by_lengths, weigh_by_sid
 from uncertain_cep.weighers.explicit import TooManySpoilersError
 from uncertain_cep.weighers.first_members import FirstMembers
 from uncertain_cep.weighers.gap_chains import GapChains
+from uncertain_cep.weighers.held_ends import HeldChains
 from uncertain_cep.weighers.held_offsets import Offsets
-from uncertain_cep.weighers.held_pieces import HeldTimes
-from uncertain_cep.weighers.held_times import HeldChains
+from uncertain_cep.weighers.held_times import HeldTimes
 from uncertain_cep.weighers.log import WeighingLog
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.order_ideals import Ideals

@@ -1,190 +1,276 @@
-"""Sequences whose forbidden spans all end at one time, such as that of UNTIL: it is held at few ticks."""
+"""Matches of uniform times, nothing forbidden, whose other times are in few orders once one time is held.
+
+Given the time t that is held, its literals are bounds of the other times. How many worlds are left is the
+number of integer points of a polytope of difference constraints, a polynomial of t until one of its vertices
+comes or goes (`uncertain_cep.results.piecewise`). At a vertex each time is tied to a bound, or to t, by a
+path of literals that hold with equality. So a vertex comes or goes where such a path leads from t to a bound:
+``t = bound of x + path from x to t``. The sum over t takes few ticks of each piece, with positive weights: no
+cost depends on the number of ticks, and nothing cancels.
+"""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.budget import checkpoint, multiplications_per_call
-from confidence.chain.distribution import DOUBTFUL
-from confidence.gaps.describing import ALL, COSTLY
-from confidence.kernel import always_compiled, runs_plain
+from confidence.budget import checkpoint, pieces
+from confidence.chain.piece_sums import most_terms, ticks_of_pieces
 from confidence.timed.bounds import UNBOUND
-from confidence.timed.held_chains import describe_held, held_work
+from confidence.timed.summed_matches import SummedTimes
+from uncertain_cep.weighers.bounded_chains import EACH_EVENT, Chains, in_orders
 from uncertain_cep.weighers.explicit import ExplicitMatches
 from uncertain_cep.weighers.match_model import MatchModel
 from uncertain_cep.weighers.pattern import Columns, MatchPattern
+from uncertain_cep.weighers.rigid_spans import Reach, with_one_time_each
 from uncertain_cep.weighers.weigher import CANNOT, WRITTEN_OUT, Declined
 
-__all__ = ["HeldChains"]
+__all__ = ["HeldTimes", "breaks_of"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
-_MOST_CELLS: Final = 1 << 22
-"""Ticks of all times of one match."""
+_MOST_TIMES: Final = 8
+"""Times of a match."""
 
-_MOST_PLAIN: Final = 1 << 24
-"""Multiplications of matches that plain Python takes some seconds for: to compile first takes no longer."""
+_MOST_PATHS: Final = 1_000
+"""Paths of literals that lead to one time."""
+
+_FAR: Final = UNBOUND // 4
+"""No difference of two times is so large, and sums of two are within int64."""
+
+_FEW_TICKS: Final = 40
+"""Ticks of each time up to which tables over them are as fast."""
 
 
-class HeldChains:
-    """Sums along two chains, for each of few ticks of the time at which all forbidden spans end."""
+class HeldTimes:
+    """Sums over the pieces of one time, of chains of the others."""
 
-    name = "held chain"
-    why = "takes sequences whose forbidden spans all end at one time: sums along the forbidden, it held"
+    name = "held time"
+    why = "takes uniform times that are in few orders once one is held, nothing forbidden: sums over pieces"
     priced_above = WRITTEN_OUT
     takes_all = False
 
     def __init__(self, most_steps: float) -> None:
         self._most_steps = most_steps
+        self._known: tuple[MatchModel, list[_Held]] | None = None
 
     @classmethod
-    def of(cls, pattern: MatchPattern) -> HeldChains:
-        """Return the weigher for the matches of a pattern."""
-        return cls(pattern.limits.most_steps)
+    def of(cls, pattern: MatchPattern) -> HeldTimes | None:
+        """Return the weigher for the matches of a pattern, None where no condition is on times."""
+        return cls(pattern.limits.most_steps) if pattern.has_time_literals else None
 
     def price(self, model: MatchModel) -> Float64:
         """Return about how many multiplications each match takes, (k,) float64."""
         prices = np.full(model.count, CANNOT)
-        for part in model.explicit:
-            held = _held_time(part)
-            if held >= 0:
-                prices[part.which] = _multiplications(part, held)
+        for held in self._parts(model):
+            steps = held.steps
+            prices[held.which] = np.where(steps <= self._most_steps, steps, CANNOT)
         return prices
 
     def weigh(self, model: MatchModel, out: Columns) -> Declined:
-        """Fill the answers of matches; return those that take too many steps."""
-        declined: Declined = {}
-        for part in model.explicit:
-            held = _held_time(part)
-            takes = (
-                np.isfinite(_multiplications(part, held)) if held >= 0 else np.zeros(len(part.which), bool)
+        """Fill the answers of matches; return those that take too many pieces."""
+        declined = np.ones(model.count, dtype=np.bool_)
+        for held in self._parts(model):
+            answers = held.weighed()
+            out.put(held.which, answers)
+            declined[held.which] = np.isnan(answers.confidence)
+        return dict.fromkeys(np.flatnonzero(declined).tolist(), (CANNOT, self._most_steps))
+
+    def _parts(self, model: MatchModel) -> list[_Held]:
+        """Return the matches that are taken, by the time that is held, made once."""
+        if self._known is None or self._known[0] is not model:
+            self._known = model, [held for part in model.explicit for held in _held(part)]
+        return self._known[1]
+
+
+def _held(part: ExplicitMatches) -> Iterator[_Held]:
+    """Yield the matches of a batch that a sum over one time is for, by this time and the order of others."""
+    takes = (part.spoilers == 0) & (part.times.size > 0.0).all(axis=1)
+    takes &= (part.sizes > _FEW_TICKS).any(axis=1)
+    for batch, reach in with_one_time_each(part.some(np.flatnonzero(takes))):
+        count = batch.times.first.shape[1]
+        if not 3 <= count <= _MOST_TIMES or not len(batch.which):
+            continue
+        if reach is None:
+            ends, times = batch.shape.ends, batch.times
+            reach = times.first[:, ends[0]].min(axis=1), times.last[:, ends[1]].max(axis=1)
+        batch = batch._replace(times=_ordered(batch.times))
+        left = np.ones(len(batch.which), dtype=np.bool_)
+        for time in np.argsort(batch.sizes.sum(axis=0), kind="stable").tolist():
+            breaks = breaks_of(_binding(batch.times), time)
+            if breaks is None:
+                continue
+            for group, chains in in_orders(_without(batch, time)):
+                fits = np.logical_and.reduce([one.fits for one in chains])
+                places = np.flatnonzero(left[group.which] & fits)
+                if len(places):
+                    which = group.which[places]
+                    left[which] = False
+                    yield _Held(
+                        batch.some(which), time, breaks[:, which], [one.some(places) for one in chains],
+                        (reach[0][which], reach[1][which]),
+                    )  # fmt: skip
+            if not left.any():
+                break
+
+
+class _Held(NamedTuple):
+    """Matches, the time of theirs that is held, and chains of the others.
+
+    Attributes
+    ----------
+    part : ExplicitMatches
+    time : int
+    breaks : (b, k) int64
+        Where the sum given the time is another polynomial.
+    chains : list of Chains
+        Of the times but the held one, for each order.
+    reach : tuple of (k,) int64
+        The tight range.
+    """
+
+    part: ExplicitMatches
+    time: int
+    breaks: Int64
+    chains: list[Chains]
+    reach: Reach
+
+    @property
+    def which(self) -> Int64:
+        """The numbers of the matches in the model."""
+        return self.part.which
+
+    @property
+    def steps(self) -> Float64:
+        """About how many multiplications each match takes, (k,) float64."""
+        _, size, match = self._pieces()
+        degree = len(self.chains[0].order)
+        terms = np.bincount(match, np.minimum(size, most_terms(degree)), len(self.which))
+        return np.asarray(terms * len(self.chains) * EACH_EVENT * degree, np.float64)
+
+    def _pieces(self) -> tuple[Int64, Int64, Int64]:
+        """Return the first tick of each piece of each match, its size, and the match."""
+        first, last = (bound[:, self.time] for bound in self.part.times[:2])
+        cuts = np.sort(np.clip(np.vstack((first, self.breaks, last + 1)), first, last + 1), axis=0)
+        sizes = np.diff(cuts, axis=0)
+        match, piece = np.nonzero(sizes.T)
+        return cuts[piece, match], sizes[piece, match], match
+
+    def weighed(self) -> Columns:
+        """Return the answers; the confidence is NaN where the chains have too many pieces."""
+        times, degree = self.part.times, len(self.chains[0].order)
+        answers = Columns.empty(len(self.which))
+        begin, size, match = self._pieces()
+        for chosen in pieces(np.minimum(size, most_terms(degree)) * (len(self.chains) * EACH_EVENT * degree)):
+            piece, tick, weight = ticks_of_pieces(begin[chosen], size[chosen], degree)
+            of_tick = match[chosen][piece]
+            bounds = self._given(of_tick, tick)
+            for one in self.chains:
+                chains = one.some(of_tick)
+                chains = chains._replace(times=chains.times._replace(first=bounds[0], last=bounds[1]))
+                part = chains.weighed(self.part, np.arange(len(of_tick)), True)
+                np.add.at(answers.confidence, of_tick, weight * part.confidence)
+        answers.confidence[:] /= times.size[:, self.time]
+        answers.lower[:], answers.upper[:] = self.reach
+        nothing = answers.confidence == 0.0
+        answers.lower[nothing], answers.upper[nothing] = 0, -1
+        return answers
+
+    def _given(self, match: Int64, tick: Int64) -> tuple[Int64, Int64]:
+        """Return the first and last ticks, (n, l - 1), of the other times of matches at ticks of the held."""
+        times, time = self.part.times, self.time
+        first, last = times.first[match], times.last[match]
+        for (i, j), low, high in zip(times.sides.tolist(), times.low.T, times.high.T, strict=True):
+            if time not in (i, j):
+                continue
+            other, shortest, longest = (
+                (i, low[match], high[match]) if j == time else (j, -high[match], -low[match])
             )
-            declined |= dict.fromkeys(part.which[~takes].tolist(), (CANNOT, self._most_steps))
-            fit = part.some(np.flatnonzero(takes))
-            answers = Columns.empty(len(fit.which))
-            for place in _summed(fit, held, self._most_steps, answers):
-                declined[int(fit.which[place])] = CANNOT, self._most_steps
-            out.put(fit.which, answers)
-        return declined
+            near = np.clip(shortest, -_FAR, _FAR), np.clip(longest, -_FAR, _FAR)
+            first[:, other] = np.maximum(first[:, other], tick + near[0])
+            last[:, other] = np.minimum(last[:, other], tick + near[1])
+        return np.delete(first, time, axis=1), np.delete(last, time, axis=1)
 
 
-def _held_time(part: ExplicitMatches) -> int:
-    """Return the time of fewest ticks that all spans of two times have in common; -1 if there is none."""
-    forbidden, ends = part.forbidden, part.shape.ends
-    length = part.times.first.shape[1]
-    if length < 3 or not (ends[0, 0] and ends[1, -1]) or ends.sum() != 2:
-        return -1
-    common = set(range(length))
-    is_tied = False
-    for rule in np.unique(forbidden.rule).tolist():
-        scope = {
-            time
-            for time in forbidden.sides[rule, : forbidden.constraints[rule]].ravel().tolist()
-            if time >= 0
-        }
-        if len(scope) > 1:
-            common &= scope
-            is_tied = True
-        if len(scope) > 2:
-            return -1
-    if not is_tied or not common:
-        return -1
-    return min(sorted(common), key=lambda time: float(part.sizes[:, time].sum()))
+def _is_implied(times: SummedTimes) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return masks of the bounds that tight ticks imply, from below and from above, (k, e) each."""
+    i, j = times.sides.T
+    return (
+        times.first[:, i] - times.last[:, j] >= times.low,
+        times.last[:, i] - times.first[:, j] <= times.high,
+    )
 
 
-def _binding(part: ExplicitMatches) -> tuple[Mask, Mask]:
-    """Return where a time may be too near behind an earlier one, and too far, (k, e) bool each.
+def _binding(times: SummedTimes) -> SummedTimes:
+    """Return times with the literals alone that tight ticks do not imply."""
+    low, high = _is_implied(times)
+    return times._replace(low=np.where(low, -UNBOUND, times.low), high=np.where(high, UNBOUND, times.high))
 
-    Not where what is asked of the neighbours between them says so already.
+
+def _ordered(times: SummedTimes) -> SummedTimes:
+    """Return times without the literals that tight ticks imply, but for what these say of the order."""
+    low, high = _is_implied(times)
+    lower = np.where(times.low >= 0, 0, -UNBOUND)
+    upper = np.where(times.high <= 0, 0, UNBOUND)
+    return times._replace(low=np.where(low, lower, times.low), high=np.where(high, upper, times.high))
+
+
+def _without(part: ExplicitMatches, time: int) -> ExplicitMatches:
+    """Return matches without one time, numbered by their places; of the others it leaves the order.
+
+    Each literal of the time is a bound of another one, see :meth:`_Held._given`.
     """
     times = part.times
-    later, earlier = times.sides.max(axis=1), times.sides.min(axis=1)
-    turned = times.sides[:, 0] != later
-    low, high = np.broadcast_arrays(times.low, times.high)
-    low, high = np.where(turned, -high, low), np.where(turned, -low, high)
-    nearest = times.first[:, later] - times.last[:, earlier]
-    farthest = times.last[:, later] - times.first[:, earlier]
-    step = np.full((len(low), part.shape.times), -float(UNBOUND))
-    in_row = np.flatnonzero(later - earlier == 1)
-    step[:, later[in_row]] = low[:, in_row]
-    step[:, 0] = 0.0
-    behind = np.cumsum(step, axis=1)
-    implied = (later - earlier > 1) & (low <= behind[:, later] - behind[:, earlier])
-    return (nearest < low) & ~implied, farthest > high
+    columns = {
+        (i, j): (low, high)
+        for (i, j), low, high in zip(times.sides.tolist(), times.low.T, times.high.T, strict=True)
+    }
+    both = [*columns.items(), *(((j, i), (-high, -low)) for (i, j), (low, high) in columns.items())]
+    behind = [(other, bounds[0] >= 0) for (other, one), bounds in both if one == time]
+    ahead = [(other, bounds[1] <= 0) for (other, one), bounds in both if one == time]
+    kept = [(pair, bounds) for pair, bounds in columns.items() if time not in pair]
+    no_bound = np.full(len(part.which), UNBOUND)
+    kept += [
+        ((later, earlier), (np.where(is_behind & is_ahead, 0, -UNBOUND), no_bound))
+        for later, is_behind in behind
+        for earlier, is_ahead in ahead
+        if later != earlier
+    ]
+    left = np.delete(np.arange(times.first.shape[1]), time)
+    sides = np.array([pair for pair, _ in kept], dtype=np.int64).reshape(-1, 2)
+    bounds = np.array([bound for _, bound in kept], dtype=np.int64).reshape(-1, 2, len(part.which))
+    low, high = np.ascontiguousarray(bounds.transpose(1, 2, 0))
+    without = times._replace(
+        first=times.first[:, left], last=times.last[:, left], size=times.size[:, left],
+        offset=times.offset[:, left], sides=np.searchsorted(left, sides), low=low, high=high,
+        ends=times.ends[:, left],
+    )  # fmt: skip
+    return part._replace(times=without, which=np.arange(len(part.which)))
 
 
-def _takes(part: ExplicitMatches, held: int) -> Mask:
-    """Return a mask (k,) of matches whose times are bound to neighbours and to the held one alone."""
-    i, j = part.times.sides.T
-    near, far = _binding(part)
-    # Behind its neighbour by no more than so much is not for sums that run along.
-    unfit = far | (near & (np.abs(i - j) != 1))
-    takes: Mask = ~(unfit & (i != held) & (j != held)).any(axis=1)
-    takes &= part.sizes.sum(axis=1) <= _MOST_CELLS
-    # Pairs of begins and ends are no polynomial of the degree of one time.
-    takes[np.repeat(np.arange(len(takes)), part.spoilers)[part.lasting_spoilers]] = False
-    return takes
-
-
-def _margin(part: ExplicitMatches) -> Int64:
-    """Return how near a bound each tick of the held time counts, (k,); -1 where that is everywhere."""
-    times, forbidden = part.times, part.forbidden
-    is_plain: Mask = np.asarray((times.size > 0.0).all(axis=1))
-    for binds in _binding(part):
-        bound = np.where(binds, np.minimum(np.abs(times.low), np.abs(times.high)), 0)
-        is_plain &= (bound <= 1).all(axis=1)
-    match = np.repeat(np.arange(len(is_plain)), part.spoilers)
-    offset = forbidden.offset
-    explicit = offset >= 0
-    may_lack = offset <= DOUBTFUL
-    explicit[may_lack] = part.pmfs.values[DOUBTFUL - offset[may_lack] + 1] >= 0.0
-    is_plain[match[explicit]] = False
-    count = forbidden.constraints[forbidden.rule][:, None]
-    present = np.arange(forbidden.low.shape[1]) < count
-    far = (forbidden.low > -UNBOUND) & (np.abs(forbidden.low) > 1)
-    far |= (forbidden.high < UNBOUND) & (np.abs(forbidden.high) > 1)
-    far |= (forbidden.sides[forbidden.rule] == -1).any(axis=2)
-    of_rule = np.repeat(match, np.diff(forbidden.rule_start))
-    is_plain[of_rule[(far & present).any(axis=1)]] = False
-    return np.where(is_plain, times.first.shape[1] + part.spoilers + 1, -1)
-
-
-def _multiplications(part: ExplicitMatches, held: int) -> Float64:
-    """Return about how many multiplications each match takes, (k,) float64; CANNOT where it cannot."""
-    sizes, margin, spoilers = part.sizes, _margin(part), part.spoilers
-    bounds = 2 * (sizes.shape[1] - 1 + spoilers)
-    few = bounds * (2 * margin + 1) + (bounds + 1) * (sizes.shape[1] + spoilers + 3)
-    looked_at = np.where(margin < 0, sizes[:, held], np.minimum(sizes[:, held], few))
-    steps: Float64 = looked_at * sizes.sum(axis=1) * (2.0 + spoilers)
-    return np.where(_takes(part, held), steps, CANNOT)
-
-
-def _summed(part: ExplicitMatches, held: int, most_steps: float, out: Columns) -> list[int]:
-    """Fill ranges and confidences of matches; return the places of those that take too many steps."""
-    if not len(part.which):
-        return []
-    forbidden, sizes = part.forbidden, part.sizes
-    rules = int(np.diff(forbidden.rule_start).max(initial=1))
-    degree = sizes.shape[1] - 1 + int(part.spoilers.max(initial=0))
-    work = held_work(held, sizes, rules, forbidden.low.shape[1], degree)
-    work.limits[0] = most_steps
-    declined: list[int] = []
-    kernel: Any = describe_held
-    margin = _margin(part)
-    done, reason = 0, COSTLY
-    is_long = runs_plain() and float(_multiplications(part, held).sum()) > _MOST_PLAIN
-    with always_compiled() if is_long else nullcontext():
-        while reason != ALL:
-            checkpoint()
-            work.limits[1] = multiplications_per_call()
-            done, reason = kernel(part.times, forbidden, part.pmfs, done, margin, work, tuple(out[:3]))
-            if reason == COSTLY:
-                declined.append(int(done))
-                done += 1
-    return declined
+def breaks_of(times: SummedTimes, time: int) -> Int64 | None:
+    """Return bounds moved by the paths that lead from them to a time, (b, k); None for too many paths."""
+    count, matches = times.first.shape[1], len(times.first)
+    steps: list[list[tuple[int, Int64]]] = [[] for _ in range(count)]
+    for (i, j), *bounds in zip(times.sides.tolist(), times.low.T, times.high.T, strict=True):
+        for bound in bounds:
+            if (np.abs(bound) < _FAR).any():
+                near = np.clip(bound, -_FAR, _FAR)
+                steps[i].append((j, near))
+                steps[j].append((i, -near))
+    bounds_moved: list[Int64] = []
+    paths = [(time, np.zeros(1, np.int64), frozenset([time]))]
+    while paths:
+        checkpoint()
+        if len(bounds_moved) > 2 * _MOST_PATHS:
+            return None
+        here, behind, seen = paths.pop()
+        for other, step in steps[here]:
+            if other not in seen:
+                whole = np.clip(behind + step, -_FAR, _FAR)
+                bounds_moved += [times.first[:, other] + whole, times.last[:, other] + whole]
+                paths.append((other, whole, seen | {other}))
+    return np.array([np.broadcast_to(one, matches) for one in bounds_moved], np.int64).reshape(-1, matches)

@@ -197,6 +197,7 @@ def test_an_update_that_is_refused_changes_nothing() -> None:
         (uc.rules({"x": f"{TWO['soon']} LIMIT 3"}), "rule 'x': ORDER BY and LIMIT"),
         (uc.rules({"x": first}), "rule 'x': its answer has no times to change it at"),
         (Rules([]), "there is no rule"),
+        ([uc.rules(TWO)[0]] * 2, "rules= takes what uc.rules"),
         (
             uc.rules(TWO | {"x": text}),
             "rules 'soon' and 'x' return b",

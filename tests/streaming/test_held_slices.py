@@ -257,7 +257,7 @@ def test_state_of_another_stream_is_refused() -> None:
         (f"{PAIR} OUTPUT NON OVERLAPPING", {}, "NON OVERLAPPING needs all matches"),
         (f"{PAIR} RETURN EXPECTED COUNT", {}, "EVERY 1 hour"),
         (PAIR, {"largest_interval": None}, "a stream needs largest_interval="),
-        (PAIR, {"largest_interval": -1}, "it must be 0 or more ticks"),
+        (PAIR, {"largest_interval": -1}, "it must be 0 or more whole ticks"),
         (PAIR, {"largest_interval": "5 s"}, "plain ticks of unknown length"),
         (PAIR, {"largest_interval": "soon"}, "is not a length of time"),
         (PAIR, {"idle_after": "5 s"}, "idle_after='5 s': the times of this stream are plain ticks"),

@@ -151,6 +151,20 @@ def test_events_are_checked_as_in_a_batch(bad: dict[str, Any]) -> None:
     assert matcher.state_size == 0
 
 
+def test_no_value_of_an_event_is_cut_off() -> None:
+    matcher = uc.IncrementalMatcher(PAIR, SCHEMA, largest_interval=0)
+    for column, value in (("lower", 2.5), ("upper", np.float64(3.5)), ("x", 0.5), ("x", 1e300), ("k", 3)):
+        with pytest.raises(uc.TraceError, match=f"column '{column}', value .* it is no value of type"):
+            matcher.push({**event("A", "a", 3, 3), column: value})
+    assert matcher.push({**event("A", "a", 3, 3), "x": 2.0}).num_rows == 0
+    stamped = SCHEMA.set(2, pa.field("lower", pa.timestamp("s"))).set(3, pa.field("upper", pa.timestamp("s")))
+    matcher = uc.IncrementalMatcher("PATTERN SEQ(A a) WITHIN 1 s", stamped, largest_interval=0, tick="1 s")
+    whole = datetime(2026, 1, 1)
+    with pytest.raises(uc.TraceError, match="column 'lower', value datetime"):
+        matcher.push(event("A", "a", whole + timedelta(milliseconds=500), whole))  # type: ignore[arg-type]
+    assert matcher.push(event("A", "a", whole, whole)).num_rows == 1  # type: ignore[arg-type]
+
+
 def test_tables_are_read_by_name_and_cast_to_the_schema() -> None:
     matcher = uc.IncrementalMatcher(PAIR, SCHEMA)
     narrow = table(event("A", "a1", 1, 2)).set_column(3, "upper", pa.array([2], pa.int32()))

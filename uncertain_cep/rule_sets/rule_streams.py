@@ -130,8 +130,7 @@ class RuleMatcher(EventStream[Alert]):
         timeout: float | None = None,
         memory_limit: str | int | None = None,
     ) -> None:
-        if not len(rules):
-            raise OptionError("there is no rule")
+        _check_rules(rules)
         schema = pa.schema([field.with_type(takeable_type(field.type)) for field in schema], schema.metadata)
         self._options = MatchOptions(
             names=Names.of(names),
@@ -229,8 +228,7 @@ class RuleMatcher(EventStream[Alert]):
         self._check_open()
         if self._recent is None:
             raise OptionError("update needs largest_interval=, which says how far back events matter")
-        if not len(rules):
-            raise OptionError("there is no rule")
+        _check_rules(rules)
         before = self._running[: len(self.rules)]
         staying = {one.rule.name: one for one in before for rule in rules if one.is_same(rule)}
         new = self._begun(rule for rule in rules if rule.name not in staying)
@@ -415,6 +413,13 @@ class RuleMatcher(EventStream[Alert]):
         if self._recent is not None:
             reach = max(one.reach for one in self._running)
             self._recent.forget(self._promise.safe - reach - self._recent.longest)
+
+
+def _check_rules(rules: Any) -> None:
+    if not isinstance(rules, Rules):
+        raise OptionError(f"rules= takes what uc.rules(...) returns, not {type(rules).__name__}")
+    if not len(rules):
+        raise OptionError("there is no rule")
 
 
 def _of_rule(error: Exception, name: str) -> UncertainCepError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ def events_given(events: Any, schema: pa.Schema) -> pa.Table:
         strange = [str(name) for name in events if name not in schema.names]
         if strange:
             raise TraceError(TraceFault("the schema has no such column", column=strange[0]))
-        events = pa.Table.from_pylist([dict(events)], schema=schema)
+        columns = [_column_of(events.get(field.name), field) for field in schema]
+        events = pa.table(columns, schema=schema)
     table = as_arrow(events)
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
@@ -36,6 +38,24 @@ def events_given(events: Any, schema: pa.Schema) -> pa.Table:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
             raise TraceError(f"the events are not of the schema: {error}") from None
     return table
+
+
+def _column_of(value: Any, field: pa.Field) -> pa.Array:
+    """Return the value of one event as a column; a TraceError says that it has no place in one."""
+    dtype = field.type
+    try:
+        # Arrow cuts off what a column of whole numbers or of coarser times has no room for, unless it casts.
+        if isinstance(value, float | np.floating) and (
+            pa.types.is_integer(dtype) or pa.types.is_timestamp(dtype)
+        ):
+            return pa.array([value]).cast(dtype)
+        if isinstance(value, datetime) and pa.types.is_timestamp(dtype):
+            unit = "ns" if getattr(value, "nanosecond", 0) else "us"
+            return pa.array([value], pa.timestamp(unit, dtype.tz)).cast(dtype)
+        return pa.array([value], dtype)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+        message = f"it is no value of type {dtype}: {error}"
+        raise TraceError(TraceFault(message, column=field.name, value=repr(value))) from None
 
 
 def length_of_tick(table: pa.Table, names: Names, nanoseconds: int | None) -> int | None:

@@ -50,7 +50,7 @@ class ArrivalPromise:
     Raises
     ------
     OptionError
-        If the largest interval is negative.
+        If the largest interval is negative, or no whole number.
 
     Notes
     -----
@@ -58,9 +58,10 @@ class ArrivalPromise:
     """
 
     def __init__(self, largest_interval: int | None, types: frozenset[str] = frozenset()) -> None:
-        if largest_interval is not None and largest_interval < 0:
-            raise OptionError(f"largest_interval={largest_interval}: it must be 0 or more ticks")
-        self._largest = None if largest_interval is None else min(largest_interval, 2 * MAX_TICK)
+        is_whole = largest_interval is None or isinstance(largest_interval, int | np.integer)
+        if not is_whole or (largest_interval is not None and largest_interval < 0):
+            raise OptionError(f"largest_interval={largest_interval!r}: it must be 0 or more whole ticks")
+        self._largest = None if largest_interval is None else min(int(largest_interval), 2 * MAX_TICK)
         self._now = _NOTHING_KNOWN
         self._types = types
         self._of_type: dict[str, int] = {}

@@ -197,6 +197,31 @@ def test_rules_that_change_on_disk_hold_from_a_tick_on(
     assert sorted((row["a"], row["b"]) for row in rows) == [(1, 2), (1, 6), (3, 4), (3, 6), (5, 6)]
 
 
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_a_query_file_of_rules_is_reloaded(tmp_path: Path, is_folder: bool) -> None:
+    """One in a folder of rules, and one beside a file of rules."""
+    inside = "q/r.sase" if is_folder else "r.sase"
+    rule = f"[[rule]]\nname = 'r'\nquery_file = '{inside}'\n"
+    put(tmp_path, [pa.Table.from_pylist([event("A", 1, 0)])], {"r.toml": rule})
+    query = tmp_path / "rules" / inside
+    query.parent.mkdir(exist_ok=True)
+    query.write_text(RULES["soon.sase"])
+    place = tmp_path / "rules" if is_folder else tmp_path / "rules" / "r.toml"
+    run = RuleRun([str(place)], options_of(tmp_path, reload=True))
+    run.run(None)
+    query.write_text(RULES["never.sase"])
+    put_file(tmp_path, 1, pa.Table.from_pylist([event("C", 2, 1)]))
+    run.run(None)
+    assert run._rules[0].query.text == RULES["never.sase"]
+
+
+def test_all_rules_that_cannot_be_asked_are_named(tmp_path: Path) -> None:
+    faulty = {f"{name}.sase": f"PATTERN SEQ(A a) WHERE a.no{name} = 1 WITHIN 1" for name in "xy"}
+    put(tmp_path, [pa.Table.from_pylist([event("A", 1, 0)])], faulty)
+    with pytest.raises(uc.QueryError, match=r"(?s)rule 'x': unknown.*rule 'y': unknown"):
+        RuleRun([str(tmp_path / "rules")], options_of(tmp_path)).run(None)
+
+
 def test_other_rules_need_reload(tmp_path: Path) -> None:
     put(tmp_path, [pa.Table.from_pylist([event("A", 1, 0)])], {"r.sase": RULES["soon.sase"]})
     RuleRun([str(tmp_path / "rules")], options_of(tmp_path)).run(None)

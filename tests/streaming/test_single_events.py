@@ -271,9 +271,14 @@ def test_points_in_time(unit: str, zone: str | None, tick: str | None, times: li
             "type": "AB"[number % 2], "id": number, "lower": begin.replace(tzinfo=place),
             "upper": max(begin, end).replace(tzinfo=place), "d": begin.date(), "t": end.replace(tzinfo=place),
         }  # fmt: skip
+        finer = pa.schema(
+            [(one.name, pa.timestamp("us", zone) if one.type == stamp else one.type) for one in schema]
+        )
         try:
-            row: Any = pa.Table.from_pylist([event], schema=schema)
+            row: Any = pa.Table.from_pylist([event], schema=finer).cast(schema)
         except (pa.ArrowException, ValueError):
+            with pytest.raises(uc.TraceError, match="it is no value of type"):
+                alone.push(event)
             continue
         assert answer(alone, event) == answer(tables, row)
     assert repr(alone.close().to_pylist()) == repr(tables.close().to_pylist())

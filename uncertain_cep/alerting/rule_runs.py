@@ -21,14 +21,13 @@ from uncertain_cep.alerting.run_metrics import RunMetrics
 from uncertain_cep.alerting.sinks import Sink, sink_of
 from uncertain_cep.errors import OptionError, TraceError, UncertainCepError, UncertainCepWarning
 from uncertain_cep.files.atomic_output import written_aside
-from uncertain_cep.plan import MatchOptions
 from uncertain_cep.plan.lengths import ticks_in
 from uncertain_cep.plurals import counted
 from uncertain_cep.rule_sets.named_rules import Rules
 from uncertain_cep.rule_sets.rule_files import rules as read_rules
 from uncertain_cep.rule_sets.rule_streams import RuleMatcher
 from uncertain_cep.running.installation import VERSION
-from uncertain_cep.streaming.query_evaluation import stream_plan
+from uncertain_cep.timeline.domain import TimeDomain
 from uncertain_cep.timeline.durations import Duration, parse_duration
 from uncertain_cep.traces.reading import load_traces
 from uncertain_cep.traces.schema import TraceSchema
@@ -278,8 +277,8 @@ class RuleRun:
     def _begin(self, table: pa.Table) -> None:
         """Make the matcher, now that the first events tell which columns there are."""
         options = self._options
-        first = stream_plan(self._rules[0].query, table.schema, MatchOptions(tick=self._tick))
-        largest = ticks_in(options.largest_interval, first.plan.domain, "--largest-interval")
+        domain = TimeDomain.of(table.schema, tick=self._tick)
+        largest = ticks_in(options.largest_interval, domain, "--largest-interval")
         kept_to = _kept_to(options)
         self._kept = _Kept(VERSION, self._rules, table.schema, self._tick, largest, b"", kept_to)
         self._matcher = self._made(self._kept)
@@ -394,10 +393,10 @@ class RuleRun:
             made.write_text(json.dumps(notes), encoding="utf-8")
 
     def _stamp_of_rules(self) -> list[tuple[str, int, int]]:
-        """Return names, times and sizes of the files that rules may be in."""
+        """Return names, times and sizes of the files that rules, and queries that they name, may be in."""
         places = [Path(source) for source in self._sources]
-        files = [file for place in places if place.is_dir() for file in place.iterdir()]
-        files += [place for place in places if place.is_file()]
+        files = [file for place in places if place.is_dir() for file in place.rglob("*")]
+        files += [file for place in places if place.is_file() for file in place.absolute().parent.iterdir()]
         stamps = []
         for file in sorted(files):
             try:

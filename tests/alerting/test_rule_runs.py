@@ -438,7 +438,12 @@ def test_wrong_options(more: list[str], said: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--reload", "--when certain", "-o -", "-o http://here/"])
 def test_options_of_rules_are_refused_of_one_query(option: str, tmp_path: Path) -> None:
+    columns = '{ kind = "columns", lower = "from", upper = "until" }'
+    schema = f'[[events]]\ntype_column = "type"\nid = "id"\nuncertainty = {columns}\n'
+    (tmp_path / "schema.toml").write_text(schema)
     arguments = [
+        "--schema",
+        str(tmp_path / "schema.toml"),
         "--source",
         str(tmp_path),
         "--largest-interval",

@@ -20,7 +20,6 @@ from uncertain_cep.timeline.durations import parse_duration
 
 if TYPE_CHECKING:
     from uncertain_cep.streaming.stream_layout import StreamOptions
-    from uncertain_cep.traces import load_schema
 
 __all__ = ["stream"]
 
@@ -117,6 +116,7 @@ def stream(
     """
     from uncertain_cep.cli.stream_runs import Source, run_stream
     from uncertain_cep.streaming.stream_layout import StreamOptions
+    from uncertain_cep.traces import load_schema
 
     if not parse_duration(trigger, what="--trigger"):
         raise OptionError("--trigger 0s: a batch takes some time")

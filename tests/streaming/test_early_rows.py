@@ -118,6 +118,16 @@ def test_release_tells_what_is_decided_by_a_known_end(
     assert_answer(case.rows(pa.Table.from_batches(batches)), case.answer())
 
 
+def test_batches_ask_again_what_no_alternative_asks() -> None:
+    """A condition on variables of two alternatives, of which no event is asked."""
+    table = pa.table({"type": ["A"], "id": [1], "lower": [0], "upper": [0], "x": [0]})
+    query = "PATTERN OR(SEQ(A a, B b), A c) WHERE a.x > c.x WITHIN 2"
+    batches = Batches(query, table.schema, StreamOptions(0))
+    batches.take(table, notice(table.schema, HEARTBEAT, 1))
+    batches.take(notice(table.schema, RELEASE))
+    assert batches.matches.num_rows == 1
+
+
 @pytest.mark.parametrize("kind", MATCHES)
 @FEWER
 @given(data=st.data(), length=SLICE_LENGTHS, buckets=BUCKETS)

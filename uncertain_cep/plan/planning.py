@@ -177,9 +177,8 @@ def _plan_of(
     positive = len(bound.components) - negated
     keys = tuple(PartitionKey((name,) * positive, (name,) * negated) for name in shared)
     plan = _planned(bound, schema, domain, options, keys)
-    needed = dict.fromkeys(
-        name for part in (*parts, *([plan] if is_open else [])) for name in part.required_columns
-    )
+    # A condition on variables of two alternatives holds in each; those who plan again have to bind it.
+    needed = dict.fromkeys(name for part in (*parts, plan) for name in part.required_columns)
     # Where a component is left out, what bounds its distances bounds the others' no more.
     window = bound.window if is_open else max(part.window for part in parts)
     plan = _with_controls(replace(plan, bound=replace(bound, window=window)))

@@ -104,7 +104,8 @@ def test_updated_rules_are_two_runs_cut_at_a_tick(
         for part in calls(data.draw, table):
             rows += matcher.push(part).to_pylist()
             if data.draw(st.booleans()):
-                rules = data.draw(changed(changes[-1][1] if changes else before))
+                earlier = [before, *(rules for _, rules in changes)]
+                rules = data.draw(changed(earlier[-1]) | st.sampled_from(earlier))
                 tick = matcher.update(rules)
                 assert tick >= matcher.safe
                 changes.append((tick, rules))

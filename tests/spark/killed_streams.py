@@ -178,9 +178,10 @@ def run(
     steps = iter(sorted(draw.sample(range(1, at_once), len(kills) - kills.count("end"))))
     for kind in kills:
         if kind == "end":
+            before = running.said
             put(folder / "events", pieces[at_once])
             at_once += 1
-            _waited(partial(_has_told, running), running, until)
+            _waited(partial(_has_told, running, before), running, until)
             if not running.end():
                 continue
         else:
@@ -243,9 +244,12 @@ class _Running:
         return True
 
 
-def _has_told(running: _Running) -> bool:
-    """Return whether the command has told of a batch since it was started; a killed one may not have."""
-    return re.search(r"batch \d+: [\d,]+ events, ", running.said) is not None
+def _has_told(running: _Running, before: str) -> bool:
+    """Return whether the command has told of a batch; what it said before does not count.
+
+    One that has been killed may be there for a moment.
+    """
+    return re.search(r"batch \d+: [\d,]+ events, ", running.said.removeprefix(before)) is not None
 
 
 def _has_killed(running: _Running, kind: str, draw: random.Random) -> bool:

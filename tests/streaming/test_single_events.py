@@ -183,11 +183,11 @@ def pushed_rows(one: uc.IncrementalMatcher | uc.RuleMatcher, events: list[dict[s
         return str(error)
 
 
-def matcher_of(queries: list[str], when: str) -> uc.IncrementalMatcher | uc.RuleMatcher:
+def matcher_of(queries: list[str], **options: Any) -> uc.IncrementalMatcher | uc.RuleMatcher:
     if len(queries) == 1:
-        return uc.IncrementalMatcher(queries[0], MIXED, largest_interval=3, when=when)
+        return uc.IncrementalMatcher(queries[0], MIXED, largest_interval=3, **options)
     rules = uc.rules({f"r{number}": query for number, query in enumerate(queries)})
-    return uc.RuleMatcher(rules, MIXED, largest_interval=3, when=when)
+    return uc.RuleMatcher(rules, MIXED, largest_interval=3, **options)
 
 
 @pytest.mark.parametrize(
@@ -197,13 +197,16 @@ def matcher_of(queries: list[str], when: str) -> uc.IncrementalMatcher | uc.Rule
     ids=lambda value: value if isinstance(value, str) else f"{len(value)}: {value[0]}",
 )  # fmt: skip
 @FEWER
-@given(events=rows(), data=st.data())
+@given(events=rows(), duplicates=st.sampled_from(["error", "drop"]), data=st.data())
 def test_few_events_are_taken_as_many_are(
-    queries: list[str], when: str, events: list[dict[str, Any]], data: st.DataObject
+    queries: list[str], when: str, events: list[dict[str, Any]], duplicates: str, data: st.DataObject
 ) -> None:
-    """Call by call: matches, late events, ids in use, a fault of the last event, of a query and of rules."""
-    small, large = (matcher_of(queries, when) for _ in range(2))
+    """Call by call: matches, late events, ids in use, copies, a fault of the last event."""
+    small, large = (matcher_of(queries, when=when, duplicates=duplicates) for _ in range(2))
     by_tables(large)
+    if duplicates == "drop":
+        times = [data.draw(st.integers(1, 2)) for _ in events]
+        events = [event for event, count in zip(events, times, strict=True) for _ in range(count)]
     begin = 0
     while begin < len(events):
         end = begin + data.draw(st.integers(1, 5))
@@ -213,7 +216,7 @@ def test_few_events_are_taken_as_many_are(
         assert small.safe == large.safe
         begin = end
     assert repr(small.late.to_pylist()) == repr(large.late.to_pylist())
-    assert small.state_size == large.state_size
+    assert (small.state_size, small.duplicate_count) == (large.state_size, large.duplicate_count)
     assert repr(small.close().to_pylist()) == repr(large.close().to_pylist())
 
 

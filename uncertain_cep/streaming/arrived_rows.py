@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +31,8 @@ class ArrivedRows:
     def __init__(self, schema: pa.Schema, id: str) -> None:
         self._names, self._id = schema.names, id
         self._events = RecentEvents(schema, 0)
+        # Of whole numbers; None before the first.
+        self._largest_id: int | None = None
 
     def take(self, table: pa.Table, lower: Int64, upper: Int64, rows: Int64) -> Int64:
         """Take some rows of a table; return those that are copies of earlier ones.
@@ -52,7 +57,21 @@ class ArrivedRows:
                 seen.add(text)
         kept = np.delete(np.arange(len(rows)), copies)
         self._events.take(new.take(pa.array(kept)), lower[rows[kept]], upper[rows[kept]])
+        if pa.types.is_integer(new.schema.field(self._id).type) and len(rows):
+            self._learn(pc.max(new.column(self._id)).as_py())
         return rows[copies]
+
+    def has_none_of(self, events: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether events have ids, whole numbers, that are larger than all before."""
+        return self._largest_id is None or min(event[self._id] for event in events) > self._largest_id
+
+    def take_few(self, events: Sequence[Mapping[str, Any]], intervals: Sequence[tuple[int, int]]) -> None:
+        """Take events of which :meth:`has_none_of` was true."""
+        self._events.take_few(events, intervals)
+        self._learn(max(event[self._id] for event in events))
+
+    def _learn(self, id: int) -> None:
+        self._largest_id = id if self._largest_id is None else max(id, self._largest_id)
 
     def forget(self, before: int) -> None:
         """Drop events all of whose copies would be late, as no event begins before a tick any more."""

@@ -276,8 +276,8 @@ class EventStream(ABC, Generic[AnswerT]):
 
         They do if they are many, or one is late, may be a copy, or has a fault, which checks of a table name.
         """
-        plain = self._plain
-        if plain is None or self._copies is not None:
+        plain, copies = self._plain, self._copies
+        if plain is None:
             return None
         if isinstance(events, Mapping):
             rows: Sequence[Mapping[str, Any]] = [events]
@@ -287,9 +287,13 @@ class EventStream(ABC, Generic[AnswerT]):
             return None
         intervals = plain.intervals(rows)
         reached = None if intervals is None else self._promise.behind(intervals)
-        if intervals is None or reached is None:
+        if intervals is None or reached is None or not (copies is None or copies.has_none_of(rows)):
             return None
-        return self._take_few(rows, intervals, reached)
+        taken = self._take_few(rows, intervals, reached)
+        if taken is not None and copies is not None:
+            copies.take_few(rows, intervals)
+            copies.forget(self._promise.safe)
+        return taken
 
     def _checked(self, events: Any) -> pa.Table:
         """Return events as a checked table, with ticks as long as those before."""

@@ -17,7 +17,7 @@ from tests.cases.language import LanguageCase
 from tests.cases.nested import NestedCase
 from tests.cases.times import timed_cases, timed_nested_cases
 from tests.weighers.forcing import leave_out
-from uncertain_cep.operators import backtracking, incremental, next_match, points
+from uncertain_cep.operators import backtracking, costly_matches, incremental, next_match, points
 from uncertain_cep.weighers import elimination
 from uncertain_cep.weighers.held_ends import HeldChains
 
@@ -34,7 +34,8 @@ def crowd() -> pa.Table:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(next_match, "MOST_CONFIDENCE_STEPS", 100_000)
+    for module in (next_match, costly_matches):
+        monkeypatch.setattr(module, "MOST_CONFIDENCE_STEPS", 100_000)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -51,7 +52,8 @@ def exact() -> Mapping[tuple[int, ...], float]:
 
 def test_estimates_are_near_and_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = dict(exact())
-    monkeypatch.setattr(next_match, "MOST_CONFIDENCE_STEPS", 1_000_000)
+    for module in (next_match, costly_matches):
+        monkeypatch.setattr(module, "MOST_CONFIDENCE_STEPS", 1_000_000)
     allowed = uc.match(crowd(), QUERY, approximate=uc.Approximation(0.02, seed=3))
     assert allowed.column_names[-3:] == ["confidence", "exact", "std_error"]
     for row in allowed.to_pylist():

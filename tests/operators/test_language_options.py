@@ -8,7 +8,7 @@ import pytest
 import uncertain_cep as uc
 from tests.weighers.forcing import leave_out
 from uncertain_cep.operators import backtracking as growing
-from uncertain_cep.operators import next_match
+from uncertain_cep.operators import costly_matches, next_match
 from uncertain_cep.plurals import first_few
 from uncertain_cep.weighers.held_ends import HeldChains
 
@@ -57,7 +57,8 @@ NEGATED = "PATTERN SEQ(!A n, A a, A b, A c, !A m) WHERE n.k = a.k WITHIN 100"
 def test_too_dear_is_an_error_that_names_the_match(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     leave_out(HeldChains, monkeypatch)
     monkeypatch.setattr(growing, "MOST_CONFIDENCE_STEPS", 10_000)
-    monkeypatch.setattr(next_match, "MOST_CONFIDENCE_STEPS", 10_000)
+    for module in (next_match, costly_matches):
+        monkeypatch.setattr(module, "MOST_CONFIDENCE_STEPS", 10_000)
     with pytest.raises(uc.ConfidenceCostError, match=r"\(a=\d, b=.*, c=\d\).*approximate=") as caught:
         uc.match(crowd(), query)
     assert caught.value.steps > 10_000
@@ -67,7 +68,8 @@ def test_too_dear_is_an_error_that_names_the_match(query: str, monkeypatch: pyte
 def test_an_error_about_a_long_match_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """It named all events: 150 kB for 10,000, and here 7 kB."""
     monkeypatch.setattr(growing, "MOST_CONFIDENCE_STEPS", 100)
-    monkeypatch.setattr(next_match, "MOST_CONFIDENCE_STEPS", 100)
+    for module in (next_match, costly_matches):
+        monkeypatch.setattr(module, "MOST_CONFIDENCE_STEPS", 100)
     count = 60
     ids = [f"{number}:{'x' * 100}" for number in range(count)]
     lower = [2 * number for number in range(count)]

@@ -21,7 +21,7 @@ from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.executor import candidates
-from uncertain_cep.operators import next_match, points
+from uncertain_cep.operators import costly_matches, next_match, points
 from uncertain_cep.operators.points import PointCandidates, point_candidates
 from uncertain_cep.plan import EVALUATIONS, make_plan
 from uncertain_cep.testing.model import Key, Strategy
@@ -186,7 +186,8 @@ COUPLED = "PATTERN SEQ(A a, A b, A c) WHERE skip_till_next_match(a, b, c) WITHIN
 
 def test_too_much_coupling_is_the_same_error_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(points, "MOST_CONFIDENCE_STEPS", 100)
-    monkeypatch.setattr(next_match, "MOST_CONFIDENCE_STEPS", 100)
+    for module in (next_match, costly_matches):
+        monkeypatch.setattr(module, "MOST_CONFIDENCE_STEPS", 100)
     table = pa.table({"type": ["A"] * 4, "id": range(4), "lower": [0, 1, 2, 3], "upper": [9, 9, 9, 9]})
     said = []
     for evaluation in ("point", "query_order"):

@@ -26,7 +26,7 @@ from tests.streaming.arrivals import arrivals
 from tests.streaming.test_sliced import streamed
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.executor import candidates, constants_hold
-from uncertain_cep.operators import next_match, points
+from uncertain_cep.operators import costly_matches, next_match, points
 from uncertain_cep.operators.points import PointCandidates, point_candidates
 from uncertain_cep.plan import make_plan
 from uncertain_cep.testing.model import Key, Strategy
@@ -179,7 +179,8 @@ def test_what_is_not_answered_is_named() -> None:
 
 def test_too_much_coupling_names_the_match(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(points, "MOST_CONFIDENCE_STEPS", 100)
-    monkeypatch.setattr(next_match, "MOST_CONFIDENCE_STEPS", 100)
+    for module in (next_match, costly_matches):
+        monkeypatch.setattr(module, "MOST_CONFIDENCE_STEPS", 100)
     with pytest.raises(uc.ConfidenceCostError, match=r"the match \(a=\d, b=\[\d"):
         uc.match(TABLE, SERIES, evaluation="point")
 

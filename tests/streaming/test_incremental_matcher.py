@@ -185,8 +185,9 @@ def test_order_by_and_limit_are_refused(clause: str) -> None:
 def test_options_are_checked() -> None:
     with pytest.raises(uc.OptionError, match="evaluation='never'"):
         uc.IncrementalMatcher(PAIR, SCHEMA, evaluation="never")
-    with pytest.raises(uc.OptionError, match="largest_interval=-1"):
-        uc.IncrementalMatcher(PAIR, SCHEMA, largest_interval=-1)
+    for largest in (-1, 2.5, True, np.timedelta64(3, "s")):
+        with pytest.raises(uc.OptionError, match="largest_interval=.* 0 or more whole ticks"):
+            uc.IncrementalMatcher(PAIR, SCHEMA, largest_interval=largest)  # type: ignore[arg-type]
     with pytest.raises(uc.OptionError, match="names="):
         uc.IncrementalMatcher(PAIR, SCHEMA, names={"typ": "type"})
     components = ", ".join(f"A v{number}" for number in range(63))

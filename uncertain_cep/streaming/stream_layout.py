@@ -113,7 +113,7 @@ class StreamOptions:
         option = self.largest_interval
         if is_whole(option):
             if not 0 <= int(option) <= 2 * MAX_TICK:  # type: ignore[arg-type]
-                raise OptionError(f"largest_interval={option}: it must be 0 or more ticks")
+                raise OptionError(f"largest_interval={option}: it must be 0 or more whole ticks")
         elif option is not None:
             parse_duration(option, what="largest_interval")  # type: ignore[arg-type]
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.options import is_whole
 
 __all__ = ["ArrivalPromise", "types_that_matter"]
 
@@ -58,8 +59,7 @@ class ArrivalPromise:
     """
 
     def __init__(self, largest_interval: int | None, types: frozenset[str] = frozenset()) -> None:
-        is_whole = largest_interval is None or isinstance(largest_interval, int | np.integer)
-        if not is_whole or (largest_interval is not None and largest_interval < 0):
+        if largest_interval is not None and not (is_whole(largest_interval) and largest_interval >= 0):
             raise OptionError(f"largest_interval={largest_interval!r}: it must be 0 or more whole ticks")
         self._largest = None if largest_interval is None else min(int(largest_interval), 2 * MAX_TICK)
         self._now = _NOTHING_KNOWN

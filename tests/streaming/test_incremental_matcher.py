@@ -186,7 +186,7 @@ def test_options_are_checked() -> None:
     with pytest.raises(uc.OptionError, match="evaluation='never'"):
         uc.IncrementalMatcher(PAIR, SCHEMA, evaluation="never")
     for largest in (-1, 2.5, True, np.timedelta64(3, "s")):
-        with pytest.raises(uc.OptionError, match="largest_interval=.* 0 or more whole ticks"):
+        with pytest.raises(uc.OptionError, match=r"largest_interval=.* 0 or more whole ticks"):
             uc.IncrementalMatcher(PAIR, SCHEMA, largest_interval=largest)  # type: ignore[arg-type]
     with pytest.raises(uc.OptionError, match="names="):
         uc.IncrementalMatcher(PAIR, SCHEMA, names={"typ": "type"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -15,13 +15,16 @@ from uncertain_cep.cli.rule_run import run_rules
 from uncertain_cep.cli.rules import are_rules
 from uncertain_cep.cli.run_log import begin_log
 from uncertain_cep.errors import OptionError
-from uncertain_cep.files.special_files import is_url
+from uncertain_cep.files.special_files import check_written_here, is_url
 from uncertain_cep.timeline.durations import parse_duration
 
 if TYPE_CHECKING:
     from uncertain_cep.streaming.stream_layout import StreamOptions
 
 __all__ = ["stream"]
+
+_OF_RULES: Final = re.compile(r"-$|(https?|kafka)://|python:", re.IGNORECASE)
+"""How a place begins to which alerts of rules go, and matches of one query do not."""
 
 
 def _length(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | int | None:
@@ -139,8 +142,9 @@ def stream(
         raise OptionError(f"{for_rules[0]} is for rules: give a folder or a TOML file of rules")
     zone = None if schema is None else load_schema(schema).zone
     parsed = read_query(query, parameters, zone)
-    if out == "-" or is_url(out):
+    if _OF_RULES.match(out):
         raise OptionError(f"-o {out} is for rules: one query writes to a folder of this machine")
+    check_written_here(out)
     if master.startswith("sc://"):
         raise OptionError(
             "the command writes its batches from this process, which Spark Connect has no part in: use match "

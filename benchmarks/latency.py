@@ -8,9 +8,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +25,7 @@ __all__ = ["measure"]
 _EVENTS: Final = 100
 _CALLS: Final = 300
 _PUSHED: Final = 3_000
+_TABLES: Final = 300
 _COMMAND: Final = "from uncertain_cep.cli import main; main()"
 
 
@@ -66,24 +67,44 @@ _PUSHES: Final[Mapping[str, tuple[str, tuple[str, ...], float]]] = {
 """By what comes of an event: the method, the types of the events in turn, and the most microseconds."""
 
 
+def _timed_pushes(
+    matcher: uc.IncrementalMatcher, pushed: Iterable[Any], clock: Literal["wall", "cpu"]
+) -> Iterator[tuple[float, bool]]:
+    """Yield of each push the seconds, and whether it had matches."""
+    read = time.perf_counter if clock == "wall" else time.process_time
+    for events in pushed:
+        started = read()
+        has_matches = matcher.push(events).num_rows > 0
+        yield read() - started, has_matches
+
+
+def _alternating(count: int, types: Sequence[str]) -> pa.Table:
+    numbers = range(count)
+    columns = {
+        "id": numbers, "lower": [5 * n for n in numbers], "upper": [5 * n + 3 for n in numbers],
+        "v": [n % 7 for n in numbers],
+    }  # fmt: skip
+    return pa.table({"type": [types[n % len(types)] for n in numbers], **columns})
+
+
 def _push_seconds(name: str, clock: Literal["wall", "cpu"]) -> float:
     """Return the median time of the pushes of which this comes, seconds."""
     evaluation, types, _ = _PUSHES[name]
-    schema = pa.schema({"type": pa.string(), **dict.fromkeys(("id", "lower", "upper", "v"), pa.int64())})
-    matcher = uc.IncrementalMatcher(_ALTERNATING, schema, evaluation=evaluation, largest_interval=3)
-    read = time.perf_counter if clock == "wall" else time.process_time
-    seconds = []
-    for number in range(_PUSHED):
-        event = {
-            "type": types[number % len(types)], "id": number, "lower": 5 * number, "upper": 5 * number + 3,
-            "v": number % 7,
-        }  # fmt: skip
-        started = read()
-        has_matches = matcher.push(event).num_rows > 0
-        passed = read() - started
-        if has_matches is (name == "completes matches"):
-            seconds.append(passed)
-    return statistics.median(seconds)
+    events = _alternating(_PUSHED, types)
+    matcher = uc.IncrementalMatcher(_ALTERNATING, events.schema, evaluation=evaluation, largest_interval=3)
+    is_counted = name == "completes matches"
+    pushes = _timed_pushes(matcher, events.to_pylist(), clock)
+    return statistics.median(seconds for seconds, has_matches in pushes if has_matches is is_counted)
+
+
+def _table_seconds(size: int, duplicates: str, clock: Literal["wall", "cpu"]) -> float:
+    """Return the median time of pushes of tables of so many events, each a candidate, seconds."""
+    events = _alternating(_TABLES * size, ("A", "B"))
+    matcher = uc.IncrementalMatcher(
+        _ALTERNATING, events.schema, evaluation="selectivity", largest_interval=3, duplicates=duplicates
+    )
+    tables = (events.slice(begin, size) for begin in range(0, events.num_rows, size))
+    return statistics.median(seconds for seconds, _ in _timed_pushes(matcher, tables, clock))
 
 
 def measure(options: Options) -> Results:
@@ -116,6 +137,9 @@ def measure(options: Options) -> Results:
     for name, (_, _, target) in _PUSHES.items():
         rounds = [1e6 * _push_seconds(name, options.clock) for _ in range(options.rounds)]
         results.add_median(f"push of a mapping that {name}, median", rounds, "us", at_most(target))
+    for size, duplicates in ((1, "error"), (50, "error"), (51, "error"), (1, "drop")):
+        rounds = [1e6 * _table_seconds(size, duplicates, options.clock) for _ in range(options.rounds)]
+        results.add_median(f"push of a table of {size}, duplicates={duplicates}, median", rounds, "us")
     for evaluation in ("any_state", "selectivity"):
         work = _push_all(evaluation)
         work()

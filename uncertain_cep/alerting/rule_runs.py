@@ -21,6 +21,7 @@ from uncertain_cep.alerting.run_metrics import RunMetrics
 from uncertain_cep.alerting.sinks import Sink, sink_of
 from uncertain_cep.errors import OptionError, TraceError, UncertainCepError, UncertainCepWarning
 from uncertain_cep.files.atomic_output import written_aside
+from uncertain_cep.plan.known_until import undecided_text
 from uncertain_cep.plan.lengths import ticks_in
 from uncertain_cep.plurals import counted
 from uncertain_cep.rule_sets.named_rules import Rules
@@ -213,12 +214,7 @@ class RuleRun:
         self._send_last(matcher.release())
         self._number += 1
         if count := matcher.undecided_count:
-            _log.warning(
-                "%s undecided, as an event from %s on can spoil %s in the checkpoint",
-                counted(count, "match is", "matches are"),
-                matcher.time_of(matcher.safe),
-                "it: it waits" if count == 1 else "them: they wait",
-            )
+            _log.warning("%s", undecided_text(count, matcher.time_of(matcher.safe)))
 
     def _send_last(self, alerts: pa.RecordBatch) -> None:
         """Tell alerts that are no longer held at the end of a run."""

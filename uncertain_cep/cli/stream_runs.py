@@ -19,7 +19,7 @@ from uncertain_cep.cli.spark_sessions import spark_session
 from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import MatchOptions
-from uncertain_cep.plan.known_until import shown_tick
+from uncertain_cep.plan.known_until import shown_tick, undecided_text
 from uncertain_cep.plurals import counted
 from uncertain_cep.query import Query
 from uncertain_cep.running.installation import needed
@@ -197,17 +197,10 @@ def _follow(query: StreamingQuery, layout: StreamLayout, figures: RunMetrics) ->
                     counts = metrics.asDict()
                     _log.info("%s", _line(last_batch, counts, layout))
                     if counts["undecided"]:
-                        _log.warning("%s", _undecided(counts, layout))
+                        begin = shown_tick(counts["bound"], layout.plan.domain)
+                        _log.warning("%s", undecided_text(counts["undecided"], begin))
                     _measure(figures, counts, progress["durationMs"]["triggerExecution"] / 1000, layout)
         query.awaitTermination()
-
-
-def _undecided(counts: Mapping[str, int], layout: StreamLayout) -> str:
-    """Return a warning about the matches that wait at the end of a run."""
-    waiting = counted(counts["undecided"], "match is", "matches are")
-    begin = shown_tick(counts["bound"], layout.plan.domain)
-    they = "it: it waits" if counts["undecided"] == 1 else "them: they wait"
-    return f"{waiting} undecided, as an event from {begin} on can spoil {they} in the checkpoint"
 
 
 def _measure(figures: RunMetrics, counts: Mapping[str, int], seconds: float, layout: StreamLayout) -> None:

@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from uncertain_cep.config.limits import MAX_TICK
 from uncertain_cep.errors import OptionError
+from uncertain_cep.plurals import counted
 from uncertain_cep.query import values_of
 from uncertain_cep.query.syntax import Instant
 from uncertain_cep.query.typed import format_time, parse_time
 from uncertain_cep.timeline.domain import TimeDomain
 
-__all__ = ["end_in_ticks", "known_end", "shown_tick"]
+__all__ = ["end_in_ticks", "known_end", "shown_tick", "undecided_text"]
 
 _WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
 
@@ -81,3 +82,10 @@ def shown_tick(tick: int, domain: TimeDomain) -> str:
     if domain.unit == "tick" or domain.tick_nanoseconds is None:
         return f"{tick:,}"
     return f"{format_time(tick * domain.tick_nanoseconds)}{'' if domain.timezone is None else 'Z'}"
+
+
+def undecided_text(count: int, begin: str) -> str:
+    """Return a warning about matches of a stream that events from a time on can spoil."""
+    waiting = counted(count, "match is", "matches are")
+    they = "it: it waits" if count == 1 else "them: they wait"
+    return f"{waiting} undecided, as an event from {begin} on can spoil {they} in the checkpoint"

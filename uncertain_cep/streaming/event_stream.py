@@ -111,11 +111,11 @@ class EventStream(ABC, Generic[AnswerT]):
         """
         self._check_open()
         taken = events if isinstance(events, Mapping) else events_given(events, self.schema)
-        few = self._taken_as_few(taken)
-        if few is None:
+        outcome = self._taken_as_few(taken)
+        if outcome is None:
             taken = self._checked(taken)
-            few = self._take_table(taken)
-        answers, refused = few
+            outcome = self._take_table(taken)
+        answers, refused = outcome
         if refused is not None:
             self._refusing(refused, events_given(taken, self.schema), answers)
         return self._released(answers)
